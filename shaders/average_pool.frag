@@ -1,6 +1,6 @@
 // One slice of average pooling: the mean of those texels of a window that lie within the map.
 //
-// BOUNDED       windows may reach beyond the map
+// BOUNDED       windows may reach beyond the map. coord0.zw and coord1.xy are the centres of its first and last texel
 // WRITTEN_OUT   every texel of the window has a line. Compilers leave some loops as they are, and a loop that fetches
 //               halves the threads of a VideoCore IV.
 #ifndef POOL_WIDTH
@@ -12,7 +12,7 @@ varying vec4 coord0;
 uniform sampler2D source;
 uniform vec2 source_texel;
 #ifdef BOUNDED
-uniform vec4 bounds; // the map's edges: left, top (.xy), right, bottom (.zw)
+varying vec4 coord1;
 #endif
 
 vec4 sum;
@@ -22,7 +22,7 @@ void add(float x, float y) {
     vec2 at = coord0.xy + vec2(x, y) * source_texel;
     vec4 bytes = floor(texture2D(source, at) * 255.0 + 0.5);
 #ifdef BOUNDED
-    vec2 inside = step(bounds.xy, at) * step(at, bounds.zw);
+    vec2 inside = step(coord0.zw - 0.5 * source_texel, at) * step(at, coord1.xy + 0.5 * source_texel);
     bytes *= inside.x * inside.y;
     count += inside.x * inside.y;
 #endif

@@ -67,6 +67,7 @@ void add(vec4 lanes) {
 }
 
 void main() {
+    //@ no_numbers
     vec4 t;
 #ifdef CUT_SUMS
     sum = vec4(cut_start);
@@ -97,5 +98,6 @@ void main() {
     y += RESIDUAL;
 #endif
 #endif
+    //@ numbers
     gl_FragColor = store(activation(y));
 }

@@ -22,12 +22,12 @@ uniform sampler2D weights;
 uniform vec4 units[1];
 
 vec4 high, low;       // what high bytes and low bytes of the weights add up to
-float column, lower;  // where the next texel of high bytes is in the row, and in which row the low ones are
+float column, row, lower;  // where the next texel of high bytes is in its row, that row, and that of the low ones
 
 // Adds the next column of weights, each times its lane. The width of a texel is no constant: a compiler that knew all
 // coordinates would fetch all texels at once.
 void add(vec4 lanes) {
-    high += texture2D(weights, vec2(column, ROW.y)) * lanes;
+    high += texture2D(weights, vec2(column, row)) * lanes;
     low += texture2D(weights, vec2(column, lower)) * lanes;
     column += units[0].w;
 }
@@ -40,7 +40,7 @@ void begin(vec4 lanes) {
 
 // Returns the next texel of high bytes, or the low bytes below it.
 vec4 upper() {
-    return 255.0 * texture2D(weights, vec2(column, ROW.y));
+    return 255.0 * texture2D(weights, vec2(column, row));
 }
 
 vec4 below() {
@@ -57,10 +57,12 @@ vec4 number() {
 }
 
 void main() {
+    //@ no_numbers
     vec4 t;
     high = vec4(0.0);
     low = vec4(0.0);
     column = ROW.x;
+    row = ROW.y;
     lower = ROW.y + 0.5;
 #ifdef ROLLED_FETCHES
     //@ loop
@@ -79,5 +81,6 @@ void main() {
 #endif
 #endif
     sum += (65280.0 * high + 255.0 * low) * (scale * units[0].x);
+    //@ numbers
     gl_FragColor = store(activation(sum));
 }

@@ -1,6 +1,7 @@
 // One slice of maximum pooling: the largest texel of a window.
 //
-// BOUNDED    windows may reach beyond the map: there they read its edge once more, which changes no maximum
+// BOUNDED    windows may reach beyond the map: there they read its edge once more, which changes no maximum. coord0.zw
+//            and coord1.xy are the centres of its first and last texel
 // SMALLEST   the smallest texel instead
 #ifndef POOL_WIDTH
 #define POOL_WIDTH 2
@@ -11,7 +12,7 @@ varying vec4 coord0;
 uniform sampler2D source;
 uniform vec2 source_texel;
 #ifdef BOUNDED
-uniform vec4 bounds; // centres of the first (.xy) and the last texel (.zw)
+varying vec4 coord1;
 #endif
 
 void main() {
@@ -24,7 +25,7 @@ void main() {
         for (int column = 0; column < POOL_WIDTH; column++) {
             vec2 at = coord0.xy + vec2(float(column), float(row)) * source_texel;
 #ifdef BOUNDED
-            at = clamp(at, bounds.xy, bounds.zw);
+            at = clamp(at, coord0.zw, coord1.xy);
 #endif
 #ifdef SMALLEST
             y = min(y, texture2D(source, at));

@@ -1,11 +1,19 @@
 // One slice with its mirror image, or its edge, around it.
 //
-// HELD   beyond the edges the map goes on with its edge; else it is mirrored there
+// coord0.zw and coord1.xy are the centres of the tile's first and last texel.
+//
+// REPEATED  the edge is repeated: mirrors lie on the map's border
+// HELD      beyond the edges the map goes on with its edge; else it is mirrored there
 varying vec4 coord0;
+varying vec4 coord1;
 uniform sampler2D source;
-uniform vec4 edges; // left, top (.xy), right, bottom (.zw)
+uniform vec2 source_texel;
 
 void main() {
+    vec4 edges = vec4(coord0.zw, coord1.xy);
+#ifdef REPEATED
+    edges += vec4(-0.5 * source_texel, 0.5 * source_texel);
+#endif
 #ifdef HELD
     vec2 at = clamp(coord0.xy, edges.xy, edges.zw);
 #else

@@ -332,7 +332,8 @@ class PlainReference:
 
 def weight_texture(texels: bytes, units: bytes, slices: int, count: int) -> Array:
     """The columns and, behind them, the bias, as in the other kind of member."""
-    if count > 1 and len(texels) in (4 * slices * (count + 4), 4 * slices * (count + 7)):
+    numbers = np.count_nonzero(np.frombuffer(units, "<f4")[4:])  # of each channel, behind all else
+    if count > 1 and len(texels) in (4 * slices * (count + more + 3 * numbers) for more in (4, 7)):
         return weight_bytes(np.frombuffer(texels, np.uint8).astype(float).reshape(slices, -1, 4), units, count)
     high, low = np.frombuffer(texels, np.uint8).astype(float).reshape(2, slices, -1, 4)
     u = np.frombuffer(units, "<f4").astype(float)

@@ -20,11 +20,9 @@ import numpy as np
 if TYPE_CHECKING:
     from glsl_infer.graph.node import Array
 
-ZERO = -100.0
-"""A ``z`` at which every such function is 0: what pad lanes hold."""
-
 HIGHEST = 99.0
-"""What the upper limits of all clamps may add up to, so that ``ZERO`` gives 0."""
+"""What the upper limits of all clamps may add up to: pad lanes hold less than its negative, and share a unit with
+biases."""
 
 PARAMETERS = "(FACTOR,OFFSET[,FACTOR,LOW,HIGH]...)"
 """How its numbers are written behind the name."""
@@ -70,6 +68,11 @@ class PiecewiseLinear:
                 )
         if sum(clamp.high for clamp in self.clamps) > HIGHEST:
             raise ValueError(f"{self.name}: its clamps may reach {HIGHEST:g} together, no more")
+
+    @property
+    def zero_at(self) -> float:
+        """A ``z`` at which it is 0: what pad lanes hold. No further off than safe: biases share a unit with it."""
+        return -1.0 - sum(max(clamp.high, 0.0) for clamp in self.clamps)
 
     @property
     def name(self) -> str:

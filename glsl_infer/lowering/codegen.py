@@ -7,7 +7,7 @@ text of an activation or of shared functions, and generated lines in the place o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Union
 
@@ -65,6 +65,7 @@ def fragment(
     *,
     activation: Activation | None = None,
     constants: Mapping[str, NDArray[np.float32]] = MappingProxyType({}),
+    fetched: Collection[str] = (),
     saturates: bool = False,
     includes: Sequence[str] = (),
     lines: Mapping[str, Sequence[str]] | None = None,
@@ -78,6 +79,7 @@ def fragment(
         activation: whose ``activation(vec4)`` function goes in front.
         constants: macros of the activation and of the store, a row for each slice, (slices, 4). A row that all slices
             have is written out; else the macro is a uniform of its name in small letters (``uniforms``).
+        fetched: those that are variables instead of uniforms: the template's lines fetch them.
         saturates: whether the store behind it cuts off what lies beyond [0, 1], as one to 8 bits does.
         includes: templates whose text goes in front.
         lines: text for the template's ``//@ key`` lines.
@@ -89,7 +91,7 @@ def fragment(
         for key, value in (defines or {}).items()
     ]
     for key, rows in constants.items():
-        parts += _constant(key, rows)
+        parts += _constant(key, rows, "" if key in fetched else "uniform ")
     text = "" if activation is None else _function(activation, saturates)
     parts += [
         template(include).rstrip("\n")
@@ -117,17 +119,22 @@ def _exact(activation: Activation | None, text: str, includes: Sequence[str]) ->
 
 def uniforms(constants: Mapping[str, NDArray[np.float32]], index: int) -> dict[str, list[float]]:
     """Return the uniforms of the draw of slice ``index``: the constants that are not the same for all slices."""
-    return {name.lower(): rows[index].tolist() for name, rows in constants.items() if _differ(rows)}
+    return {name.lower(): rows[index].tolist() for name, rows in differing(constants).items()}
+
+
+def differing(constants: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
+    """Return the constants that are not the same for all slices, by their macros."""
+    return {name: rows for name, rows in constants.items() if _differ(rows)}
 
 
 def _differ(rows: NDArray[np.float32]) -> bool:
     return bool(np.any(rows != rows[0]))
 
 
-def _constant(macro: str, rows: NDArray[np.float32]) -> list[str]:
-    """Return the lines that define a macro: a number, a ``vec4`` or a uniform."""
+def _constant(macro: str, rows: NDArray[np.float32], storage: str) -> list[str]:
+    """Return the lines that define a macro: a number, a ``vec4`` or a variable of some storage."""
     if _differ(rows):
-        return [f"uniform vec4 {macro.lower()};", f"#define {macro} {macro.lower()}"]
+        return [f"{storage}vec4 {macro.lower()};", f"#define {macro} {macro.lower()}"]
     row = [float(value) for value in rows[0]]
     return [f"#define {macro} {vec(row[:1] if len(set(row)) == 1 else row)}"]
 

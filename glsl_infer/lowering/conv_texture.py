@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Union
 
 import numpy as np
+from numpy.typing import NDArray
 
 from glsl_infer.lowering import codegen, conv_draws, cut_sums, rolled, weight_bytes, weight_texture, weights_plan
 from glsl_infer.lowering.bindings import MAX_TEXTURES, Read
@@ -31,6 +32,10 @@ SHORT_COLUMNS = 320
 
 ROUNDING = 0.02
 """Most steps of 8 bits that the sums of a layer may lose to the rounding of 32-bit floats."""
+
+STEEP_ROUNDING = 0.009
+"""The same of weights of 16 bits with numbers for each channel behind the sums: what VideoCore IV cuts off sums of two
+bytes is enlarged, and nothing makes up for it. With 0.0165 a store was off by 0.537."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,7 @@ def possible(
     *,
     alpha: bool,
     weight_bits: str = "auto",
+    steepness: NDArray[np.float32] | None = None,
 ) -> Possible:
     """Return how a layer's weights can lie in a texture: in 8 bits, if their rounding adds little noise, else in 16.
 
@@ -73,17 +79,26 @@ def possible(
         constants: weights, biases and factors in units of texels and of the stored output.
         weight_bits: one of ``WEIGHT_BITS``.
         alpha: whether an input channel is the picture's alpha, which carries what exactly undoes the zero points.
+        steepness: of what is behind the sums, if it has numbers for each channel; see ``fold.StoredSum``.
     """
     if alpha:
         return Possible(16, "the picture's alpha needs more than 16 bits")
+    if steepness is not None:
+        # Lanes beyond the last channel may have a bias far from all others, and biases share a unit of 24 bits.
+        largest = float(np.abs(constants.bias).max() * np.abs(steepness).max())
+        if 255.0 * largest * 2.0**-24 > ROUNDING:
+            return Possible(16, f"biases of up to {largest:.0f} times what is stored need more than 24 bits")
+        bias = constants.bias * steepness
+        constants = replace(constants, weights=constants.weights * steepness[:, None], bias=bias)
     noise = weight_bytes.noise(constants.weights, constants.bias)
     in_bytes = weight_bits == "auto" and columns.count >= LEAST_BYTE_COLUMNS and noise <= weight_bytes.MOST_NOISE
     bits = 8 if in_bytes else 16
-    fits, most = {
-        8: (weight_bytes.fits, weight_bytes.MOST_COLUMNS),
-        16: (weight_texture.fits, weight_texture.MOST_COLUMNS),
-    }[bits]
-    return Possible(bits, _untextured(reads, columns, constants, fits(len(reads), columns.count), bits, most))
+    if bits == 8:
+        taps = columns.taps_per_slot
+        most, fits = weight_bytes.most_columns(taps), weight_bytes.fits(len(reads), columns.count, taps)
+    else:
+        most, fits = weight_texture.MOST_COLUMNS, weight_texture.fits(len(reads), columns.count)
+    return Possible(bits, _untextured(reads, columns, constants, fits, bits, most))
 
 
 def _untextured(
@@ -108,11 +123,14 @@ def _untextured(
         )
     # A sum of high bytes reaches half its columns, and stands for 65280 / 32767 times the largest weight.
     largest = float(np.abs(constants.weights).max())
-    if 255.0 * largest * count * 2.0**-24 > ROUNDING:
+    if 255.0 * largest * count * 2.0**-24 > (STEEP_ROUNDING if constants.numbers and bits == 16 else ROUNDING):
         return f"weights of up to {largest:.0f} times what is stored need more than a sum of high bytes keeps"
     bound = max(len({read.view.texture for role in roles.values() for read in role}) for roles in reads)
     if bound >= MAX_TEXTURES:
         return f"a draw reads {bound} textures already"
+    if len(constants.numbers) > weight_texture.MOST_NUMBERS:
+        most = weight_texture.MOST_NUMBERS
+        return f"its activation and range have {len(constants.numbers)} numbers for each channel, and {most} fit"
     return ""
 
 
@@ -161,6 +179,14 @@ def draw(
         most = weights_plan.WINDOW_READS - len(reads[0].get("residual", ()))
     drawn = conv_draws.draws(node, build, columns, everything, common=False, in_order=True, most=most)
     in_bytes = isinstance(weights, WeightBytes)
+    declared = ["uniform vec4 number_units[1];"] if output.numbers else []
+    fetches = [
+        line for at, macro in enumerate(output.numbers) for line in _number(macro.lower(), at, in_bytes=in_bytes)
+    ]
+    if fetches:  # they wait for the sum: all at once, they would take too many registers
+        fetches = (
+            ["float row = LATE(ROW.y, y);"] if in_bytes else ["row = LATE(row, sum);", "lower = LATE(lower, sum);"]
+        ) + fetches
     texts: dict[int, str] = {}
     for view, entry in zip(target.views, drawn):
         binding = entry.binding
@@ -178,13 +204,16 @@ def draw(
         known = codegen.PLANNED if build.planning else texts.get(id(entry.taps))
         fragment = known or codegen.fragment(
             weights.template,
-            includes=["store.glsl", "cut_sums.glsl"],
+            includes=["store.glsl", "cut_sums.glsl", *["late.glsl"] * bool(fetches)],
             exact=not binding.count("residual"),
             activation=output.activation,
             constants=output.constants,
+            fetched=output.numbers,
             saturates=True,
             lines={
-                "declarations": entry.declarations,
+                "declarations": [*entry.declarations, *declared],
+                "numbers": fetches,
+                "no_numbers": [f"{macro.lower()} = vec4(0.0);" for macro in output.numbers],
                 "loop": loop.lines(lines, ended(columns.count)) if loop else [],
                 "coordinates": entry.coordinates,
                 "taps": [line for tap in entry.taps for line in lines(tap)],
@@ -195,6 +224,7 @@ def draw(
         uniforms: dict[str, Sequence[float] | Slice] = {
             **binding.texels("source", steps=columns.dilations),
             "units": Slice(units, 0, 4),
+            **({"number_units": Slice(units, 4, 4)} if fetches else {}),
         }
         if isinstance(weights, WeightBytes):
             uniforms["cut_start"] = [_cut_start(node, build, columns, weights)]
@@ -228,6 +258,19 @@ def lines_of_bytes(tap: Tap, wait: str) -> list[str]:
     if tap.products[0].lane:
         calls[0] = calls[0].replace("add", "begin")
     return [*tap.lines("t", wait), *calls]
+
+
+def _number(name: str, at: int, *, in_bytes: bool) -> list[str]:
+    """Return the lines that fetch a number for each channel, the ``at``-th behind everything else of a row."""
+    unit = f"number_units[0].{'xyzw'[at]}"
+    if not in_bytes:
+        return [f"{name} = number() * {unit};"]
+    return [
+        f"{name} = (next(row) - MIDDLE) * 65536.0;",
+        f"{name} += next(row) * 256.0;",
+        f"{name} += next(row);",
+        f"{name} *= 255.0 * {unit};",
+    ]
 
 
 def ended(count: int) -> str:

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 Numbers = NDArray[np.float64]
 
+MOST_RATIO = 1000.0
+"""Most between the widest range and the narrowest whose factors a texture has in 24 bits, of which half a step is then
+a 16,800th of the smallest: a 65th of a step of 8 bits."""
+
 
 @dataclass(frozen=True)
 class StoredSum:
@@ -52,8 +56,28 @@ class StoredSum:
 
     @property
     def untextured(self) -> str:
-        """Why one draw cannot do all slices, or an empty text."""
-        return "its activation or range has numbers for each channel" if self.uniforms(0) else ""
+        """Why its numbers cannot lie in a texture, or an empty text."""
+        if self.numbers and self.activation.slope is None:
+            return f"'{self.activation.name}' has numbers for each channel, and no bound for its slope"
+        factors = np.abs(self.numbers.get("RANGE_FACTOR", np.ones((1, 4), np.float32)))
+        if factors.max() > MOST_RATIO * factors[factors > 0.0].min():
+            return f"the ranges of its channels differ by more than {MOST_RATIO:,.0f} times"
+        return ""
+
+    @property
+    def steepness(self) -> NDArray[np.float32]:
+        """How many times what a sum is off by a stored value may be off by, (slices or 1, 4); 1 without numbers."""
+        plain = np.ones((1, 4), np.float32)
+        if not self.numbers:
+            return plain
+        slopes = self.numbers.get("SLOPE", np.float32(self.activation.slope or 1.0) * plain)
+        steepness: NDArray[np.float32] = np.maximum(np.abs(slopes), 1.0) * self.numbers.get("RANGE_FACTOR", plain)
+        return steepness
+
+    @property
+    def numbers(self) -> dict[str, NDArray[np.float32]]:
+        """The constants that are not the same for all slices, by their macros."""
+        return codegen.differing(self.constants)
 
 
 def output(activation: Activation, attrs: Mapping[str, Any], channels: int) -> StoredSum:

@@ -1,11 +1,13 @@
 """Weights in a texture, 8 bits each: half the fetches of 16 bits (``weight_texture``), for layers that can do with it.
 
 A row of texels for each output slice; a texel belongs to four output channels. A row has the columns of weights, then
-three of biases, one of scales and, where the residual has a factor, three of that. A number of three columns is
+three of biases, one of scales and, where the residual has a factor, three of that; then three of each number that the
+activation or the range has for a channel. A number of three columns is
 n = 65536 * first + 256 * second + third - 8388608.
 
     scale = byte * units[0]               bias = n * units[1] * scale
     weight = (byte - 128) * scale         factor = n * units[2]
+    number = n * units[4], the second one's unit is units[5] and so on
 
 Weights are rounded so that the sum of each filter's stays what it was. What rounding adds to an output is then noise
 around 0, however bright its input is; ``noise`` says how much.
@@ -18,14 +20,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.lowering.weight_texture import Constants, unit_of
+from glsl_infer.lowering.weight_texture import Constants, no_units, numbers_of, unit_of, units_of
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
-BIAS, SCALE, FACTOR = 3, 1, 3
-"""Columns of a bias, of a scale, of a factor."""
+BIAS, SCALE, FACTOR, NUMBER = 3, 1, 3, 3
+"""Columns of a bias, of a scale, of a factor, of another number."""
 
 MOST_COLUMNS = 580
-"""The widest kernels that were compiled for VideoCore IV: 3x3 over 16 slices has 576."""
+"""The widest windows that were compiled for VideoCore IV: 3x3 over 16 slices has 576."""
+
+MOST_SINGLE_COLUMNS = 960
+"""The same of windows of one texel: 1x1 over 240 slices takes 24 registers of 32, over 288 all of them."""
 
 MOST_NOISE = 3.0
 """Most steps of 8 bits that ``noise`` may be, if a layer is to have its weights so.
@@ -48,7 +53,7 @@ class WeightBytes:
     Attributes:
         columns: of weights, for a slice.
         texels: uint8 (slices, width, 4).
-        units: float32 (4,): of scales, of biases, of factors; the last is the width of a texel in texture coordinates.
+        units: float32 (4,) or (8,), as of ``WeightTexture``.
     """
 
     columns: int
@@ -60,7 +65,7 @@ class WeightBytes:
     @property
     def has_factor(self) -> bool:
         """Whether the residual has a factor."""
-        return int(self.texels.shape[1]) == width(self.columns, factor=True)
+        return int(self.texels.shape[1]) == width(self.columns, factor=True, numbers=numbers_of(self.units))
 
     def unpack(self) -> Constants:
         """Return the numbers that it stands for."""
@@ -73,21 +78,28 @@ class WeightBytes:
             long: NDArray[np.int64] = bytes_[:, first : first + 3].transpose(0, 2, 1) @ np.array([65536, 256, 1])
             return long - _LONG_MIDDLE
 
+        behind = at + SCALE + FACTOR * self.has_factor
         return Constants(
             (bytes_[:, : self.columns] - _MIDDLE) * scales[:, None],
             number(self.columns) * units[1] * scales,
             number(at + SCALE) * units[2] if self.has_factor else None,
+            tuple(number(behind + NUMBER * k) * units[4 + k] for k in range(numbers_of(self.units))),
         )
 
 
-def width(columns: int, *, factor: bool) -> int:
-    """Return the width of the texture for so many columns of weights."""
-    return columns + BIAS + SCALE + FACTOR * factor
+def width(columns: int, *, factor: bool, numbers: int = 0) -> int:
+    """Return the width of the texture for so many columns of weights, and so many numbers for each channel."""
+    return columns + BIAS + SCALE + FACTOR * factor + NUMBER * numbers
 
 
-def fits(slices: int, columns: int) -> bool:
-    """Return whether so many slices of so many columns can have a texture; see ``MOST_COLUMNS``."""
-    return slices <= MAX_TEXTURE_SIZE and columns <= MOST_COLUMNS
+def most_columns(taps: int) -> int:
+    """Return the most columns of a window of so many texels."""
+    return MOST_SINGLE_COLUMNS if taps == 1 else MOST_COLUMNS
+
+
+def fits(slices: int, columns: int, taps: int) -> bool:
+    """Return whether so many slices of so many columns of a window of ``taps`` texels can have a texture."""
+    return slices <= MAX_TEXTURE_SIZE and columns <= most_columns(taps)
 
 
 def noise(weights: NDArray[np.floating], bias: NDArray[np.floating]) -> float:
@@ -108,7 +120,7 @@ def pack(constants: Constants) -> WeightBytes:
     """Return the texture that is nearest to some numbers, sums of filters kept."""
     weights, bias = (part.astype(np.float64) for part in (constants.weights, constants.bias))
     wanted = _wanted(weights, bias)
-    units = np.zeros(4, np.float32)
+    units = no_units(len(constants.numbers))
     units[0] = unit_of(wanted.max() / _MOST, _MOST_SCALE)
     scales = np.clip(np.ceil(wanted / _MOST / float(units[0]) - 1e-9), 1, _MOST_SCALE).astype(np.int64)
     steps = scales * float(units[0])
@@ -118,6 +130,9 @@ def pack(constants: Constants) -> WeightBytes:
     if constants.factor is not None:
         units[2] = unit_of(np.abs(constants.factor).max(), _LONG_MOST)
         columns += _bytes(constants.factor.astype(np.float64) / float(units[2]))
+    for place, rows in enumerate(constants.numbers, 4):
+        units[place] = unit_of(np.abs(rows).max(), _LONG_MOST)
+        columns += _bytes(rows.astype(np.float64) / float(units[place]))
     texels = np.stack(columns, axis=1).astype(np.uint8)
     units[3] = 1.0 / texels.shape[1]
     return WeightBytes(weights.shape[1], texels, units)
@@ -125,11 +140,12 @@ def pack(constants: Constants) -> WeightBytes:
 
 def read(texels: bytes, units: bytes, slices: int, columns: int) -> WeightBytes | None:
     """Return a texture from its two members of a bundle; None if it has another size than one of 8 bits."""
-    sizes = {4 * slices * width(columns, factor=factor) for factor in (False, True)}
+    of = units_of(units)
+    sizes = {4 * slices * width(columns, factor=factor, numbers=numbers_of(of)) for factor in (False, True)}
     if len(texels) not in sizes:
         return None
     rows = np.frombuffer(texels, np.uint8).reshape(slices, -1, 4)
-    return WeightBytes(columns, rows, np.frombuffer(units, "<f4").reshape(4))
+    return WeightBytes(columns, rows, of)
 
 
 def _wanted(weights: NDArray[np.float64], bias: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -100,6 +100,7 @@ class LayerWeights:
         depthwise: whether a column's weights meet a lane each.
         texels: columns of weights where they lie in a texture; 0: as many as ``columns``.
         textures: how many hold them then, each with a draw of its own.
+        numbers: how many numbers for each channel the activation and the range have. They lie behind the weights.
     """
 
     name: str
@@ -112,6 +113,7 @@ class LayerWeights:
     depthwise: bool = False
     texels: int = 0
     textures: int = 1
+    numbers: int = 0
 
 
 def longest_array(wanted: str, uniform_vectors: int) -> int:
@@ -123,7 +125,8 @@ def instructions(mode: str, layer: LayerWeights) -> float:
     """Return the instructions of a layer's program by a mode that has a cost."""
     kind = "bytes" if mode == "texture" and layer.bits == 8 else mode
     columns = layer.texels or layer.columns if mode == "texture" else layer.columns
-    return float(FIXED[kind] + (DEPTHWISE_COLUMN if layer.depthwise else COLUMN)[kind] * columns)
+    numbers = layer.numbers * {"bytes": 3, "texture": 2}.get(kind, 0) * COLUMN[kind]
+    return float(FIXED[kind] + (DEPTHWISE_COLUMN if layer.depthwise else COLUMN)[kind] * columns + numbers)
 
 
 def compile_cost(length: float) -> float:

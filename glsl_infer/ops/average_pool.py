@@ -39,7 +39,7 @@ class AveragePool(Operator):
     def passes(self, node: Node, build: Builder) -> None:
         """Draw the windows of every slice."""
         fine = ["y = floor(mean * 256.0 + (0.5 + 0.25 / area)) * (1.0 / 65280.0);"]
-        draw_windows(node, build, "average_pool.frag", edge=0.0, texels=written_out(node.attrs["pool"]), fine=fine)
+        draw_windows(node, build, "average_pool.frag", texels=written_out(node.attrs["pool"]), fine=fine)
 
 
 def window_means(node: Node, x: Array) -> Array:

@@ -95,8 +95,16 @@ class Conv2D(Operator):
             columns.pack(folded),
             fold.slices(bias, kernel.output.pad),
             fold.slices(kernel.residual_factor) if scaled else None,
+            tuple(kernel.output.numbers.values()),
         )
-        texture = conv_texture.possible(reads, columns, constants, alpha=kernel.alpha, weight_bits=build.weight_bits)
+        texture = conv_texture.possible(
+            reads,
+            columns,
+            constants,
+            alpha=kernel.alpha,
+            weight_bits=build.weight_bits,
+            steepness=kernel.output.steepness if constants.numbers else None,
+        )
         draws, fragments = build.times(node, target)
         mode = build.weights_choice(
             weights_plan.LayerWeights(
@@ -108,6 +116,7 @@ class Conv2D(Operator):
                 texture.untextured or kernel.output.untextured,
                 bits=texture.bits,
                 depthwise=columns.depthwise,
+                numbers=len(constants.numbers),
             )
         )
         if mode == "texture":

@@ -14,7 +14,6 @@ from glsl_infer.ops.operator import CopyOperator, feature_map
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
     from glsl_infer.lowering.builder import Builder
-    from glsl_infer.program.layout import FeatureMap, View
 
 
 class MaxPool(CopyOperator):
@@ -47,7 +46,7 @@ class MaxPool(CopyOperator):
                 "a maximum of a picture whose larger bytes are smaller values",
                 "let a convolution come first, or rescale by a positive factor",
             )
-        draw_windows(node, build, "max_pool.frag", edge=0.5)
+        draw_windows(node, build, "max_pool.frag")
 
 
 MOST_IN_LOOPS, MOST_WRITTEN_OUT = 9, 49
@@ -66,12 +65,11 @@ def draw_windows(
     build: Builder,
     template: str,
     *,
-    edge: float,
     texels: Sequence[str] = (),
     fine: Sequence[str] = (),
     more: Mapping[str, int] | None = None,
 ) -> None:
-    """Append the draws of a pooling by a template in shaders/, whose ``bounds`` lie ``edge`` texels inside the map.
+    """Append the draws of a pooling by a template in shaders/.
 
     ``texels`` are the lines of ``written_out``, for a template that has a place for them; ``fine`` see ``slicewise``;
     ``more`` are other macros of it.
@@ -84,12 +82,6 @@ def draw_windows(
     if any(node.attrs["padding"]):
         defines["BOUNDED"] = 1
 
-    def bounds(source: FeatureMap, view: View) -> dict[str, Sequence[float]]:
-        if "BOUNDED" not in defines:
-            return {}
-        last = build.position(view, source.width - edge, source.height - edge)
-        return {"bounds": [*build.position(view, edge, edge), *last]}
-
     stride = (float(stride_x), float(stride_y))
     slicewise(
         node,
@@ -100,7 +92,7 @@ def draw_windows(
         defines=defines,
         lines={"texels": texels},
         fine=fine,
-        uniforms=bounds,
+        corners="BOUNDED" in defines,
     )
 
 

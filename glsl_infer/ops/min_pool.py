@@ -38,7 +38,7 @@ class MinPool(CopyOperator):
                 "a minimum of a picture whose larger bytes are smaller values",
                 "let a convolution come first, or rescale by a positive factor",
             )
-        draw_windows(node, build, "max_pool.frag", edge=0.5, more={"SMALLEST": 1})
+        draw_windows(node, build, "max_pool.frag", more={"SMALLEST": 1})
 
 
 OPERATOR = MinPool()

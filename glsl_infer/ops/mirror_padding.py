@@ -56,21 +56,13 @@ class MirrorPadding(CopyOperator):
         """Copy every slice, at coordinates that are mirrored or held at the edges."""
         top, _, left, _ = node.attrs["padding"]
         mode = node.attrs["mode"]
-        given = build.feature_map(node.inputs[0])
-        # Mirrors lie on the map's border where the edge is repeated, else on the centres of the edge, as holds do.
-        inset = 0.0 if mode == "symmetric" else 0.5
         slicewise(
             node,
             build,
             "mirror_padding.frag",
             offset=(-left, -top),
-            defines={"HELD": 1} if mode == "edge" else {},
-            uniforms=lambda source, view: {
-                "edges": [
-                    *build.position(view, inset, inset),
-                    *build.position(view, given.width - inset, given.height - inset),
-                ]
-            },
+            defines={"edge": {"HELD": 1}, "symmetric": {"REPEATED": 1}}.get(mode, {}),
+            corners=True,
         )
 
 

@@ -72,7 +72,6 @@ class Resize(Operator):
 
         def tile(source: FeatureMap, view: View) -> dict[str, Sequence[float]]:
             return {
-                "origin": [view.x, view.y],
                 "last": [source.width - 1, source.height - 1],
                 "step": [columns[0], rows[0]],
                 "start": [columns[1], rows[1]],
@@ -87,6 +86,7 @@ class Resize(Operator):
             stride=(given.width / width, given.height / height),
             defines={"NEAREST": 1} if method == "nearest" else {},
             fine=["y = floor(mix(top, bottom, share.y) * 65280.0 + 0.51) * (1.0 / 65280.0);"],
+            corners=True,
             uniforms=lambda source, view: {
                 **tile(source, view),
                 "count": [width / given.width, height / given.height],

@@ -42,8 +42,8 @@ class UpsampleBilinear(Operator):
         """Draw every slice enlarged."""
         size_y, size_x = node.attrs["size"]
 
-        def tile(source: FeatureMap, view: View) -> dict[str, Sequence[float]]:
-            return {"origin": [view.x, view.y], "last": [source.width - 1, source.height - 1]}
+        def size_of(_: FeatureMap, view: View) -> dict[str, Sequence[float]]:
+            return {"source_size": [1.0 / texel for texel in build.texel(view.texture)]}
 
         slicewise(
             node,
@@ -51,8 +51,9 @@ class UpsampleBilinear(Operator):
             "upsample_bilinear.frag",
             stride=(1.0 / size_x, 1.0 / size_y),
             defines={"SIZE": f"vec2({size_x}.0, {size_y}.0)", "INVERSE": 1.0 / (4 * size_x * size_y)},
-            fine=["y = floor(sum * (INVERSE * 256.0) + (0.5 + 0.25 * INVERSE)) * (1.0 / 65280.0);"],
-            uniforms=tile,
+            fine=["y = floor(sum * (INVERSE * 65280.0) + (0.5 + 0.25 * INVERSE)) * (1.0 / 65280.0);"],
+            uniforms=size_of,
+            corners=True,
         )
 
 

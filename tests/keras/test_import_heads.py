@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import keras
+import numpy as np
 import pytest
 from imported import check
+
+from glsl_infer.compiler.build import build
+from glsl_infer.importers.keras import to_graph
 
 L = keras.layers
 
@@ -120,3 +124,20 @@ def test_operations_and_constants_on_vectors() -> None:
         *["global_average_pool", "dense", "dense", "vector_binary", "vector_affine", "dense"],
         *["vector_binary", "vector_affine", "vector_binary", "vector_binary", "dense"],
     ]
+
+
+@pytest.mark.parametrize("softmax", ["none", "in the convolution", "before the end", "behind the end"])
+@pytest.mark.parametrize("pool", [L.GlobalAveragePooling2D, L.GlobalMaxPooling2D])
+@pytest.mark.parametrize("end", [L.Flatten, lambda: L.Reshape((5,))], ids=["flatten", "reshape"])
+def test_a_convolution_of_a_pooled_pixel_ends_in_classes(pool, softmax, end) -> None:
+    x, y = body()
+    y = L.Activation("hard_silu")(L.Conv2D(12, 1)(pool(keepdims=True)(y)))
+    y = L.Conv2D(5, 1, activation="softmax" if softmax == "in the convolution" else None)(L.Dropout(0.2)(y))
+    if softmax == "before the end":
+        y = L.Activation("softmax")(y)
+    y = end()(y)
+    if softmax == "behind the end":
+        y = L.Activation("softmax")(y)
+    pictures = [np.random.default_rng(seed).integers(0, 256, (6, 6, 3), np.uint8) for seed in range(2)]
+    made, _, _ = build(to_graph(keras.Model(x, y)), list("abcde"), calibration=pictures)
+    assert [output.purpose for output in made.manifest.outputs] == ["classes"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.activations import activation
-from glsl_infer.graph.piecewise_linear import HARD_SIGMOID, SEVEN_PIECES, ZERO, Clamp, PiecewiseLinear, of_slopes
+from glsl_infer.graph.piecewise_linear import HARD_SIGMOID, SEVEN_PIECES, Clamp, PiecewiseLinear, of_slopes
 
 slopes = st.floats(0.0, 3.0)
 lefts = st.floats(-5.0, 0.0)
@@ -39,7 +39,7 @@ def test_a_name_keeps_nine_digits(outer, pairs) -> None:
     np.testing.assert_allclose(again(X), function(X), atol=1e-7)
     y = again(X)
     assert (np.diff(y) >= 0.0).all() and y.min() >= 0.0 and y.max() <= 1.0
-    assert again.folded(np.array([ZERO])) == 0.0
+    assert again.folded(np.array([again.zero_at])) == 0.0
     np.testing.assert_allclose(again.folded(again.factor * X + again.offset), y, atol=1e-12)
 
 

@@ -116,7 +116,7 @@ def _why_split(
         node.name, columns.slices, height * width, columns.count, columns.count + 2, bits=8
     )
     modes = weights_plan.costs(whole, uniform_vectors)
-    if columns.count > weight_bytes.MOST_COLUMNS:
+    if columns.count > weight_bytes.most_columns(columns.taps_per_slot):
         del modes["texture"]
     cheapest = min(modes.values())
     blocks = -(-columns.slots // block)

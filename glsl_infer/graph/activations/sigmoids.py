@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from glsl_infer.graph.activations.activation import Activation
-from glsl_infer.graph.piecewise_linear import HARD_SIGMOID, SEVEN_PIECES, ZERO, Clamp, PiecewiseLinear
+from glsl_infer.graph.piecewise_linear import HARD_SIGMOID, SEVEN_PIECES, Clamp, PiecewiseLinear
 
 if TYPE_CHECKING:
     from glsl_infer.graph.node import Array
@@ -24,15 +24,15 @@ def _seven_pieces(x: Array) -> Array:
     return y
 
 
-SIGMOID = Activation("sigmoid", _sigmoid, 0.0, 1.0, lowest_at=-50.0, slope=0.25)
+SIGMOID = Activation("sigmoid", _sigmoid, 0.0, 1.0, lowest_at=-20.0, slope=0.25)
 """``1 / (1 + exp(-x))``."""
 
 HARD = Activation(
-    "hard_sigmoid", lambda x: np.clip(x / 6.0 + 0.5, 0.0, 1.0), 0.0, 1.0, lowest_at=ZERO, pieces=HARD_SIGMOID
+    "hard_sigmoid", lambda x: np.clip(x / 6.0 + 0.5, 0.0, 1.0), 0.0, 1.0, lowest_at=-9.0, pieces=HARD_SIGMOID
 )
 """``clip(x / 6 + 1/2, 0, 1)``, as Keras 3 defines it."""
 
-ARTICLE = Activation("piecewise_linear_sigmoid", _seven_pieces, 0.0, 1.0, lowest_at=ZERO, pieces=SEVEN_PIECES)
+ARTICLE = Activation("piecewise_linear_sigmoid", _seven_pieces, 0.0, 1.0, lowest_at=-20.0, pieces=SEVEN_PIECES)
 """``clip(0.05x + clip(0.1x, -0.05, 0.05) + clip(0.05x, -0.125, 0.125), -0.5, 0.5) + 0.5``."""
 
 TANH = Activation("tanh", np.tanh, -1.0, 1.0, slope=1.0)
@@ -58,4 +58,4 @@ def piecewise_linear(factor: float, offset: float, *clamps: float) -> Activation
 def of_pieces(function: PiecewiseLinear) -> Activation:
     """Return the activation that a function of straight pieces is."""
     numbers = (function.factor, function.offset, *(number for clamp in function.clamps for number in clamp))
-    return Activation("piecewise_linear", function, 0.0, 1.0, numbers, lowest_at=ZERO, pieces=function)
+    return Activation("piecewise_linear", function, 0.0, 1.0, numbers, lowest_at=function.zero_at, pieces=function)

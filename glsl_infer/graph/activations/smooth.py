@@ -36,13 +36,13 @@ def _exponential(x: Array) -> Array:
     return np.exp(np.minimum(x, 80.0))  # beyond, 32-bit floats end soon
 
 
-SOFTPLUS = Activation("softplus", _softplus, 0.0, lowest_at=-50.0, slope=1.0)
+SOFTPLUS = Activation("softplus", _softplus, 0.0, lowest_at=-20.0, slope=1.0)
 """``log(1 + exp(x))``."""
 
 LOG_SIGMOID = Activation("log_sigmoid", lambda x: -_softplus(-x), -INFINITY, 0.0, slope=1.0)
 """``-log(1 + exp(-x))``."""
 
-EXPONENTIAL = Activation("exponential", _exponential, 0.0, lowest_at=-50.0)
+EXPONENTIAL = Activation("exponential", _exponential, 0.0, lowest_at=-20.0)
 
 SILU = Activation("silu", lambda x: x * SIGMOID(x), -0.27846454276107374, turns=(-1.27846454,), slope=1.09984)
 """``x / (1 + exp(-x))``, also called swish."""

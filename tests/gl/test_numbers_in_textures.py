@@ -1,0 +1,116 @@
+"""Convolutions whose activation or range has numbers for each channel draw all slices at once, as exactly as others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from graphs import classifier, conv_node, input_node
+from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
+
+from glsl_infer.bundle import Bundle
+from glsl_infer.gl.context import Context
+from glsl_infer.graph import Graph, Node
+from glsl_infer.lowering import weight_bytes
+from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
+from glsl_infer.runtime.session import Session
+
+FILTERS = 22
+"""Of which two fill no texel."""
+
+BITS = {8: b"MIDDLE", 16: b"lower = ROW.y + 0.5;"}
+"""What a shader says that reads weights of so many bits."""
+
+
+def prelu(rng: np.random.Generator, channels: int) -> str:
+    """An activation with a slope for each channel."""
+    return f"prelu({','.join(f'{slope:.6g}' for slope in rng.uniform(0.25, 1.5, channels))})"
+
+
+def network(
+    channels: int, activation: str, *, louder: float = 1.0, residual: bool = False, kernel: int = 1, quiet: bool = False
+) -> Graph:
+    """A picture, a layer of many channels, and one that reads them all; ``louder`` multiplies half of its filters."""
+    rng = np.random.default_rng(channels)
+    body = [input_node(6), conv_node(rng, "feed", ("image",), 3, channels)]
+    inputs: tuple[str, ...] = ("feed",)
+    if residual:
+        body.append(conv_node(rng, "side", ("image",), 3, FILTERS, activation="silu"))
+        inputs = ("feed", "side")
+    activation = prelu(rng, FILTERS) if activation == "prelu" else activation
+    around = (kernel // 2,) * 4
+    wide = conv_node(
+        rng, "wide", inputs, channels, FILTERS, kernel=(kernel, kernel), padding=around, activation=activation
+    )
+    factors = np.where(np.arange(FILTERS) % 2, louder, 1.0).astype(np.float32)
+    weights = {name: numbers * factors for name, numbers in wide.weights.items()}
+    if quiet:  # what is added up is little beside what is stored
+        weights = {"kernel": 0.02 * weights["kernel"], "bias": np.abs(weights["bias"]) + np.float32(1.0)}
+    body.append(Node(wide.name, wide.op, wide.inputs, wide.attrs, weights))
+    return classifier(rng, body, FILTERS)
+
+
+def made_of(graph: Graph, weights: str = "texture", uniform_vectors: int = UNIFORM_VECTORS) -> Bundle:
+    """A bundle with ranges from three pictures."""
+    rng = np.random.default_rng(5)
+    size = graph.by_name["image"].attrs["shape"]
+    pictures = [rng.integers(0, 256, size, np.uint8) for _ in range(3)]
+    return make_bundle(graph, weights, pictures=pictures, uniform_vectors=uniform_vectors)
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "prelu": {"channels": 256, "activation": "prelu"},
+    "prelu and a residual with factors": {"channels": 40, "activation": "prelu", "residual": True},
+    "silu over ranges of its own": {"channels": 8, "activation": "silu", "louder": 3.0},
+    "silu and a residual": {"channels": 32, "activation": "silu", "residual": True},
+    "3x3 and prelu": {"channels": 24, "activation": "prelu", "kernel": 3},
+}
+
+
+@pytest.mark.parametrize("bits", BITS)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_one_draw_is_exact(context: Context, monkeypatch: pytest.MonkeyPatch, case: dict[str, Any], bits: int) -> None:
+    monkeypatch.setattr(weight_bytes, "MOST_NOISE", np.inf if bits == 8 else 0.0)
+    made = made_of(network(**case))
+    drawn = [entry for entry in made.manifest.passes if entry.layer == "wide"]
+    assert [len(entry.quads) for entry in drawn] == [-(-FILTERS // 4)]
+    program = next(program for program in made.manifest.programs if program.name == drawn[0].program)
+    assert BITS[bits] in made.members[program.fragment]
+    assert dict(program.uniforms)["number_units"] == 4
+    with Session(made, context=context) as session:
+        inputs = stored_inputs(made, "wide", np.random.default_rng(1))
+        assert layer_error(session, "wide", inputs) <= TOLERANCE
+
+
+def test_slopes_do_not_cost_a_program_for_each_slice() -> None:
+    """Weights of 256 inputs fit no uniform array that phones have. Layers of one shape share a program."""
+    rng = np.random.default_rng(7)
+    body = [input_node(6), conv_node(rng, "feed", ("image",), 3, 256)]
+    for index in range(3):
+        name, slopes = f"pw{index}", prelu(rng, 256)
+        body.append(conv_node(rng, name, (body[-1].name,), 256, 256, activation=slopes))
+    made = made_of(classifier(rng, body, 256), "auto")
+    drawn = [entry for entry in made.manifest.passes if entry.layer.startswith("pw")]
+    assert [len(entry.quads) for entry in drawn] == [64, 64, 64]
+    assert len({entry.program for entry in drawn}) <= len(BITS)
+
+
+def test_as_many_columns_as_registers_allow_are_one_draw(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A window of one texel may have more columns in bytes than any other; one more is no texture's."""
+    monkeypatch.setattr(weight_bytes, "MOST_NOISE", np.inf)
+    most = weight_bytes.MOST_SINGLE_COLUMNS
+    made = made_of(network(channels=most, activation="relu", quiet=True), uniform_vectors=1000)
+    assert [len(entry.quads) for entry in made.manifest.passes if entry.layer == "wide"] == [-(-FILTERS // 4)]
+    with Session(made, context=context) as session:
+        assert layer_error(session, "wide", stored_inputs(made, "wide", np.random.default_rng(1))) <= TOLERANCE
+    more = made_of(network(channels=most + 4, activation="relu", quiet=True), uniform_vectors=1000)
+    assert not any(weight_texture_of(more, "wide"))
+
+
+def weight_texture_of(made: Bundle, layer: str) -> list[str]:
+    """The textures of constants that the passes of a layer read."""
+    constant = {texture.name for texture in made.manifest.textures if texture.kind == "constant"}
+    return [
+        name for entry in made.manifest.passes if entry.layer == layer for name in entry.textures if name in constant
+    ]
