@@ -30,6 +30,7 @@ def with_tables(text: str, numbers: Numbers) -> str:
         _failures(numbers),
         _boards(numbers),
         _pictures(numbers),
+        _missing(numbers),
     ]
     return f"{before}{BEGIN}\n" + "\n\n".join(block for block in blocks if block) + f"\n{END}{after}"
 
@@ -38,6 +39,11 @@ def _of(numbers: Numbers, test: Test, part: str) -> Mapping[str, Any]:
     """Return what was measured; nothing where it failed."""
     found = numbers.get(str(test.number), {}).get(part, {})
     return {} if "failed" in found else found
+
+
+def _missing(numbers: Numbers) -> str:
+    numbered = [str(test.number) for test in TESTS if "run" not in numbers.get(str(test.number), {})]
+    return f"Not measured yet: test {', '.join(numbered)}." if numbered else ""
 
 
 def _machine(numbers: Numbers) -> str:
@@ -53,6 +59,8 @@ def _runs(numbers: Numbers) -> str:
             continue
         run, litert = _of(numbers, test, "run"), _of(numbers, test, "litert")
         outputs = _of(numbers, test, "validate").get("outputs", [])
+        if not (run or litert or outputs):
+            continue
         cosine = min((end["cosine"] for end in outputs), default=None)
         rows.append(
             [
@@ -66,6 +74,8 @@ def _runs(numbers: Numbers) -> str:
                 _number(run.get("memory_bytes"), 0, 1e6),
             ]
         )
+    if not rows:
+        return ""
     heads = ("test", "ms a picture", "first result, s", "a Pixel 2, ms", "LiteRT, one thread, ms", "times as long",
              "cosine with Keras", "memory, MB")  # fmt: skip
     return _table(heads, rows)
