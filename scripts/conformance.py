@@ -27,7 +27,8 @@ import parted  # noqa: E402
 import ranged  # noqa: E402
 import several  # noqa: E402
 import tiny  # noqa: E402
-from conformance_damage import damaged, members_of, zipped  # noqa: E402
+from conformance_damage import damaged, members_of  # noqa: E402
+from conformance_zip import zipped  # noqa: E402
 from graphs import conv_node, dense_node, input_node, pool_node  # noqa: E402
 
 from glsl_infer.bundle import Bundle  # noqa: E402

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import parted
-from conformance_damage import zipped
+from conformance_zip import zipped
 
 from glsl_infer.bundle import MANIFEST
 from glsl_infer.bundle.bundle import manifest_bytes

@@ -41,7 +41,8 @@ STORED, PAGE = ROOT / "docs/accuracy/precision.json", ROOT / "docs/accuracy/prec
 
 TEXT = """# 8 and 16 bits
 
-`scripts/precision.py --write` makes this page. Scores compare stored numbers with the float network's on test pictures:
+`scripts/precision.py --write` makes this page. Scores compare what the exported file stores, its weights as textures
+have them, with the float network on test pictures:
 `lost` things of `boxes`, `iou` of boxes or masks (mean and least), `points` in % of a box, `pixels` of distance (mean
 and worst), `same` first label. Ranges come from as many other pictures as the table says. Cost is that of a frame on
 VideoCore IV beside all in 8 bits, by its own compiler.
@@ -66,7 +67,8 @@ def rows(name: str, case: Case, counts: Sequence[int]) -> list[dict[str, Any]]:
                 path = Path(folder) / "model.glslnn"
                 bundles.write(built, path)
                 counted = report(*measure(path, compiler), str(path))
-            scores = case.score(floats, case.run(prepared.graph, case.test, "stored"))
+                drawn = bundles.read(path).graph  # weights as textures have them
+            scores = case.score(floats, case.run(drawn, case.test, "stored"))
             row = {
                 "network": name,
                 "pictures": most,

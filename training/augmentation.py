@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from training.recipe import Augmentation
+    from training.recipe_augmentation import Augmentation
 
 Floats = NDArray[np.float32]
 Draws = dict[str, NDArray[np.generic]]

@@ -30,7 +30,7 @@ from glsl_infer.bundle.format_constants import CPU_PROFILE
 from glsl_infer.bundle.manifest import CLASSES, Manifest, Output
 from glsl_infer.bundle.manifest_check import GRAPH, LABELS, check
 from glsl_infer.bundle.network import Layer, Network, from_json
-from glsl_infer.bundle.network import check as check_network
+from glsl_infer.bundle.network_check import check as check_network
 from glsl_infer.bundle.pass_table import MEMBER as PASSES
 from glsl_infer.bundle.rules import rule
 from glsl_infer.errors import BundleError, InputError, ModelError

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from glsl_infer.bundle.format_constants import GLSL_CURVES, GLSL_FUNCTIONS, GLSL_LIMITS
@@ -33,25 +32,24 @@ class Shader:
     executed: int = 0
 
 
-MOST_KNOWN = 1024
-"""Most texts whose result is kept: what writes a bundle reads it again at once."""
-
-_known: OrderedDict[bytes, Shader] = OrderedDict()
-"""Of texts that were in order, by their hash; the oldest first."""
+_MOST_KNOWN = 4096
+_known: dict[bytes, Shader] = {}
+"""What texts declare and cost that were right, by their hash: an export looks at each when it is made and when read."""
 
 
 def parse(member: str, text: str) -> Shader:
-    """Check a fragment shader, without the prelude. What it returns is for all who ask: do not change it.
+    """Check a fragment shader, without the prelude.
 
     Raises:
         BundleError: it is not of the format's GLSL; the message names the member and the line.
     """
-    key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-    if key not in _known:
-        _known[key] = _Parser(read(member, text)).shader()
-        while len(_known) > MOST_KNOWN:
-            _known.popitem(last=False)
-    return _known[key]
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    if digest not in _known:
+        made = _Parser(read(member, text)).shader()
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[digest] = made
+    return _known[digest]
 
 
 class _Parser(Statements):

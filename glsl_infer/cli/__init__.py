@@ -31,6 +31,7 @@ COMMANDS = (
     "info",
     "inspect",
     "landmarks",
+    "manual",
     "report",
     "run",
     "segment",
@@ -77,20 +78,28 @@ def main(argv: Sequence[str] | None = None) -> int:
             return execute(parser, words)
 
 
+def classify_parser() -> Parser:
+    """Return the parser of ``classify``."""
+    from glsl_infer import __version__
+    from glsl_infer.cli import classify
+    from glsl_infer.cli.execution import Parser, add_debug
+
+    parser = Parser(prog="classify", description=(classify.__doc__ or "").splitlines()[0])
+    parser.add_argument("-V", "--version", action="version", version=f"classify {__version__}")
+    classify.add_arguments(parser)
+    add_debug(parser)
+    parser.set_defaults(run=classify.run)
+    return parser
+
+
 def main_classify(argv: Sequence[str] | None = None) -> int:
     """Run ``classify``, the shorthand of ``glsl-infer classify``; return the exit code."""
     with interrupts.ending_at_once():
-        from glsl_infer import __version__
-        from glsl_infer.cli import classify
         from glsl_infer.cli.advice import models_anywhere
-        from glsl_infer.cli.execution import Parser, add_debug, execute
+        from glsl_infer.cli.execution import execute
         from glsl_infer.cli.terminal_text import guarded
 
-        parser = Parser(prog="classify", description=(classify.__doc__ or "").splitlines()[0])
-        parser.add_argument("-V", "--version", action="version", version=f"classify {__version__}")
-        classify.add_arguments(parser)
-        add_debug(parser)
-        parser.set_defaults(run=classify.run)
+        parser = classify_parser()
         words = models_anywhere(["classify", *(sys.argv[1:] if argv is None else argv)])[1:]
         with guarded():
             return execute(parser, words)

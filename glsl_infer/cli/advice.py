@@ -13,10 +13,10 @@ from glsl_infer.errors import InputError
 MODEL = "--model"
 SUFFIX = ".glslnn"
 
-_FIRST = ("benchmark", "export", "inspect", "report", "run", "selfcheck", "validate", "vc4")
+_FIRST = ("benchmark", "calibrate", "export", "inspect", "report", "run", "selfcheck", "validate", "vc4")
 """Commands whose first argument is a model."""
 
-_OPTION = ("camera", "classify")
+_OPTION = ("camera", "classify", "detect", "landmarks", "segment")
 """Commands that take a model by ``--model``."""
 
 _CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)$")

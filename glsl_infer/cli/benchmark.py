@@ -9,12 +9,11 @@ import argparse
 import csv
 import io
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 from glsl_infer.cli import benchmark_text, ends, progress
-from glsl_infer.cli.terminal_text import print_lines
+from glsl_infer.cli.terminal_text import print_lines, say_warning
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import CHOICES
 from glsl_infer.support import files
@@ -142,7 +141,7 @@ def _compare(args: argparse.Namespace) -> dict[str, Any]:
     if not comparison.are_bundles(a, b):
         saved = read(a), read(b)
         for difference in comparison.differences(saved):
-            print(f"warning: the results are of different machines: {difference}", file=sys.stderr)
+            say_warning(f"the results are of different machines: {difference}")
         return comparison.results(a, b, saved)
     with progress.counter(2 * (args.runs + args.warm_up), "runs") as tell:
         return comparison.bundles(a, b, context=args.context, runs=args.runs, warm_up=args.warm_up, tell=tell)
@@ -153,10 +152,9 @@ def _warn_of_load(machine: dict[str, Any]) -> None:
 
     load, cores = machine["load_before"], machine["cores"]
     if load is not None and load > BUSY * cores:
-        print(
-            f"warning: other work was running (load average {load:g} on {cores} cores): times are not this "
-            "machine's best, ratios of --compare mean more",
-            file=sys.stderr,
+        say_warning(
+            f"other work was running (load average {load:g} on {cores} cores): times are not this machine's best, "
+            "ratios of --compare mean more"
         )
 
 

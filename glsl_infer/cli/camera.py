@@ -7,18 +7,19 @@ import contextlib
 import json
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glsl_infer.cli import camera_labels, camera_tasks, execution, progress
+from glsl_infer.cli import camera_events, camera_labels, camera_tasks, execution, progress
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.gl.context import CHOICES
 from glsl_infer.support.files import output_file, writing
 from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
+    from glsl_infer.cli.camera_events import Tell
     from glsl_infer.runtime.classifier import Classifier, Prediction
     from glsl_infer.runtime.pictures.picture_input import Picture
     from glsl_infer.tools.camera.frame import Frame
@@ -59,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--screenshot", type=Path, metavar="FILE.png", help="with --window: write the last frame shown")
     parser.add_argument("--json", action="store_true", help="print a JSON object a frame, one a line")
     camera_labels.add_arguments(parser)
+    camera_events.add_arguments(parser)
     camera_tasks.add_arguments(parser)
 
 
@@ -70,21 +72,23 @@ def run(args: argparse.Namespace) -> int:
     execution.check_signature(args)
     _check(args)
     camera_tasks.check(args)
+    camera_events.check(args)
     source = sources.open_source(args.source)
     with until_signalled(), contextlib.ExitStack() as stack:
+        told = camera_events.opened(args, stack)
         if args.window:
             from glsl_infer.tools.window.window import PictureWindow
 
             window = stack.enter_context(PictureWindow())
             window.on_key = lambda meaning: window.quit() if meaning == "quit" else None
             if args.task is not None:
-                camera_tasks.run(args, source, window)
+                camera_tasks.run(args, source, window, told)
             else:
-                _in_window(args, source, window)
+                _in_window(args, source, window, told)
         elif args.task is not None:
-            camera_tasks.run(args, source, None)
+            camera_tasks.run(args, source, None, told)
         else:
-            _as_lines(args, source)
+            _as_lines(args, source, told)
     return 0
 
 
@@ -105,7 +109,7 @@ def _check(args: argparse.Namespace) -> None:
         output_file(args.screenshot)
 
 
-def _as_lines(args: argparse.Namespace, source: CameraSource) -> None:
+def _as_lines(args: argparse.Namespace, source: CameraSource, told: Sequence[Tell]) -> None:
     from glsl_infer.runtime.classifier import Classifier
 
     started = time.monotonic()
@@ -132,10 +136,10 @@ def _as_lines(args: argparse.Namespace, source: CameraSource) -> None:
             labels = ", ".join(f"{100 * prediction.probability:.2f} % {prediction.label}" for prediction in predictions)
             print(one_line(f"{what}: {labels} ({rate:.1f} frames a second)"), flush=True)
 
-        _classify(args, classifier, frames, report)
+        _classify(args, classifier, frames, report, told)
 
 
-def _in_window(args: argparse.Namespace, source: CameraSource, window: PictureWindow) -> None:
+def _in_window(args: argparse.Namespace, source: CameraSource, window: PictureWindow, told: Sequence[Tell]) -> None:
     from PIL import Image
 
     from glsl_infer.runtime.classifier import Classifier
@@ -159,7 +163,7 @@ def _in_window(args: argparse.Namespace, source: CameraSource, window: PictureWi
                     return
                 yield frame
 
-        _classify(args, classifier, while_open(frames), report)
+        _classify(args, classifier, while_open(frames), report, told)
         if args.screenshot is not None:
             try:
                 with writing(args.screenshot) as file:
@@ -186,7 +190,13 @@ def _frames(
         yield frames if latest is None else latest, latest
 
 
-def _classify(args: argparse.Namespace, classifier: Classifier, frames: Iterable[Frame], report: OnFrame) -> None:
+def _classify(
+    args: argparse.Namespace,
+    classifier: Classifier,
+    frames: Iterable[Frame],
+    report: OnFrame,
+    told: Sequence[Tell],
+) -> None:
     """Report every frame, while the GPU already computes the next."""
     watches = camera_labels.Watches(
         args.on,
@@ -194,6 +204,9 @@ def _classify(args: argparse.Namespace, classifier: Classifier, frames: Iterable
         str(args.model or "the model that comes with the package"),
         args.appear_after or camera_tasks.APPEAR_AFTER,
         args.leave_after or camera_tasks.LEAVE_AFTER,
+        switched=tuple(camera_events.pins_of(args)),
+        told=told,
+        every=args.mqtt is not None,
     )
     if not args.no_selfcheck:
         progress.first_use(classifier.session)

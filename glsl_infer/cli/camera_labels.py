@@ -1,4 +1,4 @@
-"""``camera --on LABEL COMMAND``: start a command when a label appears, with hysteresis."""
+"""Labels that appear and leave: ``camera --on LABEL COMMAND`` starts a command, others are told, with hysteresis."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from glsl_infer.errors import InputError
 from glsl_infer.runtime.classifier import NONE
 from glsl_infer.support.plain_text import one_line
-from glsl_infer.tools.camera.presence import Presence, Reaction
+from glsl_infer.tools.camera.presence import APPEARED, Presence, Reaction
 
 if TYPE_CHECKING:
+    from glsl_infer.cli.camera_events import Tell
     from glsl_infer.runtime.classifier import Prediction
 
 
@@ -30,41 +31,63 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class Watches:
-    """What is done when labels appear.
+    """What is done when labels appear and leave.
 
     Args:
         given: pairs of label and command.
         labels: of the model.
         model: names it in messages.
         appear_after, leave_after: frames in a row; see ``Presence``.
+        switched: labels that a pin stands for.
+        told: hear of those that are watched.
+        every: watch all labels of the model, but not that it is none.
 
     Raises:
         InputError: the model has no such label, or a command is none; all of them at once.
     """
 
     def __init__(
-        self, given: Sequence[Sequence[str]], labels: Sequence[str], model: str, appear_after: int, leave_after: int
+        self,
+        given: Sequence[Sequence[str]],
+        labels: Sequence[str],
+        model: str,
+        appear_after: int,
+        leave_after: int,
+        *,
+        switched: Sequence[str] = (),
+        told: Sequence[Tell] = (),
+        every: bool = False,
     ) -> None:
         known = {*labels, NONE}
-        unknown = [label for label, _ in given if label not in known]
-        if unknown:
+        problems = [
+            f"{option} {', '.join(unknown)}: {model} has no such label"
+            for option, names in (("--on", [label for label, _ in given]), ("--gpio", switched))
+            if (unknown := [label for label in names if label not in known])
+        ]
+        if problems:
             raise InputError(
-                f"--on {', '.join(unknown)}: {model} has no such label; it has {', '.join(labels[:20])}"
+                f"{'; '.join(problems)}; it has {', '.join(labels[:20])}"
                 + (f" and {len(labels) - 20} more" if len(labels) > 20 else "")
             )
-        self._watches = [
-            (label, Presence(appear_after, leave_after), Reaction(command, None, "--on")) for label, command in given
-        ]
+        self._reactions = [(label, Reaction(command, None, "--on")) for label, command in given]
+        everything = [label for label in labels if label != NONE] if every else []
+        watched = [*(label for label, _ in given), *switched, *everything]
+        self._there = {label: Presence(appear_after, leave_after) for label in watched}
+        self._told = told
 
     def saw(self, predictions: Sequence[Prediction]) -> list[str]:
         """React to a frame's predictions, best first; return what happened, in words."""
         best = predictions[0].label if predictions else None
         events = []
-        for label, presence, reaction in self._watches:
+        for label, presence in self._there.items():
             event = presence.update(label == best)
-            if event is not None:
-                events.append(f"{label} {event}")
-                print(one_line(f"{label} {event}"), file=sys.stderr, flush=True)
-            if event == "appeared":
-                reaction.appeared(None)
+            if event is None:
+                continue
+            events.append(f"{label} {event}")
+            print(one_line(f"{label} {event}"), file=sys.stderr, flush=True)
+            for tell in self._told:
+                tell(label, event == APPEARED)
+            for watched, reaction in self._reactions:
+                if watched == label and event == APPEARED:
+                    reaction.appeared(None)
         return events

@@ -8,19 +8,20 @@ import json
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import on_pictures
+from glsl_infer.cli import camera_events, on_pictures
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.support.files import writing
 from glsl_infer.support.plain_text import one_line
-from glsl_infer.tools.camera.presence import Presence, Reaction
+from glsl_infer.tools.camera.presence import APPEARED, Presence, Reaction
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from glsl_infer.cli.camera_events import Tell
     from glsl_infer.tasks import Task
     from glsl_infer.tools.camera.frame import Frame
     from glsl_infer.tools.camera.sources import CameraSource
@@ -82,7 +83,8 @@ def check(args: argparse.Namespace) -> None:
             raise InputError(f"--{name.replace('_', '-')} {number}; at least 1 is possible")
     if args.task is None:
         for name in _OPTIONS:
-            if getattr(args, name) is not None and not (args.on and name in ("appear_after", "leave_after")):
+            watched = name in ("appear_after", "leave_after") and (args.on or args.gpio or args.mqtt is not None)
+            if getattr(args, name) is not None and not watched:
                 raise InputError(f"--{name.replace('_', '-')} is about a task; give --task as well")
         return
     if args.on:
@@ -91,13 +93,16 @@ def check(args: argparse.Namespace) -> None:
         raise InputError(f"--serve {args.serve}; give a port from 1 to 65535, or 0 for one that is free")
 
 
-def run(args: argparse.Namespace, source: CameraSource, window: PictureWindow | None) -> None:
+def run(
+    args: argparse.Namespace, source: CameraSource, window: PictureWindow | None, told: Sequence[Tell] = ()
+) -> None:
     """Find, follow and show until the source ends.
 
     Args:
         args: the command's, checked.
         source: where frames come from.
         window: where they are shown, if they are.
+        told: hear when something appears and leaves.
 
     Raises:
         InputError: the task or the port cannot be used.
@@ -122,6 +127,8 @@ def run(args: argparse.Namespace, source: CameraSource, window: PictureWindow | 
                 result = task.follow(pixels)
                 task.session.context.gl.check(f"in frame {frame.index}")  # a lost context goes on, with any numbers
                 event = presence.update(result.present)
+                for tell_other in told if event is not None else ():
+                    tell_other(camera_events.OF_TASK, event == APPEARED)
                 drawn = None
                 if window is not None or server is not None:
                     drawn = result.draw(pixels)

@@ -43,7 +43,8 @@ def run(args: argparse.Namespace) -> int:
             f"{args.deployment}: service.user is root, who may do anything; name a user who is in the groups video and "
             "render, or give --allow-root"
         )
-    names = [model.name for model in deployment.models]
+    task = deployment.service.task
+    names = [*(model.name for model in deployment.models), *([f"task {task}"] if task else [])]
     if args.check:
         print(json.dumps({"models": names}) if args.json else f"{args.deployment}: right ({', '.join(names)})")
         return 0
@@ -61,6 +62,8 @@ def run(args: argparse.Namespace) -> int:
             f"  {model['file']}: {model['bytes'] / 1e6:.2f} MB, {model['input_size']}x{model['input_size']}, "
             f"{model['labels']} labels, {model['passes']:,} passes"
         )
+    if task:
+        print(f"  task {task}")
     if deployment.target == "raspberry-pi":
         print(f"\ncopy it and install it:\n  scp -r {out} PI:\n  ssh PI sudo ./{out.name}/install.sh")
     return 0

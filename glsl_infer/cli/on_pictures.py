@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glsl_infer.cli import execution, progress
+from glsl_infer.cli.terminal_text import say_error
 from glsl_infer.errors import ImageError, InputError
 from glsl_infer.gl.context import CHOICES
 from glsl_infer.support.files import output_file
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace, kind: type[Task[Any]], task: str, words: Calla
                 if args.debug:
                     raise
                 failed += 1
-                print(f"error: {one_line(error)}", file=sys.stderr)
+                say_error(one_line(error))
                 continue
             result = opened(picture)
             opened.session.context.gl.check(f"at {path}")

@@ -1,13 +1,18 @@
-"""Progress, where standard error is a terminal, else nothing: tqdm's bars if it is installed, and a status line."""
+"""Progress: on a terminal tqdm's bars, if it is installed, and a status line; elsewhere a line a minute.
+
+What is over within ``SILENT`` seconds leaves no line in a log.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from glsl_infer.cli.terminal_text import raw
+from glsl_infer.cli.terminal_text import raw, width
 from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -16,16 +21,29 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 
+SILENT, EVERY = 20.0, 60.0
+"""Seconds until the first line where nobody looks at a terminal, and between two."""
+
+
 def bar(items: Sequence[Item], what: str) -> Iterable[Item]:
     """Return ``items``, showing how many are done while they are used."""
-    if len(items) < 2 or not sys.stderr.isatty():
+    if len(items) < 2:
         return items
+    if not sys.stderr.isatty():
+        return _told(items, what)
     try:
         from tqdm import tqdm
     except ImportError:
         return items
     shown: Iterable[Item] = tqdm(items, desc=what, leave=False, file=raw(sys.stderr))
     return shown
+
+
+def _told(items: Sequence[Item], what: str) -> Iterator[Item]:
+    with counter(len(items), what) as done:
+        for item in items:
+            yield item
+            done(1)
 
 
 @contextlib.contextmanager
@@ -38,22 +56,63 @@ def counter(total: int, what: str) -> Iterator[Callable[[int], object]]:
                 from tqdm import tqdm
 
                 tell = stack.enter_context(tqdm(total=total, desc=what, leave=False, file=raw(sys.stderr))).update
+        else:
+            say, done = stack.enter_context(status(what)), 0
+
+            def tell(count: int) -> None:
+                nonlocal done
+                done += count
+                say(f"{done} of {total}")
+
         yield tell
 
 
 @contextlib.contextmanager
 def status(name: str) -> Iterator[Callable[[str], None]]:
-    """Yield a function that shows a few words after ``name``, in place of those before; in the end they are gone."""
-    terminal = sys.stderr.isatty()
+    """Yield a function that shows a few words after ``name``, in place of those before; in the end they are gone.
+
+    Where there is no terminal, they are printed from time to time.
+    """
+    if not sys.stderr.isatty():
+        with _now_and_then(name) as tell:
+            yield tell
+        return
 
     def write(text: str) -> None:
-        if terminal:
-            print(f"\r\x1b[K{one_line(text)}", end="", file=raw(sys.stderr), flush=True)
+        print(f"\r\x1b[K{one_line(text)[: width(sys.stderr)]}", end="", file=raw(sys.stderr), flush=True)
 
     try:
         yield lambda words: write(f"{name}: {words}")
     finally:
         write("")
+
+
+@contextlib.contextmanager
+def _now_and_then(name: str) -> Iterator[Callable[[str], None]]:
+    """Yield a function that is told what is being done; a thread prints it, for a step may take minutes."""
+    began, over = time.monotonic(), threading.Event()
+    last, stream = "", sys.stderr
+
+    def tell(words: str) -> None:
+        nonlocal last
+        last = words
+
+    def lines() -> None:
+        wait = SILENT
+        while not over.wait(wait):
+            wait = EVERY
+            minutes, seconds = divmod(int(time.monotonic() - began), 60)
+            said = f": {last}" if last else ""
+            with contextlib.suppress(OSError, ValueError):  # the log is full, or closed
+                print(one_line(f"{name}{said} ({minutes}:{seconds:02} so far)"), file=stream, flush=True)
+
+    thread = threading.Thread(target=lines, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield tell
+    finally:
+        over.set()
+        thread.join()
 
 
 def first_use(session: Session) -> None:

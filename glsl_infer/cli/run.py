@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glsl_infer.cli import ends, execution, progress
+from glsl_infer.cli.run_results import as_probabilities, report, save, sides
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import CHOICES
 from glsl_infer.support.files import output_file
-from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,17 +95,17 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"{args.model}: {error}") from None
     results = _whole(args, bundle, drawn) if args.whole else _results(args, bundle, files)
     if args.softmax:
-        results = _as_probabilities(results, bundle)
+        results = as_probabilities(results, bundle)
     if args.out is not None:
-        _save(results, args.out, bundle, drawn)
-    _report(args, bundle, results, drawn)
+        save(results, args.out, bundle, drawn)
+    report(args, bundle, results, drawn)
     return 0
 
 
 def _files(args: argparse.Namespace, manifest: Manifest) -> dict[str, Path] | Path:
     """Return the file of each input by name, or the one file that holds all."""
     names = [entry.name for entry in manifest.inputs]
-    listed = ", ".join(f"'{entry.name}' ({entry.kind}, {_sides(entry.shape)})" for entry in manifest.inputs)
+    listed = ", ".join(f"'{entry.name}' ({entry.kind}, {sides(entry.shape)})" for entry in manifest.inputs)
     if args.picture is not None:
         if args.input:
             raise InputError("give PICTURE or --input, not both")
@@ -212,7 +211,7 @@ def _check_model(args: argparse.Namespace, bundle: Bundle) -> Output | None:
         maps = [output for output in outputs if len(output.shape) > 1]
         if maps:
             what = "an image" if maps[0].purpose == "image" else f"'{maps[0].name}'"
-            raise InputError(f"makes {what} of {_sides(maps[0].shape)}; say with -o where to, {_where_to(maps)}")
+            raise InputError(f"makes {what} of {sides(maps[0].shape)}; say with -o where to, {_where_to(maps)}")
         return None
     suffix = args.out.suffix.lower()
     if suffix in ALL:
@@ -241,94 +240,3 @@ def _overlap(args: argparse.Namespace) -> int:
     from glsl_infer.runtime import images
 
     return images.OVERLAP if args.overlap is None else int(args.overlap)
-
-
-def _save(results: Mapping[str, NDArray[Any]], path: Path, bundle: Bundle, drawn: Output | None) -> None:
-    """Write all results, or the one that becomes a picture."""
-    import numpy as np
-
-    from glsl_infer.cli import number_files
-    from glsl_infer.runtime import images
-
-    if drawn is None:
-        number_files.write_results(results, path)
-    elif results[drawn.name].dtype == np.uint8:
-        pixels = results[drawn.name]
-        images.save(pixels[..., 0] if pixels.shape[2] == 1 else pixels, path)
-    elif drawn.purpose == "mask":
-        images.save(images.mask_to_picture(results[drawn.name], drawn), path)
-    else:
-        images.save(images.to_picture(results[drawn.name], bundle), path)
-
-
-def _report(
-    args: argparse.Namespace, bundle: Bundle, results: Mapping[str, NDArray[Any]], drawn: Output | None
-) -> None:
-    """Print what came out."""
-    labels = {output.name: bundle.labels for output in bundle.manifest.outputs if output.purpose == "classes"}
-    if args.json:
-        print(json.dumps(_as_json(args, bundle, results), indent=1))
-    elif args.out is not None:
-        shown = results if drawn is None else {drawn.name: results[drawn.name]}
-        print(f"{args.out}: {', '.join(_named(name, shown, results) for name in shown)}")
-    else:
-        for name, result in results.items():
-            if len(results) > 1:
-                print(f"{one_line(name)}:")
-            values = result.reshape(-1)
-            for index in _order(values, args.top if name in labels else None):
-                value = f"{values[index]:.6g}"
-                print(one_line(f"{labels[name][index]}: {value}") if name in labels else value)
-
-
-def _named(name: str, shown: Mapping[str, NDArray[Any]], results: Mapping[str, NDArray[Any]]) -> str:
-    sides = _sides(shown[name].shape)
-    return sides if len(results) == 1 else f"{one_line(name)} {sides}"
-
-
-def _as_json(args: argparse.Namespace, bundle: Bundle, results: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """Return what ``--json`` prints: of a model with one output the shape alone, of others every output by name."""
-    given: dict[str, Any] = {"file": str(args.picture)} if args.picture is not None else {"inputs": args.input}
-    written = {} if args.out is None else {"written": str(args.out)}
-    outputs = bundle.manifest.outputs
-    described = {output.name: _described(output, results[output.name], bundle.labels, args.top) for output in outputs}
-    if len(outputs) > 1:
-        return {**given, **written, "outputs": described}
-    only = described[outputs[0].name]
-    shape = only.pop("shape")
-    del only["purpose"]
-    return {**given, "output": shape, **written, **only}
-
-
-def _described(output: Output, result: NDArray[Any], labels: tuple[str, ...], top: int | None) -> dict[str, Any]:
-    described: dict[str, Any] = {"shape": list(result.shape), "purpose": output.purpose}
-    if result.ndim < 2:
-        classes, values = output.purpose == "classes", result.reshape(-1)
-        order = _order(values, top if classes else None)
-        described["values"] = [float(values[index]) for index in order]
-        described["labels"] = [labels[index] for index in order] if classes else []
-    return described
-
-
-def _order(values: NDArray[Any], top: int | None) -> list[int]:
-    """Return which numbers are shown: all as they stand, or the ``top`` largest, the largest first."""
-    if top is None:
-        return list(range(len(values)))
-    return [int(index) for index in (-values).argsort(kind="stable")[:top]]
-
-
-def _as_probabilities(results: dict[str, NDArray[Any]], bundle: Bundle) -> dict[str, NDArray[Any]]:
-    """Return outputs with a softmax over those for classes that have neither it nor a sigmoid."""
-    import numpy as np
-
-    from glsl_infer.graph.host_steps import PROBABLE, softmax
-
-    changed = dict(results)
-    for output in bundle.manifest.outputs:
-        if output.purpose == "classes" and not (output.steps and output.steps[-1].step in PROBABLE):
-            changed[output.name] = softmax(results[output.name].astype(np.float64)).astype(np.float32)
-    return changed
-
-
-def _sides(shape: tuple[int, ...]) -> str:
-    return "x".join(map(str, shape)) or "1"

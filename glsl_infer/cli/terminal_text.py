@@ -10,12 +10,16 @@ import contextlib
 import io
 import os
 import sys
+import textwrap
 import traceback
 from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any, TextIO, cast
 
 from glsl_infer.support.plain_text import one_line, visible
+
+_LEAST_WIDTH = 40
+"""Characters of the narrowest line that text is made to fit."""
 
 
 class VisibleStream:
@@ -59,13 +63,63 @@ def raw(stream: TextIO) -> TextIO:
 
 
 def say_error(message: str) -> None:
-    """Print why a command ends; on a terminal its first word is red, unless NO_COLOR is set (no-color.org)."""
-    coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    """Print why a command ends; see ``say``."""
+    say("error", message, "31")
+
+
+def say_warning(message: str) -> None:
+    """Print what a command goes on in spite of; see ``say``."""
+    say("warning", message, "33")
+
+
+def say(kind: str, message: str, colour: str = "") -> None:
+    """Print a message to standard error, after a word that says its kind.
+
+    On a terminal its lines end between words, and the first word is coloured, unless NO_COLOR is set (no-color.org).
+    Elsewhere a line stays one line, for those who search in logs.
+
+    Args:
+        kind: the word.
+        message: the text.
+        colour: number of an SGR sequence.
+    """
+    text = wrapped(visible(f"{kind}: {message}"), width(sys.stderr))
+    coloured = colour and sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     if coloured:
-        raw(sys.stderr).write("\x1b[31merror:\x1b[0m ")
-        print(message, file=sys.stderr)
-    else:
-        print(f"error: {message}", file=sys.stderr)
+        raw(sys.stderr).write(f"\x1b[{colour}m{kind}:\x1b[0m")
+        text = text[len(kind) + 1 :]
+    print(text, file=sys.stderr, flush=True)
+
+
+def width(stream: TextIO) -> int | None:
+    """Return how many characters a line of a terminal has; None where there is no terminal, or it does not say."""
+    try:
+        columns = os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
+    except (OSError, ValueError):
+        columns = 0
+    return columns or None
+
+
+def wrapped(text: str, columns: int | None) -> str:
+    """Return a text whose lines end between words before they are longer than a terminal's; None: as it is.
+
+    A word that is longer, a path for one, stays whole, so that it can be copied.
+    """
+    if columns is None:
+        return text
+    lines = []
+    for line in text.split("\n"):
+        indent = " " * (len(line) - len(line.lstrip(" ")) + 2)
+        fitted = textwrap.wrap(
+            line,
+            max(columns, _LEAST_WIDTH),
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+            drop_whitespace=True,
+        )
+        lines += fitted or [""]
+    return "\n".join(lines)
 
 
 def print_lines(lines: Iterable[object]) -> None:

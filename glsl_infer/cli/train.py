@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from glsl_infer.bundle import SUFFIX
 from glsl_infer.cli import progress
+from glsl_infer.cli.terminal_text import say_warning
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import CHOICES
 from glsl_infer.support.files import output_file
 from glsl_infer.support.plain_text import one_line
-
-_EVERY = 30.0
-"""Seconds between lines of progress where nobody looks at a terminal."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,9 +52,9 @@ def run(args: argparse.Namespace) -> int:
     for path in (args.out, args.out.with_suffix(".md"), args.out.with_suffix(".png")):
         output_file(path)
     with progress.status("train") as tell:
-        made = train(args.photographs, args.out, start=args.start, context=args.context, tell=_at_times(tell))
+        made = train(args.photographs, args.out, start=args.start, context=args.context, tell=tell)
     for warning in made.warnings:
-        print(one_line(f"warning: {warning}"), file=sys.stderr)
+        say_warning(one_line(warning))
     if args.json:
         print(made.as_json())
         return 0
@@ -75,18 +70,3 @@ def run(args: argparse.Namespace) -> int:
     print(f"{args.out}: started from {made.start}, {minutes:.1f} minutes, {worked:.1f} of one processor core")
     print(f"{args.out.with_suffix('.md')}: its card; {args.out.with_suffix('.png')}: its photographs")
     return 0
-
-
-def _at_times(tell: Callable[[str], None]) -> Callable[[str], None]:
-    """Return what shows each step on a terminal, and else prints one now and then."""
-    if sys.stderr.isatty():
-        return tell
-    last = time.monotonic()
-
-    def say(words: str) -> None:
-        nonlocal last
-        if time.monotonic() - last >= _EVERY:
-            last = time.monotonic()
-            print(one_line(f"train: {words}"), file=sys.stderr, flush=True)
-
-    return say

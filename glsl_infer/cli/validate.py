@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glsl_infer.cli import ends, progress
-from glsl_infer.cli.terminal_text import print_lines
+from glsl_infer.cli.terminal_text import print_lines, say_warning
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.gl.context import CHOICES
 from glsl_infer.runtime.pictures import paths as pictures
@@ -61,8 +60,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compare, print a table, write the report, and fail beyond a threshold."""
     from glsl_infer import bundle as bundles
-    from glsl_infer.tools.validate import compare
+    from glsl_infer.tools.validate import compare, verdict
 
+    if args.model.suffix.lower() == bundles.SUFFIX != args.bundle.suffix.lower():
+        raise InputError(f"the original comes first: glsl-infer validate {args.bundle} {args.model}")
     ends.allow_weights(args.max_weights)
     ends.load_operators(args.operator)
     _check(args)
@@ -76,6 +77,7 @@ def run(args: argparse.Namespace) -> int:
             layer_pictures=args.layer_pictures,
             input_ranges=ends.by_name("--input-range", args.input_range),
             context=args.context,
+            beyond=lambda found: _failures(args, found),
             tell=done,
         )
     agreement = {"model": str(args.model), "bundle": str(args.bundle), "skipped": skipped, **agreement}
@@ -86,6 +88,8 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps({**agreement, "failures": failures}, indent=1))
     else:
         print_lines(_text(agreement))
+        if failures:
+            print_lines(["", *verdict.sentences(agreement)])
     if failures:
         raise RunError("; ".join(failures))
     return 0
@@ -119,13 +123,13 @@ def _samples(args: argparse.Namespace, bundle: Bundle) -> tuple[list[Mapping[str
             given += [by_name(bundle.graph, sample) for sample in calibration.samples(bundle.graph, [path])]
         except InputError as error:
             skipped += 1
-            print(f"warning: {error}; left out", file=sys.stderr)
+            say_warning(f"{error}; left out")
     if not given:
         raise InputError(f"{args.data}: no picture in it can be read")
     return given, skipped
 
 
-def _failures(args: argparse.Namespace, agreement: dict[str, Any]) -> list[str]:
+def _failures(args: argparse.Namespace, agreement: Mapping[str, Any]) -> list[str]:
     """Return what lies beyond a threshold, a sentence each."""
     failures = []
     for end in agreement["outputs"]:

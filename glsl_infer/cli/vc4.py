@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glsl_infer.cli import progress, vc4_pixels, vc4_time
+from glsl_infer.cli.terminal_text import say_error, say_warning
 from glsl_infer.errors import InputError
 from glsl_infer.support.plain_text import one_line
 
@@ -70,6 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure and print; 1 if a layer would not work on the GPU as it should."""
+    from glsl_infer import bundle as bundles
     from glsl_infer.tools.videocore import driver, plot
 
     if not 0.0 <= args.draw_share <= 1.0:
@@ -80,6 +81,8 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("--json prints what --csv and --disassemble print in other forms; give one of them")
     if args.picture and not args.pixels:
         raise InputError("--picture is drawn with --pixels; give both")
+    for path in args.models:  # a bad file is refused before a driver is looked for, and before any is measured
+        bundles.read(path).require_whole("glsl-infer vc4")
     compiler = driver.find(args.driver)
     if args.pixels:
         if args.plot is not None:
@@ -102,12 +105,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _reports(models: Sequence[Path], driver: Driver) -> list[Report]:
-    from glsl_infer import bundle as bundles
     from glsl_infer.tools.videocore.measure import measure
     from glsl_infer.tools.videocore.report import report
 
-    for path in models:  # a bad file is refused before any is measured
-        bundles.read(path).require_whole("glsl-infer vc4")
     reports = []
     for path in models:
         reports.append(report(*measure(path, driver, watch=progress.bar), str(path)))
@@ -152,9 +152,8 @@ def _complain(reports: Sequence[Report]) -> int:
     for report in reports:
         for problem in report.problems:
             code = 1 if problem.fatal else code
-            kind = "error" if problem.fatal else "warning"
             where = one_line(f"{report.file}: layer '{problem.layer}'")
-            print(f"{kind}: {where}: {problem.text}", file=sys.stderr)
+            (say_error if problem.fatal else say_warning)(f"{where}: {problem.text}")
     return code
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from glsl_infer.cli.terminal_text import say_warning
 
 if TYPE_CHECKING:
     from glsl_infer.tools.videocore.driver import Driver
@@ -28,7 +29,7 @@ def run(models: Sequence[Path], driver: Driver, pictures: Sequence[Path], *, as_
     drawn = [(path, compare(path, chip, pictures)) for path in models]
     for path, both in drawn:
         if any(pixels.counters["lost_flags"] for pixels in both):
-            print(f"warning: {path}: {_LOST_FLAGS}", file=sys.stderr)
+            say_warning(f"{path}: {_LOST_FLAGS}")
     if as_json:
         data = [{"file": str(path), "roundings": [pixels.as_json() for pixels in both]} for path, both in drawn]
         print(json.dumps({"bundles": data}, indent=1))

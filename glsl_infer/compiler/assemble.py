@@ -12,7 +12,7 @@ from glsl_infer.bundle.manifest import CLASSES, IMAGE, MASK, NUMBERS, PICTURE, V
 from glsl_infer.bundle.manifest_check import GRAPH, LABELS, check, needed_limits
 from glsl_infer.bundle.manifest_json import pass_table
 from glsl_infer.bundle.network import Network, NetworkOutput, layers_of, to_bytes
-from glsl_infer.bundle.network import check as check_network
+from glsl_infer.bundle.network_check import check as check_network
 from glsl_infer.bundle.pass_table import MEMBER as PASSES
 from glsl_infer.bundle.pass_table import as_stored, float_members
 from glsl_infer.bundle.uniforms import check as check_uniforms

@@ -14,7 +14,8 @@ from dataclasses import replace
 from glsl_infer.compiler import memory
 from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.program import CompiledNetwork, MemoryUse
-from glsl_infer.program.layout import Grid, Share, textures_of
+from glsl_infer.program.layout import Share, textures_of
+from glsl_infer.program.placement import Grid
 
 MEMORY = ("auto", *memory.METHODS)
 """``auto`` is the method that needs the fewest bytes; see ``memory``."""

@@ -16,16 +16,14 @@ from glsl_infer.program.layout import (
     FeatureMap,
     FixedMap,
     FixedPoint,
-    Grid,
-    Placement,
     Share,
     Value,
     View,
     clear_colours,
-    place,
     slices_of,
     textures_of,
 )
+from glsl_infer.program.placement import Grid, Placement, place
 
 
 class Places:
@@ -39,7 +37,7 @@ class Places:
 
     Args:
         graph: what is built.
-        layout: ``atlas`` or ``planar``; see ``program.layout.place``.
+        layout: ``atlas`` or ``planar``; see ``program.placement.place``.
         gutters: texels of 0 around the tiles of each output.
         shares: which texture each takes a part of, and how its tiles are arranged there.
         bits: 8 or 16 of each feature map; 8 where it is not said.

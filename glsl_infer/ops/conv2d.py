@@ -102,7 +102,8 @@ class Conv2D(Operator):
             columns,
             constants,
             alpha=kernel.alpha,
-            weight_bits=build.weight_bits,
+            # What is stored in 16 bits is worth weights of 16 bits.
+            weight_bits="16" if target.bits == 16 else build.weight_bits,
             steepness=kernel.output.steepness if constants.numbers else None,
         )
         draws, fragments = build.times(node, target)

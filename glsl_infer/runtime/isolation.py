@@ -32,14 +32,14 @@ LAYER = "layer\n"
 VARIABLE = "GLSL_INFER_ISOLATION"
 """The environment variable that, with ``off``, turns ``first`` into never."""
 
-SECONDS = 180.0
-"""How long a child may take for a layer, of the CPU's time: other processes may keep the machine busy."""
-PROGRAM_SECONDS = 10.0
-"""How much longer it may take for the first, for each program: many drivers compile all of them before."""
+SECONDS, SECONDS_A_MEGABYTE = 180.0, 5.0
+"""How long a child may take for a layer, of the CPU's time: other processes may keep the machine busy. And how much
+longer for the first, for each megabyte of shaders: many drivers compile all of them before."""
 IDLE = 0.05
 """The part of the CPU's time below which a child waits for something that does not come."""
-MEMORY = 1 << 30
-"""Bytes that a child may take, and eight times those of the bundle's textures on top of them."""
+MEMORY, TEXTURES, SHADERS = 1 << 30, 8, 32
+"""Bytes that a child may take, and so many times those of the bundle's textures and of its shaders on top of them.
+llvmpipe took 115 bytes for one of a network whose weights were all in the text (SqueezeNet)."""
 _LOOK = 0.05
 """Seconds between two looks at a child's memory."""
 
@@ -68,7 +68,7 @@ def meet(bundle: Bundle, context: Context, isolation: Isolation) -> None:
             write(bundle, path)
         most = _memory(bundle)
         job = {"path": str(path.absolute()), "digest": bundle.digest, "context": context.how, "memory": most}
-        how = _watched(json.dumps(job), most, PROGRAM_SECONDS * _programs(bundle))
+        how = _watched(json.dumps(job), most, SECONDS_A_MEGABYTE * _shader_bytes(bundle) / 1e6)
     if how:
         name = bundle.path or bundle.manifest.name
         raise RunError(
@@ -77,20 +77,22 @@ def meet(bundle: Bundle, context: Context, isolation: Isolation) -> None:
         )
 
 
-def _drawn(bundle: Bundle) -> list[Bundle]:
-    return [part for part in bundle.parts if isinstance(part, Bundle)] or [bundle]
-
-
-def _programs(bundle: Bundle) -> int:
-    return sum(len(part.manifest.programs) for part in _drawn(bundle))
-
-
 def _memory(bundle: Bundle) -> int:
-    textures = sum(4 * texture.width * texture.height for part in _drawn(bundle) for texture in part.manifest.textures)
-    most = MEMORY + 8 * textures
+    textures = sum(4 * texture.width * texture.height for part in _parts(bundle) for texture in part.manifest.textures)
+    most = MEMORY + TEXTURES * textures + SHADERS * _shader_bytes(bundle)
     with contextlib.suppress(ValueError, OSError, AttributeError):
         most = min(most, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 4 // 5)
     return most
+
+
+def _parts(bundle: Bundle) -> list[Bundle]:
+    """Return what draws: the GPU parts of a bundle, or itself."""
+    return [part for part in bundle.parts if isinstance(part, Bundle)] or [bundle]
+
+
+def _shader_bytes(bundle: Bundle) -> int:
+    """Return the bytes of all fragment shaders."""
+    return sum(len(part.members[program.fragment]) for part in _parts(bundle) for program in part.manifest.programs)
 
 
 def _watched(job: str, memory: int, opening: float) -> str:

@@ -22,20 +22,17 @@ from glsl_infer.cpu.custom import CUSTOM, Functions, require
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Node, host_steps
-from glsl_infer.program.layout import FeatureMap
 from glsl_infer.runtime import traffic
 from glsl_infer.runtime.isolation import Isolation, meet
 from glsl_infer.runtime.opening import opened
 from glsl_infer.runtime.outputs import Answer, Results
 from glsl_infer.runtime.part_run import PartRun
+from glsl_infer.runtime.parted_inputs import Tensors, checked_inputs, numbers_of
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pipeline import PendingFrame, check_wait, finished
 from glsl_infer.runtime.session import Session
 from glsl_infer.runtime.statistics import Statistics
 from glsl_infer.support.stopwatch import Stopwatch
-
-Tensors = dict[str, Any]
-"""What inputs and parts have made so far, by name: arrays, and pictures as they were given."""
 
 
 class PartedSession(Session):
@@ -94,7 +91,7 @@ class PartedSession(Session):
 
     def upload(self, inputs: Any) -> None:
         """Take the inputs; ``submit`` computes."""
-        self._given, self._named = self._checked_inputs(inputs), isinstance(inputs, Mapping)
+        self._given, self._named = self._inputs_by_name(inputs), isinstance(inputs, Mapping)
 
     def submit(self) -> None:
         """Compute all parts of a frame, one after the other."""
@@ -128,7 +125,7 @@ class PartedSession(Session):
 
     def layers(self, inputs: Any) -> Iterator[tuple[str, NDArray[np.float32]]]:
         """Yield (layer name, output as numbers) of every layer of every part but the inputs, in order."""
-        tensors = dict(self._checked_inputs(inputs))
+        tensors = dict(self._inputs_by_name(inputs))
         for part in self._sessions:
             if isinstance(part, Session):
                 given = self._for_gpu(part, tensors)
@@ -221,30 +218,9 @@ class PartedSession(Session):
     def _add_times(self, laps: Mapping[str, float]) -> None:
         self.start_up = {key: self.start_up.get(key, 0.0) + laps.get(key, 0.0) for key in {**self.start_up, **laps}}
 
-    def _checked_inputs(self, inputs: Any) -> Tensors:
-        """Return what each input gets, by name; parts look at it closely."""
+    def _inputs_by_name(self, inputs: Any) -> Tensors:
         self.activate()
-        entries, outputs = self.bundle.manifest.inputs, self.bundle.manifest.outputs
-        names = [entry.name for entry in entries]
-        if not isinstance(inputs, Mapping):
-            if len(names) != 1 or len(outputs) != 1:
-                raise InputError(
-                    f"the model has the inputs {', '.join(names)} and the outputs "
-                    f"{', '.join(output.name for output in outputs)}; "
-                    "give a dict of inputs by name, and get one of outputs"
-                )
-            inputs = {names[0]: inputs}
-        wrong = sorted({*names}.symmetric_difference(inputs))
-        if wrong:
-            what = f"'{wrong[0]}' is missing" if wrong[0] in names else f"there is no '{wrong[0]}'"
-            raise InputError(f"inputs: {what}; the model reads {', '.join(names)}")
-        for entry in entries:
-            given = np.asarray(inputs[entry.name]) if entry.kind != PICTURE else None
-            if given is not None and (given.shape != entry.shape or given.dtype.kind not in "fiub"):
-                raise InputError(
-                    f"input '{entry.name}' reads numbers of shape {entry.shape}; {given.dtype} {given.shape} was given"
-                )
-        return dict(inputs)
+        return checked_inputs(self.bundle.manifest, inputs)
 
     def _results(self, tensors: Tensors) -> Results:
         runs = []
@@ -298,11 +274,7 @@ class PartedSession(Session):
 
     def _numbers(self, entry: Input, given: Any) -> NDArray[np.float32]:
         """Return an input as a CPU part reads it."""
-        if entry.kind != PICTURE:
-            return np.asarray(given, np.float32)
-        assert isinstance(entry.value, FeatureMap)
-        pixels = self._pixels(entry, given).astype(np.float64)
-        return (entry.value.scale_of * (pixels - entry.value.zero_of) / 255.0).astype(np.float32)
+        return numbers_of(entry, self._pixels(entry, given) if entry.kind == PICTURE else given)
 
     def _pixels(self, entry: Input, given: Any) -> NDArray[np.uint8]:
         """Return a picture as the network reads it; a GPU part fits it where one has it."""

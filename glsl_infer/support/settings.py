@@ -84,7 +84,7 @@ class Settings:
         hints = hints_of(type(self))
         for field in fields(self):
             value, hint = getattr(self, field.name), hints[field.name]
-            if not fits(hint, value):
+            if not fits(hint, value) and not value == field.default == ():  # a list that was left out
                 raise InputError(f"{field.name} is {value!r}; it must be {allowed(hint)}")
             object.__setattr__(self, field.name, _plain(hint, value))
         conflict = self.conflict()

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 from glsl_infer.compiler.delegate import Built
 from glsl_infer.compiler.delegate.choose import described
 from glsl_infer.runtime import traffic
-from glsl_infer.tools.videocore.verify import Verification, verify
+from glsl_infer.tools.videocore import foresight
+from glsl_infer.tools.videocore.foresight import Foresight
+from glsl_infer.tools.videocore.verify import Verification, measured
 
 if TYPE_CHECKING:
-    from glsl_infer.tools.export import ExportReport
+    from glsl_infer.tools.export_report import ExportReport
 
 
 @dataclass(frozen=True)
@@ -65,11 +67,19 @@ def joined(reports: Sequence[ExportReport], parts: tuple[PartReport, ...]) -> Ex
     )
 
 
-def verified(made: Built, seconds: float) -> Verification:
-    """Return what VideoCore IV's compiler says of all GPU parts; they share the time."""
-    checks = [verify(part.bundle, seconds / len(made.gpu)) for part in made.gpu]
-    layers = tuple(layer for check in checks for layer in check.layers)
-    return replace(checks[0], layers=layers)
+def verified(made: Built, seconds: float) -> tuple[Verification | None, Foresight]:
+    """Return what VideoCore IV's compiler says of all GPU parts, which share the time, and what a frame takes there.
+
+    Args:
+        made: a model in parts.
+        seconds: 0: the compiler is not asked.
+    """
+    if not seconds:
+        return None, foresight.together([foresight.foresee(part.bundle, {}) for part in made.gpu])
+    asked = [measured(part.bundle, seconds / len(made.gpu)) for part in made.gpu]
+    layers = tuple(layer for check, _ in asked for layer in check.layers)
+    times = [foresight.foresee(part.bundle, found.programs) for part, (_, found) in zip(made.gpu, asked)]
+    return replace(asked[0][0], layers=layers), foresight.together(times)
 
 
 def line(parts: Sequence[PartReport]) -> str:

@@ -13,51 +13,46 @@ NAMES = {"float": "float32 Keras", "exact": "exact reference", "gpu": "GPU"}
 
 HEAD = """# Accuracy
 
-`python scripts/accuracy.py` measures these numbers and writes this page; `docs/accuracy/` has those of every layer. Get
-the data first: `scripts/get-data trashnet data/trashnet`. Measured on {machines}.
+`python scripts/accuracy.py` measures these numbers and writes this page (first `scripts/get-data trashnet
+data/trashnet`); `docs/accuracy/` has the numbers of every layer. Measured on {machines}.
 
-*Worst* is the largest |stored - y| in steps of the stored format, where y is the float64 value before rounding. A
-step is 1/255 of the range of a feature map, or scale/256 for 16-bit values. 0.5 is perfect rounding, {bound} the limit.
+*Worst* is the largest distance of a stored number from the float64 value before rounding, in steps: 1/255 of the range
+of a feature map, or scale/256 for 16-bit values. 0.5 is perfect rounding, {bound} the limit.
 """
 
 LAYERS = """
 ## Layer by layer
 
-X22 at 385x385 with random weights: {layers} layers. Each reads the exact reference's values. Worst of all:
-**{worst:.4f}**; {differing:,} of {values:,} stored values are not the reference's.
+X22 at 385x385 with random weights, {layers} layers, each computed from the exact reference's values. Worst:
+**{worst:.4f}**. {differing:,} of {values:,} stored values differ from the reference's.
 """
 
 END_TO_END = """
 ## End to end
 
-`{bundle}` on {photographs} photographs of trashnet's test split. Errors are those of logits minus their mean over
-the classes, against float32 Keras. Standard deviation of these logits: {spread:.2f} (at least {least:g}).
+`{bundle}` on the {photographs} photographs of trashnet's test split, against float32 Keras: errors of logits, minus
+their mean over the classes. Their standard deviation is {spread:.2f}.
 
 {errors}
 
 Limit of both ratios: {ratio}. The GPU's first label is Keras' on **{same} of {photographs}** (required: {agree}).
-
-Top-1 accuracy on the whole test split ({count} photographs):
-
-{top1}
+Top-1 accuracy: {top1}.
 """
 
 DRIVERS = """
 ## Every operator on three drivers
 
-{networks:,} random networks (`tests/gl/random_networks.py`), {cases} of each of {kinds} kinds, on {drivers}.
-Every layer reads random stored values. Networks that 32-bit sums cannot follow are left out.
+{networks:,} random networks (`tests/gl/random_networks.py`) of {kinds} kinds, on {drivers}. Every layer reads random
+stored values. Networks whose sums are too large for 32-bit floats are left out. Worst: **{worst:.4f}**.
 
 {table}
-
-Worst of all: **{worst:.4f}**.
 """
 
 COUNTS = """
 ## What a frame takes
 
-X22 at 385x385, 120 classes. *GL calls* are those between upload and read-back, *uniform vectors* is what the largest
-fragment shader needs. Baked and uniform weights give {same} in both layouts. [Others](design.md#where-weights-are).
+X22 at 385x385, 120 classes. *GL calls* are those between upload and read-back. Baked and uniform weights give {same} in
+both layouts. [Other modes](design.md#where-weights-are).
 
 {table}
 """
@@ -83,13 +78,11 @@ def end_to_end(numbers: dict[str, Any]) -> str:
         bundle=numbers["bundle"],
         photographs=numbers["photographs"],
         spread=numbers["spread"],
-        least=BOUNDS["spread"],
         errors=table(["", "mean", "largest"], errors),
         ratio=BOUNDS["ratio"],
         same=numbers["same_top1"],
         agree=BOUNDS["same_top1"],
-        count=numbers["test_pictures"],
-        top1=table(list(NAMES.values()), [[f"{100 * numbers['top1'][key]:.2f} %" for key in NAMES]]),
+        top1=", ".join(f"{name} {100 * numbers['top1'][key]:.2f} %" for key, name in NAMES.items()),
     )
 
 
@@ -100,29 +93,27 @@ def drivers(numbers: dict[str, Any]) -> str:
     kinds: dict[str, list[str]] = {}
     for operator in sorted(first["operators"]):
         kinds.setdefault(operator.partition(",")[0], []).append(operator)
-    rows = [
-        [
-            kind,
-            f"{max(run['operators'][operator]['worst'] for run in all_of.values() for operator in members):.4f}",
-        ]
-        for kind, members in kinds.items()
-    ]
+    worst: dict[str, list[str]] = {}
+    for kind, members in kinds.items():
+        largest = max(run["operators"][operator]["worst"] for run in all_of.values() for operator in members)
+        worst.setdefault(f"{largest:.4f}", []).append(kind)
     return DRIVERS.format(
-        cases=first["cases"],
         kinds=first["kinds"],
         networks=first["cases"] * first["kinds"],
         drivers=", ".join(all_of),
-        table=table(["operator", "worst"], rows),
+        table=table(
+            ["worst", "operators"], [[error, ", ".join(worst[error])] for error in sorted(worst, reverse=True)]
+        ),
         worst=numbers["worst"],
     )
 
 
 def counts(numbers: dict[str, Any]) -> str:
     """Return the section on what a frame takes."""
-    columns = ("passes", "jobs", "programs", "gl_calls", "texture_bytes", "uniform_vectors")
+    columns = ("passes", "jobs", "programs", "gl_calls", "texture_bytes")
     fixed = [row for row in numbers["rows"] if row["weights"] != "auto"]
     rows = [[row["layout"], row["weights"], *(f"{row[key]:,}" for key in columns)] for row in fixed]
-    head = ["layout", "weights", "passes", "jobs", "programs", "GL calls", "texture bytes", "uniform vectors"]
+    head = ["layout", "weights", "passes", "jobs", "programs", "GL calls", "texture bytes"]
     return COUNTS.format(
         same="the same logits, bit for bit" if numbers["same_logits"] else "**different logits**",
         table=table(head, rows),

@@ -21,22 +21,21 @@ RANGE = ["a range for each", "by", "headroom"]
 MOBILENET = """
 ## MobileNet v1 0.25
 
-`keras.applications.MobileNet(alpha=0.25)` at {size}x{size}, {classes} classes, input in [-1, 1], with random weights,
-factors and offsets. {calibration} training photographs of trashnet give batch norm statistics and calibrate the
-export; {photographs} photographs of the test split are measured.
+`keras.applications.MobileNet(alpha=0.25)` at {size}x{size}, {classes} classes, with random weights, calibrated with
+{calibration} training photographs of trashnet and measured on {photographs} of the test split.
 
-A random network is a hard case for 8 bits: each layer enlarges small changes, and its logits differ little between
+Random weights are a hard case for 8 bits: each layer enlarges small changes, and the logits differ little between
 photographs (standard deviation {spread:.2f}). *Keras, noise* is float32 Keras on photographs whose bytes are moved by
 -1, 0 or 1 at random. The GPU's mean error may be {ratio} times the exact reference's.
 
 {ends}
 
-Its layers, on random stored values and on the exact reference's values of a photograph, at worst: **{worst:.4f}**.
+Worst of its layers: **{worst:.4f}**.
 
 ### Which ranges
 
-The exact reference with other ranges. *Varied* is the network above; *plain* has Keras' first batch norms.
-*Headroom* is the factor by which a channel's range exceeds the values seen.
+The exact reference's mean error with other ranges. *Headroom* is the factor by which a channel's range exceeds the
+values seen.
 
 {ranges}
 """
@@ -44,28 +43,24 @@ The exact reference with other ranges. *Varied* is the network above; *plain* ha
 NETWORKS = """
 ## Networks with random weights
 
-The networks of [videocore.md](videocore.md#networks), smaller where a CPU would take too long. {calibration} training
-photographs of trashnet give batch norm statistics and ranges; {photographs} of the test split are measured. *Cosine* is
-the least of a picture's outputs to float32 Keras; *error* the mean error divided by what outputs differ from picture to
-picture, means taken off.
+Calibrated with {calibration} training photographs of trashnet, measured on {photographs} of the test split. *Cosine* is
+the smallest of a picture's outputs to float32 Keras; *error* is the mean error divided by the spread of the outputs
+over pictures.
 
 {table}
-
-Random layers enlarge the rounding of those before them.
 """
 
 TEXTBOOK = """
 ## A small network of your own
 
-Rescaling, four 3x3 convolutions with ReLU and MaxPooling2D, Flatten, Dropout, Dense, Dense.
-The script trains it on trashnet at {size}x{size}, exports it with {calibration} training photographs and measures it
-on the {photographs} photographs of the test split.
+Rescaling, four 3x3 convolutions with ReLU and MaxPooling2D, Flatten, Dropout, Dense, Dense: trained on trashnet at
+{size}x{size}, calibrated with {calibration} training photographs and measured on the {photographs} of the test split.
 
 {ends}
 
-GPU / exact reference, mean error: {ratio:.3f}. Its layers, at worst: **{worst:.4f}**. On ranges that these photographs
-give, the exact reference's mean error is {mean:.4f}, with a range for each layer {layer_ranges:.4f}, without headroom
-{no_headroom:.4f}.
+GPU / exact reference, mean error: {ratio:.3f}. Worst of its layers: **{worst:.4f}**. Calibrated on the test photographs
+themselves, the exact reference's mean error is {mean:.4f}; with one range for each layer {layer_ranges:.4f}; without
+headroom {no_headroom:.4f}.
 """
 
 SUPERRES = """
@@ -74,14 +69,10 @@ SUPERRES = """
 `{model}`, calibrated on the centres of {calibration} photographs and measured on those of {photographs} others,
 halved to {size}x{size}. [Its card](../models/superres-x2-96.md) has the quality of its pictures.
 
-Its layers, at worst: **{worst:.4f}**. GPU and exact reference differ by at most **{largest:g}** of 255 steps, in
-{share:.5f} % of all values.
+Worst of its layers: **{worst:.4f}**. GPU and exact reference differ by at most **{largest:g}** of 255 steps, in
+{share:.5f} % of all values. Error against the float network, in steps of 255: {floats}.
 
-Error against the float network, in steps of 255:
-
-{floats}
-
-The largest errors occur where a value exceeds the range that calibration has seen. The float network on
+The largest errors occur where a value lies outside the calibrated range. The float network on
 {saturation_photographs} photographs of trashnet's train split exceeds the ranges this often:
 
 {saturation}
@@ -90,10 +81,10 @@ The largest errors occur where a value exceeds the range that calibration has se
 AMPLIFICATION = """
 ## What layers amplify
 
-The *gain* of a convolution is by how many steps its output moves if every value that it reads moves by one step, in
-the worst direction. Beyond a gain of {most_gain:.0f}, 32-bit floats round by more than the {rounding:g} of a step
-allowed for drivers. The *error* is the root mean square distance from the float network in steps, over {photographs}
-photographs. `glsl-infer export` prints both and warns beyond that gain and beyond an error of {most_error:g} steps.
+The *gain* of a convolution is how many steps its output moves, at worst, if every value that it reads moves by one
+step. Beyond a gain of {most_gain:.0f}, 32-bit floats round by more than the {rounding:g} of a step allowed for drivers.
+The *error* is the root mean square distance from the float network in steps, over {photographs} photographs.
+`glsl-infer export` prints both, and warns beyond that gain and beyond an error of {most_error:g} steps.
 
 {table}
 """
@@ -103,26 +94,19 @@ def mobilenet(numbers: dict[str, Any]) -> str:
     """Return the section on MobileNet."""
     ends = []
     for export in numbers["exports"]:
-        by = _by(export["percentile"])
-        ends += [
-            [f"exact reference, {by}", *_comparison(export["exact"])],
-            [f"GPU, {by}", *_comparison(export["gpu"])],
-        ]
+        ends += [[f"GPU, {_by(export['percentile'])}", *_comparison(export["gpu"])]]
     ends.append(["Keras, noise", *_comparison(numbers["noisy"]["varied"])])
     ratios = ", ".join(f"{export['ratio']:.3f} ({_by(export['percentile'])})" for export in numbers["exports"])
     ranges = [
-        [
-            *_range(varied),
-            *(f"{row['mean']:.4f}" for row in (varied, plain)),
-        ]
-        for varied, plain in zip(numbers["ranges"]["varied"], numbers["ranges"]["plain"], strict=True)
+        [*_range(varied), f"{varied['mean']:.4f}"]
+        for varied in numbers["ranges"]["varied"]
         if varied["per_channel"] or varied["percentile"] >= 100.0
     ]
     return MOBILENET.format(
         **{key: numbers[key] for key in ("size", "calibration", "photographs", "spread", "worst", "classes")},
         ratio=BOUNDS["ratio"],
         ends=f"{table(['', *COMPARISON], ends)}\n\nGPU / exact reference, mean error: {ratios}.",
-        ranges=table([*RANGE, "mean error, varied", "mean error, plain"], ranges),
+        ranges=table([*RANGE, "mean error"], ranges),
     )
 
 
@@ -175,22 +159,24 @@ def textbook(numbers: dict[str, Any]) -> str:
 def superres(numbers: dict[str, Any]) -> str:
     """Return the section on the super-resolution network."""
     names = {"exact": "exact reference", "gpu": "GPU"}
-    floats = [[names[key], f"{off['mean']:.3f}", f"{off['largest']:.2f}"] for key, off in numbers["float"].items()]
+    floats = [
+        f"{names[key]} {off['mean']:.3f} in the mean, {off['largest']:.2f} at most"
+        for key, off in numbers["float"].items()
+    ]
     return SUPERRES.format(
         **{key: numbers[key] for key in ("model", "calibration", "photographs", "size", "worst")},
         largest=numbers["gpu_exact"]["largest"],
         share=100 * numbers["gpu_exact"]["share"],
-        floats=table(["", "mean", "largest"], floats),
+        floats="; ".join(floats),
         saturation_photographs=numbers["saturation"]["photographs"],
         saturation=table(
-            ["layer", "values", "beyond its range", "by at most", "highest end of a range"],
+            ["layer", "values", "beyond its range", "by at most"],
             [
                 [
                     row["layer"],
                     f"{row['values']:,}",
                     f"{row['beyond']:,}",
                     f"{row['largest']:.3f}" if row["beyond"] else "-",
-                    f"{row['highest']:.3f}",
                 ]
                 for row in numbers["saturation"]["rows"]
             ],

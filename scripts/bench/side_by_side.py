@@ -39,6 +39,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from side_by_side_table import difference, spread, summary, table
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
@@ -58,8 +60,6 @@ MOST_OFF = 2.0
 """By how much logits may differ: ours are of 8-bit feature maps."""
 SIZES = {"x22": 385, "mobilenet": 128}
 """Networks that it can be without --keras, and the size of their pictures."""
-
-FACTS = ("draws", "programs", "jobs", "gl_calls", "activation_bytes")
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ def measure(folder: Path, names: Sequence[str], context: str, starts: int, round
         for process in running:
             if not difference(np.asarray(process.first["logits"]), base) <= MOST_OFF:  # NaN neither
                 raise RunError(f"{process.name} computes something else than {BASE}: not the same model")
-        results = {process.name: summary(process, timed[process.name], timed[BASE], base) for process in running}
+        results = {process.name: summary(process.first, timed[process.name], timed[BASE], base) for process in running}
         for name, times in started.items():
             results[name] |= {
                 "first_result_ms": statistics.median(times),
@@ -228,55 +228,6 @@ def measure(folder: Path, names: Sequence[str], context: str, starts: int, round
     finally:
         for process in running:
             process.close()
-
-
-def difference(mine: np.ndarray, logits: np.ndarray) -> float:
-    """Return by how much logits differ at most, a constant apart, of which no label depends."""
-    return float(np.abs((mine - mine.mean()) - (logits - logits.mean())).max())
-
-
-def summary(
-    process: Process,
-    rounds: Sequence[dict[str, list[float]]],
-    base: Sequence[dict[str, list[float]]],
-    logits: np.ndarray,
-) -> dict[str, Any]:
-    """Return a contender's numbers: medians in milliseconds; median, least and largest of the rounds' ratios."""
-    numbers: dict[str, Any] = dict(process.first["facts"])
-    for step in rounds[0]:
-        numbers[f"{step}_ms"] = statistics.median(time for times in rounds for time in times[step])
-        if step in base[0]:
-            ratios = [statistics.median(x[step]) / statistics.median(y[step]) for x, y in zip(rounds, base)]
-            numbers[f"{step}_ratio"] = spread(ratios)
-    mine = np.asarray(process.first["logits"])
-    numbers["same_label"] = bool(mine.argmax() == logits.argmax())
-    numbers["logits_off"] = difference(mine, logits)
-    return numbers
-
-
-def spread(ratios: Sequence[float]) -> list[float]:
-    """Return the median, the least and the largest."""
-    return [statistics.median(ratios), min(ratios), max(ratios)]
-
-
-def table(results: dict[str, dict[str, Any]]) -> list[str]:
-    """Return the lines of a Markdown table, a row for each contender."""
-    lines = [
-        "| | draws | programs | jobs | GL calls | activations, MB | frame, ms | ratio | submit, ms | ratio "
-        "| first result, ms | ratio |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for name, numbers in results.items():
-        cells = [name, *(f"{numbers[key]:,}" if key in numbers else "-" for key in FACTS[:-1])]
-        cells.append(f"{numbers['activation_bytes'] / 1e6:.2f}" if "activation_bytes" in numbers else "-")
-        for step in ("total", "submit", "first_result"):
-            if f"{step}_ratio" in numbers:
-                middle, least, most = numbers[f"{step}_ratio"]
-                cells += [f"{numbers[f'{step}_ms']:.2f}", f"{middle:.3f} ({least:.3f} to {most:.3f})"]
-            else:
-                cells += ["-", "-"]
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
 
 
 def main() -> int:

@@ -16,6 +16,7 @@ from operator_table import (
     reductions,
     refusals,
     refused_places,
+    sums,
     vectors,
 )
 from operator_table.row import Group, Refusal, Row
@@ -26,6 +27,7 @@ GROUPS: tuple[Group, ...] = (
     picture.PICTURE,
     *convolutions.GROUPS,
     *arithmetic.GROUPS,
+    sums.SUMS,
     *operands.GROUPS,
     *reductions.GROUPS,
     *maps.GROUPS,

@@ -28,9 +28,9 @@ def _separable(x: Any) -> Any:
 CONVOLUTIONS = Group(
     "Convolutions",
     "One pass for each output slice. Fetches: height x width of the kernel, times the input slices of its group. Bias, "
-    "batch normalisation, residual and activation are included; strides, dilation and padding cost nothing. A "
-    "convolution with too many weights for its shaders, or whose input lies in more than 8 textures (`--layout "
-    "planar`), is *wide*: two passes store 16-bit partial sums of every few slices, one more adds those.",
+    "batch normalisation, residual and activation are included; strides, dilation and padding cost nothing. Any kernel "
+    "that fits the map and any number of channels will do. A convolution with too many weights for its shaders, or "
+    "whose input lies in more than 8 textures (`--layout planar`), takes more passes, which store 16-bit partial sums.",
     (
         Row("Conv2D", "kernel 1x1; 8 to 8 channels", _conv(8, 1)),
         Row("Conv2D", "kernel 3x3, `same`; 8 to 8", _conv(8, 3, padding="same")),
@@ -43,14 +43,14 @@ CONVOLUTIONS = Group(
             _conv(8, (2, 5), padding="same", strides=(2, 1)),
             listed=False,
         ),
-        Row("Conv2D", "kernel 7x7, `same`; 8 to 8", _conv(8, 7, padding="same"), "any size that fits the map"),
+        Row("Conv2D", "kernel 7x7, `same`; 8 to 8", _conv(8, 7, padding="same"), listed=False),
         Row(
             "Conv2D",
             "kernel 3x3, dilation_rate 2, `same`; 8 to 8",
             _conv(8, 3, padding="same", dilation_rate=2),
-            "any, also for each axis",
+            listed=False,
         ),
-        Row("Conv2D", "no bias; 6 to 5", _conv(5, 3, 6, use_bias=False), "any number of channels"),
+        Row("Conv2D", "no bias; 6 to 5", _conv(5, 3, 6, use_bias=False), listed=False),
         Row("Conv2D", "groups of 4 channels, 3x3; 16 to 16", _conv(16, 3, 16, groups=4)),
         Row(
             "Conv2D",
@@ -83,6 +83,7 @@ DEPTHWISE = Group(
             "DepthwiseConv2D",
             "kernel 3x3, dilation_rate (1, 3), `same`; 8",
             _depthwise(3, padding="same", dilation_rate=(1, 3)),
+            listed=False,
         ),
         Row("DepthwiseConv2D", "depth_multiplier 2, 3x3; 8 to 16", _depthwise(3, depth_multiplier=2)),
         Row(

@@ -65,6 +65,7 @@ POOLING = Group(
             "AveragePooling2D",
             "3x3, strides 1, `same`; 8 channels",
             _average(3, 1, "same"),
+            listed=False,
         ),
         Row(
             "AveragePooling2D",

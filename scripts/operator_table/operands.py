@@ -24,8 +24,8 @@ def _gate(x: Any) -> Any:
 
 OPERANDS = Group(
     "Two tensors, value by value",
-    "One pass for all slices, two fetches; three if one of them is a vector. One may be smaller: a height, a width or "
-    "a number of channels of 1 is broadcast, as in NumPy. More than two are taken from left to right.",
+    "One pass for all slices, two fetches; three if one of them is a vector. Axes of length "
+    "1 are broadcast, as in NumPy.",
     (
         Row("Multiply", "two maps; 8 channels", _two(lambda parts: L.Multiply()(parts))),
         Row("Multiply", "a map and a gate for each channel (squeeze and excite)", _gate),

@@ -15,43 +15,36 @@ from operator_table.row import TOLERANCE, Group, Row
 
 HEAD = f"""# Operators
 
-Which Keras layers you can export, and what each costs on the GPU. `glsl-infer export` refuses anything else: it names
-the layer and says what to use instead. `glsl-infer inspect model.keras` says so before. Every line is tested:
-exported, run and compared with Keras.
+Which Keras layers you can export, and what each costs on the GPU. `glsl-infer export` refuses others: it names the
+layer and says what to use instead, as `glsl-infer inspect model.keras` does before. Every line is tested: exported,
+run and compared with Keras. [The last table](#tensorflow-lite-and-onnx) has the names in other files.
 
 A line names layers, the operators of the bundle that they become (`glsl_infer/ops/`), and (passes, fetches):
 
 - *passes*: draws.
-- *fetches*: texels read for each pixel of each *slice* (4 channels) of the output. Multiply by your slices and
-  pixels.
+- *fetches*: texels read for each pixel of each *slice* (4 channels) of the output.
 
 Costs are for the sizes shown, else for 8 channels, with `--layout atlas --weights uniform`. Weights in a texture make
 a convolution one pass, with two more fetches for each input channel of each tap. Operations of `keras.ops`, and signs
-such as `+`, with the meaning of a layer here become the same.
-
-A model is functional or sequential. An input is a picture of 1, 3 or 4 channels, or numbers: a vector, or a map with
-any channels. An output is a vector (of classes, with `--labels`), a feature map, or what
-[host steps](bundle-format.md#host-steps) make of some.
+such as `+`, cost what the layer of the same meaning costs.
 
 **Accuracy.** Stored numbers are within {TOLERANCE} of a step for any input (0.5 is perfect rounding). A step is 1/255
 of a feature map's range, or 1/65536 of a vector's. Operators that only move values are exact.
 
-**Ranges.** A feature map has 8 bits, so each channel needs a range. Lines with *pictures* learn it from typical ones:
-`glsl-infer export --calibrate DIR`. It is half as wide again as the values there. Values beyond it are clipped.
-`--percentile 99.9` ignores rare extremes. Calibration also improves ReLU(6) if its values stay small. Vectors have 16
-bits and need no pictures.
+**Ranges.** A feature map has 8 bits, so each channel needs a range. Lines with *pictures* learn it from typical ones
+(`glsl-infer export --calibrate DIR`). Values beyond it are clipped. Calibration also improves ReLU(6) if its values
+stay small. Vectors have 16 bits and need no pictures.
 """
 
 LIMITS = f"""
 ## Limits
 
-- 16 inputs and 16 outputs, a picture or map of at most 2048 x 2048 pixels, 4,096 numbers in a vector
-  unless Flatten, Concatenate or Dense leads to Dense, a Reshape or the output.
-- Textures of at most {MAX_TEXTURE_SIZE} x {MAX_TEXTURE_SIZE} texels. In atlas, all slices of a layer with their
-  gutters must fit. `--layout planar` gives each slice a texture: every slice is a pass and a job.
-- At most {MAX_TEXTURES} textures in a pass (what OpenGL ES 2.0 guarantees).
+- A functional or sequential model with at most 16 inputs and 16 outputs, maps of 2048 x 2048 pixels, and 4,096 numbers
+  in a vector unless Flatten, Concatenate or Dense leads to Dense, a Reshape or the output.
+- Textures of at most {MAX_TEXTURE_SIZE} x {MAX_TEXTURE_SIZE} texels, which hold all slices of a layer with their
+  gutters (with `--layout planar` one slice), and {MAX_TEXTURES} of them in a pass.
 - Refused by name: Lambda, layers and models of your own classes ([functions](cpu-operators.md#custom-operators)
-  help), quantised weights, `data_format='channels_first'`, batch axes, sizes that are free.
+  help), quantised weights, `data_format='channels_first'`, batch axes, free sizes.
 """
 
 TAIL = """
@@ -67,14 +60,14 @@ SHARED = ("fused", "alone")
 """Ends of options: how an activation stands."""
 
 MATRIX = f"""
-## Names and places
+## TensorFlow Lite and ONNX
 
-A shader computes each operator, {TOLERANCE} of a step off at most, unless a word behind its name says otherwise:
-*bytes*, a shader that moves them as they are; *folded* into its neighbours; *CPU*, in NumPy, between GPU parts.
+A shader computes each operator, at most {TOLERANCE} of a step off, unless a word behind its name says otherwise:
+*bytes*, a shader that only moves them; *folded* into its neighbours; *CPU*, in NumPy, between GPU parts.
 
 """
 
-MATRIX_COLUMNS = ("operator", "Keras", "TensorFlow Lite", "ONNX")
+MATRIX_COLUMNS = ("operator", "TensorFlow Lite", "ONNX")
 
 
 def page(costs: Mapping[str, Cost], errors: Mapping[str, float], driver: str) -> str:
@@ -87,7 +80,7 @@ def page(costs: Mapping[str, Cost], errors: Mapping[str, float], driver: str) ->
     """
     sections = [_section(group, costs) for group in GROUPS]
     measured = f"The largest error was {max(errors.values()):.3f} of a step, on {driver}.\n"
-    matrix = _table(MATRIX_COLUMNS, [_names(line) for line in NAMES])
+    matrix = _table(MATRIX_COLUMNS, [_names(line) for line in NAMES if line.tflite or line.onnx])
     return "".join([HEAD, *sections, MATRIX, matrix, LIMITS, TAIL, measured])
 
 
@@ -107,7 +100,7 @@ def _names(line: Names) -> tuple[str, ...]:
     """Return the cells of an operator's names; the first says where it runs, if that is not a rounding shader."""
     operators = ", ".join(f"`{name}`" for name in line.each)
     place = line.exactness() if line.runs() == "shader" else line.runs()
-    return operators + (f" *{place}*" if place != str(TOLERANCE) else ""), line.keras, line.tflite, line.onnx
+    return operators + (f" *{place}*" if place != str(TOLERANCE) else ""), line.tflite, line.onnx
 
 
 def _merged(rows: Iterable[tuple[Row, str]]) -> list[tuple[str, str]]:

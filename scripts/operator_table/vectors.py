@@ -47,7 +47,7 @@ _HEAD = _map_to_classes()
 VECTORS = Group(
     "Vectors",
     "Vectors have 16-bit numbers, two in a texel. A Dense is two passes, or three with more than 256 inputs, and "
-    "fetches three quarters of a texel for each weight. Here a slice is 4 values.",
+    "fetches three quarters of a texel for each weight. A slice is 4 values here.",
     (
         Row("Dense", "8 to 5", _dense, "any numbers"),
         Row("Dense", "300 to 5", lambda x: L.Dense(5)(vector(x, 300)), listed=False),
@@ -56,7 +56,7 @@ VECTORS = Group(
             "Dense",
             "several, with activations: 8 to 12 (relu), to 6 (sigmoid), to 3",
             lambda x: L.Dense(3)(L.Dense(6, activation="sigmoid")(L.Dense(12, activation="relu")(vector(x)))),
-            "any activation",
+            listed=False,
         ),
         Row("Concatenate", "two vectors of 8", lambda x: L.Concatenate()(_pair(x)), "up to 4,096 values"),
         Row("Add", "two vectors of 8", lambda x: L.Add()(_pair(x)), "2 to 8 inputs"),
@@ -65,7 +65,7 @@ VECTORS = Group(
             "on a vector that is not from a Dense",
             lambda x: L.Activation("hard_sigmoid")(vector(x)),
         ),
-        Row("Flatten", "a map of 1x1 pixels; 8 channels", lambda x: L.Flatten()(_HEAD(x))),
+        Row("Flatten", "a map of 1x1 pixels; 8 channels", lambda x: L.Flatten()(_HEAD(x)), listed=False),
         Row(
             "Flatten",
             "a map of 2x2 pixels; 8 channels",
@@ -82,7 +82,7 @@ VECTORS = Group(
             "Flatten, Dense",
             "a map of 8x8 pixels, 80 channels, to 3",
             lambda x: L.Dense(3)(L.Flatten()(stem(x, 80))),
-            "in parts of 4,096 values",
+            listed=False,
         ),
         Row(
             "Flatten", "a map of 2x2 pixels; 5 channels", lambda x: L.Flatten()(_map_to_classes(5, 7)(x)), listed=False
@@ -116,7 +116,7 @@ VECTORS = Group(
             "Reshape",
             "a map of 2x2 pixels of 8 channels to 4x4 of 2",
             lambda x: L.Reshape((4, 4, 2))(_map_to_classes(size=7)(x)),
-            "as Flatten, then Reshape",
+            listed=False,
         ),
         Row("BatchNormalization, `x * 2 + 1`", "on a vector; 8", _affine, "part of a Dense before or behind it"),
         *(
@@ -149,7 +149,7 @@ VECTORS = Group(
                 layer,
                 "at the end of the model",
                 build,
-                "runners return logits; `Classifier` computes probabilities",
+                "runners return logits",
                 without=_dense,
                 into="nothing",
             )
@@ -213,7 +213,7 @@ STRUCTURE = Group(
 
 ENDS = Group(
     "Ends of models",
-    "The CPU does some layers at the end of an output after the last pass. Several may follow one another.",
+    "The CPU computes these after the last pass. Several may follow one another.",
     (
         Row(
             "Activation('sigmoid')",

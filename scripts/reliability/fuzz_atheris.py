@@ -30,12 +30,12 @@ with atheris.instrument_imports(include=["glsl_infer", "json", "zipfile"]):
     from glsl_infer import bundle as bundles
     from glsl_infer.errors import BundleError
 
-import mutations  # noqa: E402
+import bundle_members  # noqa: E402
 import tiny  # noqa: E402
 
 LIMITS = ("-max_total_time=60", "-timeout=20", "-rss_limit_mb=2048", "-max_len=65536")
 
-MEMBERS = {b"p": mutations.PASSES, b"g": mutations.GRAPH}
+MEMBERS = {b"p": "passes.bin", b"g": "graph.json"}
 
 
 def main() -> None:
@@ -45,9 +45,9 @@ def main() -> None:
         seeds, path = folder / "seeds", folder / "tried.glslnn"
         seeds.mkdir()
         data = tiny.write_tiny(folder).read_bytes()
-        members = mutations.unpacked(data)
+        members = bundle_members.unpacked(data)
         (seeds / "file").write_bytes(data)
-        (seeds / "manifest").write_bytes(members[mutations.MANIFEST])
+        (seeds / "manifest").write_bytes(members[bundle_members.MANIFEST])
         for kind, member in MEMBERS.items():
             (seeds / member).write_bytes(kind + members[member])
 
@@ -55,9 +55,9 @@ def main() -> None:
             if tried.startswith(b"PK"):
                 path.write_bytes(tried)
             elif tried[:1] in MEMBERS:
-                path.write_bytes(mutations.rehashed({**members, MEMBERS[tried[:1]]: tried[1:]}))
+                path.write_bytes(bundle_members.rehashed({**members, MEMBERS[tried[:1]]: tried[1:]}))
             else:
-                path.write_bytes(mutations.packed(list({**members, mutations.MANIFEST: tried}.items())))
+                path.write_bytes(bundle_members.packed(list({**members, bundle_members.MANIFEST: tried}.items())))
             with contextlib.suppress(BundleError):
                 _ = bundles.read(path).graph
 

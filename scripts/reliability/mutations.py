@@ -6,23 +6,20 @@ What the sha256 of the manifest would give away is changed together with that ha
 from __future__ import annotations
 
 import copy
-import hashlib
-import io
 import json
 import re
 import struct
-import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Union
 
+from bundle_members import MANIFEST, hashes, packed, rehashed, unpacked, with_manifest
+from glsl_mutations import HOSTILE_GLSL, Draw, glsl_tokens
 from hypothesis import strategies as st
 from pass_fields import fields
 
-Members = dict[str, bytes]
-Draw = Callable[[Any], Any]
-MANIFEST, GRAPH, PASSES = "manifest.json", "graph.json", "passes.bin"
+GRAPH, PASSES = "graph.json", "passes.bin"
 
 HOSTILE_VALUES: tuple[Any, ...] = (
     *(None, True, False, -1, 0, 1, 2, 3, 4, 64, 255, 256, 8192, 8193, 1 << 20, 1 << 31, 1 << 63, 1 << 80),
@@ -33,14 +30,6 @@ HOSTILE_NAMES = (
     *("../evil", "/etc/passwd", "shaders/../../x", "weights\\x", "C:x", "shaders/", "weights/.x", "MANIFEST.JSON"),
     *("shaders/prelude.glsl", "labels.txt", "manifest.json", "weights/probe.bin", "x" * 60000, "weights/\0", "é"),
     *("graph.json", "passes.bin", "graph.bin", "passes.json"),
-)
-HOSTILE_GLSL = (
-    *("while (true) {}", "for (;;) {}", "for (int i = 0; i < 2000000000; i++) {}", "discard;", "return;", "{", "}"),
-    *("gl_FragColor = vec4(0.0 / 0.0);", "gl_FragColor = vec4(1.0 / 0.0);", "gl_FragData[7] = vec4(1.0);", "#error x"),
-    *("#include </etc/passwd>", '#include "/dev/zero"', "#extension all : require", "#version 460", "#line -1", "\0"),
-    *("uniform vec4 more[4096];", "varying vec4 more[64];", "uniform sampler2D more[64];", "float f() { return f(); }"),
-    *("asm", "goto", "é", "\\", "/*", "//\\", "#define main", "#define vec4 int", "precision lowp float;", "a" * 3000),
-    *("((" * 500, "mat4 m[2000];", "int i = 1 / 0;", "#if 1 / 0", "#pragma STDGL invariant(all)", "attribute vec4 a;"),
 )
 HOSTILE_NUMBERS = {
     "B": (0, 1, 2, 14, 15, 31, 32, 255),
@@ -73,36 +62,6 @@ def mutated(sources: Sequence[bytes], kinds: Sequence[str] = ()) -> st.SearchStr
         return Mutated(kind, KINDS[kind](draw, draw(st.sampled_from(sources))))
 
     return strategy()
-
-
-def unpacked(data: bytes) -> Members:
-    """Return the members of a zip."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def packed(members: Sequence[tuple[str, bytes]], method: int = zipfile.ZIP_STORED) -> bytes:
-    """Return a zip of members, in that order; names may repeat."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", method) as archive, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of names that are there already
-        for name, data in members:
-            archive.writestr(zipfile.ZipInfo(name), data, method)
-    return buffer.getvalue()
-
-
-def rehashed(members: Members) -> bytes:
-    """Return a zip of members, with their sha256 in the manifest made right."""
-    manifest = json.loads(members[MANIFEST])
-    return packed(_with(members, {**manifest, "members": _hashes(members)}))
-
-
-def _hashes(members: Members) -> dict[str, str]:
-    return {name: hashlib.sha256(data).hexdigest() for name, data in members.items() if name != MANIFEST}
-
-
-def _with(members: Members, manifest: Any) -> list[tuple[str, bytes]]:
-    return list({**members, MANIFEST: json.dumps(manifest).encode()}.items())
 
 
 def _bytes(draw: Draw, data: bytes) -> bytes:
@@ -158,7 +117,7 @@ def _manifest(draw: Draw, data: bytes) -> bytes:
     members = unpacked(data)
     manifest = json.loads(members[MANIFEST])
     _change(draw, manifest)
-    return packed(_with(members, manifest))
+    return packed(with_manifest(members, manifest))
 
 
 def _graph(draw: Draw, data: bytes) -> bytes:
@@ -209,7 +168,7 @@ def _passes(draw: Draw, data: bytes) -> bytes:
         key = draw(st.sampled_from(("count", "quads")))
         manifest["passes"][key] += draw(st.sampled_from((-1, 1, 1 << 16, 1 << 29)))
     members = {**members, PASSES: bytes(table)}
-    return packed(_with(members, {**manifest, "members": _hashes(members)}))
+    return packed(with_manifest(members, {**manifest, "members": hashes(members)}))
 
 
 def _json_text(draw: Draw, data: bytes) -> bytes:
@@ -310,39 +269,6 @@ def _container(draw: Draw, data: bytes) -> bytes:
             place = draw(st.integers(max(0, directory - 400), len(changed) - 1))
             changed[place] ^= 1 << draw(st.integers(0, 7))
     return bytes(changed)
-
-
-_TOKEN = re.compile(r"\s+|[A-Za-z_]\w*|[\d.]+(?:e-?\d+)?|[-+*/=!<>]=|\+\+|&&|\|\||.", re.DOTALL)
-HOSTILE_TOKENS = (
-    *("0.0", "0", "1e30", "1e-40", "99999", "4294967296", "1e999", "texture2D", "main", "gl_FragColor", "gl_FragCoord"),
-    *("for", "if", "while", "discard", "break", "return", "int", "mat4", "(", ")", "{", "}", "[", "]", ";", ",", "."),
-    *("+", "-", "*", "/", "=", "?", ":", "<", "//", "/*", "#if", "#else", "#endif", "#define A B\n", "\\\n", "end"),
-    *("LATE_FETCH", "ROUND_STORES", "END_AFTER", "TURNS", "GL_ES", "__LINE__", "constructor", "coord0", "late", "\n"),
-)
-
-
-def glsl_tokens(draw: Draw, text: str, others: Sequence[str]) -> str:
-    """Change one to three tokens or lines of a shader; ``others``: texts to take lines from."""
-    for _ in range(draw(st.integers(1, 3))):
-        if draw(st.booleans()):
-            parts, joint, pool = _TOKEN.findall(text), "", HOSTILE_TOKENS
-        else:
-            parts, joint, pool = text.split("\n"), "\n", tuple(draw(st.sampled_from(others)).split("\n"))
-        at, how = draw(st.integers(0, len(parts) - 1)), draw(st.integers(0, 5))
-        if how == 0:
-            parts[at] = draw(st.sampled_from(pool))
-        elif how == 1:
-            parts.insert(at, draw(st.sampled_from(pool)))
-        elif how == 2 and len(parts) > 1:
-            del parts[at]
-        elif how == 3:
-            parts[at:at] = parts[at : at + draw(st.integers(1, 8))] * draw(st.sampled_from((1, 1, 2, 40)))
-        elif how == 4:
-            parts[at] = parts[draw(st.integers(0, len(parts) - 1))]
-        else:
-            parts[at] = re.sub(r"\d+", lambda _: str(draw(st.sampled_from((0, 1, 9, 1000, 8192)))), parts[at], count=1)
-        text = joint.join(parts)
-    return text
 
 
 def _tokens(draw: Draw, data: bytes) -> bytes:

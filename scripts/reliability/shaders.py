@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(Path(__file__).resolve().parent)]
 
 import numpy as np  # noqa: E402
-from mutations import glsl_tokens  # noqa: E402
+from glsl_mutations import glsl_tokens  # noqa: E402
 
 from glsl_infer.bundle.shader_grammar import Shader, parse  # noqa: E402
 from glsl_infer.errors import BundleError, GlslInferError, ShaderError  # noqa: E402

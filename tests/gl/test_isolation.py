@@ -85,7 +85,7 @@ def test_what_a_child_may_not_do(
     path = tiny.write_tiny(tmp_path)
     instead(monkeypatch, code)
     monkeypatch.setattr(isolation, "SECONDS", seconds)
-    monkeypatch.setattr(isolation, "PROGRAM_SECONDS", 0.0)
+    monkeypatch.setattr(isolation, "SECONDS_A_MEGABYTE", 0.0)
     monkeypatch.setattr(isolation, "_memory", lambda _: memory)
     with pytest.raises(errors.RunError, match=rf"tiny.glslnn: the driver '.*' {how}.* when it met this model"):
         Session(path, context=context, isolated="first")
@@ -107,6 +107,16 @@ print("\\nmet")
     monkeypatch.setattr(isolation, "SECONDS", 1.0)
     monkeypatch.setattr(isolation, "IDLE", 0.0)  # a busy machine may give it nothing for a second
     assert isolation._watched("", 1 << 30, 0.0) == ""
+
+
+def test_long_shaders_may_take_more() -> None:
+    extra = []
+    for weights in ("texture", "baked"):
+        bundle = tiny.tiny_bundle(weights)
+        texels = sum(texture.width * texture.height for texture in bundle.manifest.textures)
+        extra.append(isolation._memory(bundle) - (1 << 30) - 8 * 4 * texels)
+        assert extra[-1] == 32 * isolation._shader_bytes(bundle)
+    assert extra[0] < extra[1]
 
 
 def test_a_file_that_changes_meanwhile(

@@ -15,7 +15,7 @@ from glsl_infer.compiler.build import Options, build
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import reference
 from glsl_infer.runtime.session import Session
-from glsl_infer.tools.export import report
+from glsl_infer.tools.export_report import report
 
 RATIO = 1.5
 """How many times the exact reference's own error the GPU's may be, both against float32 Keras."""

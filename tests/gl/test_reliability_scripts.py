@@ -115,3 +115,12 @@ def test_an_output_that_there_is_not() -> None:
     done = run("faults.py", "nothing")
     assert (done.returncode, done.stdout) == (2, "")
     assert "nothing: no output; there are text, link" in done.stderr
+
+
+def test_nothing_grows_while_people_come_and_go() -> None:
+    done = run("camera_endurance.py", "--frames", 400, "--samples", 20, "--json")
+    found = json.loads(done.stdout)
+    assert (found["frames"], found["visits"], found["appeared"], found["left"], found["snapshots"]) == (400, 4, 4, 4, 4)
+    assert [found["grown"][key] for key in ("gl_objects", "files", "threads")] == [0, 0, 0]
+    assert found["flat"], found
+    assert done.returncode == 0, done.stderr

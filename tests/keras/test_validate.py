@@ -89,6 +89,7 @@ def test_a_wrong_layer_is_named_and_the_exit_code_is_1(folder: Path) -> None:
     assert done.returncode == 1
     failures = done.stderr.removeprefix("error: ").split("; ")
     assert next(one for one in failures if one.startswith("layer")).startswith(f"layer '{layer}'")
+    assert f"this driver computes something else (first in '{layer}'); run 'glsl-infer selfcheck'" in done.stdout
 
 
 def test_another_model_is_refused(folder: Path, tmp_path: Path) -> None:

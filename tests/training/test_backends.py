@@ -12,7 +12,7 @@ from commands import SMALLEST, history
 from varied import apply, pictures
 
 from training.augmentation import draw
-from training.recipe import Augmentation, Cutout, Mixing
+from training.recipe_augmentation import Augmentation, Cutout, Mixing
 
 HERE = Path(__file__).parent
 CHOSEN = Augmentation(perspective=20.0, gamma=0.2, hue=10.0, mixup=Mixing(0.4), cutmix=Mixing(0.4), cutout=Cutout(0.5))
@@ -52,7 +52,8 @@ sys.path.insert(0, {str(HERE)!r})
 from pathlib import Path
 import small_loop
 from training import train
-from training.recipe import Augmentation, Average, Mixing, Optimizer, Phase, Recipe, Schedule
+from training.recipe import Average, Optimizer, Phase, Recipe, Schedule
+from training.recipe_augmentation import Augmentation, Mixing
 recipe = Recipe(batch=8, phases=(Phase(epochs=3),), schedule=Schedule(warmup=0.0), optimizer=Optimizer(rate=0.02),
                 average=Average(ema=0.5), augmentation=Augmentation(mixup=Mixing(0.5)))
 if len(sys.argv) > 2:

@@ -8,7 +8,7 @@ from varied import NOTHING, apply, pictures
 
 from training import augmentation
 from training.augmentation import FOCAL, YIQ, draw, order, plain
-from training.recipe import Augmentation, Cutout, Mixing
+from training.recipe_augmentation import Augmentation, Cutout, Mixing
 from training.trainee import Batches
 
 MANY = 4000

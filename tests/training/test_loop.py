@@ -13,7 +13,8 @@ from small_loop import SIZE, history, pictures, run
 import training.loop
 from glsl_infer.errors import RunError
 from training.layers import Stored
-from training.recipe import Augmentation, Average, Consistency, Mixing, Optimizer, Phase, Recipe, Schedule
+from training.recipe import Average, Consistency, Optimizer, Phase, Recipe, Schedule
+from training.recipe_augmentation import Augmentation, Mixing
 from training.validation import Validator
 
 RECIPE = Recipe(batch=8, phases=(Phase(epochs=5),), schedule=Schedule(warmup=0.0), optimizer=Optimizer(rate=0.05))

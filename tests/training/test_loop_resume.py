@@ -6,7 +6,8 @@ import pytest
 import small_loop
 from small_loop import history, resume, run, state_of
 
-from training.recipe import Augmentation, Average, Consistency, Cutout, Mixing, Optimizer, Phase, Recipe, Schedule
+from training.recipe import Average, Consistency, Optimizer, Phase, Recipe, Schedule
+from training.recipe_augmentation import Augmentation, Cutout, Mixing
 from training.run_folder import RunFolder
 
 RECIPE = Recipe(

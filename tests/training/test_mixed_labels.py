@@ -7,7 +7,7 @@ import pytest
 from varied import NOTHING, apply, plain
 
 from training.augmentation import draw, mixed_labels
-from training.recipe import Cutout, Mixing
+from training.recipe_augmentation import Cutout, Mixing
 from training.variation import FILL
 
 COUNT, SIZE = 12, 96

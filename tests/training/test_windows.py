@@ -7,7 +7,7 @@ from varied import apply, pictures, plain
 
 from glsl_infer.errors import InputError
 from training.augmentation import draw
-from training.recipe import Augmentation
+from training.recipe_augmentation import Augmentation
 from training.variation import PicturesOnDevice, pack
 
 WILD = Augmentation(rotation=180.0, scale=(0.5, 2.0), translation=0.3, perspective=40.0, saturation=0, brightness=0)

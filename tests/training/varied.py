@@ -8,7 +8,7 @@ import numpy as np
 from keras import ops
 
 from training import augmentation
-from training.recipe import Augmentation
+from training.recipe_augmentation import Augmentation
 from training.variation import PicturesOnDevice
 
 NOTHING = Augmentation(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import re
 import shutil
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -15,7 +18,7 @@ from command_line import Capture, refused
 from tiny import LABELS, write_tiny
 
 import glsl_infer
-from glsl_infer.cli import COMMANDS, advice, main, main_classify
+from glsl_infer.cli import COMMANDS, advice, main, main_classify, terminal_text
 from glsl_infer.support.child_process import ROOT
 
 
@@ -66,6 +69,8 @@ def test_versions(capsys: Capture) -> None:
         ("classify p.png --model m.glslnn", "classify p.png --model m.glslnn"),
         ("classify p.png a.glslnn b.glslnn", "classify p.png a.glslnn b.glslnn"),
         ("camera m.glslnn --json", "camera --model m.glslnn --json"),
+        ("detect m.glslnn p.png", "detect --model m.glslnn p.png"),
+        ("calibrate --calibrate d --model m.keras", "calibrate m.keras --calibrate d"),
         ("deploy --model d.yml", "deploy --model d.yml"),
         ("", ""),
     ],
@@ -90,6 +95,11 @@ def test_commands_take_models_either_way(tmp_path: Path, capsys: Capture) -> Non
 def test_swapped_arguments(tmp_path: Path, capsys: Capture) -> None:
     message = refused(capsys, ["run", "photo.jpg", write_tiny(tmp_path)])
     assert message == f"error: the model comes first: glsl-infer run {tmp_path / 'tiny.glslnn'} photo.jpg\n"
+
+
+def test_swapped_models(tmp_path: Path, capsys: Capture) -> None:
+    message = refused(capsys, ["validate", "mine.glslnn", "mine.keras", "--data", tmp_path])
+    assert "the original comes first: glsl-infer validate mine.keras mine.glslnn" in message
 
 
 @pytest.mark.parametrize("url", ["https://me:s3cret@x.org/a.jpg", "http://x.org/a.jpg", "file:///a.jpg"])
@@ -155,6 +165,30 @@ def test_errors_are_red_on_a_terminal(environment: dict[str, str], coloured: boo
     os.close(theirs)
     assert text.startswith("\x1b[31merror:\x1b[0m none" if coloured else "error: none")
     assert "\\u001b[2J.jpg: no such file" in text
+
+
+@pytest.mark.parametrize("columns", [40, 72])
+def test_messages_fit_the_terminal(columns: int) -> None:
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    path = "a-folder/" * 12 + "b.keras"
+    command = [sys.executable, "-m", "glsl_infer", "export", path, "-o", "o.glslnn", "--uniform-vectors", "1"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+    subprocess.run(command, env=environment, stderr=theirs, check=False)
+    lines = os.read(ours, 4096).decode().split("\r\n")
+    os.close(ours)
+    os.close(theirs)
+    assert len(lines) > 3 and max(map(len, lines)) <= columns
+    assert all(line.startswith("  ") for line in lines[1:-1])
+    piped = subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stderr
+    assert piped.count("\n") == 1 and piped.split() == " ".join(lines).split()
+
+
+def test_words_stay_whole_to_be_copied() -> None:
+    path = "/a/path/" * 9
+    assert terminal_text.wrapped(f"error: {path}: no such file\n  - a list", 40) == (
+        f"error:\n  {path}:\n  no such file\n  - a list"
+    )
 
 
 # Completion ----------------------------------------------------------------------------------------

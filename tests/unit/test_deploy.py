@@ -9,6 +9,7 @@ import importlib
 import json
 import os
 import re
+import shlex
 import shutil
 import socket
 import subprocess
@@ -19,13 +20,17 @@ from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import Capture, refused
+from red_squares import folder_of_tasks
 from tiny import SIZE, write_tiny
 
 from glsl_infer import bundle
 from glsl_infer.cli import main
+from glsl_infer.tasks import models as task_models
+from glsl_infer.tasks import reading
 from glsl_infer.tools.deploy import wheel
 from glsl_infer.tools.deploy.description import Deployment, Model
 
@@ -205,6 +210,71 @@ def test_check_reads_the_file_alone(here: Path, capsys: Capture) -> None:
     assert not (here / "deployment").exists()
 
 
+# Tasks and events ----------------------------------------------------------------------------------
+
+
+def started(unit: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return the arguments of the command that a unit starts, as systemd splits them."""
+    (line,) = re.findall(r"^ExecStart=(.*)$", unit, re.MULTILINE)
+    _, *words = [word.replace("%%", "%").replace("$$", "$") for word in shlex.split(line)]
+    seen: list[Any] = []
+    monkeypatch.setattr(importlib.import_module("glsl_infer.cli.camera"), "run", seen.append)
+    assert main(words) == 0
+    return seen[0]
+
+
+def test_a_task_of_the_package_and_what_it_starts(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLSL_INFER_MODELS", str(here / "fetched"))
+    (here / "ring.sh").write_text("#!/bin/sh\n")
+    text = "service:\n  task: face-mesh\n  on_appear: ring.sh '50 % $HOME \"x\" a\\b'\n  snapshots: true\n"
+    file = described(here, text + "  mqtt: mqtt://pi@broker/door\n  gpio: '17'\n")
+    assert "fetch it, once: glsl-infer get face-mesh" in refused(capsys, ["deploy", file])
+    (here / "fetched").mkdir()
+    for name in ("face-mesh", "face-detection"):
+        shutil.copy(here / "tiny.glslnn", here / f"fetched/{name}.glslnn")
+    assert main(["deploy", "--check", str(file)]) == 0 and "right (task face-mesh)" in capsys.readouterr().out
+    assert main(["deploy", str(file)]) == 0
+    out = here / "deployment"
+    assert {path.name for path in (out / "models").iterdir()} == {"face-mesh.glslnn", "face-detection.glslnn"}
+    unit = (out / "glsl-infer.service").read_text()
+    args = started(unit, monkeypatch)
+    assert (args.task, args.mqtt, args.gpio, args.model) == ("face-mesh", "mqtt://pi@broker/door", ["17"], None)
+    assert shlex.split(args.on_appear) == ["/opt/glsl-infer/programs/ring.sh", '50 % $HOME "x" a\\b']
+    assert str(args.snapshot) == "/var/lib/glsl-infer/snapshots"
+    assert "GLSL_INFER_MODELS=/opt/glsl-infer/models" in unit and "EnvironmentFile=-/etc/glsl-infer.env" in unit
+    assert "SupplementaryGroups=video render gpio" in unit
+    assert "python3-paho-mqtt python3-gpiozero python3-lgpio" in (out / "install.sh").read_text()
+    (out / "programs/ring.sh").chmod(0o600)
+    subprocess.run([out / "install.sh", "--files-only", here / "board"], check=True)
+    assert os.access(here / "board/programs/ring.sh", os.X_OK)
+    assert digest(here / "board/models/face-mesh.glslnn") == digest(here / "tiny.glslnn")
+
+
+def test_a_task_of_ones_own(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "mine").mkdir()
+    made = folder_of_tasks(here / "mine")
+    assert main(["deploy", str(described(here, "service:\n  task: mine/sides.json\n"))]) == 0
+    out = here / "deployment"
+    args = started((out / "glsl-infer.service").read_text(), monkeypatch)
+    assert args.task == "/opt/glsl-infer/tasks/sides.json"
+    assert {"sides.json", "squares.json"} <= {path.name for path in (out / "tasks").iterdir()}
+    for name in ("sides", "squares"):  # what the board gets is whole
+        description = reading.read(out / f"tasks/{name}.json")
+        assert digest(task_models.find(description.model, description.source)) == digest(made / description.model)
+    subprocess.run([out / "install.sh", "--files-only", here / "board"], check=True)
+    assert (here / "board/tasks/sides.json").is_file()
+    (made / "sides.json").write_text((made / "sides.json").read_text().replace("squares.json", "../squares.json"))
+    capsys.readouterr()
+    assert "has to lie beside the task" in refused(capsys, ["deploy", here / "deployment.yml"])
+
+
+def test_labels_that_start_commands(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "service:\n  threshold: 0.7\n  gpio: 'Best cat=4'\n  on:\n    - {label: Best cat, command: aplay meow.wav}\n"
+    assert main(["deploy", str(described(here, ONE + text))]) == 0
+    args = started((here / "deployment/glsl-infer.service").read_text(), monkeypatch)
+    assert (args.on, args.gpio, args.threshold) == ([["Best cat", "aplay meow.wav"]], ["Best cat=4"], 0.7)
+
+
 # Downloads -----------------------------------------------------------------------------------------
 
 
@@ -324,6 +394,15 @@ def test_no_refusal_shows_a_password(here: Path, capsys: Capture, source: str, h
         ("models: []\n", 1, "a list of groups"),
         ("service:\n  top: 1\n", 1, "models is ()"),
         ("models: [\n", 2, "is no YAML"),
+        ("service:\n  task: noses\n", 0, "task 'noses'; give one of face-mesh"),
+        ("service:\n  task: faces\n  top: 2\n  on: [{label: a, command: b}]\n", 2, "are about labels"),
+        (ONE + "service:\n  snapshots: true\n", 5, "are about a task"),
+        (ONE + "service:\n  on: []\n", 5, "a list of groups"),
+        (ONE + "service:\n  on: [{label: a}]\n", 5, "give label and command"),
+        ('service:\n  task: faces\n  on_appear: "\'"\n', 2, "is none (No closing quotation)"),
+        ("service:\n  task: faces\n  mqtt: http://x/y\n", 2, "no such address; give mqtt://"),
+        ("service:\n  task: faces\n  mqtt: mqtt://u:s3cret@x/y\n", 2, "leave the password out"),
+        ("service:\n  task: faces\n  gpio: a=17\n", 2, "give PIN alone with a task"),
     ],
 )
 def test_what_the_file_may_not_say_is_an_error_with_its_line(
@@ -331,8 +410,9 @@ def test_what_the_file_may_not_say_is_an_error_with_its_line(
 ) -> None:
     file = described(here, text)
     message = refused(capsys, ["deploy", file])
-    assert message.startswith(f"error: {file}:{line}: ")
+    assert message.startswith(f"error: {file}:{line}: " if line else "error: ")
     assert said in message
+    assert "s3cret" not in message
 
 
 def test_thousands_of_names_are_looked_at_once_each(here: Path, capsys: Capture) -> None:
@@ -375,6 +455,8 @@ def test_a_source_that_is_no_model(here: Path, capsys: Capture) -> None:
 
 def test_the_file_in_the_docs_is_right(tmp_path: Path, capsys: Capture) -> None:
     page = (Path(__file__).resolve().parents[2] / "docs/tools.md").read_text("utf-8")
-    (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
-    assert main(["deploy", "--check", str(described(tmp_path, example))]) == 0
+    models, task = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    assert main(["deploy", "--check", str(described(tmp_path, models))]) == 0
     assert "right (trash, shipped)" in capsys.readouterr().out
+    assert main(["deploy", "--check", str(described(tmp_path, task))]) == 0
+    assert "right (task faces-far)" in capsys.readouterr().out

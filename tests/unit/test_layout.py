@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glsl_infer.program.layout import MAX_TEXTURE_SIZE, Range, joined, place
+from glsl_infer.program.layout import MAX_TEXTURE_SIZE, Range, joined
+from glsl_infer.program.placement import place
 
 
 @given(

@@ -13,8 +13,8 @@ import jsonschema
 import numpy as np
 import parted
 import pytest
-from conformance_damage import zipped
 from conformance_parts import members
+from conformance_zip import zipped
 from graphs import conv_node, input_node
 from test_bundle_schema import SCHEMA
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 
 import pytest
 
@@ -34,3 +36,26 @@ def test_a_counter_ends_with_an_error_in_between(
     with pytest.raises(ValueError, match="broken"), progress.counter(4, "pictures"):
         raise ValueError("broken")
     assert capsys.readouterr().err.split("\r")[-1].strip() == ""
+
+
+def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The step itself may tell nothing for minutes; times are shortened, so that more than one line comes."""
+    monkeypatch.setattr(progress, "SILENT", 0.01)
+    monkeypatch.setattr(progress, "EVERY", 0.01)
+    said: list[str] = []
+    with progress.status("export") as tell:
+        tell("a step\x1b[2J of a stranger")
+        until = time.monotonic() + 60.0
+        while len(said) < 2 and time.monotonic() < until:
+            time.sleep(0.01)
+            said += capsys.readouterr().err.splitlines()
+    assert said[:2] == ["export: a step\\u001b[2J of a stranger (0:00 so far)"] * 2
+    assert capsys.readouterr().out == ""
+
+
+def test_what_is_over_soon_leaves_no_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress.status("export") as tell:
+        tell("a step")
+    assert list(progress.bar([1, 2, 3], "pictures")) == [1, 2, 3]
+    assert capsys.readouterr() == ("", "")
+    assert not [thread for thread in threading.enumerate() if thread.name == "progress"]

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from glsl_infer.errors import InputError
-from training.recipe import Augmentation, Cutout, Mixing, Optimizer, Phase, Recipe, Schedule
+from training.recipe import Optimizer, Phase, Recipe, Schedule
+from training.recipe_augmentation import Augmentation, Cutout, Mixing
 
 OTHER = Recipe(
     seed=7,

@@ -112,7 +112,7 @@ def test_a_command_starts_once_a_label_stays(tmp_path: Path, capfd: pytest.Captu
     watches = Watches([["cat", command]], ["cat", "dog"], "m.glslnn", 2, 2)
     events = [watches.saw([Prediction(label, 1.0, 0)]) for label in ("cat", "dog", "cat", "cat", "cat", "dog", "dog")]
     assert events == [[], [], [], ["cat appeared"], [], [], ["cat left"]]
-    watches._watches[0][2]._process.wait(60)  # type: ignore[union-attr]
+    watches._reactions[0][1]._process.wait(60)  # type: ignore[union-attr]
     assert mark.exists()
     assert capfd.readouterr().err.splitlines() == ["cat appeared", "cat left"]
     with pytest.raises(InputError, match=r"--on cow: m.glslnn has no such label; it has cat, dog"):

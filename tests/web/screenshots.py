@@ -22,7 +22,7 @@ from web_site import ROOT, WEB, Site
 
 FILMED, COMPARED = (ROOT / "docs/images" / name for name in ("banana006.jpg", "pineapple007.jpg"))
 FRAMES = 30
-WIDTH, HEIGHT = 1110, 800
+WIDTH, HEIGHT = 1110, 870
 PATIENCE = 180.0
 
 

@@ -23,6 +23,13 @@ export interface Variable {
   readonly size: number;
 }
 
+/** A condition of the preprocessor: how deep in blocks it begins, and which variables got a value now and before #else. */
+export interface Branch {
+  readonly depth: number;
+  readonly now: Variable[];
+  readonly before: readonly Variable[];
+}
+
 export const WILD = 1;
 export const PLAIN = 2;
 export const ANY: Value = [false, NaN, NaN, 0];

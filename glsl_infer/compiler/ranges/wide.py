@@ -33,7 +33,8 @@ from glsl_infer.lowering.weights_plan import MOST_BAKED, UNIFORM_VECTORS
 from glsl_infer.ops.convolution_products import block_kernels
 from glsl_infer.ops.operator import Bounds, ViewOperator
 from glsl_infer.program import quantize
-from glsl_infer.program.layout import clear_colours, place
+from glsl_infer.program.layout import clear_colours
+from glsl_infer.program.placement import place
 
 EXACTNESS = 2.0
 """How many times the cost of partial sums a single pass may have: it sums in floats, and needs no 16-bit maps."""

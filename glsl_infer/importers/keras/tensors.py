@@ -17,7 +17,8 @@ from glsl_infer.graph import Node
 from glsl_infer.importers.keras import activations
 from glsl_infer.importers.keras.attention import attention, multi_head_attention
 from glsl_infer.importers.keras.call import Call, Converter
-from glsl_infer.importers.keras.weights import array, bias, kernel
+from glsl_infer.importers.keras.tensor_products import dot, einsum, is_tensor, linear, matmul
+from glsl_infer.importers.keras.weights import array
 
 TEXTURE_RANKS = (1, 3)
 """Axes of what textures hold, without the batch: vectors and maps."""
@@ -104,12 +105,6 @@ def _permute(call: Call) -> list[Node]:
     return [call.node("tensor_transpose", {"axes": tuple(int(axis) - 1 for axis in call.layer.dims)})]
 
 
-def _linear(call: Call) -> list[Node]:
-    weights = kernel(call)
-    node = call.node("linear", {}, kernel=weights, bias=bias(call, weights.shape[1]))
-    return [node, *activations.own_activation(call)]
-
-
 def _softmax(call: Call) -> list[Node]:
     return [call.node("tensor_softmax", {"axis": _axis(call, call.layer.axis)})]
 
@@ -137,16 +132,12 @@ def _reduction(kind: str, axis: Callable[[Any], Any] = lambda layer: layer.axis)
     return convert
 
 
-def _is_tensor(value: object) -> bool:
-    return hasattr(value, "_keras_history")
-
-
 def _binary(operation: str) -> Converter:
     """Return the converter of an operation on tensors from left to right, or on a tensor and a constant."""
 
     def convert(call: Call) -> list[Node]:
         given = call.arguments[0] if isinstance(call.arguments[0], (list, tuple)) else call.arguments
-        constants = [value for value in given if not _is_tensor(value)]
+        constants = [value for value in given if not is_tensor(value)]
         if not constants:
             return _chain(call, operation)
         if len(call.inputs) != 1 or len(constants) != 1 or constants[0] is None:
@@ -156,7 +147,7 @@ def _binary(operation: str) -> Converter:
             if constant.shape[0] != 1:
                 raise call.refused(f"{operation} of a constant of shape {constant.shape}", "give it no batch")
             constant = constant[0]
-        attrs = {"operation": operation, "constant_first": not _is_tensor(given[0])}
+        attrs = {"operation": operation, "constant_first": not is_tensor(given[0])}
         return [call.node("tensor_binary", attrs, constant=constant)]
 
     return convert
@@ -170,45 +161,6 @@ def _chain(call: Call, operation: str) -> list[Node]:
         nodes.append(Node(name, "tensor_binary", (left, right), {"operation": operation}))
         left = name
     return nodes
-
-
-def _matmul(call: Call) -> list[Node]:
-    if len(call.inputs) == 1 and len(call.arguments) == 2 and _is_tensor(call.arguments[0]):
-        weights = array(call.arguments[1])
-        if weights.ndim == 2:
-            return [call.node("linear", {}, kernel=weights)]
-    if len(call.inputs) != 2 or min(map(len, call.shapes)) < 2:
-        shapes = " and ".join(map(str, call.shapes))
-        raise call.refused(f"a matrix product of shapes {shapes}", "give two tensors of two axes or more, and a batch")
-    return [call.node("matmul")]
-
-
-def _dot(call: Call) -> list[Node]:
-    layer, (a, b) = call.layer, call.shapes
-    axes = (layer.axes, layer.axes) if isinstance(layer.axes, int) else tuple(layer.axes)
-    if layer.normalize:
-        raise call.refused("normalize=True", "put a UnitNormalization in front of it")
-    if 0 in axes:
-        raise call.refused(f"axes={layer.axes}", "leave the batch out")
-    left, right = "abcdef"[: len(a)], "uvwxyz"[: len(b)]
-    i, j = (axis % (len(shape) + 1) - 1 for axis, shape in zip(axes, (a, b)))
-    right = right.replace(right[j], left[i])
-    result = left.replace(left[i], "") + right.replace(left[i], "")
-    node = call.node("einsum", {"equation": f"{left},{right}->{result}"})
-    if result:
-        return [node]
-    return [node, Node(f"{call.name}-vector", "tensor_reshape", (call.name,), {"shape": (1,)})]
-
-
-def _einsum(call: Call) -> list[Node]:
-    equation = str(call.layer.subscripts).replace(" ", "")
-    terms, arrow, result = equation.partition("->")
-    if "." in equation or not arrow or len(call.inputs) != terms.count(",") + 1:
-        raise call.refused(f"the einsum '{equation}'", "give it tensors only, letters for all axes, and '->'")
-    batch = result[:1]
-    if not batch or any(not term.startswith(batch) for term in terms.split(",")):
-        raise call.refused(f"the einsum '{equation}'", "let every tensor and the result begin with the batch")
-    return [call.node("einsum", {"equation": equation.replace(batch, "")})]
 
 
 def _ordered(op: str, attrs: Callable[[Call], dict[str, Any]]) -> Converter:
@@ -256,8 +208,8 @@ LAYERS: Mapping[str, Converter] = {
     "Attention": attention,
     "Average": _average,
     "Concatenate": _concat,
-    "Dense": _linear,
-    "Dot": _dot,
+    "Dense": linear,
+    "Dot": dot,
     "Flatten": _reshape,
     "GlobalAveragePooling1D": _reduction("mean", lambda layer: 1),
     "GlobalMaxPooling1D": _reduction("max", lambda layer: 1),
@@ -280,9 +232,9 @@ OPERATIONS: Mapping[str, Converter] = {
     "Cast": _cast,
     "Concatenate": _concat,
     "Divide": _binary("divide"),
-    "Einsum": _einsum,
+    "Einsum": einsum,
     "ExpandDims": _reshape,
-    "Matmul": _matmul,
+    "Matmul": matmul,
     "Max": _reduction("max"),
     "Maximum": _binary("maximum"),
     "Mean": _reduction("mean"),

@@ -11,14 +11,14 @@ from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Shape
 from glsl_infer.importers.onnx import norm_pieces, pieces, ranges, types
-from glsl_infer.importers.onnx.activations import FUNCTION
 from glsl_infer.importers.onnx.call import Call, Given
 from glsl_infer.importers.onnx.folding import fold
 from glsl_infer.importers.onnx.inputs import input_view
 from glsl_infer.importers.onnx.model import Model, Numbers, Operator, Part, renamed
 from glsl_infer.importers.onnx.nodes import MOST_NUMBERS, Nodes
 from glsl_infer.importers.onnx.operators import convert
-from glsl_infer.importers.onnx.view import View, fresh
+from glsl_infer.importers.onnx.shown import clean, kind_of, stand_in, with_note
+from glsl_infer.importers.onnx.view import View
 from glsl_infer.importers.shared.collected import Collected
 from glsl_infer.importers.shared.ends import Range
 from glsl_infer.importers.shared.verdict import CPU, DROPPED, SHADER, UNKNOWN, LayerVerdict
@@ -29,7 +29,6 @@ _NO_OPTIONS = (ArithmeticError, AssertionError, AttributeError, IndexError, KeyE
 MOST_FOLDED = 2**28
 """Bytes of all constants that are made of others."""
 
-_NAME_LENGTH = 96
 
 _BYTES: Mapping[str, Range] = {"uint8": (0.0, 255.0), "int8": (-128.0, 127.0)}
 """What the numbers of inputs of 8 bits are."""
@@ -147,10 +146,10 @@ class Walk:
                 )
 
     def _operator(self, operator: Operator) -> None:
-        name = self.collected.free_name(_clean(next(filter(None, operator.outputs))))
-        row = LayerVerdict(name, _kind(operator), self._declared(operator.outputs[0]) or (None,), UNKNOWN)
+        name = self.collected.free_name(clean(next(filter(None, operator.outputs))))
+        row = LayerVerdict(name, kind_of(operator), self._declared(operator.outputs[0]) or (None,), UNKNOWN)
         if self._unknown & set(operator.reads):
-            self.collected.rows[name] = _with_note(row, "stands behind a layer whose output is not known")
+            self.collected.rows[name] = with_note(row, "stands behind a layer whose output is not known")
             self._unknown.update(filter(None, operator.outputs))
             return
         before = len(self.collected.nodes)
@@ -174,7 +173,7 @@ class Walk:
         on_cpu = any(ops.get(kind).on_cpu for kind in kinds)
         runs = DROPPED if set(kinds) <= {"identity"} else CPU if on_cpu else SHADER
         shape = next(view.shape[1:] if len(view.shape) > 1 else view.shape for view in views if isinstance(view, View))
-        self.collected.rows[name] = LayerVerdict(name, _kind(operator), shape, runs, kinds)
+        self.collected.rows[name] = LayerVerdict(name, kind_of(operator), shape, runs, kinds)
         self._types.update(zip(operator.outputs, types.made(operator, self._kinds(operator, given))))
         for output, view in zip(operator.outputs, views):
             self.values[output] = view
@@ -258,8 +257,8 @@ class Walk:
             if not output:
                 continue
             shape = self._declared(output)
-            own = name if not place else self.collected.free_name(_clean(output))
-            view = None if shape is None else _stand_in(self.collected, own, shape)
+            own = name if not place else self.collected.free_name(clean(output))
+            view = None if shape is None else stand_in(self.collected, own, shape)
             if view is None:
                 self._unknown.add(output)
                 self.collected.unknown.add(own)
@@ -275,33 +274,3 @@ class Walk:
             return None
         sizes = [1 if size is None and not axis else size for axis, size in enumerate(declared.shape)]
         return None if None in sizes else tuple(size for size in sizes if size is not None)
-
-
-def _stand_in(collected: Collected, name: str, shape: Shape) -> View | None:
-    """Return an input that stands for an output of a refused operator; None where no input has such a shape."""
-    ours: Shape
-    order: tuple[int, ...]
-    if len(shape) == 4 and shape[0] == 1 and all(shape):
-        ours, order = (shape[2], shape[3], shape[1]), (2, 3, 1)
-    elif len(shape) == 2 and shape[0] == 1 and all(shape):
-        ours, order = (shape[1],), (1,)
-    else:
-        return None
-    collected.stand_in(name, ours)
-    return fresh(name, shape, order)
-
-
-def _with_note(row: LayerVerdict, note: str) -> LayerVerdict:
-    return LayerVerdict(row.layer, row.kind, row.shape, row.runs, row.operators, note)
-
-
-def _kind(operator: Operator) -> str:
-    """Return what a table calls an operator: its type, or what the pieces are that it stands for."""
-    found, text = operator.kind.startswith(FUNCTION), operator.kind[len(FUNCTION) :]
-    return f"{text} in pieces" if found else f"{operator.kind:.60}"
-
-
-def _clean(name: str) -> str:
-    """Return a tensor's name as a layer's: of letters that can be shown, and not too long."""
-    shown = "".join(letter if letter.isprintable() else "?" for letter in name)
-    return shown[:_NAME_LENGTH] or "?"

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
+from glsl_infer.errors import InputError
 from glsl_infer.lowering.weights_plan import WEIGHTS_MODES
 from glsl_infer.program.layout import LAYOUTS
 from glsl_infer.support import strict_yaml
 from glsl_infer.support.settings import Between, Settings, Text
+from glsl_infer.tools.camera.mqtt import PASSWORD, address_of
 
 _NAME = Text("[A-Za-z0-9][A-Za-z0-9_-]{0,63}", "a name of letters, digits, - and _, at most 64")
 _PATH = Text(".{1,1000}", "a path")
 _MAYBE_PATH = Text(".{0,1000}", "a path")
+_COMMAND = Text(r"[^\x00-\x1f]{0,1000}", "a command")
 
 
 @dataclass(frozen=True)
@@ -80,21 +85,74 @@ class Model(Settings):
 
 
 @dataclass(frozen=True)
+class On(Settings):
+    """A command that starts when a label appears.
+
+    Attributes:
+        label: of the model.
+        command: as ``service.on_appear``.
+    """
+
+    label: Annotated[str, Text(r"[^\x00-\x1f]{1,200}", "a label")] = ""
+    command: Annotated[str, _COMMAND] = ""
+
+    def conflict(self) -> str | None:
+        """Return what is missing."""
+        return None if self.label and self.command else "give label and command"
+
+
+@dataclass(frozen=True)
 class Service(Settings):
-    """What a service on the board does: ``glsl-infer camera`` with one of the models.
+    """What a service on the board does: ``glsl-infer camera`` with one of the models, or with a task.
 
     Attributes:
         model: the name of the model; the first, where it is not said.
+        task: as ``--task``: a name whose bundles ``glsl-infer get`` has fetched, or a file ``*.json``.
+        on_appear: starts when the task finds something; a file beside the deployment file is copied.
+        on: the same for labels of the model.
+        snapshots: with a task, whether pictures of who appears are kept in /var/lib/glsl-infer/snapshots.
+        mqtt: as ``--mqtt``, without a password.
+        gpio: as ``--gpio``.
+        threshold: as ``--threshold``.
         source: as ``--source`` of ``glsl-infer camera``.
         user: who runs it.
         every, top: as those options.
     """
 
     model: Annotated[str, Text("[A-Za-z0-9_-]{0,64}", "the name of a model")] = ""
+    task: Annotated[str, Text(r"[A-Za-z0-9_./-]{0,200}", "a task's name, or a file *.json")] = ""
+    on_appear: Annotated[str, _COMMAND] = ""
+    on: tuple[On, ...] = ()
+    snapshots: bool = False
+    mqtt: Annotated[str, Text(r"\S{0,300}", "mqtt://[USER@]HOST[:PORT]/TOPIC")] = ""
+    gpio: Annotated[str, Text(r"(([^\x00-\x1f=]{1,200}=)?[0-9]{1,2})?", "[LABEL=]PIN, in quotes")] = ""
+    threshold: Annotated[float, Between(0.0, 1.0)] = 0.0
     source: Annotated[str, Text(r"picamera2|/dev/video[0-9]{1,3}", "picamera2 or /dev/videoN")] = "picamera2"
     user: Annotated[str, Text("[a-z_][a-z0-9_-]{0,31}", "a user's name")] = "pi"
     every: Annotated[int, Between(1, 1000)] = 1
     top: Annotated[int, Between(1, 1000)] = 1
+
+    def conflict(self) -> str | None:
+        """Return what does not go together."""
+        if self.task and (self.model or self.on or self.threshold):
+            return "task: model, on and threshold are about labels; leave them out, or the task"
+        if not self.task and (self.on_appear or self.snapshots):
+            return "on_appear and snapshots are about a task; say which (for labels there is on)"
+        for command in (self.on_appear, *(one.command for one in self.on)):
+            try:
+                shlex.split(command)
+            except ValueError as error:
+                return f"the command {command!r} is none ({error})"
+        if self.mqtt:
+            try:
+                address_of(self.mqtt)
+            except InputError as error:
+                return str(error).replace("--mqtt", "mqtt", 1)
+            if urlsplit(self.mqtt).password is not None:
+                return f"mqtt: leave the password out, and put {PASSWORD}=... into /etc/glsl-infer.env on the board"
+        if self.gpio and bool(self.task) == ("=" in self.gpio):
+            return f"gpio {self.gpio}: give {'PIN alone with a task' if self.task else 'LABEL=PIN'}"
+        return None
 
 
 @dataclass(frozen=True)
@@ -102,7 +160,7 @@ class Deployment(Settings):
     """A deployment: models, and where they go.
 
     Attributes:
-        models: at least one.
+        models: at least one, but where the service has a task.
         target: ``raspberry-pi`` gets a service and an install script, ``files`` the models alone.
         service: of a ``raspberry-pi``.
     """
@@ -114,6 +172,8 @@ class Deployment(Settings):
     def conflict(self) -> str | None:
         """Return what does not go together."""
         names = [model.name for model in self.models]
+        if not names and not self.service.task:
+            return "models is (); it must be a list of groups, at least one, unless service.task is said"
         twice = min((name for name, count in Counter(names).items() if count > 1), default=None)
         if twice is not None:
             return f"the model '{twice}' is there twice; every model needs a name of its own"
@@ -123,8 +183,8 @@ class Deployment(Settings):
 
     @property
     def served(self) -> str:
-        """The name of the model that the service uses."""
-        return self.service.model or self.models[0].name
+        """The name of the model that the service uses, or of its task."""
+        return self.service.task or self.service.model or self.models[0].name
 
 
 def shown(source: str) -> str:

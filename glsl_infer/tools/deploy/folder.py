@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.support.child_process import module_command
 from glsl_infer.support.files import put_folder
-from glsl_infer.tools.deploy import raspberry_pi, wheel
+from glsl_infer.tools.deploy import raspberry_pi, tasks, wheel
 from glsl_infer.tools.deploy.description import Deployment, Model
 from glsl_infer.tools.deploy.fetch import SECONDS, Sources, fetch, sha256_of
 
@@ -66,11 +67,17 @@ def _fill(deployment: Deployment, sources: Sources, new: Path, say: Say) -> dict
     (new / "models").mkdir(parents=True)
     models = [_model(model, sources, new, say) for model in deployment.models]
     files = {model["file"]: model["sha256"] for model in models}
+    service = deployment.service
+    if service.task and deployment.target == "raspberry-pi":
+        say(f"task {service.task}: copying")
+        files.update({name: sha256_of(new / name) for name in tasks.put(service.task, sources.base, new)})
+    if deployment.target == "raspberry-pi":
+        files.update({name: sha256_of(new / name) for name in _programs(deployment, sources.base, new)})
     if deployment.target == "raspberry-pi":
         say("glsl-infer: packing the wheel")
         packed = wheel.write(new)
         for name, text, mode in (
-            (raspberry_pi.UNIT, raspberry_pi.unit(deployment), 0o644),
+            (raspberry_pi.UNIT, raspberry_pi.unit(deployment, base=sources.base), 0o644),
             (raspberry_pi.INSTALL, raspberry_pi.install(deployment, packed), 0o755),
         ):
             (new / name).write_text(text, "utf-8")
@@ -81,9 +88,21 @@ def _fill(deployment: Deployment, sources: Sources, new: Path, say: Say) -> dict
     description: dict[str, Any] = {"glsl_infer": __version__, "target": deployment.target, "models": models}
     if deployment.target == "raspberry-pi":
         description["wheel"] = packed
-        description["service"] = {"unit": raspberry_pi.UNIT, **vars(deployment.service), "model": deployment.served}
+        description["service"] = {"unit": raspberry_pi.UNIT, **asdict(service), "model": deployment.served}
     (new / CONTENTS).write_text(json.dumps(description, indent=1) + "\n", "utf-8")
     return description
+
+
+def _programs(deployment: Deployment, base: Path, new: Path) -> list[str]:
+    """Copy the programs of commands that lie beside the deployment file; return them, relative to the folder."""
+    files = []
+    for program in raspberry_pi.programs(deployment, base):
+        (new / raspberry_pi.PROGRAMS).mkdir(exist_ok=True)
+        target = new / raspberry_pi.PROGRAMS / program.name
+        shutil.copyfile(program, target)
+        target.chmod(0o755)
+        files.append(f"{raspberry_pi.PROGRAMS}/{program.name}")
+    return files
 
 
 def _model(model: Model, sources: Sources, new: Path, say: Say) -> dict[str, Any]:

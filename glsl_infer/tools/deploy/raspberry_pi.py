@@ -2,21 +2,50 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+from pathlib import Path
+
+from glsl_infer.errors import InputError
+from glsl_infer.tools.deploy import tasks
 from glsl_infer.tools.deploy.description import Deployment
 
 UNIT = "glsl-infer.service"
 INSTALL = "install.sh"
 SUMS = "SHA256SUMS"
+PROGRAMS = "programs"
+STATE = "/var/lib/glsl-infer"
+"""Where the service may write."""
+
+SECRETS = "/etc/glsl-infer.env"
+"""What only the board has: the password of a broker."""
 
 
-def unit(deployment: Deployment, prefix: str = "/opt/glsl-infer") -> str:
-    """Return the unit: the camera through one of the models, JSON lines in the journal."""
+def unit(deployment: Deployment, prefix: str = "/opt/glsl-infer", *, base: Path = Path()) -> str:
+    """Return the unit: the camera through one of the models or a task, JSON lines in the journal.
+
+    Args:
+        deployment: what is installed.
+        prefix: where.
+        base: the folder of the deployment file, for programs that lie beside it.
+    """
     service = deployment.service
-    command = (
-        f"{prefix}/venv/bin/glsl-infer camera --source {service.source} "
-        f"--model {prefix}/models/{deployment.served}.glslnn "
-        f"--every {service.every} --top {service.top} --headless --json"
-    )
+    words = [f"{prefix}/venv/bin/glsl-infer", "camera", "--source", service.source, "--every", str(service.every)]
+    if service.task:
+        words += ["--task", tasks.on_board(service.task, prefix)]
+    else:
+        words += ["--model", f"{prefix}/models/{deployment.served}.glslnn", "--top", str(service.top)]
+        words += ["--threshold", f"{service.threshold:g}"] if service.threshold else []
+    for one in service.on:
+        words += ["--on", one.label, _on_board(one.command, base, prefix)]
+    words += ["--on-appear", _on_board(service.on_appear, base, prefix)] if service.on_appear else []
+    words += ["--snapshot", f"{STATE}/snapshots"] if service.snapshots else []
+    words += ["--mqtt", service.mqtt] if service.mqtt else []
+    words += ["--gpio", service.gpio] if service.gpio else []
+    command = " ".join(map(_quoted, [*words, "--headless", "--json"]))
+    groups = "video render gpio" if service.gpio else "video render"
+    variables = f"GLSL_INFER_CACHE=/var/cache/glsl-infer GLSL_INFER_MODELS={prefix}/models PYTHONUNBUFFERED=1"
+    secrets = f"EnvironmentFile=-{SECRETS}\n" if service.mqtt else ""
     return f"""[Unit]
 Description=glsl-infer: {deployment.served} on {service.source}
 After=multi-user.target
@@ -24,10 +53,12 @@ After=multi-user.target
 [Service]
 ExecStart={command}
 User={service.user}
-SupplementaryGroups=video render
+SupplementaryGroups={groups}
 CacheDirectory=glsl-infer
-Environment=GLSL_INFER_CACHE=/var/cache/glsl-infer PYTHONUNBUFFERED=1
-# A camera that was unplugged ends it with 1, a model that cannot be used with 2, which no new start would change.
+StateDirectory=glsl-infer
+WorkingDirectory={STATE}
+Environment={variables}
+{secrets}# A camera that was unplugged ends it with 1, a model that cannot be used with 2, which no start would change.
 Restart=on-failure
 RestartPreventExitStatus=2
 RestartSec=5
@@ -42,6 +73,40 @@ WantedBy=multi-user.target
 """
 
 
+def programs(deployment: Deployment, base: Path) -> list[Path]:
+    """Return the programs of commands that lie beside the deployment file, each once.
+
+    Raises:
+        InputError: two of them have one name.
+    """
+    service = deployment.service
+    found: dict[str, Path] = {}
+    for command in (service.on_appear, *(one.command for one in service.on)):
+        path = _beside(shlex.split(command), base)
+        if path is not None and found.setdefault(path.name, path).resolve() != path.resolve():
+            raise InputError(f"{path}: another program is called {path.name} as well; rename one")
+    return list(found.values())
+
+
+def _on_board(command: str, base: Path, prefix: str) -> str:
+    """Return a command with its program where the board has it."""
+    words = shlex.split(command)
+    path = _beside(words, base)
+    return shlex.join(words if path is None else [f"{prefix}/{PROGRAMS}/{path.name}", *words[1:]])
+
+
+def _beside(words: list[str], base: Path) -> Path | None:
+    """Return the program of a command where it lies beside the deployment file."""
+    path = base / words[0] if words and not Path(words[0]).is_absolute() else None
+    return path if path is not None and path.is_file() else None
+
+
+def _quoted(word: str) -> str:
+    """Return a word as ``ExecStart`` takes it (systemd.service(5))."""
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return f'"{escaped}"' if re.search(r"[^\w@%+=:,./-]", word) else escaped
+
+
 def install(deployment: Deployment, wheel: str) -> str:
     """Return the script, for a POSIX shell.
 
@@ -51,7 +116,10 @@ def install(deployment: Deployment, wheel: str) -> str:
         deployment: what is installed.
         wheel: name of the file of this glsl-infer, whose hash is among the sums.
     """
-    camera = "python3-picamera2" if deployment.service.source == "picamera2" else "python3-av"
+    service = deployment.service
+    camera = "python3-picamera2" if service.source == "picamera2" else "python3-av"
+    camera += " python3-paho-mqtt" if service.mqtt else ""
+    camera += " python3-gpiozero python3-lgpio" if service.gpio else ""
     return f"""#!/bin/sh
 # Installs the models of this folder and a service on a Raspberry Pi (Raspberry Pi OS Bookworm or later).
 #   sudo ./install.sh               everything
@@ -69,9 +137,12 @@ if [ "${{1:-}}" = --files-only ]; then
     prefix=$2
 fi
 mkdir -p "$prefix/models"
-for model in models/*.glslnn; do
-    cp "$model" "$prefix/$model.new"
-    mv "$prefix/$model.new" "$prefix/$model"  # a service that is running goes on with the old file
+for file in models/*.glslnn tasks/* programs/*; do
+    [ -e "$file" ] || continue
+    mkdir -p "$prefix/$(dirname "$file")"
+    cp "$file" "$prefix/$file.new"
+    case $file in programs/*) chmod 755 "$prefix/$file.new" ;; esac
+    mv "$prefix/$file.new" "$prefix/$file"  # a service that is running goes on with the old file
 done
 [ "${{1:-}}" != --files-only ] || exit 0
 
@@ -87,7 +158,8 @@ for package in $packages; do
 done
 [ -x "$prefix/venv/bin/python" ] || python3 -I -m venv --system-site-packages "$prefix/venv"
 "$prefix/venv/bin/pip" install --quiet --no-index --no-deps --force-reinstall ./{wheel}
-for model in "$prefix"/models/*.glslnn; do
+for model in "$prefix"/models/*.glslnn "$prefix"/tasks/*.glslnn; do
+    [ -e "$model" ] || continue
     "$prefix/venv/bin/glsl-infer" selfcheck "$model" >/dev/null
 done
 cp {UNIT} /etc/systemd/system/{UNIT}

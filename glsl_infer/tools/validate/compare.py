@@ -25,9 +25,11 @@ from glsl_infer.graph import Node
 from glsl_infer.graph.host_steps import ARGMAX, softmax
 from glsl_infer.ops.on_cpu import Upload
 from glsl_infer.ops.operator import ViewOperator
+from glsl_infer.runtime import selfcheck
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.child_process import ChildProcess
-from glsl_infer.tools.validate.job import ABOUT, ends_file, layers_file
+from glsl_infer.tools.validate import verdict
+from glsl_infer.tools.validate.job import ABOUT, ends_file, layer_file
 from glsl_infer.tools.validate.measures import Agreement
 
 Tell = Callable[[int], object]
@@ -48,6 +50,7 @@ def compare(
     layer_pictures: int = 4,
     input_ranges: Mapping[str, tuple[float, float]] | None = None,
     context: str = "auto",
+    beyond: Callable[[Mapping[str, Any]], object] = lambda _: False,
     tell: Tell = lambda _: None,
 ) -> dict[str, Any]:
     """Return how far the bundle on this GPU is from its model.
@@ -59,14 +62,19 @@ def compare(
         layer_pictures: how many of them, from the first on, are compared layer by layer.
         input_ranges: what bytes 0 and 255 of pictures mean to the model; see ``importers.shared.ends``.
         context: how to get at the GPU.
+        beyond: is told what is returned, and says whether that is too far. If so, the exact reference computes the
+            first samples, too, and the self-check runs (``verdict``).
         tell: hears of every sample that is done, ``steps`` of them.
 
     Returns:
         ``pictures`` (how many samples), ``framework`` (its name), ``beside`` and ``driver`` (in words), ``outputs`` (of
-        each ``Agreement.as_json`` with ``name``; ``top1`` where it is a vector, ``same`` (share of equal numbers) where
-        it is a mask of classes; ``softmax``, whether probabilities were compared, those of each pixel where it is a
-        map, and not logits), ``layers`` in order (``Agreement.as_json`` with ``layer``, ``op`` and ``computes``, the
-        model's layer whose output it has), ``not_compared`` (layers that the model has no output for).
+        each ``Agreement.as_json`` with ``name``; ``top1``, ``margin`` and ``margin_share`` where it is a vector,
+        ``same`` (share of equal numbers) where it is a mask of classes; ``reference_cosine`` and ``driver_cosine``
+        where the reference was asked, with ``judged``, the samples that it computed, and ``wrong``, the first layer
+        that the self-check refuses, or None; ``softmax``, whether
+        probabilities were compared, those of each pixel where it is a map, and not logits), ``layers`` in order
+        (``Agreement.as_json`` with ``layer``, ``op`` and ``computes``, the model's layer whose output it has),
+        ``not_compared`` (layers that the model has no output for).
 
     Raises:
         InputError: the files do not belong together, or one cannot be used.
@@ -88,9 +96,11 @@ def compare(
         totals, by_layer = [Agreement() for _ in ends], {layer: Agreement() for layer in about["layers"]}
         with Session(bundle, context=context) as session:
             for index in range(layer_pictures):
-                _add_layers(session, samples[index], folder / layers_file(index), by_layer)
+                _add_layers(session, samples[index], folder, index, by_layer)
                 tell(1)
+            drawn = []
             for index, results in enumerate(session.stream(samples)):
+                drawn += [results] if index < verdict.PICTURES else []
                 for (output, expected), total in zip(ends, totals):
                     given = results[output.name]
                     is_softmax = about["softmax"].get(output.name, False)
@@ -98,32 +108,40 @@ def compare(
                 tell(1)
             gl = session.context.gl
             driver = f"{gl.text(GL.GL_RENDERER)}, {gl.text(GL.GL_VERSION)}, {session.context.how}"
-    compared = [layer for layer in layers if layer.name in by_layer and by_layer[layer.name].pictures]
-    return {
-        "pictures": len(samples),
-        "framework": _framework(model)[0],
-        "beside": about["beside"],
-        "driver": driver,
-        "outputs": [
-            {
-                "name": output.name,
-                "softmax": about["softmax"].get(output.name, False),
-                **total.as_json(),
-                **_shares(output, total),
+            compared = [layer for layer in layers if layer.name in by_layer and by_layer[layer.name].pictures]
+            found: dict[str, Any] = {
+                "pictures": len(samples),
+                "framework": _framework(model)[0],
+                "beside": about["beside"],
+                "driver": driver,
+                "outputs": [
+                    {
+                        "name": output.name,
+                        "softmax": about["softmax"].get(output.name, False),
+                        **total.as_json(),
+                        **_shares(output, total),
+                    }
+                    for (output, _), total in zip(ends, totals)
+                ],
+                "layers": [
+                    {
+                        "layer": layer.name,
+                        "op": layer.op,
+                        "computes": about["computes"][layer.name],
+                        **by_layer[layer.name].as_json(),
+                    }
+                    for layer in compared
+                ],
+                "not_compared": [layer.name for layer in layers if layer not in compared],
             }
-            for (output, _), total in zip(ends, totals)
-        ],
-        "layers": [
-            {
-                "layer": layer.name,
-                "op": layer.op,
-                "computes": about["computes"][layer.name],
-                **by_layer[layer.name].as_json(),
-            }
-            for layer in compared
-        ],
-        "not_compared": [layer.name for layer in layers if layer not in compared],
-    }
+            if beyond(found):
+                judge = verdict.Verdict(bundle, [name for name, is_softmax in about["softmax"].items() if is_softmax])
+                for index, results in enumerate(drawn):
+                    judge.add(samples[index], results, {output.name: expected[index] for output, expected in ends})
+                said = judge.as_json()
+                found["judged"], found["wrong"] = len(drawn), selfcheck.check(session).wrong
+                found["outputs"] = [{**end, **said[end["name"]]} for end in found["outputs"]]
+    return found
 
 
 def _in_framework(
@@ -174,7 +192,9 @@ def _shares(output: Output, total: Agreement) -> dict[str, float]:
     """Return what share of an output's samples or numbers is the same, where that says something."""
     if any(step.step == ARGMAX for step in output.steps):
         return {"same": total.same}
-    return {"top1": total.top1} if len(output.shape) == 1 else {}
+    if len(output.shape) != 1:
+        return {}
+    return {"top1": total.top1, "margin": total.margin, "margin_share": total.margin_share}
 
 
 def steps(pictures: int, layer_pictures: int) -> int:
@@ -201,11 +221,18 @@ def _in_shape(model: Path, bundle: Bundle, output: Output, ends: NDArray[np.floa
 
 
 def _add_layers(
-    session: Session, sample: Mapping[str, NDArray[Any]], file: Path, by_layer: dict[str, Agreement]
+    session: Session,
+    sample: Mapping[str, NDArray[Any]],
+    folder: Path,
+    index: int,
+    by_layer: dict[str, Agreement],
 ) -> None:
-    with np.load(file) as saved:
-        expected = {name: saved[str(place)] for place, name in enumerate(by_layer)}
+    """Add every layer of a picture, one after the other: together they may take gigabytes."""
+    places = {name: place for place, name in enumerate(by_layer)}
     for name, output in session.layers(sample):
-        if name in by_layer and expected[name].size == output.size:
+        if name not in places:
+            continue
+        expected = np.load(folder / layer_file(index, places[name]))
+        if expected.size == output.size:
             # A vector may be a map of 1x1 pixels in the model; the same numbers in the same order.
-            by_layer[name].add(output.ravel(), expected[name].ravel())
+            by_layer[name].add(output.ravel(), expected.ravel())

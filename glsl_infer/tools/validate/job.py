@@ -5,9 +5,9 @@ them that are maps and no pictures; ``layers`` (names) and ``layer_pictures``; `
 the number of ``steps`` that the bundle's has; ``input_ranges``; ``operators``, as ``cpu.custom.load`` takes them;
 ``out``, a folder.
 
-The process writes there ``ends-N.npy``, output number N for every sample, ``layers-N.npz`` with the outputs of the
-asked layers for the first samples, and ``about.json``: ``layers`` that the model has, what each ``computes``, whether
-outputs are compared after their ``softmax``, and ``beside``, the framework with its version.
+The process writes there ``ends-N.npy``, output number N for every sample, ``layer-N-L.npy`` with the output of layer L,
+one of ``layers``, for each of the first samples, and ``about.json``: ``layers`` that the model has, what each
+``computes``, whether outputs are compared after their ``softmax``, and ``beside``, the framework with its version.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def ends_file(index: int) -> str:
     return f"ends-{index}.npy"
 
 
-def layers_file(index: int) -> str:
-    """Return the name of the file with the layers of a picture."""
-    return f"layers-{index}.npz"
+def layer_file(index: int, layer: int) -> str:
+    """Return the name of the file with a layer of a picture, both by their places: a reader holds one at a time."""
+    return f"layer-{index}-{layer}.npy"
 
 
 def computed_nodes(graph: Graph) -> dict[str, str]:

@@ -21,7 +21,7 @@ from glsl_infer.graph.host_steps import SOFTMAX
 from glsl_infer.importers import keras as importer
 from glsl_infer.importers.shared.ends import NO_PICTURE
 from glsl_infer.support.child_process import execute, tell
-from glsl_infer.tools.validate.job import ABOUT, batch, computed_nodes, ends_file, given, layers_file, output_of
+from glsl_infer.tools.validate.job import ABOUT, batch, computed_nodes, ends_file, given, layer_file, output_of
 
 BATCH = 8
 """Pictures at a time: always as many, so that no output depends on how many follow."""
@@ -51,7 +51,8 @@ def work(job: dict[str, Any]) -> None:
         parts = importer.with_outputs(network, [tensors[nodes[name]] for name in known])
         for index in range(job["layer_pictures"]):
             outputs = _predicted(parts, batch(graph, samples, index, 1, 1))
-            np.savez(out / layers_file(index), **{str(at): np.asarray(value)[0] for at, value in enumerate(outputs)})
+            for at, value in enumerate(outputs):
+                np.save(out / layer_file(index, at), np.asarray(value)[0])
             tell(1)
     about = {
         "layers": known,

@@ -24,7 +24,7 @@ from glsl_infer.importers import tflite as importer
 from glsl_infer.importers.shared.ends import NO_PICTURE
 from glsl_infer.importers.tflite.file import read_model
 from glsl_infer.support.child_process import execute, tell
-from glsl_infer.tools.validate.job import ABOUT, batch, computed_nodes, ends_file, given, layers_file, output_of
+from glsl_infer.tools.validate.job import ABOUT, batch, computed_nodes, ends_file, given, layer_file, output_of
 
 _THREADS = 1
 """So that the same pictures always give the same numbers."""
@@ -127,7 +127,7 @@ def work(job: dict[str, Any]) -> None:
             row.append(_required(runner, tensor, job["model"])[0])
         tell(1)
         if index < job["layer_pictures"]:
-            held = _write_layers(runner, held, nodes, tensors, out / layers_file(index))
+            held = _write_layers(runner, held, nodes, tensors, out, index)
             tell(1)
     for index, row in enumerate(rows):
         np.save(out / ends_file(index), np.stack(row))
@@ -141,13 +141,21 @@ def work(job: dict[str, Any]) -> None:
 
 
 def _write_layers(
-    runner: LiteRt, names: Sequence[str], nodes: Mapping[str, str], tensors: Mapping[str, int], path: Path
+    runner: LiteRt,
+    names: Sequence[str],
+    nodes: Mapping[str, str],
+    tensors: Mapping[str, int],
+    out: Path,
+    index: int,
 ) -> list[str]:
-    """Write the layers that LiteRT has kept; return their names."""
-    values = {name: runner.tensor(tensors[nodes[name]]) for name in names}
-    kept = {name: value[0] for name, value in values.items() if value is not None}
-    np.savez(path, **{str(at): value for at, value in enumerate(kept.values())})
-    return list(kept)
+    """Write the layers of a picture that LiteRT has kept; return their names."""
+    kept: list[str] = []
+    for name in names:
+        value = runner.tensor(tensors[nodes[name]])
+        if value is not None:
+            np.save(out / layer_file(index, len(kept)), value[0])
+            kept.append(name)
+    return kept
 
 
 def _required(runner: LiteRt, tensor: int, model: str) -> NDArray[np.float32]:

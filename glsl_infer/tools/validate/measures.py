@@ -16,12 +16,13 @@ class Agreement:
         pictures: how many were added.
         max_error, worst_cosine: of the picture in which it is worst.
         agreed: in how many the largest value has the same place.
+        margin: where it has another, by how much more is expected there than at the given one's, at the most.
     """
 
     def __init__(self) -> None:
         self.pictures = self.agreed = self._count = self._equal = 0
-        self.max_error, self.worst_cosine = 0.0, 1.0
-        self._absolute = self._products = self._expected = self._given = self._squares = 0.0
+        self.max_error, self.worst_cosine, self.margin = 0.0, 1.0, 0.0
+        self._absolute = self._products = self._expected = self._given = self._squares = self._sum = 0.0
 
     def add(self, given: NDArray[np.floating], expected: NDArray[np.floating]) -> None:
         """Add the outputs of one picture, two arrays of the same shape.
@@ -36,6 +37,8 @@ class Agreement:
         products, squares = float(ours @ theirs), (float(ours @ ours), float(theirs @ theirs))
         self.pictures += 1
         self.agreed += int(ours.argmax() == theirs.argmax())
+        self.margin = max(self.margin, float(theirs.max() - theirs[ours.argmax()]))
+        self._sum += float(theirs.sum())
         self.max_error = max(self.max_error, float(np.abs(error).max()))
         self.worst_cosine = min(self.worst_cosine, _cosine(products, *squares))
         self._count += ours.size
@@ -62,6 +65,13 @@ class Agreement:
         if not self._squares:
             return math.inf
         return 10.0 * math.log10(self._expected / self._squares) if self._expected else -math.inf
+
+    @property
+    def margin_share(self) -> float:
+        """``margin`` as a share of the spread (standard deviation) of what is expected."""
+        count = max(1, self._count)
+        spread = math.sqrt(max(0.0, self._expected / count - (self._sum / count) ** 2))
+        return self.margin / spread if spread else 0.0
 
     @property
     def top1(self) -> float:

@@ -22,10 +22,13 @@ from glsl_infer.importers.onnx.installed import schema
 from glsl_infer.importers.onnx.view import View
 from glsl_infer.importers.shared.ends import NO_PICTURE
 from glsl_infer.support.child_process import execute, tell
-from glsl_infer.tools.validate.job import ABOUT, batch, computed_nodes, ends_file, given, layers_file, output_of
+from glsl_infer.tools.validate.job import ABOUT, batch, computed_nodes, ends_file, given, layer_file, output_of
 
 _THREADS = 1
 """So that the same pictures always give the same numbers."""
+
+_HELD = 16 << 20
+"""Numbers of layers that ONNX Runtime keeps at a time: more layers than that are computed in several runs."""
 
 
 class OnnxRuntime:
@@ -111,27 +114,36 @@ def work(job: dict[str, Any]) -> None:
     nodes = computed_nodes(graph)
     known = [name for name in job["layers"] if nodes.get(name) in imported.made]
     ends_of = [_end(imported, output, nodes) for output in job["outputs"]]
-    tensors = dict.fromkeys([*(imported.names[nodes[name]] for name in known), *(name for name, _, _ in ends_of)])
     samples = given(graph, job["inputs"])
     feeds = [imported.names[node.name] for node in graph.inputs]
-    runner, out = OnnxRuntime(job["model"], list(tensors)), Path(job["out"])
-    rows: list[list[NDArray[Any]]] = [[] for _ in ends_of]
-    for index in range(job["count"]):
+    spans = {imported.names[name]: span for name, span in imported.spans.items()}
+    out = Path(job["out"])
+
+    def read(index: int) -> dict[str, NDArray[np.float32]]:
         arrays = batch(graph, samples, index, 1, 1)
-        values = {
+        return {
             feed: imported.inputs[node.name].as_in_file(array[0])
             for feed, node, array in zip(feeds, graph.inputs, arrays)
         }
-        held = runner.run(values, {imported.names[name]: span for name, span in imported.spans.items()})
+
+    rows: list[list[NDArray[Any]]] = [[] for _ in ends_of]
+    runner = OnnxRuntime(job["model"], list(dict.fromkeys(name for name, _, _ in ends_of)))
+    for index in range(job["count"]):
+        held = runner.run(read(index), spans)
         for row, (name, view, _) in zip(rows, ends_of):
             row.append(np.asarray(view.as_stored(held[name]), np.float32))
         tell(1)
-        if index < job["layer_pictures"]:
-            arrays_of = {name: held[imported.names[nodes[name]]] for name in known}
-            stored = [imported.made[nodes[name]].as_stored(array) for name, array in arrays_of.items()]
-            numbered: dict[str, Any] = {str(at): value for at, value in enumerate(stored)}
-            np.savez(out / layers_file(index), **numbered)
-            tell(1)
+    sizes_of = [int(np.prod(graph.shapes[nodes[name]])) for name in known]
+    groups = _groups(sizes_of)
+    for group in groups:
+        names = {at: imported.names[nodes[known[at]]] for at in group}
+        runner = OnnxRuntime(job["model"], list(dict.fromkeys(names.values())))
+        for index in range(job["layer_pictures"]):
+            held = runner.run(read(index), spans)
+            for at, name in names.items():
+                np.save(out / layer_file(index, at), imported.made[nodes[known[at]]].as_stored(held[name]))
+            if group is groups[-1]:
+                tell(1)
     for index, (row, output) in enumerate(zip(rows, job["outputs"])):
         shape = graph.shape_of(output_of(graph, output["name"]))
         np.save(out / ends_file(index), np.stack([value.reshape(shape) for value in row]))
@@ -142,6 +154,20 @@ def work(job: dict[str, Any]) -> None:
         "beside": runner.version(),
     }
     (out / ABOUT).write_text(json.dumps(about), "utf-8")
+
+
+def _groups(sizes: Sequence[int]) -> list[range]:
+    """Return runs of places whose sizes are ``_HELD`` together at the most, or of one that is more."""
+    groups: list[range] = []
+    held = 0
+    for at, size in enumerate(sizes):
+        if groups and held + size <= _HELD:
+            groups[-1] = range(groups[-1].start, at + 1)
+            held += size
+        else:
+            groups.append(range(at, at + 1))
+            held = size
+    return groups
 
 
 def _free(path: str, sizes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, int]]:

@@ -88,7 +88,12 @@ class Verification:
 
 
 def verify(made: Bundle, seconds: float, *, given: Path | None = None) -> Verification:
-    """Compile a bundle's programs with VideoCore IV's driver, where it is there.
+    """Compile a bundle's programs with VideoCore IV's driver, where it is there; see ``measured``."""
+    return measured(made, seconds, given=given)[0]
+
+
+def measured(made: Bundle, seconds: float, *, given: Path | None = None) -> tuple[Verification, Measured]:
+    """Compile a bundle's programs with VideoCore IV's driver, where it is there; return what is known, and its numbers.
 
     Args:
         made: the bundle.
@@ -101,12 +106,12 @@ def verify(made: Bundle, seconds: float, *, given: Path | None = None) -> Verifi
     try:
         driver = drivers.find(given)
     except InputError as error:
-        return Verification("", str(error), _checks(made, users, Measured()))
-    measured, note = _compiled(made, _ordered(made, users), driver, seconds)
-    checks = _checks(made, users, measured)
+        return Verification("", str(error), _checks(made, users, Measured())), Measured()
+    found, note = _compiled(made, _ordered(made, users), driver, seconds)
+    checks = _checks(made, users, found)
     if not note and not all(check.verified for check in checks):
         note = f"{seconds:g} seconds were over"
-    return Verification(measured.driver, note, checks)
+    return Verification(found.driver, note, checks), found
 
 
 def _ordered(made: Bundle, users: Mapping[str, Sequence[str]]) -> list[str]:

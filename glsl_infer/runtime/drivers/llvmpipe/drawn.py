@@ -10,7 +10,7 @@ from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
 from glsl_infer.program import Texture
-from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.runtime.drivers import driver_of, shared_constants
 from glsl_infer.runtime.drivers.llvmpipe import own_coordinates, uniform_rows, weight_halves
 
 EXTENSION = "GL_OES_texture_float"
@@ -36,7 +36,7 @@ class Drawn:
         self._floats: frozenset[str] = frozenset()
         if not driver_of(context).fetches_uniforms:
             return
-        bundle = own_coordinates.merged(bundle)
+        bundle = shared_constants.merged(own_coordinates.merged(bundle), uniform_rows.MOST_VECTORS)
         largest = self._gl.integer(GL.GL_MAX_TEXTURE_SIZE)
         self.bundle = weight_halves.with_spare_rows(bundle, largest)
         if EXTENSION not in self._gl.text(GL.GL_EXTENSIONS).split():

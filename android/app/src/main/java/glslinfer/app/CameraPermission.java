@@ -21,4 +21,11 @@ final class CameraPermission {
     static void ask(Activity activity) {
         activity.requestPermissions(new String[] {Manifest.permission.CAMERA}, CODE);
     }
+
+    /** Asks, unless it was given. */
+    static void askIfMissing(Activity activity) {
+        if (!given(activity)) {
+            ask(activity);
+        }
+    }
 }

@@ -1,12 +1,9 @@
 package glslinfer.app;
 
 import android.app.Activity;
-import android.content.Context;
 import android.content.Intent;
 import android.content.res.Configuration;
 import android.graphics.SurfaceTexture;
-import android.hardware.display.DisplayManager;
-import android.net.Uri;
 import android.opengl.GLSurfaceView;
 import android.os.Bundle;
 import android.os.Handler;
@@ -14,7 +11,6 @@ import android.view.View;
 import android.view.WindowManager;
 import glslinfer.runner.Input;
 import glslinfer.runner.Picture;
-import java.util.List;
 
 /**
  * The camera on the whole screen, and what a network makes of it.
@@ -26,11 +22,11 @@ import java.util.List;
 public final class MainActivity extends Activity
         implements CameraRenderer.Listener,
                 CameraSource.Listener,
-                ModelChooser.Listener,
-                ModelLoader.Listener,
+                ModelPicker.Listener,
                 Photographs.Listener,
                 Screen.Listener,
-                DisplayManager.DisplayListener {
+                DisplayRotation.Listener,
+                View.OnClickListener {
     private static final float BUDGET = 12;
     private static final String MODEL = "model";
     private static final String FRONT = "front";
@@ -39,16 +35,14 @@ public final class MainActivity extends Activity
     private ResultsView results;
     private CameraRenderer renderer;
     private CameraSource camera;
-    private Models models;
-    private ModelChooser chooser;
-    private ModelLoader loader;
+    private ModelPicker models;
     private Photographs photographs;
     private Screen screen;
     private Ink ink;
     private Messages messages;
+    private DisplayRotation rotation;
 
     private SurfaceTexture surface;
-    private String model;
     private int size;
     private boolean resumed;
     private boolean front;
@@ -62,44 +56,34 @@ public final class MainActivity extends Activity
     protected void onCreate(Bundle saved) {
         super.onCreate(saved);
         getWindow().addFlags(WindowManager.LayoutParams.FLAG_KEEP_SCREEN_ON);
-        models = new Models(getAssets());
-        chooser = new ModelChooser(this, this);
-        loader = new ModelLoader(this, models, this);
+        Models inside = new Models(getAssets());
         photographs = new Photographs(this, this);
         ink = new Ink(getResources());
         results = new ResultsView(this, ink);
         messages = new Messages(results);
+        models = new ModelPicker(this, inside, messages, this);
         view = new GLSurfaceView(this);
         view.setEGLContextClientVersion(2);
         view.setPreserveEGLContextOnPause(true);
-        renderer = new CameraRenderer(view, results, models, this, budget());
+        renderer = new CameraRenderer(view, results, inside, this, budget());
         view.setRenderer(renderer);
         view.setRenderMode(GLSurfaceView.RENDERMODE_WHEN_DIRTY);
         camera = new CameraSource(this, new Handler(getMainLooper()), this);
         screen = new Screen(this, ink, view, results, this);
-        results.setOnClickListener(
-                new View.OnClickListener() {
-                    @Override
-                    public void onClick(View clicked) {
-                        messages.ofPhotograph("");
-                        if (!CameraPermission.given(MainActivity.this)) { // the message says so
-                            CameraPermission.ask(MainActivity.this);
-                        }
-                    }
-                });
+        rotation = new DisplayRotation(this, this);
+        results.setOnClickListener(this);
         setContentView(screen);
         showState();
-        List<String> names = models.names();
-        String asked = saved == null ? getIntent().getStringExtra(MODEL) : saved.getString(MODEL);
         front = saved != null && saved.getBoolean(FRONT);
-        if (names.isEmpty()) {
-            messages.ofModel("There is no model in this app: open a *.glslnn file with the button below.");
-        } else {
-            onModelChosen(asked == null || !names.contains(asked) ? names.get(0) : asked);
-        }
-        if (!CameraPermission.given(this)) {
-            CameraPermission.ask(this);
-        }
+        models.start(saved == null ? getIntent().getStringExtra(MODEL) : saved.getString(MODEL));
+        CameraPermission.askIfMissing(this);
+    }
+
+    /** A touch of the message, which may say that the camera is not allowed. */
+    @Override
+    public void onClick(View touched) {
+        messages.ofPhotograph("");
+        CameraPermission.askIfMissing(this);
     }
 
     private double budget() {
@@ -107,15 +91,11 @@ public final class MainActivity extends Activity
         return wanted > 0 ? wanted : BUDGET;
     }
 
-    // Coming and going ----------------------------------------------------------------------------------
-
     @Override
     protected void onResume() {
         super.onResume();
         resumed = true;
-        DisplayManager displays = (DisplayManager) getSystemService(Context.DISPLAY_SERVICE);
-        displays.registerDisplayListener(this, new Handler(getMainLooper()));
-        onDisplayChanged(0);
+        rotation.start();
         view.onResume();
         openCamera();
     }
@@ -123,7 +103,7 @@ public final class MainActivity extends Activity
     @Override
     protected void onPause() {
         resumed = false;
-        ((DisplayManager) getSystemService(Context.DISPLAY_SERVICE)).unregisterDisplayListener(this);
+        rotation.stop();
         camera.close();
         view.onPause();
         super.onPause();
@@ -132,20 +112,13 @@ public final class MainActivity extends Activity
     @Override
     protected void onSaveInstanceState(Bundle saved) {
         super.onSaveInstanceState(saved);
-        saved.putString(MODEL, model);
+        saved.putString(MODEL, models.name());
         saved.putBoolean(FRONT, front);
     }
 
     @Override
-    public void onDisplayAdded(int display) {}
-
-    @Override
-    public void onDisplayRemoved(int display) {}
-
-    /** Also where the screen turns upside down, which changes no configuration. */
-    @Override
-    public void onDisplayChanged(int display) {
-        renderer.setRotation(getWindowManager().getDefaultDisplay().getRotation());
+    public void onRotation(int turned) {
+        renderer.setRotation(turned);
         view.requestRender();
     }
 
@@ -157,8 +130,6 @@ public final class MainActivity extends Activity
         results.invalidate();
         showState();
     }
-
-    // Buttons ----------------------------------------------------------------------------------
 
     @Override
     public void onTurnButton() {
@@ -193,8 +164,6 @@ public final class MainActivity extends Activity
     private void showState() {
         screen.setState(photographShown, paused, hasLight, torch);
     }
-
-    // Photographs ----------------------------------------------------------------------------------
 
     @Override
     public void onPhotoButton() {
@@ -237,8 +206,6 @@ public final class MainActivity extends Activity
                 });
         showState();
     }
-
-    // The camera ----------------------------------------------------------------------------------
 
     @Override
     public void onRequestPermissionsResult(int code, String[] names, int[] granted) {
@@ -291,43 +258,21 @@ public final class MainActivity extends Activity
         messages.ofCamera(message);
     }
 
-    // Models ----------------------------------------------------------------------------------
-
     @Override
     public void onModelButton() {
-        chooser.show(models.names());
+        models.choose();
     }
 
     @Override
     protected void onActivityResult(int code, int result, Intent data) {
         super.onActivityResult(code, result, data);
-        if (photographs.read(code, result, data)) {
-            return;
-        }
-        Uri file = ModelChooser.file(code, result, data);
-        if (file != null) {
-            load(null, file);
+        if (!photographs.read(code, result, data)) {
+            models.read(code, result, data);
         }
     }
 
     @Override
-    public void onModelChosen(String name) {
-        model = name;
-        load(name, null);
-    }
-
-    @Override
-    public void onNoFiles() {
-        messages.ofModel("This device has no app to choose files with.");
-    }
-
-    private void load(String name, Uri uri) {
-        messages.ofModel("Reading the model ...");
-        loader.load(name, uri);
-    }
-
-    @Override
-    public void onModelRead(final glslinfer.runner.Bundle bundle) {
+    public void onModel(final glslinfer.runner.Bundle bundle) {
         Input input = bundle.manifest.onlyPicture();
         size = Math.max(input.width(), input.height());
         view.queueEvent(
@@ -341,21 +286,11 @@ public final class MainActivity extends Activity
 
     @Override
     public void onModelReady(glslinfer.runner.Bundle bundle) {
-        tellOfModelLater("");
+        models.onModelFailed("");
     }
 
     @Override
     public void onModelFailed(String message) {
-        tellOfModelLater(message);
-    }
-
-    private void tellOfModelLater(final String message) {
-        runOnUiThread(
-                new Runnable() {
-                    @Override
-                    public void run() {
-                        messages.ofModel(message);
-                    }
-                });
+        models.onModelFailed(message);
     }
 }

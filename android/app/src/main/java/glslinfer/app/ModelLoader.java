@@ -17,49 +17,42 @@ final class ModelLoader {
     private final Activity activity;
     private final Models models;
     private final Listener listener;
-
-    /** Counts choices, so that a model read late does not replace a later one. */
-    private int choice;
+    private final LatestRead latest;
 
     ModelLoader(Activity activity, Models models, Listener listener) {
         this.activity = activity;
         this.models = models;
         this.listener = listener;
+        latest = new LatestRead(activity, "model");
     }
 
     /** Begins to read a model inside the app, or where {@code name} is null one that the user chose. */
     void load(final String name, final Uri uri) {
-        final int mine = ++choice;
-        Runnable read =
-                new Runnable() {
+        latest.start(
+                new LatestRead.Reading() {
                     @Override
-                    public void run() {
+                    public Runnable read() {
                         try {
-                            Bundle bundle =
-                                    name != null ? models.read(name) : models.read(activity.getContentResolver(), uri);
-                            tell(mine, bundle, null);
+                            return told(
+                                    name != null ? models.read(name) : models.read(activity.getContentResolver(), uri),
+                                    null);
                         } catch (Errors.GlslInferError error) {
-                            tell(mine, null, error.getMessage());
-                        }
-                    }
-                };
-        new Thread(read, "model").start();
-    }
-
-    private void tell(final int mine, final Bundle bundle, final String message) {
-        activity.runOnUiThread(
-                new Runnable() {
-                    @Override
-                    public void run() {
-                        if (mine != choice) {
-                            return;
-                        }
-                        if (bundle != null) {
-                            listener.onModelRead(bundle);
-                        } else {
-                            listener.onModelFailed(message);
+                            return told(null, error.getMessage());
                         }
                     }
                 });
+    }
+
+    private Runnable told(final Bundle bundle, final String message) {
+        return new Runnable() {
+            @Override
+            public void run() {
+                if (bundle != null) {
+                    listener.onModelRead(bundle);
+                } else {
+                    listener.onModelFailed(message);
+                }
+            }
+        };
     }
 }

@@ -41,13 +41,12 @@ final class Photographs {
 
     private final Activity activity;
     private final Listener listener;
-
-    /** Counts choices, so that a photograph read late does not replace a later one. */
-    private int choice;
+    private final LatestRead latest;
 
     Photographs(Activity activity, Listener listener) {
         this.activity = activity;
         this.listener = listener;
+        latest = new LatestRead(activity, "photograph");
     }
 
     /** Shows the system's window for pictures. */
@@ -62,11 +61,6 @@ final class Photographs {
         }
     }
 
-    /** Forgets a photograph that is still being read. */
-    void cancel() {
-        choice++;
-    }
-
     /** Begins to read what the activity's result names; returns whether it is about photographs. */
     boolean read(int code, int result, Intent data) {
         if (code != OPEN) {
@@ -76,25 +70,23 @@ final class Photographs {
         if (uri == null) {
             return true;
         }
-        final int mine = ++choice;
-        Runnable read =
-                new Runnable() {
+        latest.start(
+                new LatestRead.Reading() {
                     @Override
-                    public void run() {
+                    public Runnable read() {
                         String name = uri.getLastPathSegment() == null ? "the file" : uri.getLastPathSegment();
                         try {
                             Photograph made = decode(bytes(activity.getContentResolver(), uri));
-                            tell(mine, made, name + " is no picture that this device can read; choose another one");
+                            return told(made, name + " is no picture that this device can read; choose another one");
                         } catch (IOException error) {
-                            tell(mine, null, name + " cannot be read (" + error.getMessage() + ")");
+                            return told(null, name + " cannot be read (" + error.getMessage() + ")");
                         } catch (SecurityException error) {
-                            tell(mine, null, name + " may not be read (" + error.getMessage() + ")");
+                            return told(null, name + " may not be read (" + error.getMessage() + ")");
                         } catch (OutOfMemoryError error) {
-                            tell(mine, null, name + " is too large for this device's memory");
+                            return told(null, name + " is too large for this device's memory");
                         }
                     }
-                };
-        new Thread(read, "photograph").start();
+                });
         return true;
     }
 
@@ -147,20 +139,16 @@ final class Photographs {
         return new Photograph(bitmap, new Picture(upright, wide, high));
     }
 
-    private void tell(final int mine, final Photograph made, final String otherwise) {
-        activity.runOnUiThread(
-                new Runnable() {
-                    @Override
-                    public void run() {
-                        if (mine != choice) {
-                            return;
-                        }
-                        if (made != null) {
-                            listener.onPhotograph(made);
-                        } else {
-                            listener.onPhotographFailed(otherwise);
-                        }
-                    }
-                });
+    private Runnable told(final Photograph made, final String otherwise) {
+        return new Runnable() {
+            @Override
+            public void run() {
+                if (made != null) {
+                    listener.onPhotograph(made);
+                } else {
+                    listener.onPhotographFailed(otherwise);
+                }
+            }
+        };
     }
 }

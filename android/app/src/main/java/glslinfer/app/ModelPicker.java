@@ -1,0 +1,93 @@
+package glslinfer.app;
+
+import android.app.Activity;
+import android.content.Intent;
+import android.net.Uri;
+import glslinfer.runner.Bundle;
+import java.util.List;
+
+/** Which model there is: the user's choice of one inside the app or in a file, its reading, and what to tell of it. */
+final class ModelPicker implements ModelChooser.Listener, ModelLoader.Listener {
+    /** Gets the model, in the main thread. */
+    interface Listener {
+        void onModel(Bundle bundle);
+    }
+
+    private final Activity activity;
+    private final Models models;
+    private final Messages messages;
+    private final Listener listener;
+    private final ModelChooser chooser;
+    private final ModelLoader loader;
+    private String name;
+
+    ModelPicker(Activity activity, Models models, Messages messages, Listener listener) {
+        this.activity = activity;
+        this.models = models;
+        this.messages = messages;
+        this.listener = listener;
+        chooser = new ModelChooser(activity, this);
+        loader = new ModelLoader(activity, models, this);
+    }
+
+    /** Reads the model asked for, or where the app has none of that name the first. */
+    void start(String asked) {
+        List<String> names = models.names();
+        if (names.isEmpty()) {
+            messages.ofModel("There is no model in this app: open a *.glslnn file with the button below.");
+        } else {
+            onModelChosen(asked == null || !names.contains(asked) ? names.get(0) : asked);
+        }
+    }
+
+    /** The name of the model inside the app that was chosen last; null before that. */
+    String name() {
+        return name;
+    }
+
+    /** Lets the user choose. */
+    void choose() {
+        chooser.show(models.names());
+    }
+
+    /** Begins to read the file that the activity's result names, if it is about models. */
+    void read(int code, int result, Intent data) {
+        Uri file = ModelChooser.file(code, result, data);
+        if (file != null) {
+            load(null, file);
+        }
+    }
+
+    @Override
+    public void onModelChosen(String chosen) {
+        name = chosen;
+        load(chosen, null);
+    }
+
+    @Override
+    public void onNoFiles() {
+        messages.ofModel("This device has no app to choose files with.");
+    }
+
+    private void load(String chosen, Uri uri) {
+        messages.ofModel("Reading the model ...");
+        loader.load(chosen, uri);
+    }
+
+    @Override
+    public void onModelRead(Bundle bundle) {
+        listener.onModel(bundle);
+    }
+
+    /** Tells, from any thread, why there is no model; with "" that there is one. */
+    @Override
+    public void onModelFailed(final String message) {
+        activity.runOnUiThread(
+                new Runnable() {
+                    @Override
+                    public void run() {
+                        messages.ofModel(message);
+                    }
+                });
+    }
+}

@@ -1,0 +1,83 @@
+"""``camera --mqtt URL`` and ``--gpio PIN``: who else is told when something appears and leaves."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+from glsl_infer.errors import InputError
+from glsl_infer.tools.camera import mqtt, pins
+
+Tell = Callable[[str, bool], None]
+"""Is told a name, and whether that is there now."""
+
+OF_TASK = ""
+"""The name of a pin that stands for whatever a task finds."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "--mqtt",
+        metavar="URL",
+        help="publish a retained ON when a label, or what the task finds, appears, and OFF when it leaves, to "
+        f"TOPIC/NAME: mqtt://[USER@]HOST[:PORT]/TOPIC; a password is in {mqtt.PASSWORD}; needs the package paho-mqtt",
+    )
+    parser.add_argument(
+        "--gpio",
+        action="append",
+        default=[],
+        metavar="[LABEL=]PIN",
+        help=f"switch a Raspberry Pi's pin (0 to {pins.MOST}, BCM) on while LABEL, or what the task finds, is there; "
+        "needs gpiozero; may be given several times",
+    )
+
+
+def pins_of(args: argparse.Namespace) -> dict[str, int]:
+    """Return the pin of each label, or of ``OF_TASK``.
+
+    Raises:
+        InputError: one of them is none.
+    """
+    found: dict[str, int] = {}
+    for given in args.gpio:
+        label, _, number = given.rpartition("=")
+        if not number.isdecimal() or int(number) > pins.MOST:
+            raise InputError(f"--gpio {given}; give [LABEL=]PIN, a pin from 0 to {pins.MOST} by its BCM number")
+        if args.task is not None and label:
+            raise InputError(f"--gpio {given}: labels are a classifier's; with --task give --gpio {number}")
+        if args.task is None and not label:
+            raise InputError(f"--gpio {given}: whose pin is it? Give --gpio LABEL={number}")
+        if label in found:
+            raise InputError(f"--gpio {given}: {f'{label} has' if label else 'the task has'} a pin already")
+        found[label] = int(number)
+    return found
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuse what cannot be used.
+
+    Raises:
+        InputError: saying so.
+    """
+    pins_of(args)
+    if args.mqtt is not None:
+        mqtt.address_of(args.mqtt)
+
+
+def opened(args: argparse.Namespace, stack: contextlib.ExitStack) -> list[Tell]:
+    """Return what is to be told, which ``stack`` closes.
+
+    Raises:
+        InputError: there is no such pin, or a package is missing.
+        RunError: the broker cannot be reached.
+    """
+    told: list[Tell] = []
+    if args.gpio:
+        told.append(stack.enter_context(pins.Pins(pins_of(args))).changed)
+    if args.mqtt is not None:
+        broker = stack.enter_context(mqtt.Broker(args.mqtt))
+        told.append(lambda name, there: broker.changed(name or Path(args.task).stem, there))
+    return told

@@ -1,0 +1,150 @@
+"""What ``glsl-infer export`` prints: tables of layers, ranges, costs and memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from glsl_infer.compiler.ranges.sensitivity import Spent
+    from glsl_infer.tools.export_report import ExportReport
+    from glsl_infer.tools.videocore.verify import Verification
+
+
+def print_report(report: ExportReport, out: Path, *, explain: bool) -> None:
+    """Print the report on the file ``out``; ``explain``: with what was measured and what the alternatives cost."""
+    _print_layers(report)
+    if report.spent is not None:
+        print(f"\n{_spent(report.spent)}")
+    if explain:
+        _print_sensitivity(report)
+        _print_weights(report)
+        _print_programs(report)
+    _print_memory(report)
+    totals = report.totals
+    print()
+    if report.parts:
+        from glsl_infer.tools.export_parts import line
+
+        print(line(report.parts))
+    if report.videocore is not None:
+        print(_verified(report.videocore))
+    if report.board is not None:
+        print(report.board)
+    print(
+        f"{out}: {totals['passes']} passes in {totals['jobs']} jobs, {totals['programs']} programs, "
+        f"{totals['texture_bytes'] / 1e6:.2f} MB of textures, {totals['file_bytes'] / 1e6:.2f} MB on disk"
+    )
+
+
+def _print_layers(report: ExportReport) -> None:
+    print(
+        f"{'layer':24} {'operator':20} {'shape':>12} {'weights':>8} {'passes':>6} {'programs':>8} "
+        f"{'gain':>6} {'error':>6}  texture"
+    )
+    for layer in report.layers:
+        shape, texture = "x".join(map(str, layer.shape)), "x".join(map(str, layer.texture))
+        where = f"{layer.textures} of {texture}" if layer.textures > 1 else texture
+        gain = "-" if layer.gain is None else f"{layer.gain:.4g}"
+        error = "-" if layer.error is None else f"{layer.error:.2f}"
+        print(
+            f"{layer.layer:24} {layer.op:20} {shape:>12} {layer.weights:>8} {layer.passes:6} {layer.programs:8} "
+            f"{gain:>6} {error:>6}  {where}"
+        )
+    learnt = [choice for choice in report.ranges if choice.by != "function"]
+    if learnt:
+        print(f"\n{'8-bit feature map':24} {'lowest':>10} {'highest':>10} {'narrowest':>10}  learnt by")
+        for chosen in learnt:
+            print(f"{chosen.layer:24} {chosen.low:10.4g} {chosen.high:10.4g} {chosen.narrowest:10.4g}  {chosen.by}")
+    if report.precision:
+        print(f"\n{'16-bit feature map':24} {'passes':>6} {'added work':>10}  because")
+        passes = {layer.layer: layer.passes for layer in report.layers}
+        for fine in report.precision:
+            print(f"{fine.layer:24} {passes.get(fine.layer, 0):6} {fine.added:10.1%}  {fine.why}")
+    if report.wide:
+        print(f"\n{'wide convolution':24} {'slices read':>11} {'partial sums':>12} {'passes':>6}")
+        for wide in report.wide:
+            print(f"{wide.layer:24} {wide.slices:11} {wide.blocks:12} {wide.passes:6}")
+    print(f"\n{'16-bit values':24} {'bound':>10} {'calibrated':>10} {'scale':>10} {'step':>10}  chosen by")
+    for choice in report.scales:
+        seen = "-" if choice.calibrated is None else f"{choice.calibrated:.4g}"
+        print(
+            f"{choice.layer:24} {choice.bound:10.4g} {seen:>10} {choice.scale:10.4g} {choice.step:10.3g}  {choice.by}"
+        )
+
+
+def _spent(spent: Spent) -> str:
+    """Return a line on what 16 bits were spent on, and what is left of the error."""
+    fine = [layer for layer in spent.layers if layer.bits == 16]
+    cost = sum(layer.milliseconds for layer in fine)
+    asked = [f"tolerance {spent.tolerance:g}"] if spent.tolerance is not None else []
+    asked += [f"budget {spent.budget:g} ms"] if spent.budget is not None else []
+    missed = " is not reached" if spent.tolerance is not None and spent.error > spent.tolerance else ""
+    if spent.share is not None:
+        missed = f"{missed} with {100.0 * spent.share:.0f} % more work" if missed else ""
+    return (
+        f"outputs differ from floats by {spent.before:.3g} of their spread before, and {spent.error:.3g} with "
+        f"{len(fine)} of {len(spent.layers)} maps in 16 bits, about {cost:.2f} ms on a Pi Zero W "
+        f"({', '.join(asked)}{missed})"
+    )
+
+
+def _print_sensitivity(report: ExportReport) -> None:
+    if report.spent is None:
+        return
+    why = {choice.layer: choice.why for choice in report.precision}
+    print(f"\n{'rounded to 8 bits alone':24} {'error':>9} {'16 bits, ms':>11} {'bits':>4}  because")
+    for layer in report.spent.layers:
+        reason = why.get(layer.layer, "it gains less for its time")
+        print(f"{layer.layer:24} {layer.error:9.3g} {layer.milliseconds:11.3f} {layer.bits:4}  {reason}")
+
+
+def _print_weights(report: ExportReport) -> None:
+    modes = ("baked", "uniform", "texture")
+    print(f"\n{'us a frame (Pi Zero W)':24} {'slices':>6} {'pixels':>7} {'columns':>7}", end="")
+    print("".join(f" {mode:>8}" for mode in modes), " taken     why")
+    for choice in report.weights:
+        costs = [choice.microseconds[mode] for mode in modes]
+        shown = "".join(f" {'-' if cost is None else format(cost, '.0f'):>8}" for cost in costs)
+        size = f"{choice.slices:6} {choice.pixels:7} {choice.columns:7}"
+        print(f"{choice.layer:24} {size}{shown}  {choice.mode:8}  {choice.reason}")
+
+
+def _print_programs(report: ExportReport) -> None:
+    """Print what VideoCore IV's compiler makes of every layer's programs."""
+    if report.videocore is None:
+        return
+    print(
+        f"\n{'on VideoCore IV':24} {'programs':>8} {'compiled':>8} {'threads':>7} {'registers':>9} {'instructions':>12}"
+    )
+    for layer in report.videocore.layers:
+        numbers = [
+            "-" if count is None else str(count) for count in (layer.threads, layer.registers, layer.instructions)
+        ]
+        how = "verified" if layer.verified else "predicted to compile"
+        print(
+            f"{layer.layer:24} {layer.programs:8} {layer.compiled:8} {numbers[0]:>7} {numbers[1]:>9} {numbers[2]:>12}  "
+            f"{layer.failure or how}"
+        )
+
+
+def _verified(checked: Verification) -> str:
+    """Return a line that says how much of a bundle VideoCore IV's driver has compiled."""
+    verified = sum(layer.verified for layer in checked.layers)
+    failed = sum(bool(layer.failure) for layer in checked.layers)
+    wrong = f", {failed} with a warning" if failed else ""
+    said = f"VideoCore IV: {verified} of {len(checked.layers)} layers verified by its compiler{wrong}"
+    rest = len(checked.layers) - verified
+    return f"{said}, {rest} predicted to compile ({checked.note})" if rest else said
+
+
+def _print_memory(report: ExportReport) -> None:
+    print(f"\n{'activations by planner':24} {'MB':>10} {'textures':>10}")
+    for use in report.memory:
+        if use.texture_bytes is None:
+            print(f"{use.method:24} {'-':>10} {'-':>10}  {use.note}")
+        else:
+            here = "  used here" if use.chosen else ""
+            print(f"{use.method:24} {use.texture_bytes / 1e6:10.3f} {use.textures:10}{here}")
+    print(f"{'slices alone':24} {report.totals['slice_bytes'] / 1e6:10.3f} {'':10}  of all layers, without gutters")

@@ -1,0 +1,43 @@
+"""How operators and tensors of a file are called in tables, and what stands for a refused one's output."""
+
+from __future__ import annotations
+
+from glsl_infer.graph import Shape
+from glsl_infer.importers.onnx.activations import FUNCTION
+from glsl_infer.importers.onnx.model import Operator
+from glsl_infer.importers.onnx.view import View, fresh
+from glsl_infer.importers.shared.collected import Collected
+from glsl_infer.importers.shared.verdict import LayerVerdict
+
+_NAME_LENGTH = 96
+
+
+def stand_in(collected: Collected, name: str, shape: Shape) -> View | None:
+    """Return an input that stands for an output of a refused operator; None where no input has such a shape."""
+    ours: Shape
+    order: tuple[int, ...]
+    if len(shape) == 4 and shape[0] == 1 and all(shape):
+        ours, order = (shape[2], shape[3], shape[1]), (2, 3, 1)
+    elif len(shape) == 2 and shape[0] == 1 and all(shape):
+        ours, order = (shape[1],), (1,)
+    else:
+        return None
+    collected.stand_in(name, ours)
+    return fresh(name, shape, order)
+
+
+def with_note(row: LayerVerdict, note: str) -> LayerVerdict:
+    """Return a row of the table with a note."""
+    return LayerVerdict(row.layer, row.kind, row.shape, row.runs, row.operators, note)
+
+
+def kind_of(operator: Operator) -> str:
+    """Return what a table calls an operator: its type, or what the pieces are that it stands for."""
+    found, text = operator.kind.startswith(FUNCTION), operator.kind[len(FUNCTION) :]
+    return f"{text} in pieces" if found else f"{operator.kind:.60}"
+
+
+def clean(name: str) -> str:
+    """Return a tensor's name as a layer's: of letters that can be shown, and not too long."""
+    shown = "".join(letter if letter.isprintable() else "?" for letter in name)
+    return shown[:_NAME_LENGTH] or "?"

@@ -1,0 +1,54 @@
+"""What a bundle of parts is given: checked by name and shape, and as a part on the CPU reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.bundle.manifest import PICTURE, Input, Manifest
+from glsl_infer.errors import InputError
+from glsl_infer.program.layout import FeatureMap
+
+Tensors = dict[str, Any]
+"""What inputs and parts have made so far, by name: arrays, and pictures as they were given."""
+
+
+def checked_inputs(manifest: Manifest, inputs: Any) -> Tensors:
+    """Return what each input gets, by name; parts look at it closely.
+
+    Raises:
+        InputError: an input is missing, or its numbers have another shape.
+    """
+    entries, outputs = manifest.inputs, manifest.outputs
+    names = [entry.name for entry in entries]
+    if not isinstance(inputs, Mapping):
+        if len(names) != 1 or len(outputs) != 1:
+            raise InputError(
+                f"the model has the inputs {', '.join(names)} and the outputs "
+                f"{', '.join(output.name for output in outputs)}; "
+                "give a dict of inputs by name, and get one of outputs"
+            )
+        inputs = {names[0]: inputs}
+    wrong = sorted({*names}.symmetric_difference(inputs))
+    if wrong:
+        what = f"'{wrong[0]}' is missing" if wrong[0] in names else f"there is no '{wrong[0]}'"
+        raise InputError(f"inputs: {what}; the model reads {', '.join(names)}")
+    for entry in entries:
+        given = np.asarray(inputs[entry.name]) if entry.kind != PICTURE else None
+        if given is not None and (given.shape != entry.shape or given.dtype.kind not in "fiub"):
+            raise InputError(
+                f"input '{entry.name}' reads numbers of shape {entry.shape}; {given.dtype} {given.shape} was given"
+            )
+    return dict(inputs)
+
+
+def numbers_of(entry: Input, given: Any) -> NDArray[np.float32]:
+    """Return an input as a part on the CPU reads it: of a picture's pixels the numbers that they stand for."""
+    if entry.kind != PICTURE:
+        return np.asarray(given, np.float32)
+    assert isinstance(entry.value, FeatureMap)
+    pixels = np.asarray(given, np.float64)
+    return (entry.value.scale_of * (pixels - entry.value.zero_of) / 255.0).astype(np.float32)

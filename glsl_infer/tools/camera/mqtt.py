@@ -1,0 +1,164 @@
+"""Tells an MQTT broker what is there: a retained ON or OFF for each thing, and whether the camera watches at all.
+
+TOPIC/NAME      ON, OFF
+TOPIC/status    online, offline; the broker itself says offline where the camera is cut off
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+import threading
+import urllib.parse
+from dataclasses import dataclass
+from typing import Any
+
+from glsl_infer.errors import InputError, MissingExtraError, RunError
+from glsl_infer.support.closing import Closing
+from glsl_infer.support.plain_text import one_line
+
+PASSWORD = "GLSL_INFER_MQTT_PASSWORD"
+"""The variable with the broker's password: arguments are seen by everybody on the machine."""
+
+PATIENCE = 20.0
+"""Seconds to wait for the broker, at the beginning and in the end."""
+
+_ADVICE = "give mqtt://[USER@]HOST[:PORT]/TOPIC, or mqtts: for TLS"
+_PORTS = {"mqtt": 1883, "mqtts": 8883}
+_NO_NAME = re.compile(r"[#+/\x00]")
+"""What means something in a topic."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where to publish; ``topic`` has no slash at its end."""
+
+    host: str
+    port: int
+    tls: bool
+    user: str
+    password: str
+    topic: str
+
+
+def address_of(url: str) -> Address:
+    """Return the parts of a URL of a broker.
+
+    Raises:
+        InputError: it is none; the message has no password.
+    """
+    try:
+        parts = urllib.parse.urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise InputError(f"--mqtt: no such address; {_ADVICE}") from None
+    topic = urllib.parse.unquote(parts.path).strip("/")
+    if parts.scheme not in _PORTS or not parts.hostname or not topic or parts.query or parts.fragment:
+        raise InputError(f"--mqtt {_shown(parts)}: no such address; {_ADVICE}")
+    if re.search(r"[#+\x00]", topic):
+        raise InputError(f"--mqtt {_shown(parts)}: a topic to publish has no # and no +; {_ADVICE}")
+    user, password = (urllib.parse.unquote(part or "") for part in (parts.username, parts.password))
+    return Address(
+        parts.hostname,
+        port or _PORTS[parts.scheme],
+        parts.scheme == "mqtts",
+        user,
+        password or os.environ.get(PASSWORD, ""),
+        topic,
+    )
+
+
+class Broker(Closing):
+    """A connection to a broker. Use it as a context manager, or ``close`` it.
+
+    It stays connected: what happens while the broker is away is told when it is back.
+
+    Args:
+        url: see ``address_of``.
+
+    Raises:
+        InputError: the URL is none, or the package is not installed.
+        RunError: the broker cannot be reached, or refuses.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._address = address_of(url)
+        self._closed, self._answered = False, threading.Event()
+        self._refusal = ""
+        self._known: dict[str, str] = {}
+        self._lock = threading.Lock()
+        self._client = self._connected()
+
+    def changed(self, name: str, there: bool) -> None:
+        """Publish that something is there, or is there no more."""
+        topic = f"{self._address.topic}/{_NO_NAME.sub('_', name)}"
+        with self._lock:
+            self._known[topic] = "ON" if there else "OFF"
+        self._client.publish(topic, self._known[topic], qos=1, retain=True)
+
+    def close(self) -> None:
+        """Say offline and disconnect; further calls do nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        last = self._client.publish(self._status, "offline", qos=1, retain=True)
+        with contextlib.suppress(RuntimeError, ValueError):  # the broker is away: it has said so itself
+            last.wait_for_publish(PATIENCE)
+        self._client.disconnect()
+        self._client.loop_stop()
+
+    @property
+    def _status(self) -> str:
+        return f"{self._address.topic}/status"
+
+    def _connected(self) -> Any:
+        try:
+            import paho.mqtt.client as mqtt
+        except ImportError:
+            raise MissingExtraError.of("the package paho-mqtt", "paho-mqtt", "--mqtt") from None
+        given = self._address
+        version = getattr(mqtt, "CallbackAPIVersion", None)  # since paho 2; Debian 12 has 1.6
+        client = mqtt.Client() if version is None else mqtt.Client(version.VERSION2)
+        if given.user:
+            client.username_pw_set(given.user, given.password or None)
+        if given.tls:
+            client.tls_set()
+        client.will_set(self._status, "offline", qos=1, retain=True)
+        client.on_connect, client.on_disconnect = self._on_connect, self._on_disconnect
+        where = f"--mqtt {given.host}:{given.port}"
+        try:
+            client.connect(given.host, given.port)
+        except (OSError, ValueError) as error:
+            raise RunError(f"{where}: the broker cannot be reached ({error})") from None
+        client.loop_start()
+        answered = self._answered.wait(PATIENCE)
+        if not answered or self._refusal:
+            client.disconnect()
+            client.loop_stop()
+            said = f"refuses ({self._refusal})" if answered else f"does not answer within {PATIENCE:.0f} seconds"
+            raise RunError(f"{where}: the broker {said}; user in the URL, password in {PASSWORD}")
+        return client
+
+    def _on_connect(self, client: Any, _data: Any, _flags: Any, code: Any, *_: Any) -> None:
+        """Say what is known: the broker may have forgotten it. ``code``: a number in paho 1, an object in paho 2."""
+        if getattr(code, "is_failure", code != 0):
+            self._refusal = str(code)
+            self._answered.set()
+            return
+        with self._lock:
+            known = {self._status: "online", **self._known}
+        for topic, payload in known.items():
+            client.publish(topic, payload, qos=1, retain=True)
+        self._answered.set()
+
+    def _on_disconnect(self, *_: Any) -> None:
+        if not self._closed and self._answered.is_set() and not self._refusal:
+            where = f"{self._address.host}:{self._address.port}"
+            print(one_line(f"warning: --mqtt: {where} has gone; waiting for it"), file=sys.stderr, flush=True)
+
+
+def _shown(parts: urllib.parse.SplitResult) -> str:
+    """Return a URL without user and password."""
+    return one_line(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}")

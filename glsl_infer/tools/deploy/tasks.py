@@ -1,0 +1,69 @@
+"""Puts a task into a deployment: its bundles, and its own files where it is one of the person's."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from glsl_infer import bundle as bundles
+from glsl_infer.errors import InputError
+from glsl_infer.tasks import models, reading
+from glsl_infer.tasks.description import Description, LandmarkRules
+
+FOLDER = "tasks"
+"""Of tasks that a person wrote, with what lies beside them."""
+
+MODELS = "models"
+"""Of bundles that ``glsl-infer get`` has made; ``GLSL_INFER_MODELS`` names it on the board."""
+
+
+def put(task: str, base: Path, new: Path) -> list[str]:
+    """Copy what a task needs; return the files, relative to the folder.
+
+    Args:
+        task: a name, or a file ``*.json`` relative to ``base``.
+        base: the folder of the deployment file.
+        new: the folder to fill.
+
+    Raises:
+        InputError: there is no such task, or a bundle of it is missing or lies elsewhere than beside it.
+    """
+    own = task.lower().endswith(reading.SUFFIX)
+    files: list[str] = []
+    for description in _needed(reading.find(base / task if own else task)):
+        source = description.source
+        if reading.FOLDER not in source.parents:
+            files.append(_copied(source, new, FOLDER))
+        model = description.model
+        if model == models.DEFAULT:
+            continue
+        path = models.find(model, source)
+        if model.endswith(models.SUFFIX) and Path(model).name != model:
+            raise InputError(f"{source}: model {model}: a task that is deployed has its bundles beside it")
+        bundles.read(path)
+        files.append(_copied(path, new, FOLDER if model.endswith(models.SUFFIX) else MODELS))
+    return list(dict.fromkeys(files))
+
+
+def on_board(task: str, prefix: str) -> str:
+    """Return what ``--task`` gets on the board."""
+    return f"{prefix}/{FOLDER}/{Path(task).name}" if task.lower().endswith(reading.SUFFIX) else task
+
+
+def _needed(description: Description) -> list[Description]:
+    """Return a task and the one that finds what it reads."""
+    rules = description.rules
+    if not isinstance(rules, LandmarkRules):
+        return [description]
+    if rules.detector.lower().endswith(reading.SUFFIX) and Path(rules.detector).name != rules.detector:
+        raise InputError(f"{description.source}: detector {rules.detector}: it has to lie beside the task")
+    return [description, reading.find(rules.detector, beside=description.source)]
+
+
+def _copied(path: Path, new: Path, folder: str) -> str:
+    (new / folder).mkdir(exist_ok=True)
+    try:
+        shutil.copyfile(path, new / folder / path.name)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be copied ({error.strerror or error})") from None
+    return f"{folder}/{path.name}"

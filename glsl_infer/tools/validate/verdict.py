@@ -1,0 +1,96 @@
+"""Whose difference it is when a bundle is not its model: what the export rounded, or what this driver computes.
+
+The exact reference (``graph.reference``) computes a bundle in NumPy as its textures store it, and the self-check
+compares the driver with it, layer by layer. Where that passes, the bundle is what to change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.bundle import Bundle
+from glsl_infer.graph import reference
+from glsl_infer.graph.host_steps import softmax
+from glsl_infer.tools.validate.measures import Agreement
+
+PICTURES = 2
+"""How many pictures the reference computes: it takes seconds for each."""
+
+_EXPORT = (
+    "to come nearer, export with --calibrate and more typical pictures, with --tolerance 0.01, or with --precision 16"
+)
+
+
+class Verdict:
+    """Whose difference it is, over the pictures that are added.
+
+    Args:
+        bundle: what was drawn.
+        softmax: the outputs that are compared after a softmax.
+    """
+
+    def __init__(self, bundle: Bundle, softmax: Sequence[str]) -> None:
+        self._bundle, self._softmax = bundle, frozenset(softmax)
+        self._exact: dict[str, Agreement] = {}
+        self._drawn: dict[str, Agreement] = {}
+
+    def add(
+        self,
+        sample: Mapping[str, NDArray[Any]],
+        drawn: Mapping[str, NDArray[Any]],
+        expected: Mapping[str, NDArray[Any]],
+    ) -> None:
+        """Add a picture.
+
+        Args:
+            sample: what the network reads.
+            drawn: what the GPU made of it, by output, before any softmax.
+            expected: what the model makes of it, as it is compared.
+        """
+        for name, exact in reference.run(self._bundle, sample).items():
+            model = np.asarray(expected[name])
+            self._exact.setdefault(name, Agreement()).add(self._compared(name, exact), model)
+            self._drawn.setdefault(name, Agreement()).add(
+                np.asarray(drawn[name], np.float64), np.asarray(exact, np.float64).reshape(np.shape(drawn[name]))
+            )
+
+    def _compared(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
+        return softmax(np.asarray(values, np.float64)) if name in self._softmax else np.asarray(values)
+
+    def as_json(self) -> dict[str, dict[str, float]]:
+        """Return by output: cosine of the reference with the model, and of the GPU with the reference."""
+        return {
+            name: {"reference_cosine": exact.cosine, "driver_cosine": self._drawn[name].cosine}
+            for name, exact in self._exact.items()
+        }
+
+
+def sentences(agreement: Mapping[str, Any]) -> list[str]:
+    """Return what a person should know of outputs that are beyond a threshold, of what ``compare`` returned."""
+    lines = []
+    for end in agreement["outputs"]:
+        whose = "" if len(agreement["outputs"]) == 1 else f"output '{end['name']}': "
+        if "reference_cosine" in end:
+            exact, driver = end["reference_cosine"], end["driver_cosine"]
+            said = f"{whose}on {agreement['judged']} pictures the exact reference (NumPy) has a cosine of {exact:.6g}"
+            said += f" with the model, and the GPU {driver:.6g} with the reference: "
+            if agreement["wrong"] is None:
+                lines.append(f"{said}this driver is right, the rounding to 8 bits differs; {_EXPORT}")
+            else:
+                where = f"(first in '{agreement['wrong']}')"
+                lines.append(f"{said}this driver computes something else {where}; run 'glsl-infer selfcheck' on it")
+        if end.get("top1", 1.0) < 1.0:
+            lines.append(
+                f"{whose}where the first labels differ, the model itself has them at most {end['margin']:.2g} apart, "
+                f"{end['margin_share']:.1%} of its outputs' spread"
+                + (
+                    "; labels so close are no answer: untrained weights, or pictures that the model is not for"
+                    if end["margin_share"] < 0.2
+                    else ""
+                )
+            )
+    return lines

@@ -1,0 +1,45 @@
+"""Bundles as zip files: sound ones, and some that two readers may read differently."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+from collections.abc import Callable
+
+
+def zipped(members: dict[str, bytes]) -> bytes:
+    """Return a zip whose bytes depend on the members alone."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name in sorted(members):
+            info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            info.compress_type, info.create_system, info.external_attr = zipfile.ZIP_DEFLATED, 3, 0o644 << 16
+            archive.writestr(info, members[name], compresslevel=9)
+    return buffer.getvalue()
+
+
+def _moved(whole: bytes, before: bytes, between: bytes) -> bytes:
+    """Return a zip with bytes before its members, or between them and the directory, and offsets that are right."""
+    directory = struct.unpack("<L", whole[-6:-2])[0]
+    entries, at = bytearray(whole[directory:-22]), 0
+    while at < len(entries):
+        entries[at + 42 : at + 46] = struct.pack("<L", struct.unpack_from("<L", entries, at + 42)[0] + len(before))
+        at += 46 + struct.unpack_from("<H", entries, at + 28)[0]
+    end = whole[-22:-6] + struct.pack("<L", directory + len(before) + len(between)) + whole[-2:]
+    return before + whole[:directory] + between + bytes(entries) + end
+
+
+def _local(whole: bytes) -> bytes:
+    """Return a zip in which the header of a member has another name than the directory."""
+    return whole.replace(b"labels.txt", b"labels.txu", 1)
+
+
+TWO_MEANINGS: dict[str, Callable[[bytes], bytes]] = {
+    "before": lambda whole: _moved(whole, b"#!/bin/sh\n", b""),
+    "between": lambda whole: _moved(whole, b"", b"PK\3\4"),
+    "behind": lambda whole: whole + b"\n",
+    "comment": lambda whole: whole[:-2] + b"\1\0x",
+    "header": _local,
+}
+"""Files of which one reader may see another model than the next does."""

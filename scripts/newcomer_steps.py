@@ -1,0 +1,93 @@
+"""What five newcomers type, and on which page it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PORT = 8437
+README, CLASSES, TOOLS, BROWSER, ANDROID = (
+    "README.md", "docs/your-classes.md", "docs/tools.md", "docs/browser.md", "docs/android.md",
+)  # fmt: skip
+SERVED = "served"
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a newcomer types.
+
+    Attributes:
+        page: where it stands.
+        written: how.
+        typed: with the newcomer's own file names; empty: as it is written.
+        until: ``served``: it goes on until the page that it serves answers.
+    """
+
+    page: str
+    written: str
+    typed: str = ""
+    until: str = ""
+
+
+@dataclass(frozen=True)
+class Newcomer:
+    """One of the five, what is wanted, files that are there before (from, to), and what is typed."""
+
+    name: str
+    wants: str
+    files: tuple[tuple[str, str], ...]
+    steps: tuple[Step, ...]
+
+
+FACE = "glsl_infer/tools/get/person.jpg"
+
+
+NEWCOMERS = (
+    Newcomer(
+        "curious",
+        "labels, a larger picture, a face's mesh",
+        ((FACE, "photo.jpg"),),
+        (
+            Step(README, "make classify IMAGE=docs/images/example.jpg"),
+            Step(README, "glsl-infer run models/superres-x2-96.glslnn photo.jpg --whole -o large.png"),
+            Step(README, "pip install tflite"),
+            Step(README, "glsl-infer get face-mesh"),
+            Step(README, "glsl-infer landmarks photo.jpg -o mesh.jpg"),
+        ),
+    ),
+    Newcomer(
+        "keras",
+        "a Keras model of one's own as a bundle, compared with the model",
+        (("models/superres-x2-96.keras", "mine.keras"), ("docs/images/*.jpg", "photos/"), (FACE, "photo.jpg")),
+        (
+            Step(README, "make classify IMAGE=docs/images/example.jpg"),
+            Step(README, "pip install tensorflow"),
+            Step(TOOLS, "glsl-infer inspect mine.keras"),
+            Step(README, "glsl-infer export mine.keras -o mine.glslnn --calibrate photos/"),
+            Step(README, "glsl-infer validate mine.keras mine.glslnn --data photos/"),
+            Step(TOOLS, "glsl-infer run models/superres-x2-96.glslnn photo.jpg --whole -o large.png",
+                 "glsl-infer run mine.glslnn photo.jpg --whole -o large.png"),
+        ),
+    ),
+    Newcomer(
+        "owner",
+        "two classes of 30 photographs: trained, tried, watched for, in a folder for a Pi",
+        (("DATA/Banana/*.jpg 0 30", "photos/cat/"), ("DATA/Carrots/*.jpg 0 30", "photos/fox/"),
+         ("DATA/Banana/*.jpg 30 34", "new/")),
+        (
+            Step(README, "make classify IMAGE=docs/images/example.jpg"),
+            Step(CLASSES, "glsl-infer train photos/ -o door.glslnn"),
+            Step(CLASSES, "glsl-infer classify --model door.glslnn new/*.jpg"),
+            Step(CLASSES, 'glsl-infer camera --source picamera2 --model door.glslnn --on cat "./open-flap.sh"',
+                 'glsl-infer camera --source new/ --model door.glslnn --on cat "echo a cat"'),
+            Step(TOOLS, "pip install pyyaml"),
+            Step(TOOLS, "glsl-infer deploy deployment.yml"),
+        ),
+    ),
+    Newcomer(
+        "page",
+        "the demo page, served",
+        (),
+        (Step(BROWSER, "make web", f"make web PORT={PORT}", SERVED),),
+    ),
+    Newcomer("phone", "the camera app, as an APK", (), (Step(ANDROID, "make apk"),)),
+)  # fmt: skip

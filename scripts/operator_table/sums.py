@@ -1,0 +1,73 @@
+"""Rows of sums of feature maps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from operator_table.row import Build, Group, L, Row, stem
+
+
+def _two(x: Any) -> tuple[Any, Any]:
+    return stem(x), stem(x, name="stem-b")
+
+
+def _plus(x: Any) -> Any:
+    left, other = _two(x)
+    return left + other
+
+
+def _residual(x: Any) -> Any:
+    given = stem(x)
+    y = L.Conv2D(8, 3, padding="same", name="conv")(given)
+    return L.Activation("sigmoid")(L.Add()([given, y]))
+
+
+def _no_residual(x: Any) -> Any:
+    return L.Conv2D(8, 3, padding="same", activation="sigmoid", name="conv")(stem(x))
+
+
+def _wide_residual(x: Any) -> Any:
+    given = stem(x, 40)
+    return L.ReLU(2.0)(L.Add()([L.Conv2D(40, 1, name="conv")(given), given]))
+
+
+def _wide_no_residual(x: Any) -> Any:
+    return L.Conv2D(40, 1, activation=L.ReLU(2.0), name="conv")(stem(x, 40))
+
+
+def _many(count: int) -> Build:
+    def build(x: Any) -> Any:
+        return L.Activation("sigmoid")(L.Add()([stem(x, name=f"stem-{index}") for index in range(count)]))
+
+    return build
+
+
+_SHAPES = "equal shapes"
+
+
+SUMS = Group(
+    "Sums",
+    "Adding a feature map to a convolution's output (a residual) is part of the convolution: one more fetch, no pass. "
+    "Other sums are one pass for all slices (or for each, if ranges differ), with a fetch for every addend.",
+    (
+        Row(
+            "Add",
+            "residual: a Conv2D without activation and a map; 8 channels",
+            _residual,
+            f"{_SHAPES}; nothing else reads the convolution",
+            without=_no_residual,
+            into="the convolution",
+        ),
+        Row(
+            "Add",
+            "residual of a Conv2D of many slices; 40 channels",
+            _wide_residual,
+            without=_wide_no_residual,
+            into="the convolution",
+            listed=False,
+        ),
+        Row("Add", "of 2 feature maps; 8 channels", lambda x: L.Add()(list(_two(x))), _SHAPES),
+        Row("Add", "of 5 feature maps, then an Activation; 8 channels", _many(5), f"{_SHAPES}; at most 8"),
+        Row("`x + y`", "of 2 feature maps; 8 channels", _plus, listed=False),
+    ),
+)

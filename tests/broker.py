@@ -1,0 +1,69 @@
+"""A real MQTT broker for tests: Debian's mosquitto, from the PATH or unpacked into the cache, nothing installed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from glsl_infer.support.child_process import ROOT
+
+PACKAGES = ("mosquitto", "libmosquitto1", "libcjson1", "libdlt2", "libwrap0", "libwebsockets17")
+USER, PASSWORD = "pi", "raspberry"
+
+
+def tools() -> tuple[str, str, dict[str, str]]:
+    """Return the broker, the program that writes its passwords, and their environment; skip where there are none."""
+    installed = shutil.which("mosquitto", path=f"{os.environ['PATH']}:/usr/sbin")
+    if installed is not None:
+        return installed, "mosquitto_passwd", dict(os.environ)
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "glsl-infer/mosquitto"
+    if not (folder / "done").is_file():
+        command = [sys.executable, ROOT / "scripts/debian_packages.py", folder, *PACKAGES]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"no mosquitto: {done.stderr.strip()[-300:]}")
+        (folder / "done").touch()
+    libraries = ":".join(str(path) for path in (folder / "usr/lib").glob("*-linux-gnu*"))
+    environment = {**os.environ, "LD_LIBRARY_PATH": libraries}
+    return str(folder / "usr/sbin/mosquitto"), str(folder / "usr/bin/mosquitto_passwd"), environment
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@contextlib.contextmanager
+def broker(folder: Path, port: int, *, users: bool = False) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a broker until the block ends, or it is killed before."""
+    program, passwords, environment = tools()
+    settings = f"listener {port} 127.0.0.1\nallow_anonymous {'false' if users else 'true'}\nuser root\n"
+    if users:
+        command = [passwords, "-b", "-c", str(folder / "passwords"), USER, PASSWORD]
+        subprocess.run(command, env=environment, check=True, capture_output=True)
+        settings += f"password_file {folder / 'passwords'}\n"
+    (folder / "mosquitto.conf").write_text(settings)
+    command = [program, "-c", str(folder / "mosquitto.conf")]
+    with (folder / "mosquitto.log").open("a") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+    try:
+        for _ in range(600):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1.0):
+                break
+            time.sleep(0.05)
+        else:
+            pytest.fail((folder / "mosquitto.log").read_text())
+        yield process
+    finally:
+        process.kill()
+        process.wait()
