@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from glsl_infer.lowering import rolled
 from glsl_infer.lowering.bindings import Binding, Read
 from glsl_infer.lowering.conv_columns import Columns
 from glsl_infer.lowering.taps import Coordinates, Product, Tap, moved
@@ -49,6 +50,7 @@ class Draw:
         coordinates: lines that declare the coordinates of its taps.
         taps: of all slots; the same object where the text is the same.
         by_tiles: whether its coordinates are one for each texture.
+        loop: its taps as a loop, where they can be one and are by tiles.
     """
 
     binding: Binding
@@ -56,6 +58,7 @@ class Draw:
     coordinates: Sequence[str]
     taps: Sequence[Tap]
     by_tiles: bool
+    loop: rolled.Loop | None = None
 
 
 def draws(
@@ -114,7 +117,7 @@ def draws(
             heads = _heads(roles[SOURCE]).values()
             drawn.append(replace(known[key], binding=build.bind(node, **{**roles, SOURCE: list(heads)})))
         else:
-            known[key] = _by_tiles(node, build, roles, taps, chosen[0], columns.dilations, in_order=in_order)
+            known[key] = _by_tiles(node, build, roles, taps, chosen, columns, in_order=in_order)
             drawn.append(known[key])
     return drawn
 
@@ -132,11 +135,12 @@ def _by_tiles(
     build: Builder,
     roles: Mapping[str, Sequence[Read]],
     taps: Sequence[tuple[int, int, int, list[Product]]],
-    first: int,
-    dilations: tuple[int, int],
+    slots: range,
+    columns: Columns,
     *,
     in_order: bool,
 ) -> Draw:
+    first, dilations = slots[0], columns.dilations
     tiles = roles[SOURCE]
     heads = _heads(tiles)
     textures = list(heads)
@@ -169,4 +173,9 @@ def _by_tiles(
             Tap(binding.sampler(SOURCE, index), moved("left" if anew else left, x), moved(top, y), products, begins)
         )
         before = part
-    return Draw(binding, binding.declarations(), ["float left;"] if anew else [], fetched, by_tiles=True)
+    loop = None
+    if in_order and len(textures) == 1:
+        corner = tiles[0].view
+        apart = [(read.view.x - corner.x, read.view.y - corner.y) for read in tiles]
+        loop = rolled.loop_by_tiles(columns, slots, apart, binding, build.texel(corner.texture))
+    return Draw(binding, binding.declarations(), ["float left;"] if anew else [], fetched, by_tiles=True, loop=loop)

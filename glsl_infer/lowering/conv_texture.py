@@ -197,7 +197,7 @@ def draw(
             defines["FACTOR"] = 1
         # Tiles of a window have more coordinates than registers, unless fetches wait for each other.
         wait = "WAIT" if in_bytes and entry.by_tiles and columns.taps_per_slot > 1 and not columns.depthwise else ""
-        lines = partial(_lines_of_bytes, wait=wait) if in_bytes else _lines
+        lines = partial(lines_of_bytes, wait=wait) if in_bytes else _lines
         loop = None if entry.by_tiles else rolled.loop(columns, binding)
         if loop is not None:
             defines["HAS_LOOP"] = 1
@@ -214,7 +214,7 @@ def draw(
                 "declarations": [*entry.declarations, *declared],
                 "numbers": fetches,
                 "no_numbers": [f"{macro.lower()} = vec4(0.0);" for macro in output.numbers],
-                "loop": loop.lines(lines, _ended(columns.count)) if loop else [],
+                "loop": loop.lines(lines, ended(columns.count)) if loop else [],
                 "coordinates": entry.coordinates,
                 "taps": [line for tap in entry.taps for line in lines(tap)],
             },
@@ -252,7 +252,7 @@ def _lines(tap: Tap) -> list[str]:
     return [*fetch, f"begin(vec4({' + '.join(lanes)}));", *(f"add(vec4({lane}));" for lane in lanes)]
 
 
-def _lines_of_bytes(tap: Tap, wait: str) -> list[str]:
+def lines_of_bytes(tap: Tap, wait: str) -> list[str]:
     """Return the same for weights of 8 bits (shaders/convolution_bytes.frag); ``wait`` as in ``Tap.lines``."""
     calls = [f"add(t.{product.lane});" if product.lane else "add(t);" for product in tap.products]
     if tap.products[0].lane:
@@ -273,6 +273,6 @@ def _number(name: str, at: int, *, in_bytes: bool) -> list[str]:
     ]
 
 
-def _ended(count: int) -> str:
+def ended(count: int) -> str:
     """Return the expression that is true when so many columns were added."""
     return f"column > ROW.x + {codegen.number(count - 0.5)} * units[0].w"

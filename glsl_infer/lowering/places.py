@@ -178,10 +178,11 @@ class Places:
         """Allocate the target texture of partial sums."""
         return self._allocate_fixed(node, FixedPoint(self._file_name(node.name), columns, length, scale))
 
-    def constant_texture(self, node: Node, width: int, height: int, texels: bytes) -> str:
-        """Add a texture of weights to the bundle; return its name."""
-        name = f"{self._file_name(node.name)}.weights"
-        member = self.weights(node, ".rgba", texels)
+    def constant_texture(self, node: Node, width: int, height: int, texels: bytes, part: str = "") -> str:
+        """Add a texture of weights to the bundle; return its name. ``part`` tells those of one layer apart."""
+        dotted = f".{part}" if part else ""
+        name = f"{self._file_name(node.name)}{dotted}.weights"
+        member = self.weights(node, f"{dotted}.rgba", texels)
         self._textures[name] = Texture(name, width, height, "constant", member)
         return name
 

@@ -98,6 +98,8 @@ class LayerWeights:
         untextured: why its weights cannot lie in a texture; empty if they can.
         bits: of a weight in a texture, 8 or 16.
         depthwise: whether a column's weights meet a lane each.
+        texels: columns of weights where they lie in a texture; 0: as many as ``columns``.
+        textures: how many hold them then, each with a draw of its own.
         numbers: how many numbers for each channel the activation and the range have. They lie behind the weights.
     """
 
@@ -109,6 +111,8 @@ class LayerWeights:
     untextured: str = ""
     bits: int = 16
     depthwise: bool = False
+    texels: int = 0
+    textures: int = 1
     numbers: int = 0
 
 
@@ -120,8 +124,9 @@ def longest_array(wanted: str, uniform_vectors: int) -> int:
 def instructions(mode: str, layer: LayerWeights) -> float:
     """Return the instructions of a layer's program by a mode that has a cost."""
     kind = "bytes" if mode == "texture" and layer.bits == 8 else mode
+    columns = layer.texels or layer.columns if mode == "texture" else layer.columns
     numbers = layer.numbers * {"bytes": 3, "texture": 2}.get(kind, 0) * COLUMN[kind]
-    return float(FIXED[kind] + (DEPTHWISE_COLUMN if layer.depthwise else COLUMN)[kind] * layer.columns + numbers)
+    return float(FIXED[kind] + (DEPTHWISE_COLUMN if layer.depthwise else COLUMN)[kind] * columns + numbers)
 
 
 def compile_cost(length: float) -> float:
@@ -136,7 +141,7 @@ def costs(layer: LayerWeights, uniform_vectors: int = UNIFORM_VECTORS) -> dict[s
     draws = {
         "baked": layer.slices * (DRAW + program["baked"]),
         "uniform": layer.slices * (DRAW + UPLOAD) + program["uniform"],
-        "texture": DRAW + program["texture"],
+        "texture": layer.textures * DRAW + program["texture"],
     }
     cost_of = {mode: draws[mode] + work[mode] for mode in work}
     if layer.vectors > uniform_vectors:
@@ -192,15 +197,16 @@ def choose(
 def _reason(layer: LayerWeights, cost_of: Mapping[str, float], mode: str, uniform_vectors: int) -> str:
     """Return why a mode is the best for a layer, in a person's words."""
     if mode == "texture":
-        saved = (layer.slices - 1) * DRAW
-        return f"{layer.slices - 1} draws less save {saved:.0f} us, weights by texel cost {_extra(layer):.0f} us"
+        fewer = layer.slices - layer.textures
+        saved = fewer * DRAW
+        return f"{fewer} draws less save {saved:.0f} us, weights by texel cost {_extra(layer):.0f} us"
     missing = []
     if layer.vectors > uniform_vectors:
         missing.append(f"an array of {layer.vectors} vec4 is longer than {uniform_vectors}")
     if layer.untextured:
         missing.append(f"no texture: {layer.untextured}")
     if "texture" in cost_of:
-        saved = (layer.slices - 1) * DRAW
+        saved = (layer.slices - layer.textures) * DRAW
         missing.append(f"weights by texel would cost {_extra(layer):.0f} us, draws saved {saved:.0f} us")
     return "; ".join(missing)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph.kernels import input_channels
-from glsl_infer.lowering import codegen, conv_draws, cut_sums, fold, weights_plan
+from glsl_infer.lowering import codegen, conv_draws, cut_sums, fold, products_texture, weights_plan
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.lowering.conv_columns import Columns, columns_of
 from glsl_infer.lowering.conv_draws import Draw
@@ -86,7 +86,7 @@ class ConvolutionProducts(Operator):
         return True
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw two passes for each block of each output slice: lanes 0 and 1, then lanes 2 and 3."""
+        """Draw lanes 0 and 1, then lanes 2 and 3 of each block: a pass each, or one for all by a texture of weights."""
         source = build.feature_map(node.inputs[0])
         kernel = node.weights["kernel"]
         columns = columns_of(kernel.shape, node.attrs["groups"], node.attrs["dilations"])
@@ -99,20 +99,48 @@ class ConvolutionProducts(Operator):
             fold.slices((part * offset[read]).sum(axis=(0, 1, 2)) / target.scale)
             for part, read in block_kernels(folded.astype(np.float32), node.attrs["groups"], node.attrs["block"])
         ]
+        counts = [products_texture.width(columns, slots) for slots in blocks]
+        vectors = max(count // 2 + 1 for count in counts)  # pairs of columns, and the bias
+        textures = max(
+            len({source.views[read].texture for read in columns.read_by(index)[slots[0] : slots[-1] + 1]})
+            for index in range(columns.slices)
+            for slots in blocks
+        )
+        mode = build.weights_choice(
+            weights_plan.LayerWeights(
+                node.name,
+                2 * len(blocks) * columns.slices,
+                target.height * target.width,
+                vectors,
+                vectors,
+                products_texture.untextured(columns, blocks, textures),
+                bits=8,
+                texels=max(counts),
+                textures=len(blocks),
+            )
+        )
+        if mode == "texture":
+            stored = products_texture.draw(
+                node,
+                build,
+                columns=columns,
+                blocks=blocks,
+                packed=packed,
+                biases=biases,
+                reads=lambda slots: _reads(node, columns, slots, source),
+                target=target,
+            )
+            rounded = columns.unpack(stored).astype(np.float64) * target.scale
+            unit = _fold(np.ones_like(kernel), node.attrs["groups"], source)[0]
+            build.replace_weights(node, {"kernel": (rounded / unit).astype(np.float32)})
+            return
+
         arrays = [_vectors(packed, biases[b], columns, slots) for b, slots in enumerate(blocks)]
         starts = np.cumsum([0, *(array.size for array in arrays)])
         member = build.weights(node, ".f32", b"".join(array.astype("<f4").tobytes() for array in arrays))
         starts_cut = [
             self._cut_starts(node, build, columns, packed, biases[b], b, slots) for b, slots in enumerate(blocks)
         ]
-        vectors = max(array.shape[2] for array in arrays)
-        slices = 2 * len(blocks) * columns.slices
-        mode = build.weights_choice(
-            weights_plan.LayerWeights(
-                node.name, slices, target.height * target.width, vectors, vectors, "it has two halves to a slice"
-            )
-        )
-
         drawn = [_draws(node, build, columns, slots, source) for slots in blocks]
         # A text with an array is that of both halves, and of all output slices that read alike.
         texts: dict[int, str] = {}
@@ -187,6 +215,11 @@ class ConvolutionProducts(Operator):
         if not isinstance(source, (FeatureMap, FineMap)):
             raise ValueError(f"layer '{node.name}' reads no feature map of 8 bits")
         columns = columns_of(shapes["kernel"], node.attrs["groups"])
+        factor = _fold(np.ones(shapes["kernel"], np.float32), node.attrs["groups"], source)[0]
+        if len(members) > 1:
+            packed = products_texture.read(members, columns, _blocks(columns, node.attrs["block"]))
+            kernel = columns.unpack(packed).astype(np.float64) * node.attrs["scale"] / factor
+            return {"kernel": kernel.astype(np.float32)}
         numbers = np.frombuffer(members[0], "<f4")
         packed = np.zeros((columns.slices, columns.count, 4), np.float32)
         at = 0
@@ -197,7 +230,6 @@ class ConvolutionProducts(Operator):
             halves = numbers[at : at + size].reshape(columns.slices, 2, -1, 2)[:, :, : count - 1]
             packed[:, first:last] = halves.transpose(0, 2, 1, 3).reshape(columns.slices, count - 1, 4)
             at += size
-        factor = _fold(np.ones(shapes["kernel"], np.float32), node.attrs["groups"], source)[0]
         kernel = columns.unpack(packed).astype(np.float64) * node.attrs["scale"] / factor
         return {"kernel": kernel.astype(np.float32)}
 
@@ -222,16 +254,21 @@ def block_kernels(kernel: NDArray[np.float32], groups: int, block: int) -> Itera
 
 def _draws(node: Node, build: Builder, columns: Columns, slots: range, source: FeatureMap) -> list[Draw]:
     """Return what the draws of a block read, one for each output slice."""
+    reads = [{"source": read} for read in _reads(node, columns, slots, source)]
+    return conv_draws.draws(node, build, columns, reads, slots=slots)
+
+
+def _reads(node: Node, columns: Columns, slots: range, source: FeatureMap) -> list[list[Read]]:
+    """Return what a block of slots of each output slice reads; the same object where slices read alike."""
     stride_y, stride_x = node.attrs["strides"]
     top, _, left, _ = node.attrs["padding"]
-    known: dict[tuple[int, ...], dict[str, list[Read]]] = {}
+    known: dict[tuple[int, ...], list[Read]] = {}
     for index in range(columns.slices):
         slices = columns.read_by(index)
         if slices not in known:
-            read = [Read(source.views[slices[s]], (-left, -top), (float(stride_x), float(stride_y))) for s in slots]
-            known[slices] = {"source": read}
-    reads = [known[columns.read_by(index)] for index in range(columns.slices)]
-    return conv_draws.draws(node, build, columns, reads, slots=slots)
+            stride = (float(stride_x), float(stride_y))
+            known[slices] = [Read(source.views[slices[s]], (-left, -top), stride) for s in slots]
+    return [known[columns.read_by(index)] for index in range(columns.slices)]
 
 
 def _blocks(columns: Columns, block: int) -> list[range]:

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,13 +36,14 @@ MAX_FILES = 256
 _TEXT = json.dumps({"format": FORMAT, "passed": True}).encode("ascii")
 
 
-def check(session: Session, folder: Path | None = None) -> bool:
+def check(session: Session, folder: Path | None = None, tell: Callable[[], object] = lambda: None) -> bool:
     """Run the self-check unless it has passed before, with this model on this driver; return whether it ran.
 
     Args:
         session: what to check.
         folder: where verdicts are kept, by default ``program_cache.default_folder()``; where there is none
             (``GLSL_INFER_CACHE=off``) it runs every time.
+        tell: is called after each layer.
 
     Raises:
         SelfCheckError: a layer comes out wrong.
@@ -51,7 +53,7 @@ def check(session: Session, folder: Path | None = None) -> bool:
     session.activate()  # measuring the device's lines may have changed the context's state
     if path is not None and _passed(path):
         return False
-    selfcheck.check(session).require()
+    selfcheck.check(session, tell).require()
     if path is not None:
         _keep(path)
     return True

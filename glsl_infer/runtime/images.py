@@ -148,7 +148,7 @@ def run_whole(
         raise InputError(f"tiles have 3 channels; the model reads {bundle.manifest.input.channels}")
     if not raw:
         check_picture(shape)
-    pixels = np.asarray(preprocess.open_image(image), np.uint8)
+    pixels = _pixels(image)
     height, width = pixels.shape[:2]
     places = tiling.tiles(height, width, size, overlap)
 
@@ -157,6 +157,13 @@ def run_whole(
             yield output if raw else to_picture(output, bundle)
 
     return tiling.through(run, pixels, size, watch(places, "tiles"))
+
+
+def _pixels(image: ImageSource) -> NDArray[np.uint8]:
+    """Return an image as pixels, (height, width, 3); where it is that already, itself: it may be large."""
+    if isinstance(image, np.ndarray) and image.dtype == np.uint8 and image.shape[2:] == (3,) and image.size > 0:
+        return image
+    return np.asarray(preprocess.open_image(image), np.uint8)
 
 
 def save(pixels: NDArray[np.uint8], path: str | Path) -> None:

@@ -21,9 +21,10 @@ from glsl_infer.errors import GlslInferError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import CHOICES, Context
 from glsl_infer.runtime import first_use, selfcheck
+from glsl_infer.runtime.isolation import LAYER
 from glsl_infer.runtime.session import Session
 
-FILE_BYTES, FILES, CPU_SECONDS = 512 << 20, 256, 600
+FILE_BYTES, FILES, CPU_SECONDS = 512 << 20, 256, 3600
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 _SOFTWARE = ("llvmpipe", "softpipe", "SwiftShader")
 
@@ -33,7 +34,7 @@ def limit() -> None:
     _set(resource.RLIMIT_CORE, 0)
     _set(resource.RLIMIT_FSIZE, FILE_BYTES)
     _set(resource.RLIMIT_NOFILE, FILES)
-    _set(resource.RLIMIT_CPU, CPU_SECONDS)
+    _more_time()
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -45,6 +46,21 @@ def _set(kind: int, most: int) -> None:
         _, hard = resource.getrlimit(kind)
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(kind, (most, most))
+
+
+def _more_time() -> None:
+    """Let this process have so much of the CPU's time from now on: the parent looks at each layer's alone."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    with contextlib.suppress(ValueError, OSError):
+        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+        most = int(used.ru_utime + used.ru_stime) + CPU_SECONDS
+        resource.setrlimit(resource.RLIMIT_CPU, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+def _tell() -> None:
+    """Say that another layer is drawn."""
+    _more_time()
+    print(LAYER, end="", flush=True)
 
 
 def _limit_memory(context: Context, memory: int) -> None:
@@ -74,9 +90,9 @@ def work(job: dict[str, Any]) -> int:
                 continue
             with Session(part, context=context) as session:
                 if part is bundle and job["digest"] is not None:
-                    first_use.check(session)
+                    first_use.check(session, tell=_tell)
                 else:
-                    selfcheck.check(session)
+                    selfcheck.check(session, _tell)
     return 0
 
 

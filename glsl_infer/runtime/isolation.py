@@ -27,11 +27,16 @@ Isolation = Union[bool, Literal["first"]]
 """Whether a child meets a bundle before this process draws it: never, always, or until it has passed on this driver."""
 
 CHILD = "glsl_infer.runtime.isolated_run"
+LAYER = "layer\n"
+"""What a child prints after each layer."""
 VARIABLE = "GLSL_INFER_ISOLATION"
 """The environment variable that, with ``off``, turns ``first`` into never."""
 
 SECONDS, SECONDS_A_MEGABYTE = 180.0, 5.0
-"""How long a child may take, and longer for each megabyte of shaders; a Pi Zero takes less than a minute for X22."""
+"""How long a child may take for a layer, of the CPU's time: other processes may keep the machine busy. And how much
+longer for the first, for each megabyte of shaders: many drivers compile all of them before."""
+IDLE = 0.05
+"""The part of the CPU's time below which a child waits for something that does not come."""
 MEMORY, TEXTURES, SHADERS = 1 << 30, 8, 32
 """Bytes that a child may take, and so many times those of the bundle's textures and of its shaders on top of them.
 llvmpipe took 115 bytes for one of a network whose weights were all in the text (SqueezeNet)."""
@@ -63,7 +68,7 @@ def meet(bundle: Bundle, context: Context, isolation: Isolation) -> None:
             write(bundle, path)
         most = _memory(bundle)
         job = {"path": str(path.absolute()), "digest": bundle.digest, "context": context.how, "memory": most}
-        how = _watched(json.dumps(job), most, SECONDS + SECONDS_A_MEGABYTE * _shader_bytes(bundle) / 1e6)
+        how = _watched(json.dumps(job), most, SECONDS_A_MEGABYTE * _shader_bytes(bundle) / 1e6)
     if how:
         name = bundle.path or bundle.manifest.name
         raise RunError(
@@ -90,20 +95,32 @@ def _shader_bytes(bundle: Bundle) -> int:
     return sum(len(part.members[program.fragment]) for part in _parts(bundle) for program in part.manifest.programs)
 
 
-def _watched(job: str, memory: int, seconds: float) -> str:
-    """Run a child to its end; return what it did that it may not do, or nothing."""
-    end = time.monotonic() + seconds
+def _watched(job: str, memory: int, opening: float) -> str:
+    """Run a child to its end; return what it did that it may not do, or nothing.
+
+    Args:
+        job: what it is told, JSON.
+        memory: bytes that it may take.
+        opening: seconds that it may take for the first layer beyond ``SECONDS``.
+    """
+    layers, most = 0, SECONDS + opening
     with subprocess.Popen(
         module_command(CHILD, job), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as child:
+        began, used = time.monotonic(), 0.0
         try:
             while True:
                 try:
                     said, _ = child.communicate(timeout=_LOOK)
                     break
-                except subprocess.TimeoutExpired:
-                    if time.monotonic() > end:
-                        return f"took more than {seconds:.0f} s"
+                except subprocess.TimeoutExpired as late:
+                    done = (late.output or b"").count(LAYER.encode())
+                    wall, worked = time.monotonic() - began, _worked(child.pid)
+                    if done > layers:
+                        layers, most = done, SECONDS
+                        began, used = time.monotonic(), worked or 0.0
+                    elif _hangs(wall, None if worked is None else worked - used, most):
+                        return f"took more than {most:.0f} s for a layer"
                     if _resident(child.pid) > memory:
                         return f"took more than {memory >> 20} MiB of memory"
         finally:
@@ -113,6 +130,28 @@ def _watched(job: str, memory: int, seconds: float) -> str:
     if said.split(b"\n")[-2:] != [b"met", b""]:
         return f"failed (exit code {child.returncode})"
     return ""
+
+
+def _hangs(wall: float, worked: float | None, most: float) -> bool:
+    """Return whether a child has had its time: of the CPU, or by the clock where it does next to nothing.
+
+    Args:
+        wall: seconds since it began with a layer.
+        worked: seconds of the CPU's time since then; None where nobody says so.
+        most: seconds that it may take.
+    """
+    if worked is None:
+        return wall > most
+    return worked > most or (wall > most and worked < IDLE * wall)
+
+
+def _worked(pid: int) -> float | None:
+    """Return the seconds of the CPU's time that a process took; None where nobody says so."""
+    try:
+        after_name = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+        return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def _resident(pid: int) -> int:

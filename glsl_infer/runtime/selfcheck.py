@@ -7,7 +7,7 @@ reports an error; what it returns says which layer is the first that is wrong, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -142,13 +142,17 @@ class SelfCheck:
         }
 
 
-def check(session: Session) -> SelfCheck:
+def check(session: Session, tell: Callable[[], object] = lambda: None) -> SelfCheck:
     """Run the probe through all layers of a session, then as one frame; of a model with parts through each GPU part.
+
+    Args:
+        session: what to check.
+        tell: is called after each layer.
 
     Raises:
         RunError: the session is closed.
     """
-    checks = [_check(part) for part in session.gpu_sessions]
+    checks = [_check(part, tell) for part in session.gpu_sessions]
     wrong = next((check for check in checks if check.wrong is not None), None)
     return SelfCheck(
         tuple(layer for check in checks for layer in check.layers),
@@ -159,7 +163,7 @@ def check(session: Session) -> SelfCheck:
     )
 
 
-def _check(session: Session) -> SelfCheck:
+def _check(session: Session, tell: Callable[[], object]) -> SelfCheck:
     gl, manifest = session.context.gl, session.bundle.manifest
     driver = {
         "vendor": gl.text(GL.GL_VENDOR),
@@ -178,6 +182,7 @@ def _check(session: Session) -> SelfCheck:
             errors.append(error)
             gl.check(f"in layer '{place}'")
             place = next(names)
+            tell()
         if all(error.passed for error in errors):
             outputs = _whole_frame_errors(session)
             gl.check("in a whole frame")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from PIL import Image
 from tiny import write_tiny
 
 from glsl_infer.cli import main
+from glsl_infer.runtime import images
 from glsl_infer.runtime.session import Session
 from glsl_infer.tools.aibench import largest, score, tests, timing
 
@@ -62,7 +64,7 @@ def test_the_first_two_pictures_do_not_count() -> None:
     assert timing.mean_of([9.0]) == 9.0
 
 
-def test_a_network_built_from_nothing_runs(tmp_path: Path, capsys: Capture) -> None:
+def test_a_network_built_from_nothing_runs(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keras and the exporter have processes of their own; both tests use the one network."""
     assert main(["aibench", "--quick", "--only", "4,9", "--json", "--models", str(tmp_path)]) == 0
     rows = json.loads(capsys.readouterr().out)["tests"]
@@ -72,12 +74,19 @@ def test_a_network_built_from_nothing_runs(tmp_path: Path, capsys: Capture) -> N
     with Session(bundle) as session:
         few = largest.largest(session, 100_000, 60.0, print, (0.005, 0.01, 4.0))
         assert few.megapixels == 0.01 and "MB" in few.why
+        monkeypatch.setattr(largest, "available", lambda: 100_000)
+        few = largest.largest(session, 1 << 30, 60.0, print, (0.005, 0.01, 4.0))
+        assert few.megapixels == 0.005 and few.why.endswith("0 are free")
+        picture = largest._picture(600)
+        tracemalloc.start()
+        images.run_whole(session, picture, watch=lambda tiles, _: tiles)
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert most < 1.7 * picture.nbytes, "the picture is copied"
         whole = np.asarray(Image.open(Path(__file__).parents[2] / "docs/images/example.jpg").resize((80, 60)))
         seams = [run_whole(session, whole, overlap) for overlap in (8, 12)]
     assert np.array_equal(*seams), "SRCNN looks 8 pixels around: with 8 or more no seam shows"
 
 
 def run_whole(session: Session, picture: np.ndarray, overlap: int) -> np.ndarray:
-    from glsl_infer.runtime import images
-
     return images.run_whole(session, picture, overlap=overlap)

@@ -22,9 +22,9 @@ def children(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     monkeypatch.delenv(isolation.VARIABLE)
     jobs: list[str] = []
 
-    def watched(job: str, memory: int, seconds: float) -> str:
+    def watched(job: str, memory: int, opening: float) -> str:
         jobs.append(job)
-        return run(job, memory, seconds)
+        return run(job, memory, opening)
 
     run = isolation._watched
     monkeypatch.setattr(isolation, "_watched", watched)
@@ -67,7 +67,8 @@ def test_a_command_meets_a_model_once(children: list[str], tmp_path: Path, capsy
         ("import os; os.kill(os.getpid(), 11)", 60.0, 1 << 30, r"crashed \(signal 11\)"),
         ("import sys; sys.exit(7)", 60.0, 1 << 30, r"failed \(exit code 7\)"),
         ("print('met and more')", 60.0, 1 << 30, r"failed \(exit code 0\)"),
-        ("import time; time.sleep(99)", 0.5, 1 << 30, "took more than 0 s"),
+        ("import time; time.sleep(99)", 0.5, 1 << 30, "took more than 0 s for a layer"),
+        ("while True: pass", 0.5, 1 << 30, "took more than 0 s for a layer"),
         ("more = bytearray(b'x' * (200 << 20)); import time; time.sleep(99)", 90.0, 64 << 20, "took more than 64 MiB"),
     ],
 )
@@ -91,6 +92,23 @@ def test_what_a_child_may_not_do(
     assert len(children) == 1
 
 
+def test_each_layer_has_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child that needs more than the limit in all, and less for each layer, is let alone."""
+    code = f"""
+import time
+for layer in range(5):
+    end = time.process_time() + 0.4
+    while time.process_time() < end:
+        pass
+    print({isolation.LAYER!r}, end="", flush=True)
+print("\\nmet")
+"""
+    instead(monkeypatch, code)
+    monkeypatch.setattr(isolation, "SECONDS", 1.0)
+    monkeypatch.setattr(isolation, "IDLE", 0.0)  # a busy machine may give it nothing for a second
+    assert isolation._watched("", 1 << 30, 0.0) == ""
+
+
 def test_long_shaders_may_take_more() -> None:
     extra = []
     for weights in ("texture", "baked"):
@@ -107,9 +125,9 @@ def test_a_file_that_changes_meanwhile(
     path = tiny.write_tiny(tmp_path)
     run = isolation._watched
 
-    def watched(job: str, memory: int, seconds: float) -> str:
+    def watched(job: str, memory: int, opening: float) -> str:
         tiny.write_tiny(tmp_path, "other.glslnn", "baked").replace(path)
-        return run(job, memory, seconds)
+        return run(job, memory, opening)
 
     monkeypatch.setattr(isolation, "_watched", watched)
     with pytest.raises(errors.RunError, match=r"failed \(exit code 3\)"):

@@ -112,3 +112,16 @@ def test_one_slice_more_than_the_plan_allows_does_not_compile(
     failures, _, mode = compiled(nodes, Options(weights="texture"), driver, tmp_path)
     assert mode == "texture"
     assert "too few registers" in failures["layer"], "the limit can be higher"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "channels"), [((1, 1), 2048), ((3, 3), 288), ((3, 3), 448), ((1, 7), 192), ((7, 1), 192), ((5, 5), 96)]
+)
+def test_partial_sums_with_weights_in_textures(
+    driver: Driver, tmp_path: Path, kernel: tuple[int, int], channels: int
+) -> None:
+    failures, threads, mode = compiled(layer(8, channels, kernel), Options(weights="texture"), driver, tmp_path)
+    assert mode == "partial sums", "this is no wide layer"
+    assert failures == {}
+    products = [count for name, count in threads.items() if "products" in name]
+    assert products and set(products) == {2}

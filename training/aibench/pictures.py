@@ -19,11 +19,16 @@ def _conv(x: keras.KerasTensor, filters: int, kernel: int, activation: str | Non
     return layers.Conv2D(filters, kernel, padding="same", activation=activation, kernel_initializer="he_normal")(x)
 
 
+def _picture(x: keras.KerasTensor) -> keras.KerasTensor:
+    """Cut off what no pixel can show: what is left has the range of a picture."""
+    return layers.ReLU(max_value=1.0)(x)
+
+
 def srcnn(height: int = 300, width: int = 300) -> keras.Model:
     """Return SRCNN 9-5-5 (Dong et al., 2014), here for colour pictures: 64 and 32 channels."""
     image = keras.Input((height, width, 3))
     x = _conv(_conv(image, 64, 9, "relu"), 32, 5, "relu")
-    return keras.Model(image, _conv(x, 3, 5))
+    return keras.Model(image, _picture(_conv(x, 3, 5)))
 
 
 def vdsr(height: int = 192, width: int = 192) -> keras.Model:
@@ -31,7 +36,7 @@ def vdsr(height: int = 192, width: int = 192) -> keras.Model:
     image = x = keras.Input((height, width, 1))
     for _ in range(VDSR_LAYERS - 1):
         x = _conv(x, 64, 3, "relu")
-    return keras.Model(image, layers.Add()([image, _conv(x, 1, 3)]))
+    return keras.Model(image, _picture(layers.Add()([image, _conv(x, 1, 3)])))
 
 
 def srgan(height: int = 128, width: int = 128) -> keras.Model:

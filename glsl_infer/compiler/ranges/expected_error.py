@@ -16,6 +16,7 @@ every value may be larger, by less the more pictures there are (``SPREAD``).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,23 +97,44 @@ def choose(seen: Sequence[Shown], low: float, high: float, *, common: bool, equa
     return Range(compact([float(one) for one in found]), compact([float(one) for one in zeros[zero]]))
 
 
-def ends_cut(seen: Sequence[Shown], above: Array, below: Array, low: float, high: float) -> Array:
+@dataclass(frozen=True)
+class Shares:
+    """What ends of ranges cut off of some pictures, wherever they are.
+
+    Attributes:
+        edges: ends on a grid.
+        tails: of the values and of these upside down, (pictures, channels, ends); see ``_tails``.
+        highs: the largest values, (pictures, channels).
+        lows: the smallest.
+    """
+
+    edges: Array
+    tails: tuple[Array, Array]
+    highs: Array
+    lows: Array
+
+
+def shares_of(seen: Sequence[Shown]) -> Shares:
+    """Return what ends cut off of what pictures show."""
+    last = max(one.first + one.shares.shape[2] for one in seen) + 1
+    edges = 2.0 ** (np.arange(last - (DEEP + ROOM) * STEPS, last) / STEPS - OCTAVES)
+    tails = _tails(seen, 0, last, like=False), _tails(seen, 1, last, like=False)
+    return Shares(edges, tails, np.stack([one.high for one in seen]), np.stack([one.low for one in seen]))
+
+
+def ends_cut(shares: Shares, above: Array, below: Array, low: float, high: float) -> Array:
     """Return what the ends of ranges cut off of pictures, (pictures, channels).
 
     Args:
-        seen: what each picture shows.
+        shares: of the pictures.
         above: (channels,): the highest values.
         below: (channels,): the lowest, upside down.
         low: the lowest value that the layer's function can reach.
         high: the highest.
     """
-    last = max(one.first + one.shares.shape[2] for one in seen) + 1
-    edges = 2.0 ** (np.arange(last - (DEEP + ROOM) * STEPS, last) / STEPS - OCTAVES)
-    tails = [_tails(seen, side, last, like=False) for side in range(2)]
-    highs = np.stack([one.high for one in seen])
-    lows = np.stack([one.low for one in seen])
-    cut = [np.where(highs > above, _each(tails[0], edges, above, high), 0.0)]
-    cut.append(np.where(-lows > below, _each(tails[1], edges, below, -low), 0.0))
+    tails, edges = shares.tails, shares.edges
+    cut = [np.where(shares.highs > above, _each(tails[0], edges, above, high), 0.0)]
+    cut.append(np.where(-shares.lows > below, _each(tails[1], edges, below, -low), 0.0))
     total: Array = cut[0] + cut[1]
     return total
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.compiler.ranges.expected_error import SATURATION, ends_cut
+from glsl_infer.compiler.ranges.expected_error import SATURATION, Shares, ends_cut, shares_of
 from glsl_infer.compiler.ranges.observed import Shown
 from glsl_infer.program.layout import Range, per_channel
 
@@ -60,17 +60,18 @@ def best(ways: Mapping[str, Way], seen: Sequence[Shown], low: float, high: float
     errors = {name: 0.0 for name in ways}
     for fold in range(FOLDS):
         out, rest = seen[fold::FOLDS], [one for index, one in enumerate(seen) if index % FOLDS != fold]
+        shares = shares_of(out)
         for name, way in ways.items():
-            errors[name] += _error(way(rest), out, low, high) / FOLDS
+            errors[name] += _error(way(rest), out, shares, low, high) / FOLDS
     least = min(errors, key=lambda name: errors[name])
     return least if errors[least] < errors[first] - CLEAR else first
 
 
-def _error(chosen: Range, seen: Sequence[Shown], low: float, high: float) -> float:
+def _error(chosen: Range, seen: Sequence[Shown], shares: Shares, low: float, high: float) -> float:
     """Return the mean logarithm of the error of a range on some pictures."""
     channels = len(seen[0].low)
     scales, zeros = per_channel(chosen.scales, channels), per_channel(chosen.zeros, channels)
     moved: NDArray[np.float64] = np.stack([one.moved for one in seen])
-    cut = ends_cut(seen, scales * (255.0 - zeros) / 255.0, scales * zeros / 255.0, low, high)
+    cut = ends_cut(shares, scales * (255.0 - zeros) / 255.0, scales * zeros / 255.0, low, high)
     total = (moved * (scales / 255.0) ** 2 / 12.0 + SATURATION * cut).mean(axis=1)
     return float(np.log(total + 1e-30).mean())

@@ -16,12 +16,16 @@ from numpy.typing import NDArray
 from glsl_infer.runtime import images
 from glsl_infer.runtime.pictures.tiling import Tile
 from glsl_infer.runtime.session import Session
+from glsl_infer.support.memory import available
 
 MEGAPIXELS = (0.25, 0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0)
 """Sizes that are tried, squares."""
 
 BYTES_A_PIXEL = 6
 """Three of the picture, three of the result."""
+
+SHARE = 0.5
+"""Of the memory that is free: with more, the kernel might end this process or another."""
 
 Tell = Callable[[str], object]
 
@@ -55,6 +59,9 @@ def largest(session: Session, memory: int, limit: float, tell: Tell, sizes: Sequ
     for size in sizes:
         side = round((size * 1e6) ** 0.5)
         needed = side * side * BYTES_A_PIXEL
+        there = available()
+        if there is not None and needed > there * SHARE:
+            return Largest(done, took, f"{size:g} megapixels take {needed >> 20} MB, and {there >> 20} are free")
         if needed > memory:
             return Largest(done, took, f"{size:g} megapixels take {needed >> 20} MB, and {memory >> 20} may be used")
         if done and took * size / done > limit:
@@ -67,10 +74,12 @@ def largest(session: Session, memory: int, limit: float, tell: Tell, sizes: Sequ
 
 
 def _picture(side: int) -> NDArray[np.uint8]:
-    """Return a square picture that is not all alike: rings."""
-    y, x = np.ogrid[:side, :side]
-    rings = ((y * y + x * x) >> 9).astype(np.uint8)
-    return np.repeat(rings[..., None], 3, axis=2)
+    """Return a square picture that is not all alike: rings. Nothing but the picture takes memory."""
+    made = np.empty((side, side, 3), np.uint8)
+    across = np.arange(side) ** 2
+    for y in range(side):
+        made[y] = ((across + y * y) >> 9).astype(np.uint8)[:, None]
+    return made
 
 
 def _quiet(tiles: Sequence[Tile], _: str) -> Iterable[Tile]:

@@ -1,0 +1,157 @@
+"""Draws of partial sums whose weights lie in a texture: one pass a block, with two quads for each output slice.
+
+A weight has 16 bits here: what ``weight_texture`` makes, with the two bytes of two output channels in one texel. A
+partial sum is of two channels, so that it fetches as many texels as four channels with weights of 8 bits do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.lowering import codegen, conv_draws, rolled, weight_bytes, weight_texture, weights_plan
+from glsl_infer.lowering.bindings import MAX_TEXTURES, Read
+from glsl_infer.lowering.conv_columns import Columns
+from glsl_infer.lowering.conv_texture import ended
+from glsl_infer.lowering.taps import Tap
+from glsl_infer.lowering.weight_texture import Constants, WeightTexture
+from glsl_infer.program import Slice
+from glsl_infer.program.layout import MAX_TEXTURE_SIZE, FixedMap, View
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Node
+    from glsl_infer.lowering.builder import Builder
+
+MOST_COLUMNS = weight_bytes.MOST_COLUMNS
+"""A partial sum fetches and adds as many texels as a slice with weights of 8 bits."""
+
+
+def untextured(columns: Columns, blocks: Sequence[range], textures: int) -> str:
+    """Return why the weights of a layer's partial sums cannot lie in textures; empty if they can.
+
+    Args:
+        columns: how the kernel's columns follow one another.
+        blocks: the slots of each partial sum.
+        textures: that a draw reads without them.
+    """
+    most = max(width(columns, slots) for slots in blocks)
+    if 2 * columns.slices > MAX_TEXTURE_SIZE or most > MOST_COLUMNS:
+        return (
+            f"{columns.slices} slices of {most} columns, and at most {MAX_TEXTURE_SIZE // 2} slices of {MOST_COLUMNS} "
+            "columns can have one"
+        )
+    return f"a draw reads {textures} textures already" if textures >= MAX_TEXTURES else ""
+
+
+def width(columns: Columns, slots: range) -> int:
+    """Return how many columns of weights a block of slots has."""
+    return columns.starts[slots[-1] + 1] - columns.starts[slots[0]]
+
+
+def draw(
+    node: Node,
+    build: Builder,
+    *,
+    columns: Columns,
+    blocks: Sequence[range],
+    packed: NDArray[np.float32],
+    biases: Sequence[NDArray[np.float32]],
+    reads: Callable[[range], Sequence[Sequence[Read]]],
+    target: FixedMap,
+) -> NDArray[np.float32]:
+    """Append the passes of partial sums, and their weights as textures; return the weights as these have them.
+
+    Args:
+        node: the layer.
+        build: the program in the making.
+        columns: how the kernel's columns follow one another.
+        blocks: the slots of each partial sum.
+        packed: the columns, (slices, columns, 4), in units of what is stored.
+        biases: of each block, (slices, 4).
+        reads: gives what each output slice reads of a block.
+        target: where the sums go.
+    """
+    stored = np.zeros_like(packed)
+    for block, slots in enumerate(blocks):
+        part = slice(columns.starts[slots[0]], columns.starts[slots[-1] + 1])
+        weights = weight_texture.pack(Constants(packed[:, part], biases[block]))
+        stored[:, part] = weights.unpack().weights
+        rows = in_pairs(weights.texels)
+        texture = build.constant_texture(node, rows.shape[1], rows.shape[0], rows.tobytes(), str(block))
+        units = build.weights(node, f".{block}.f32", weights.units.astype("<f4").tobytes())
+        everything: list[Mapping[str, Sequence[Read]]] = [
+            {"source": source, "weights": [Read(View(texture, 0, 2 * index + half), stride=(0.0, 0.0))]}
+            for index, source in enumerate(reads(slots))
+            for half in range(2)
+        ]
+        most = weights_plan.WINDOW_READS if columns.taps_per_slot > 1 else conv_draws.MOST_COORDINATES
+        drawn = conv_draws.draws(node, build, columns, everything, slots=slots, common=False, in_order=True, most=most)
+        texts: dict[int, str] = {}
+        for number, entry in enumerate(drawn):
+            wait = "WAIT" if entry.by_tiles and columns.taps_per_slot > 1 else ""
+            lines = partial(_lines, wait=wait)
+            loop = entry.loop if entry.by_tiles else rolled.loop(columns, entry.binding, slots)
+            defines: dict[str, int | float | str] = {"ROW": entry.binding.coordinate("weights")}
+            if loop is not None:
+                defines["HAS_LOOP"] = 1
+            known = codegen.PLANNED if build.planning else texts.get(id(entry.taps))
+            fragment = known or codegen.fragment(
+                "convolution_products_texture.frag",
+                includes=["fixed_point.glsl"],
+                lines={
+                    "declarations": entry.declarations,
+                    "loop": loop.lines(lines, ended(width(columns, slots))) if loop else [],
+                    "coordinates": entry.coordinates,
+                    "taps": [line for tap in entry.taps for line in lines(tap)],
+                },
+                defines=defines,
+            )
+            texts[id(entry.taps)] = fragment
+            build.draw_tile(
+                node,
+                fragment,
+                target.views[2 * block * columns.slices + number],
+                (target.width, target.height),
+                entry.binding,
+                {**entry.binding.texels("source", steps=columns.dilations), "units": Slice(units, 0, 4)},
+            )
+    return stored
+
+
+def _lines(tap: Tap, wait: str) -> list[str]:
+    """Return the lines that fetch a texel and add its products."""
+    lanes = [f"t.{product.lane}" for product in tap.products]
+    return [*tap.lines("t", wait), f"begin({' + '.join(lanes)});", *(f"add({lane});" for lane in lanes)]
+
+
+def in_pairs(texels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return rows of two channels, (2 * slices, width, 4), of ``WeightTexture.texels``: high byte, low byte, twice."""
+    bytes_ = np.stack(np.split(texels, 2), axis=-1)  # (slices, width, channel, byte)
+    slices, columns = bytes_.shape[:2]
+    return np.ascontiguousarray(bytes_.reshape(slices, columns, 2, 4).transpose(0, 2, 1, 3)).reshape(-1, columns, 4)
+
+
+def read(members: Sequence[bytes], columns: Columns, blocks: Sequence[range]) -> NDArray[np.float32]:
+    """Return the columns, (slices, columns, 4), from the members of a bundle: texels and units of each block.
+
+    Raises:
+        ValueError: they are no such textures.
+    """
+    packed = np.zeros((columns.slices, columns.count, 4), np.float32)
+    for block, slots in enumerate(blocks):
+        texels, units = members[2 * block : 2 * block + 2]
+        count = width(columns, slots)
+        rows = np.frombuffer(texels, np.uint8).reshape(
+            columns.slices, 2, -1, 2, 2
+        )  # slice, half, column, channel, byte
+        if rows.shape[2] != weight_texture.width(count, factor=False):
+            raise ValueError(f"a texture of weights is {rows.shape[2]} texels wide")
+        lanes = rows.transpose(4, 0, 2, 1, 3).reshape(2 * columns.slices, -1, 4)
+        weights = WeightTexture(count, lanes, np.frombuffer(units, "<f4").reshape(4))
+        first = columns.starts[slots[0]]
+        packed[:, first : first + count] = weights.unpack().weights
+    return packed

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Measure everything of docs/aibench.md, and write its tables: the AI Benchmark on this machine, test by test.
+
+    python scripts/aibench.py --models DIR                     # what docs/aibench.json has not yet; an hour or so
+    python scripts/aibench.py --models DIR --only 4,8 --again  # some tests, whatever it has
+    python scripts/aibench.py --models DIR --parts run,vc4     # some parts
+    python scripts/aibench.py --page                           # only the page, from docs/aibench.json
+
+DIR gets the bundles and the Keras files, once. Each part of each test is a process of its own, whose largest memory is
+measured; what is done is in docs/aibench.json at once. What fails is there with its reason.
+
+Needs TensorFlow (``pip install -e .[train]``), for ``vc4`` Mesa's vc4 driver (scripts/vc4/build.sh), for ``litert``
+ai-edge-litert.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from aibench_parts import measure, page
+
+from glsl_infer.errors import GlslInferError
+from glsl_infer.tools.aibench.tests import chosen
+
+ROOT = Path(__file__).resolve().parent.parent
+NUMBERS, PAGE = ROOT / "docs/aibench.json", ROOT / "docs/aibench.md"
+
+
+def main() -> int:
+    """Measure what is missing, and write the page; return the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--models", type=Path, metavar="DIR", help="where bundles and Keras files are, or are made")
+    parser.add_argument("--only", metavar="N,N", help="numbers of tests (default: all)")
+    parser.add_argument("--parts", default=",".join(measure.PARTS), help="of them (default: %(default)s)")
+    parser.add_argument("--again", action="store_true", help="measure also what docs/aibench.json has")
+    parser.add_argument("--page", action="store_true", help="measure nothing")
+    args = parser.parse_args()
+    if unknown := set(args.parts.split(",")) - set(measure.PARTS):
+        parser.error(f"--parts {', '.join(sorted(unknown))}: choose of {', '.join(measure.PARTS)}")
+    numbers: dict[str, Any] = json.loads(NUMBERS.read_text("utf-8")) if NUMBERS.is_file() else {}
+    if not args.page:
+        if args.models is None:
+            parser.error("give --models DIR, or --page")
+        args.models.mkdir(parents=True, exist_ok=True)
+        for test in chosen(args.only, quick=False):
+            for part in args.parts.split(","):
+                entry = numbers.setdefault(str(test.number), {})
+                if not measure.applies(part, test) or (part in entry and not args.again):
+                    continue
+                print(f"{test.number} {test.network}: {part} ...", flush=True)
+                try:
+                    entry[part] = measure.PARTS[part](test, args.models)
+                except GlslInferError as error:
+                    entry[part] = {"failed": str(error)}
+                print(f"   {json.dumps(entry[part])[:300]}", flush=True)
+                NUMBERS.write_text(json.dumps(numbers, indent=1, sort_keys=True) + "\n", "utf-8")
+    PAGE.write_text(page.with_tables(PAGE.read_text("utf-8"), numbers), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

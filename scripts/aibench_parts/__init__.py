@@ -1,0 +1,1 @@
+"""What scripts/aibench.py measures, and the tables that it writes."""

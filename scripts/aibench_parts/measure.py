@@ -1,0 +1,145 @@
+"""The parts that are measured of a test, each in processes of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from aibench_parts.pictures import TASKS, pictures
+from glsl_infer import bundle as bundles
+from glsl_infer.errors import RunError
+from glsl_infer.support.child_process import module_command
+from glsl_infer.tools.aibench.bundles import PICTURES, bundle_of
+from glsl_infer.tools.aibench.tests import LARGEST, Test
+
+HERE = Path(__file__).resolve().parent
+
+COMPARED = 4
+"""Pictures that ``validate`` compares."""
+
+
+def made(test: Test, folder: Path) -> dict[str, Any]:
+    """Export the network; return seconds and memory of that, and what the bundle is made of."""
+    path = folder / f"{test.network}-{test.width}x{test.height}.glslnn"
+    found: dict[str, Any] = {}
+    if not path.is_file():
+        low, high = test.values
+        command = module_command(
+            "glsl_infer", "export", _keras(test, folder), "-o", path, "--calibrate", PICTURES,
+            f"--input-range={low:g},{high:g}", "--verify", "0",
+        )  # fmt: skip
+        with tempfile.TemporaryDirectory() as work:
+            if test.classes:
+                labels = Path(work) / "labels.txt"
+                labels.write_text("".join(f"class {index}\n" for index in range(test.classes)), "utf-8")
+                command += ["--labels", str(labels)]
+            _, found["export"] = _measured(command)
+    bundle = bundles.read(bundle_of(test, folder, False, print))
+    manifest = bundle.manifest
+    read_only = [texture for texture in manifest.textures if texture.kind == "constant"]
+    return {
+        **found,
+        "passes": len(manifest.passes),
+        "programs": len(manifest.programs),
+        "file_bytes": path.stat().st_size,
+        "member_bytes": sum(map(len, bundle.members.values())),
+        "texture_bytes": 4 * sum(texture.width * texture.height for texture in manifest.textures),
+        "weight_texture_bytes": 4 * sum(texture.width * texture.height for texture in read_only),
+    }
+
+
+def run(test: Test, folder: Path) -> dict[str, Any]:
+    """Run the test as the command does; return its row, the machine, and the memory that it took."""
+    command = module_command("glsl_infer", "aibench", "--models", folder, "--only", test.number, "--json")
+    said, cost = _measured(command)
+    result = json.loads(said)
+    return {**result["tests"][0], "machine": result["machine"], "memory_bytes": cost["memory_bytes"]}
+
+
+def vc4(test: Test, folder: Path) -> dict[str, Any]:
+    """Compile every program for VideoCore IV; return totals, the estimates and what failed."""
+    said, _ = _measured(module_command("glsl_infer", "vc4", _bundle(test, folder), "--json"), (0, 1))
+    (report,) = json.loads(said)["bundles"]
+    return {
+        "totals": report["totals"],
+        "estimates": {
+            entry["board"]: {key: entry["milliseconds"][key] for key in ("gpu", "total", "low", "high")}
+            for entry in report["estimates"]
+        },
+        "problems": report["problems"][:8],
+        "fewest_threads": min((row["threads"] for row in report["layers"] if row["fetches"] > 0), default=0),
+    }
+
+
+def validate(test: Test, folder: Path) -> dict[str, Any]:
+    """Compare with Keras, on photographs; return the outputs' agreement."""
+    low, high = test.values
+    command = module_command(
+        "glsl_infer", "validate", _keras(test, folder), _bundle(test, folder), "--data", PICTURES, "--json",
+        "--limit", COMPARED, "--layer-pictures", 1, f"--input-range={low:g},{high:g}",
+        "--min-cosine", 0, "--min-top1", 0,
+    )  # fmt: skip
+    said, _ = _measured(command)
+    agreement = json.loads(said)
+    return {"driver": agreement["driver"], "pictures": agreement["pictures"], "outputs": agreement["outputs"]}
+
+
+def litert(test: Test, folder: Path) -> dict[str, Any]:
+    """Return LiteRT's milliseconds for the same network in floats, with one thread on this machine."""
+    model = folder / f"{test.network}.tflite"
+    script = str(HERE / "litert.py")
+    if not model.is_file():
+        _measured([sys.executable, script, "convert", str(_keras(test, folder)), str(model)])
+    said, cost = _measured([sys.executable, script, "time", str(model)])
+    return {**json.loads(said.splitlines()[-1]), "memory_bytes": cost["memory_bytes"]}
+
+
+PARTS: Mapping[str, Callable[[Test, Path], dict[str, Any]]] = {
+    "made": made, "run": run, "vc4": vc4, "validate": validate, "litert": litert, "pictures": pictures,
+}  # fmt: skip
+"""By name, in the order in which they are measured."""
+
+
+def applies(part: str, test: Test) -> bool:
+    """Return whether a test has a part: test 9 has the network of test 4, and few networks are trained."""
+    if test.number == LARGEST:
+        return part == "run"
+    return part != "pictures" or test.network in TASKS
+
+
+def _bundle(test: Test, folder: Path) -> Path:
+    return bundle_of(test, folder, False, print)
+
+
+def _keras(test: Test, folder: Path) -> Path:
+    path = folder / f"{test.network}.keras"
+    if not path.is_file():
+        size = f"{test.width}x{test.height}"
+        _measured(module_command("training.aibench.build", folder, test.network, "--size", size))
+    return path
+
+
+def _measured(command: list[str], allowed: tuple[int, ...] = (0,)) -> tuple[str, dict[str, Any]]:
+    """Run a process; return what it printed, and its seconds and largest memory.
+
+    Raises:
+        RunError: it failed; with its last words.
+    """
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        child = subprocess.Popen(command, stdout=out, stderr=err, text=True)
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        said, complained = out.read(), err.read().strip()
+    if child.returncode not in allowed and not (child.returncode == 1 and said.startswith("{")):
+        last = complained.splitlines()[-1] if complained else f"exit code {child.returncode}"
+        raise RunError(last)
+    cost = {"cpu_seconds": usage.ru_utime + usage.ru_stime, "memory_bytes": usage.ru_maxrss << 10}
+    return said, cost

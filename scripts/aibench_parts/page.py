@@ -1,0 +1,174 @@
+"""The tables of docs/aibench.md, from docs/aibench.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from glsl_infer.tools.aibench.score import score
+from glsl_infer.tools.aibench.tests import LARGEST, TESTS, Test
+
+BEGIN, END = "<!-- measured: written by scripts/aibench.py -->", "<!-- end of measured -->"
+MISSING = "not measured"
+PYTHON_MB = 60
+"""What Python, NumPy and this package take."""
+
+BOARD_MB, SYSTEM_MB = 512, 160
+"""Of a Raspberry Pi Zero; of those, what the firmware (64) and Linux without a desktop take."""
+
+Numbers = Mapping[str, Mapping[str, Mapping[str, Any]]]
+
+
+def with_tables(text: str, numbers: Numbers) -> str:
+    """Return the page's text with its tables anew."""
+    before, rest = text.split(BEGIN)
+    _, after = rest.split(END)
+    blocks = [
+        _machine(numbers),
+        _runs(numbers),
+        _last(numbers),
+        _failures(numbers),
+        _boards(numbers),
+        _pictures(numbers),
+        _missing(numbers),
+    ]
+    return f"{before}{BEGIN}\n" + "\n\n".join(block for block in blocks if block) + f"\n{END}{after}"
+
+
+def _of(numbers: Numbers, test: Test, part: str) -> Mapping[str, Any]:
+    """Return what was measured; nothing where it failed."""
+    found = numbers.get(str(test.number), {}).get(part, {})
+    return {} if "failed" in found else found
+
+
+def _missing(numbers: Numbers) -> str:
+    numbered = [str(test.number) for test in TESTS if "run" not in numbers.get(str(test.number), {})]
+    return f"Not measured yet: test {', '.join(numbered)}." if numbered else ""
+
+
+def _machine(numbers: Numbers) -> str:
+    machines = [_of(numbers, test, "run")["machine"] for test in TESTS if _of(numbers, test, "run")]
+    names = dict.fromkeys(str(machine.get("renderer", "")) for machine in machines)
+    return f"On {'; '.join(names)}:" if names else ""
+
+
+def _runs(numbers: Numbers) -> str:
+    rows = []
+    for test in TESTS:
+        if test.number == LARGEST:
+            continue
+        run, litert = _of(numbers, test, "run"), _of(numbers, test, "litert")
+        outputs = _of(numbers, test, "validate").get("outputs", [])
+        if not (run or litert or outputs):
+            continue
+        cosine = min((end["cosine"] for end in outputs), default=None)
+        rows.append(
+            [
+                f"{test.number} {test.network}",
+                _number(run.get("ms"), 1),
+                _number(run.get("first_ms"), 1, 1000.0),
+                f"{test.reference:g}",
+                _number(litert.get("ms"), 1),
+                _number(run["ms"] / litert["ms"] if run and litert else None, 1),
+                _number(cosine, 5),
+                _number(run.get("memory_bytes"), 0, 1e6),
+            ]
+        )
+    if not rows:
+        return ""
+    heads = ("test", "ms a picture", "first result, s", "a Pixel 2, ms", "LiteRT, one thread, ms", "times as long",
+             "cosine with Keras", "memory, MB")  # fmt: skip
+    return _table(heads, rows)
+
+
+def _last(numbers: Numbers) -> str:
+    lines = []
+    last = next(test for test in TESTS if test.number == LARGEST)
+    run = _of(numbers, last, "run")
+    if run:
+        lines.append(
+            f"Test 9: {run['megapixels']:g} megapixels in {run['seconds']:.1f} s, with "
+            f"{run['memory_bytes'] / 1e6:.0f} MB of memory in all; {run['stopped']}."
+        )
+    done = {test.number: _of(numbers, test, "run") for test in TESTS}
+    if all(done.values()):
+        results = {number: run["ms"] if "ms" in run else run["megapixels"] for number, run in done.items()}
+        lines.append(f"Score: {score(results):.0f}.")
+    return " ".join(lines)
+
+
+def _failures(numbers: Numbers) -> str:
+    lines = [
+        f"- Test {number}, {part}: {found['failed']}"
+        for number, parts in sorted(numbers.items())
+        for part, found in sorted(parts.items())
+        if "failed" in found
+    ]
+    return "\n".join(["What failed:", "", *lines]) if lines else ""
+
+
+def _boards(numbers: Numbers) -> str:
+    rows = []
+    for test in TESTS:
+        made, cost = _of(numbers, test, "made"), _of(numbers, test, "vc4")
+        if test.number == LARGEST or not made:
+            continue
+        zero = cost.get("estimates", {}).get("Pi Zero W", {})
+        needed = made["member_bytes"] / 1e6 + made["texture_bytes"] / 1e6 + PYTHON_MB
+        rows.append(
+            [
+                f"{test.number} {test.network}",
+                f"{made['passes']:,}",
+                f"{made['programs']:,}",
+                _number(zero.get("gpu"), 2, 1000.0),
+                f"{zero['total'] / 1000.0:.2f} ({zero['low'] / 1000.0:.2f} to {zero['high'] / 1000.0:.2f})"
+                if zero
+                else MISSING,
+                str(cost["fewest_threads"]) if cost else MISSING,
+                f"{made['file_bytes'] / 1e6:.1f}",
+                f"{made['texture_bytes'] / 1e6:.1f}",
+                f"{needed:.0f}",
+            ]
+        )
+    if not rows:
+        return ""
+    heads = ("test", "draws", "programs", "Pi Zero W computes, s", "a picture, s", "threads", "file, MB",
+             "textures, MB", "needs, MB")  # fmt: skip
+    return (
+        "VideoCore IV, by [the estimate](videocore.md#the-estimate). What a test needs is the unpacked bundle, its "
+        f"textures, and {PYTHON_MB} MB for Python. A Pi Zero has {BOARD_MB} MB, of which the firmware and Linux take "
+        f"some {SYSTEM_MB}:\n\n" + _table(heads, rows)
+    )
+
+
+def _pictures(numbers: Numbers) -> str:
+    rows, shown = [], []
+    for test in TESTS:
+        found = _of(numbers, test, "pictures")
+        if found:
+            rows.append(
+                [
+                    f"{test.number} {test.network}",
+                    f"{found['before']:.1f}",
+                    f"{found['filter']:.1f} ({found['filter_name']})",
+                    f"{found['after']:.1f}",
+                ]
+            )
+            shown.append(f"![{test.task}: before, a plain filter, after, truth](aibench/{test.network}.jpg)")
+    if not rows:
+        return ""
+    heads = ("test", "before", "a plain filter", "after")
+    photographs = max(_of(numbers, test, "pictures").get("photographs", 0) for test in TESTS)
+    return (
+        f"PSNR in dB of {photographs} photographs, as bundles with 8-bit maps make them; below, one of them before, by "
+        "the filter, after, and the truth:\n\n" + "\n\n".join([_table(heads, rows), *shown])
+    )
+
+
+def _number(value: float | None, digits: int, unit: float = 1.0) -> str:
+    return MISSING if value is None else f"{value / unit:,.{digits}f}"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,0 +1,103 @@
+"""What the trained networks make of spoilt photographs, beside a plain filter: decibels, and a row of pictures each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageFilter, ImageOps
+
+from glsl_infer.runtime.session import Session
+from glsl_infer.tools.aibench.bundles import PICTURES, bundle_of
+from glsl_infer.tools.aibench.tests import Test
+
+EDGE = 8
+"""Pixels at the edge that do not count: a network sees what lies beyond as 0."""
+
+SHOWN_IN = PICTURES.parent / "aibench"
+"""Not among the photographs, from which bundles have their ranges."""
+
+SHOWN = 1
+"""Which photograph the row of pictures is of."""
+
+Change = Callable[[Image.Image], Image.Image]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is done to a photograph, and a plain filter against it, by its name."""
+
+    spoil: Change
+    filter: Change
+    name: str
+
+
+def _enlarged(sharp: Image.Image) -> Image.Image:
+    small = sharp.resize((sharp.width // 3, sharp.height // 3), Image.Resampling.BICUBIC)
+    return small.resize(sharp.size, Image.Resampling.BICUBIC)
+
+
+def _dull(sharp: Image.Image) -> Image.Image:
+    pixels = np.asarray(sharp, np.float64) / 255.0
+    grey = pixels.mean(axis=-1, keepdims=True)
+    dark = 0.7 * (0.06 + 0.88 * (grey + 0.6 * (pixels - grey))) ** 1.15 * np.array([1.0, 0.95, 0.8])
+    return Image.fromarray(np.uint8(np.clip(255.0 * dark + 0.5, 0, 255)))
+
+
+TASKS = {
+    "srcnn": Task(
+        lambda sharp: sharp.filter(ImageFilter.GaussianBlur(1.6)),
+        lambda spoilt: spoilt.filter(ImageFilter.UnsharpMask(radius=1.6, percent=150, threshold=0)),
+        "unsharp mask",
+    ),
+    "vdsr": Task(
+        _enlarged,
+        lambda spoilt: spoilt.filter(ImageFilter.UnsharpMask(radius=1.2, percent=60, threshold=0)),
+        "unsharp mask",
+    ),
+    "dped": Task(_dull, lambda spoilt: ImageOps.autocontrast(spoilt, cutoff=0.5), "contrast of each colour"),
+}
+"""By network: what it is trained to undo."""
+
+
+def pictures(test: Test, folder: Path) -> dict[str, Any]:
+    """Run a trained network on all photographs of the pages; write the row of one, return mean PSNR in decibels."""
+    task = TASKS[test.network]
+    scores: dict[str, list[float]] = {"before": [], "filter": [], "after": []}
+    files = sorted(PICTURES.glob("*.jpg"))
+    with Session(bundle_of(test, folder, False, print)) as session:
+        (entry,) = session.bundle.manifest.inputs
+        mode = "L" if entry.shape[2] == 1 else "RGB"
+        for number, path in enumerate(files):
+            with Image.open(path) as image:
+                sharp = ImageOps.fit(image.convert(mode), (test.width, test.height), Image.Resampling.LANCZOS)
+            spoilt = task.spoil(sharp)
+            plain = task.filter(spoilt)
+            answer = session.run(np.asarray(spoilt).reshape(entry.shape))
+            after = np.uint8(np.clip(255.0 * answer + 0.5, 0, 255)).reshape(np.asarray(sharp).shape)
+            for name, found in (("before", spoilt), ("filter", plain), ("after", after)):
+                scores[name].append(_psnr(np.asarray(found), np.asarray(sharp)))
+            if number == SHOWN:
+                _row([spoilt, plain, Image.fromarray(after), sharp], SHOWN_IN / f"{test.network}.jpg")
+    return {"photographs": len(files), "filter_name": task.name} | {
+        name: float(np.mean(found)) for name, found in scores.items()
+    }
+
+
+def _psnr(found: NDArray[np.uint8], wanted: NDArray[np.uint8]) -> float:
+    off = (found.astype(np.float64) - wanted)[EDGE:-EDGE, EDGE:-EDGE] / 255.0
+    return float(-10.0 * np.log10(max(float((off**2).mean()), 1e-10)))
+
+
+def _row(shown: list[Image.Image], path: Path) -> None:
+    """Write pictures side by side."""
+    width, height = shown[0].size
+    row = Image.new("RGB", (len(shown) * (width + 4) - 4, height), "white")
+    for index, picture in enumerate(shown):
+        row.paste(picture.convert("RGB"), (index * (width + 4), 0))
+    path.parent.mkdir(exist_ok=True)
+    row.save(path, quality=90)

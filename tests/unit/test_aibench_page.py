@@ -1,0 +1,65 @@
+"""The tables of docs/aibench.md are what scripts/aibench.py writes from docs/aibench.json."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from aibench_parts import measure, page  # noqa: E402
+
+from glsl_infer.errors import RunError  # noqa: E402
+from glsl_infer.tools.aibench.tests import LARGEST, TESTS  # noqa: E402
+
+EMPTY = f"before\n{page.BEGIN}\nold\n{page.END}\nafter\n"
+
+
+def measured() -> dict[str, dict[str, Any]]:
+    """What every test may have: all as a Pixel 2 has it."""
+    machine = {"renderer": "a driver"}
+    numbers: dict[str, dict[str, Any]] = {
+        str(test.number): {
+            "run": {"ms": test.reference, "first_ms": 2500.0, "memory_bytes": 3e8, "machine": machine},
+            "litert": {"ms": test.reference / 2},
+            "validate": {"outputs": [{"cosine": 0.9995}]},
+        }
+        for test in TESTS
+    }
+    last = {"megapixels": 4.0, "seconds": 9.0, "stopped": "no more", "memory_bytes": 1e8, "machine": machine}
+    numbers[str(LARGEST)] = {"run": last}
+    return numbers
+
+
+def test_the_page_is_up_to_date() -> None:
+    numbers = ROOT / "docs/aibench.json"
+    text = (ROOT / "docs/aibench.md").read_text("utf-8")
+    assert page.with_tables(text, json.loads(numbers.read_text("utf-8")) if numbers.is_file() else {}) == text
+
+
+def test_a_whole_run_has_a_score() -> None:
+    text = page.with_tables(EMPTY, measured())
+    assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
+    assert "On a driver:" in text and "Score: 1293." in text and "Not measured" not in text
+    assert "| 4 srcnn | 1,168.0 | 2.5 | 1168 | 584.0 | 2.0 | 0.99950 | 300 |" in text
+
+
+def test_what_failed_says_why_and_what_is_missing_is_named() -> None:
+    numbers = measured()
+    numbers["7"]["run"] = {"failed": "no memory"}
+    del numbers["3"], numbers["9"]
+    text = page.with_tables(EMPTY, numbers)
+    assert "- Test 7, run: no memory" in text and "Score" not in text
+    assert "Not measured yet: test 3, 9." in text
+
+
+def test_a_process_that_fails_is_an_error_and_one_that_ends_has_a_cost() -> None:
+    with pytest.raises(RunError, match="too bad"):
+        measure._measured([sys.executable, "-c", "import sys; sys.exit('too bad')"])
+    said, cost = measure._measured([sys.executable, "-c", "print(len(bytearray(50 << 20)))"])
+    assert int(said) == 50 << 20 and cost["memory_bytes"] > 50 << 20
