@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph.kernels import input_channels
-from glsl_infer.lowering import codegen, conv_draws, cut_sums, fold, products_texture, weights_plan
-from glsl_infer.lowering.bindings import Read
+from glsl_infer.lowering import codegen, cut_sums, fold, products_texture, weights_plan
 from glsl_infer.lowering.conv_columns import Columns, columns_of
-from glsl_infer.lowering.conv_draws import Draw
-from glsl_infer.lowering.taps import picked, tap_lines
+from glsl_infer.lowering.product_blocks import (
+    block_draws,
+    block_kernels,
+    block_reads,
+    blocks_of,
+    fold_texels,
+    sum_shader,
+    weight_vectors,
+)
 from glsl_infer.ops.convolution_window import convolve, output_size
 from glsl_infer.ops.operator import Bounds, Operator
 from glsl_infer.ops.zero_padding import pad
 from glsl_infer.program import Slice, quantize
-from glsl_infer.program.layout import FeatureMap, FineMap, Ranged
+from glsl_infer.program.layout import FeatureMap, FineMap
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -49,7 +55,10 @@ class ConvolutionProducts(Operator):
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height, width, blocks * filters rounded up to 4)."""
         columns = columns_of(node.weights["kernel"].shape, node.attrs["groups"])
-        return (*output_size(node, inputs[0]), len(_blocks(columns, node.attrs["block"])) * 4 * columns.slices)
+        return (
+            *output_size(node, inputs[0]),
+            len(blocks_of(columns, node.attrs["block"])) * 4 * columns.slices,
+        )
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Convolve once for each block, with the other channels' weights 0."""
@@ -90,9 +99,9 @@ class ConvolutionProducts(Operator):
         source = build.feature_map(node.inputs[0])
         kernel = node.weights["kernel"]
         columns = columns_of(kernel.shape, node.attrs["groups"], node.attrs["dilations"])
-        blocks = _blocks(columns, node.attrs["block"])
+        blocks = blocks_of(columns, node.attrs["block"])
         target = build.allocate_fixed_map(node, len(blocks), node.attrs["scale"])
-        folded, offset = _fold(kernel, node.attrs["groups"], source)
+        folded, offset = fold_texels(kernel, node.attrs["groups"], source)
         packed = columns.pack((folded / target.scale).astype(np.float32))
         # A block's bias undoes the zero points of what it reads.
         biases = [
@@ -127,21 +136,21 @@ class ConvolutionProducts(Operator):
                 blocks=blocks,
                 packed=packed,
                 biases=biases,
-                reads=lambda slots: _reads(node, columns, slots, source),
+                reads=lambda slots: block_reads(node, columns, slots, source),
                 target=target,
             )
             rounded = columns.unpack(stored).astype(np.float64) * target.scale
-            unit = _fold(np.ones_like(kernel), node.attrs["groups"], source)[0]
+            unit = fold_texels(np.ones_like(kernel), node.attrs["groups"], source)[0]
             build.replace_weights(node, {"kernel": (rounded / unit).astype(np.float32)})
             return
 
-        arrays = [_vectors(packed, biases[b], columns, slots) for b, slots in enumerate(blocks)]
+        arrays = [weight_vectors(packed, biases[b], columns, slots) for b, slots in enumerate(blocks)]
         starts = np.cumsum([0, *(array.size for array in arrays)])
         member = build.weights(node, ".f32", b"".join(array.astype("<f4").tobytes() for array in arrays))
         starts_cut = [
             self._cut_starts(node, build, columns, packed, biases[b], b, slots) for b, slots in enumerate(blocks)
         ]
-        drawn = [_draws(node, build, columns, slots, source) for slots in blocks]
+        drawn = [block_draws(node, build, columns, slots, source) for slots in blocks]
         # A text with an array is that of both halves, and of all output slices that read alike.
         texts: dict[int, str] = {}
         for index in range(columns.slices):
@@ -153,7 +162,7 @@ class ConvolutionProducts(Operator):
                     start = starts_cut[b][index, 2 * half : 2 * half + 2]
                     fragment = codegen.PLANNED if build.planning else ""
                     fragment = fragment or (texts.get(id(draw.taps), "") if baked is None else "")
-                    fragment = fragment or _fragment(columns, slots, baked, len(array), draw, start)
+                    fragment = fragment or sum_shader(columns, slots, baked, len(array), draw, start)
                     texts[id(draw.taps)] = fragment
                     view = target.views[2 * (b * columns.slices + index) + half]
                     uniforms: dict[str, Sequence[float] | Slice] = {
@@ -215,15 +224,15 @@ class ConvolutionProducts(Operator):
         if not isinstance(source, (FeatureMap, FineMap)):
             raise ValueError(f"layer '{node.name}' reads no feature map of 8 bits")
         columns = columns_of(shapes["kernel"], node.attrs["groups"])
-        factor = _fold(np.ones(shapes["kernel"], np.float32), node.attrs["groups"], source)[0]
+        factor = fold_texels(np.ones(shapes["kernel"], np.float32), node.attrs["groups"], source)[0]
         if len(members) > 1:
-            packed = products_texture.read(members, columns, _blocks(columns, node.attrs["block"]))
+            packed = products_texture.read(members, columns, blocks_of(columns, node.attrs["block"]))
             kernel = columns.unpack(packed).astype(np.float64) * node.attrs["scale"] / factor
             return {"kernel": kernel.astype(np.float32)}
         numbers = np.frombuffer(members[0], "<f4")
         packed = np.zeros((columns.slices, columns.count, 4), np.float32)
         at = 0
-        for slots in _blocks(columns, node.attrs["block"]):
+        for slots in blocks_of(columns, node.attrs["block"]):
             first, last = columns.starts[slots[0]], columns.starts[slots[-1] + 1]
             count = last - first + 1
             size = columns.slices * 4 * (count + count % 2)
@@ -232,96 +241,6 @@ class ConvolutionProducts(Operator):
             at += size
         kernel = columns.unpack(packed).astype(np.float64) * node.attrs["scale"] / factor
         return {"kernel": kernel.astype(np.float32)}
-
-
-def block_kernels(kernel: NDArray[np.float32], groups: int, block: int) -> Iterator[tuple[NDArray[np.float32], slice]]:
-    """Yield for every block of slots the kernel of its products, and which input channels that kernel is for.
-
-    With one group it is that part of the kernel alone. With more it is the whole kernel, with 0 for other blocks.
-    """
-    columns = columns_of(kernel.shape, groups)
-    for slots in _blocks(columns, block):
-        if groups == 1:
-            read = slice(4 * slots.start, min(4 * slots.stop, kernel.shape[2]))
-            yield kernel[:, :, read], read
-            continue
-        packed = columns.pack(kernel)
-        part = slice(columns.starts[slots[0]], columns.starts[slots[-1] + 1])
-        kept = np.zeros_like(packed)
-        kept[:, part] = packed[:, part]
-        yield columns.unpack(kept), slice(None)
-
-
-def _draws(node: Node, build: Builder, columns: Columns, slots: range, source: FeatureMap) -> list[Draw]:
-    """Return what the draws of a block read, one for each output slice."""
-    reads = [{"source": read} for read in _reads(node, columns, slots, source)]
-    return conv_draws.draws(node, build, columns, reads, slots=slots)
-
-
-def _reads(node: Node, columns: Columns, slots: range, source: FeatureMap) -> list[list[Read]]:
-    """Return what a block of slots of each output slice reads; the same object where slices read alike."""
-    stride_y, stride_x = node.attrs["strides"]
-    top, _, left, _ = node.attrs["padding"]
-    known: dict[tuple[int, ...], list[Read]] = {}
-    for index in range(columns.slices):
-        slices = columns.read_by(index)
-        if slices not in known:
-            stride = (float(stride_x), float(stride_y))
-            known[slices] = [Read(source.views[slices[s]], (-left, -top), stride) for s in slots]
-    return [known[columns.read_by(index)] for index in range(columns.slices)]
-
-
-def _blocks(columns: Columns, block: int) -> list[range]:
-    return [range(first, min(first + block, columns.slots)) for first in range(0, columns.slots, block)]
-
-
-def _fold(kernel: NDArray[np.float32], groups: int, source: Ranged) -> tuple[Array, Array]:
-    """Return the kernel for texels, and what a texel's products lack: minus the zero point, (channels, filters)."""
-    channel = input_channels(kernel.shape, groups)
-    return kernel.astype(np.float64) * source.scale_of[channel], -source.zero_of[channel] / 255.0
-
-
-def _vectors(
-    packed: NDArray[np.float32], bias: NDArray[np.float32], columns: Columns, slots: range
-) -> NDArray[np.float32]:
-    """Return the vec4s of a block, (slices, halves, count, 4): two columns of two lanes each, the bias last."""
-    part = packed[:, columns.starts[slots[0]] : columns.starts[slots[-1] + 1]]
-    whole = np.concatenate([part, bias[:, None]], axis=1)
-    whole = np.pad(whole, ((0, 0), (0, whole.shape[1] % 2), (0, 0)))
-    halves = whole.reshape(columns.slices, -1, 2, 2).transpose(0, 2, 1, 3)
-    return np.ascontiguousarray(halves).reshape(columns.slices, 2, -1, 4)
-
-
-def _fragment(
-    columns: Columns,
-    slots: range,
-    baked: NDArray[np.float32] | None,
-    vectors: int,
-    draw: Draw,
-    start: NDArray[np.float32],
-) -> str:
-    first = columns.starts[slots[0]]
-    count = columns.starts[slots[-1] + 1] - first
-
-    def weight(at: int, lanes: str) -> str | None:
-        if baked is None:
-            return f"weights[{(at - first) // 2}].{('xy', 'zw')[(at - first) % 2]}"
-        return picked(baked[at - first], lanes)
-
-    defines: dict[str, int | float | str] = {"BIAS": weight(first + count, "xy") or "vec2(0.0)"}
-    defines["CUT_BIAS"] = "cut_bias" if baked is None else codegen.vec(start.tolist())
-    if baked is None:
-        defines["WEIGHT_COUNT"] = vectors
-    return codegen.fragment(
-        "convolution_products.frag",
-        includes=["fixed_point.glsl", "cut_sums.glsl"],
-        lines={
-            "declarations": draw.declarations,
-            "coordinates": draw.coordinates,
-            "taps": tap_lines(draw.taps, weight, "xy"),
-        },
-        defines=defines,
-    )
 
 
 OPERATOR = ConvolutionProducts()

@@ -27,7 +27,7 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import lower, optimize
 from glsl_infer.compiler.assemble import classes_of, to_bundle
 from glsl_infer.compiler.ranges import PreparedGraph, prepare
-from glsl_infer.compiler.ranges.eight_bits import HEADROOM
+from glsl_infer.compiler.ranges.covering import HEADROOM
 from glsl_infer.graph import Graph, reference
 from glsl_infer.runtime.session import Session
 

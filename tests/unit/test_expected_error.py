@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.compiler import optimize
 from glsl_infer.compiler.ranges import prepare
-from glsl_infer.compiler.ranges.eight_bits import HEADROOM
+from glsl_infer.compiler.ranges.covering import HEADROOM
 from glsl_infer.compiler.ranges.expected_error import choose
 from glsl_infer.compiler.ranges.observed import Shown, observe
 from glsl_infer.compiler.typical import clouds

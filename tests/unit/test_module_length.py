@@ -10,8 +10,6 @@ ROOT = Path(__file__).resolve().parents[2]
 MOST = 300
 
 LONGER = {
-    "glsl_infer/compiler/ranges/eight_bits.py": "to be split",
-    "training/aibench/pretrain.py": "to be split",
     "android/runner/src/main/java/glslinfer/runner/FormatConstants.java": "written by scripts/format_constants.py",
     "web/src/formatConstants.ts": "written by scripts/format_constants.py",
 }

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glsl_infer.compiler.ranges.eight_bits import NARROWEST, SMALLEST, choose
+from glsl_infer.compiler.ranges.covering import NARROWEST, SMALLEST, choose
 from glsl_infer.program import quantize
 from glsl_infer.program.layout import Range, per_channel
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import ops
-from glsl_infer.compiler.ranges.eight_bits import choose
+from glsl_infer.compiler.ranges.covering import choose
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.graph.host_steps import PROBABLE

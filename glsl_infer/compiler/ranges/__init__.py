@@ -13,7 +13,8 @@ import numpy as np
 
 from glsl_infer import ops
 from glsl_infer.compiler.ranges import precision as precision_of_layers
-from glsl_infer.compiler.ranges.eight_bits import HEADROOM, RangeChoice, assign_ranges, with_room
+from glsl_infer.compiler.ranges.covering import HEADROOM
+from glsl_infer.compiler.ranges.eight_bits import RangeChoice, assign_ranges, with_room
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, split_dense
 from glsl_infer.compiler.ranges.held_out import PARTS
 from glsl_infer.compiler.ranges.inputs import assign_input_ranges

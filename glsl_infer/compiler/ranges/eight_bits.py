@@ -11,33 +11,24 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer import ops
 from glsl_infer.compiler.ranges import calibration, expected_error, held_out, observed
+from glsl_infer.compiler.ranges.bounds import range_of
+from glsl_infer.compiler.ranges.constraints import constraints, shown_by
+from glsl_infer.compiler.ranges.covering import HEADROOM, choose
 from glsl_infer.compiler.ranges.reach import reach
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
-from glsl_infer.graph.network import IMAGE
 from glsl_infer.graph.node import SEEN
 from glsl_infer.graph.reference import Inputs
-from glsl_infer.ops.operator import Bounds
-from glsl_infer.program.layout import Range, compact
-
-NARROWEST = 1.0 / 64.0
-"""A channel's range is at least this part of the widest channel's: one that was never seen to move may."""
-
-HEADROOM = 1.5
-"""How much wider than seen a channel's range is made where extremes or percentiles are all that counts."""
+from glsl_infer.program.layout import Range
 
 ENOUGH, MOST_HEADROOM = 16, 1.98
 """With fewer pictures than ``ENOUGH`` a range is made wider yet, with 4 or fewer by ``MOST_HEADROOM``."""
 
 ROOM = 1.5
 """By how much wider yet the range of a map of 16 bits is: what pictures did not show costs more than a bit of 16."""
-
-SMALLEST = 2.0**-40
-"""Layers that never reach this are as good as always 0: their scales and the inverses would leave float32."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +80,7 @@ def assign_ranges(
         ModelError: a layer's range is open, and there are no pictures to learn it from.
     """
     storing = [node for node in graph.nodes if _stores_8_bits(graph, node)]
-    shown = _shown(graph)
+    shown = shown_by(graph)
     learnt = [node for node in storing if not ops.get(node.op).keeps_range and _own_range(node, shown) is None]
     if not pictures and assumed is None and (refusal := open_refusal(graph, known)) is not None:
         raise refusal
@@ -153,7 +144,7 @@ def assign_ranges(
         node = replace(node, attrs={key: value for key, value in node.attrs.items() if key != SEEN})  # noqa: PLW2901
         nodes.append(node)
         if len(graph.shapes[node.name]) == 3 and "scale" not in operator.attrs:
-            ranges[node.name] = _range(graph, node, ranges)
+            ranges[node.name] = range_of(graph, node, ranges)
     return graph.rebuilt(nodes), tuple(choices)
 
 
@@ -217,71 +208,6 @@ def open_layers(graph: Graph, known: Collection[str] = ()) -> list[Node]:
     ]
 
 
-def choose(
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    *,
-    common: bool,
-    equal: bool,
-    headroom: float = HEADROOM,
-) -> Range:
-    """Return a range that covers [low, high] of every channel, and 0, with whole zero points.
-
-    ``low`` and ``high`` are (channels,). With ``common`` all channels get the same zero point, for a gutter has one
-    colour; with ``equal`` the same scale, too. Each channel's range is wider than what was seen by the factor
-    ``headroom``, as far as that is within what any channel was seen to hold.
-    """
-    low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
-    low, high = np.maximum(headroom * low, low.min()), np.minimum(headroom * high, high.max())
-    if equal:
-        low, high = np.full_like(low, low.min()), np.full_like(high, high.max())
-    widest = float((high - low).max())
-    widest = 1.0 if widest < SMALLEST else widest
-    high = np.where(high - low < NARROWEST * widest, low + NARROWEST * widest, high)
-    # Of all zero points the one that leaves the finest steps, in proportion to what each channel needs.
-    candidates = np.arange(256.0)[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        above = np.where(high > 0, 255.0 * high / (255.0 - candidates), 0.0)
-        below = np.where(low < 0, 255.0 * -low / candidates, 0.0)
-    steps = np.maximum(above, below)
-    waste = (steps / (high - low)) ** 2
-    best = np.full(len(low), waste.sum(axis=1).argmin()) if common else waste.argmin(axis=0)
-    zeros = candidates[best, 0]
-    scales = np.take_along_axis(steps, best[None], axis=0)[0].astype(np.float32)
-    return Range(compact([float(scale) for scale in scales]), compact([float(zero) for zero in zeros]))
-
-
-def bounds_of(graph: Graph) -> dict[str, Bounds]:
-    """Return lowest and highest value of every output, channel by channel, once ranges are set and dense layers split.
-
-    Bounds of 16-bit values follow from those before by interval arithmetic (R. E. Moore, Interval Analysis, 1966).
-    """
-    ranges: dict[str, Range] = {}
-    bounds: dict[str, Bounds] = {}
-    for node in graph.nodes:
-        operator = ops.get(node.op)
-        if "scale" in operator.attrs:
-            bounds[node.name] = operator.interval(node, graph.shapes[node.name], [bounds[name] for name in node.inputs])
-        else:
-            ranges[node.name] = _range(graph, node, ranges)
-            bounds[node.name] = ranges[node.name].ends(graph.shapes[node.name][-1])
-    return bounds
-
-
-def ranges_of(graph: Graph) -> dict[str, Range]:
-    """Return the range of every output of 8 bits, once ranges are set and dense layers split."""
-    ranges: dict[str, Range] = {}
-    for node in graph.nodes:
-        if "scale" not in ops.get(node.op).attrs:
-            ranges[node.name] = _range(graph, node, ranges)
-    return ranges
-
-
-def _range(graph: Graph, node: Node, before: Mapping[str, Range]) -> Range:
-    shapes = [graph.shapes[name] for name in node.inputs]
-    return ops.get(node.op).range(node, shapes, [before.get(name, Range()) for name in node.inputs])
-
-
 def _headroom(pictures: int) -> float:
     """Return how much wider than so many pictures show a range is made."""
     return float(np.clip(HEADROOM * (ENOUGH / pictures) ** 0.2, HEADROOM, MOST_HEADROOM))
@@ -333,35 +259,6 @@ def _given_range(node: Node) -> Range:
     function = node.activation
     low, high = (np.clip([float(end)], function.low, function.high) for end in node.attrs[SEEN])
     return choose(low, high, common=True, equal=True, headroom=1.0)
-
-
-def constraints(graph: Graph) -> tuple[set[str], set[str]]:
-    """Return the nodes whose channels need one zero point (a reader pads them), and those that need one scale."""
-    common: set[str] = set()
-    equal = _images(graph)
-    for node in reversed(graph.nodes):
-        operator = ops.get(node.op)
-        for name in node.inputs:
-            first = name == node.inputs[0]
-            if (first and operator.padding(node)) or (operator.keeps_range and node.name in common):
-                common.add(name)
-            if operator.equal_scales or (operator.keeps_range and node.name in equal):
-                equal.add(name)
-    return common | equal, equal
-
-
-def _shown(graph: Graph) -> set[str]:
-    """Return the nodes whose values the output shows, moved at most: a picture should keep its whole range."""
-    shown = _images(graph)
-    for node in reversed(graph.nodes):
-        if node.name in shown and ops.get(node.op).keeps_range:
-            shown.update(node.inputs)
-    return shown
-
-
-def _images(graph: Graph) -> set[str]:
-    """Return the nodes whose values are outputs to look at."""
-    return {layer for output in graph.outputs if graph.purpose(output) == IMAGE for layer in output.layers}
 
 
 def _others(nodes: Sequence[Node]) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from glsl_infer import ops
 from glsl_infer.compiler.ranges import calibration
-from glsl_infer.compiler.ranges import eight_bits as ranges
+from glsl_infer.compiler.ranges.bounds import bounds_of
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.ops.dense_products import BLOCK
@@ -66,7 +66,7 @@ def assign_scales(
 
     ``known`` are scales that pictures told before; see ``stored``.
     """
-    bounds = ranges.bounds_of(graph)
+    bounds = bounds_of(graph)
     storing = {
         node.name: node for node in graph.nodes if "scale" in ops.get(node.op).attrs and not node.operator.is_input
     }

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.compiler.ranges.eight_bits import HEADROOM, choose, constraints
+from glsl_infer.compiler.ranges.constraints import constraints
+from glsl_infer.compiler.ranges.covering import HEADROOM, choose
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.graph.picture import input_values

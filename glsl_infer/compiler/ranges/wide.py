@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from glsl_infer import ops
 from glsl_infer.compiler.gutters import gutters
-from glsl_infer.compiler.ranges.eight_bits import bounds_of, ranges_of
+from glsl_infer.compiler.ranges.bounds import bounds_of, ranges_of
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.kernels import input_channels
 from glsl_infer.graph.picture import has_alpha_lane
@@ -29,8 +29,8 @@ from glsl_infer.lowering import weight_bytes, weights_plan
 from glsl_infer.lowering.bindings import MAX_TEXTURES
 from glsl_infer.lowering.conv_columns import Columns, columns_of
 from glsl_infer.lowering.conv_draws import MOST_COORDINATES
+from glsl_infer.lowering.product_blocks import block_kernels
 from glsl_infer.lowering.weights_plan import MOST_BAKED, UNIFORM_VECTORS
-from glsl_infer.ops.convolution_products import block_kernels
 from glsl_infer.ops.operator import Bounds, ViewOperator
 from glsl_infer.program import quantize
 from glsl_infer.program.layout import clear_colours
