@@ -5,7 +5,7 @@ as constants in the text. A network may have hundreds of these, and a compiler t
 driver that has longer arrays is given one program for all slices, and for all layers alike: the constants become an
 array that a draw sets. The same numbers are multiplied and added in the same order, so that the same bytes are stored.
 
-A session does so when it starts (``DriverFacts.shared_constants``); a bundle is as it was exported.
+A session on llvmpipe does so when it starts (``llvmpipe.drawn``); a bundle stays as it was exported.
 """
 
 from __future__ import annotations
