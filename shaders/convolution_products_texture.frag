@@ -40,8 +40,8 @@ vec4 next(float row) {
     return texel;
 }
 
-// Comes before the products of a texel, with the sum of its lanes. A high byte stands for itself less 128: that is taken
-// off at the end, for else VideoCore IV's compiler runs out of registers.
+// Comes before the products of a texel, with the sum of its lanes. A high byte stands for itself less 128: that is
+// taken off at the end, for else VideoCore IV's compiler runs out of registers.
 void begin(float lanes) {
     total -= lanes;
 }

@@ -30,15 +30,23 @@ MOST_COLUMNS = weight_bytes.MOST_COLUMNS
 """A partial sum fetches and adds as many texels as a slice with weights of 8 bits."""
 
 
-def untextured(columns: Columns, blocks: Sequence[range], textures: int) -> str:
+ROUNDING = 0.1
+"""What sums of high bytes may lose to the rounding of 32-bit floats, in 16-bit steps, by the worst weight. Stores were
+off by three times as much beyond their own half step: by a 700th of a step of 8 bits."""
+
+
+def untextured(columns: Columns, blocks: Sequence[range], textures: int, largest: float) -> str:
     """Return why the weights of a layer's partial sums cannot lie in textures; empty if they can.
 
     Args:
         columns: how the kernel's columns follow one another.
         blocks: the slots of each partial sum.
         textures: that a draw reads without them.
+        largest: weight, in units of what is stored.
     """
     most = max(width(columns, slots) for slots in blocks)
+    if 256.0 * largest * most * 2.0**-24 > ROUNDING:
+        return f"weights of up to {largest:.0f} times what is stored need more than a sum of high bytes keeps"
     if 2 * columns.slices > MAX_TEXTURE_SIZE or most > MOST_COLUMNS:
         return (
             f"{columns.slices} slices of {most} columns, and at most {MAX_TEXTURE_SIZE // 2} slices of {MOST_COLUMNS} "
@@ -92,7 +100,7 @@ def draw(
         drawn = conv_draws.draws(node, build, columns, everything, slots=slots, common=False, in_order=True, most=most)
         texts: dict[int, str] = {}
         for number, entry in enumerate(drawn):
-            wait = "WAIT" if entry.by_tiles and columns.taps_per_slot > 1 else ""
+            wait = "WAIT" if entry.by_tiles else ""
             lines = partial(_lines, wait=wait)
             loop = entry.loop if entry.by_tiles else rolled.loop(columns, entry.binding, slots)
             defines: dict[str, int | float | str] = {"ROW": entry.binding.coordinate("weights")}

@@ -122,7 +122,7 @@ class ConvolutionProducts(Operator):
                 target.height * target.width,
                 vectors,
                 vectors,
-                products_texture.untextured(columns, blocks, textures),
+                products_texture.untextured(columns, blocks, textures, float(np.abs(packed).max())),
                 bits=8,
                 texels=max(counts),
                 textures=len(blocks),

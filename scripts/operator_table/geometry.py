@@ -101,7 +101,12 @@ COMPOSED = Group(
     "Composed convolutions",
     "A transposed convolution computes every phase of the output as channels, then depth to space.",
     (
-        Row("SeparableConv2D", "3x3 to 8 channels", _on_stem(lambda x: L.SeparableConv2D(8, 3, padding="same")(x))),
+        Row(
+            "SeparableConv2D",
+            "3x3 to 8 channels",
+            _on_stem(lambda x: L.SeparableConv2D(8, 3, padding="same")(x)),
+            bound=0.02,
+        ),
         Row(
             "Conv2DTranspose",
             "2x2, strides 2, to 4 channels",

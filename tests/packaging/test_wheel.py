@@ -128,6 +128,8 @@ def test_it_needs_four_packages(metadata: Message) -> None:
         "tools",
         "memory",
         "camera",
+        "mqtt",
+        "gpio",
         "tflite",
         "onnx",
         "signatures",

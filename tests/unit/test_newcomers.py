@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import newcomers
@@ -27,8 +29,14 @@ def test_what_no_page_says_is_refused() -> None:
 
 @pytest.mark.slow
 def test_a_play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("DATA/Banana", "outer"):
+    for name in ("DATA/Banana", "outer", "repository/docs/images"):
         (tmp_path / name).mkdir(parents=True)
+    for name in ("README.md", "docs/images/example.jpg"):
+        shutil.copy(ROOT / name, tmp_path / "repository" / name)
+    git = ["git", "-C", str(tmp_path / "repository"), "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "x"]):
+        subprocess.run([*git, *words], check=True)
+    monkeypatch.setattr(newcomers, "ROOT", tmp_path / "repository")
     for index in range(4):
         (tmp_path / f"DATA/Banana/{index}.jpg").touch()
     monkeypatch.setenv("PYTHONPATH", "/nowhere")
