@@ -59,7 +59,8 @@ def test_all_outputs_have_the_bytes_of_the_python_runner(
                 assert np.array(result["data"], np.float32).tobytes() == expected.astype(np.float32).tobytes(), output
     worst = blank.evaluate("model.session.selfcheck().map(({worst}) => worst)")
     assert len(worst) == len(bundle.manifest.layers)
-    assert max(worst) <= 1  # the expected values are the reference's; a driver may round a tie the other way
+    # The expected values are the reference's; a driver may round a tie the other way, and floats to 65,536 steps more.
+    assert max(worst) <= (2 if name == "fine" else 1)
 
 
 def test_classes_of_several_outputs(blank: Page, site: Site, tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def converted(folder: Path, *names: str) -> tuple[list[str], str]:
 @pytest.mark.parametrize("weights", ["uniform", "texture", "baked"])
 def test_tfjs_computes_the_graph(blank: Page, site: Site, tmp_path: Path, weights: str) -> None:
     (tmp_path / "models").mkdir()
-    options = Options(weights=weights)
+    options = Options(weights=weights, weight_bits="16")
     bundle, _, _ = build(graph(), LABELS, options=options, calibration=[picture(seed) for seed in range(4)])
     bundles.write(bundle, tmp_path / "models/all.glslnn")
     assert converted(tmp_path, "all.glslnn") == (["all.glslnn"], "")
@@ -73,7 +73,7 @@ def test_tfjs_computes_the_graph(blank: Page, site: Site, tmp_path: Path, weight
     for way in ("split", "whole"):
         found = blank.evaluate(RUN, f"/{weights}", way, SIZE, bytes_)
         assert found["shape"] == [len(LABELS)]
-        # Dense weights have 16 bits in every bundle; in a texture, all weights have.
+        # Dense weights have 16 bits in every bundle; in a texture, all weights have here.
         assert np.abs(np.array(found["data"]) - wanted).max() < 0.003 * np.ptp(wanted), way
 
 
