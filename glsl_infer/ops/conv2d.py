@@ -97,15 +97,18 @@ class Conv2D(Operator):
             fold.slices(kernel.residual_factor) if scaled else None,
             tuple(kernel.output.numbers.values()),
         )
-        texture = conv_texture.possible(
-            reads,
-            columns,
-            constants,
-            alpha=kernel.alpha,
-            # What is stored in 16 bits is worth weights of 16 bits.
-            weight_bits="16" if target.bits == 16 else build.weight_bits,
-            steepness=kernel.output.steepness if constants.numbers else None,
-        )
+        # What is stored in 16 bits is worth weights of 16 bits, where they can lie in a texture.
+        for bits in (["16"] if target.bits == 16 else []) + [build.weight_bits]:
+            texture = conv_texture.possible(
+                reads,
+                columns,
+                constants,
+                alpha=kernel.alpha,
+                weight_bits=bits,
+                steepness=kernel.output.steepness if constants.numbers else None,
+            )
+            if not texture.untextured:
+                break
         draws, fragments = build.times(node, target)
         mode = build.weights_choice(
             weights_plan.LayerWeights(
