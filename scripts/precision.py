@@ -45,8 +45,8 @@ TEXT = """# 8 and 16 bits
 have them, with the float network on test pictures:
 `lost` things of `boxes`, `iou` of boxes or masks (mean and least), `points` in % of a box, `pixels` of distance (mean
 and worst), `same` first label. Ranges come from as many other pictures as the table says. Cost is that of a frame on
-VideoCore IV beside all in 8 bits, by its own compiler; `-`: not counted. `*`: still with weights
-as floats.
+VideoCore IV beside all in 8 bits, by its own compiler; `-`: not counted. `*`: scored with float
+weights, which is better than what is drawn; not yet measured again.
 
 Values that no calibration picture showed lose most where there are few: of face-mesh's 0.92 pixels in 8 bits they
 made 0.79 with 4 pictures, of 0.60 with 16 they made 0.28 (16-bit steps in the ranges of 8). A map of 16 bits has room

@@ -172,8 +172,7 @@ def main() -> int:
         first, last = result["samples"][0], result["samples"][-1]
         print(f"{result['frames']} frames in {result['seconds']} s")
         print(f"  {result['visits']} visits: {result['appeared']} appeared, {result['left']} left")
-        print(f"  memory {first['rss_bytes'] / 2**20:.1f} -> {last['rss_bytes'] / 2**20:.1f} MiB")
-        print(f"  GL objects {first['gl_objects']} -> {last['gl_objects']}, files {first['files']} -> {last['files']}")
+        endurance.print_growth(first, last)
         print(f"  threads {first['threads']} -> {last['threads']}; {'flat' if result['flat'] else 'NOT FLAT'}")
     told_once = result["visits"] == result["appeared"] == result["left"] == result["snapshots"]
     return 0 if result["flat"] and told_once else 1

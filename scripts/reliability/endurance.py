@@ -19,6 +19,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +142,12 @@ def _objects(context: Context) -> int:
     return sum(bool(is_one(name)) for is_one in kinds for name in range(1, NAMES))
 
 
+def print_growth(first: Mapping[str, Any], last: Mapping[str, Any]) -> None:
+    """Print the memory, GL objects and files of the first sample and of the last."""
+    print(f"  memory {first['rss_bytes'] / 2**20:.1f} -> {last['rss_bytes'] / 2**20:.1f} MiB")
+    print(f"  GL objects {first['gl_objects']} -> {last['gl_objects']}, files {first['files']} -> {last['files']}")
+
+
 def main() -> int:
     """Run, print and plot; return the exit code."""
     parser = argparse.ArgumentParser(description="Look whether anything grows over thousands of frames.")
@@ -166,8 +173,7 @@ def main() -> int:
     else:
         first, last = result["samples"][0], result["samples"][-1]
         print(f"{result['frames']} frames and {result['sessions']} more sessions in {result['seconds']} s")
-        print(f"  memory {first['rss_bytes'] / 2**20:.1f} -> {last['rss_bytes'] / 2**20:.1f} MiB")
-        print(f"  GL objects {first['gl_objects']} -> {last['gl_objects']}, files {first['files']} -> {last['files']}")
+        print_growth(first, last)
         print(f"  {result['wrong_results']} wrong results; {'flat' if result['flat'] else 'NOT FLAT'}")
     return 0 if result["flat"] and not result["wrong_results"] else 1
 
