@@ -121,18 +121,17 @@ def run(
         if server is not None:
             print(f"frames at {server.address}", file=sys.stderr, flush=True)
         tell = _teller(args, source, task)
-        for number, (frame, dropped) in enumerate(stack.enter_context(_frames(args, source)), 1):
+        for number, (frame, dropped) in enumerate(stack.enter_context(_frames(args, source, task)), 1):
             with frame:
-                pixels = frame.pixels()
-                result = task.follow(pixels)
+                result = task.follow(frame.picture)
                 task.session.context.gl.check(f"in frame {frame.index}")  # a lost context goes on, with any numbers
                 event = presence.update(result.present)
                 for tell_other in told if event is not None else ():
                     tell_other(camera_events.OF_TASK, event == APPEARED)
                 drawn = None
                 if window is not None or server is not None:
-                    drawn = result.draw(pixels)
-                snapshot = reaction.appeared(_image(pixels)) if event == "appeared" else None
+                    drawn = result.draw(frame.pixels())
+                snapshot = reaction.appeared(_image(frame.pixels())) if event == APPEARED else None
                 rate = tell(frame, result, dropped, event, snapshot)
                 if server is not None and drawn is not None:
                     server.show(drawn)
@@ -183,12 +182,17 @@ def _teller(args: argparse.Namespace, source: CameraSource, task: Task[Any]) -> 
 
 
 @contextlib.contextmanager
-def _frames(args: argparse.Namespace, source: CameraSource) -> Iterator[Iterable[tuple[Frame, int]]]:
-    """Yield frames of pixels, each with how many were lost so far: all of a film or folder, the newest of a camera."""
+def _frames(args: argparse.Namespace, source: CameraSource, task: Task[Any]) -> Iterator[Iterable[tuple[Frame, int]]]:
+    """Yield frames, each with how many were lost so far: all of a film or folder, the newest of a camera.
+
+    Where the GPU can, it reads them in the camera's memory, all that the task draws with included.
+    """
+    from glsl_infer.tools.camera.importing import frames_for
     from glsl_infer.tools.camera.latest import Latest
     from glsl_infer.tools.camera.sources import every
 
-    frames = every(source.frames, args.every)
+    copied = args.upload or any(session.bundle.parts for session in task.sessions)
+    frames = every(frames_for(task.session, source, copy=copied), args.every)
     with contextlib.ExitStack() as stack:
         latest = stack.enter_context(Latest(frames)) if source.live else None
         if latest is None:

@@ -6,12 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import InputError
-from glsl_infer.runtime.pictures.preprocess import ImageSource
 from glsl_infer.tasks import boxes
 from glsl_infer.tasks.anchors import anchors
 from glsl_infer.tasks.description import DETECTION, DetectionRules
 from glsl_infer.tasks.results import Detection, Found
-from glsl_infer.tasks.task import Outputs, Task, back_in_picture, joined, pixels_of
+from glsl_infer.tasks.task import Given, Outputs, Task, back_in_picture, joined, size_of, usable
 
 
 class Detector(Task[Found[Detection]]):
@@ -19,10 +18,10 @@ class Detector(Task[Found[Detection]]):
 
     kind = DETECTION
 
-    def __call__(self, picture: ImageSource) -> Found[Detection]:
+    def __call__(self, picture: Given) -> Found[Detection]:
         """Return what is in a picture, best first; see ``Task``."""
-        pixels = pixels_of(picture)
-        return self.found(self._run(pixels), (pixels.shape[1], pixels.shape[0]))
+        given = usable(picture)
+        return self.found(self._run(given), size_of(given))
 
     def _prepare(self) -> None:
         rules = self.description.rules

@@ -7,11 +7,10 @@ from PIL import Image
 
 from glsl_infer.errors import InputError
 from glsl_infer.runtime.pictures.fits import fitted
-from glsl_infer.runtime.pictures.preprocess import ImageSource
 from glsl_infer.tasks.boxes import SIGMOID, SOFTMAX
 from glsl_infer.tasks.description import SEGMENTATION, SegmentationRules
 from glsl_infer.tasks.masks import Mask
-from glsl_infer.tasks.task import Outputs, Task, pixels_of
+from glsl_infer.tasks.task import Given, Outputs, Task, size_of, usable
 
 
 class Segmenter(Task[Mask]):
@@ -19,10 +18,10 @@ class Segmenter(Task[Mask]):
 
     kind = SEGMENTATION
 
-    def __call__(self, picture: ImageSource) -> Mask:
+    def __call__(self, picture: Given) -> Mask:
         """Return the mask of a picture; see ``Task``."""
-        pixels = pixels_of(picture)
-        return self.mask(self._run(pixels), (pixels.shape[1], pixels.shape[0]))
+        given = usable(picture)
+        return self.mask(self._run(given), size_of(given))
 
     def _prepare(self) -> None:
         rules = self.description.rules

@@ -46,6 +46,15 @@ public final class Description {
         top = rules instanceof Integer ? (Integer) rules : 0;
     }
 
+    /** Returns the name of the task that finds what landmarks are of; null where there is none. */
+    public String detector() {
+        if (landmarks == null) {
+            return null;
+        }
+        String name = landmarks.detector;
+        return name.endsWith(".json") ? name.substring(0, name.length() - ".json".length()) : name;
+    }
+
     /** How boxes come out of a bundle; docs/tasks.md explains every field. */
     public static final class DetectionRules {
         List<String> boxes;

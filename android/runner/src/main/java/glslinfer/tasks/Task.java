@@ -98,8 +98,7 @@ public abstract class Task {
             if (description.landmarks == null) {
                 return new Labeller(description, session);
             }
-            String name = description.landmarks.detector;
-            name = name.endsWith(".json") ? name.substring(0, name.length() - 5) : name;
+            String name = description.detector();
             Description read = DescriptionReader.read(files.task(name), name);
             if (read.detection == null) {
                 throw new InputError(description.name + ".json: its detector '" + name + "' is a task for " + read.kind
