@@ -86,7 +86,7 @@ def files_of_tasks(folders: Sequence[Path]) -> list[Path]:
     """Return the files of all tasks that the app can have: their JSON, models and licences.
 
     Args:
-        folders: of bundles (``glsl-infer get`` has one), and of tasks of the person's own, whose models lie beside them.
+        folders: of bundles (``glsl-infer get`` has one), and of tasks of the person's own, with their models.
     """
     known: dict[str, tuple[Path, dict[str, Any]]] = {}  # one of the person's own goes before one of the package
     for path in (path for folder in (PACKAGE, *folders) for path in sorted(folder.glob("*.json"))):

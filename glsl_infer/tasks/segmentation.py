@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from PIL import Image
 
 from glsl_infer.errors import InputError
 from glsl_infer.runtime.pictures.fits import fitted
@@ -61,8 +60,5 @@ class Segmenter(Task[Mask]):
             (target.left + target.width) * across,
             (target.top + target.height) * down,
         )
-        image = Image.fromarray(np.clip(np.nan_to_num(part), 0.0, 1.0).astype(np.float32))
-        inner = np.asarray(image.resize((source.width, source.height), Image.Resampling.BILINEAR, box=box))
-        values = np.zeros((size[1], size[0]), np.float32)
-        values[source.top : source.top + source.height, source.left : source.left + source.width] = inner
-        return Mask(values, rules.edge, size)
+        inner = (source.left, source.top, source.left + source.width, source.top + source.height)
+        return Mask(np.clip(np.nan_to_num(part), 0.0, 1.0).astype(np.float32), box, inner, rules.edge, size)

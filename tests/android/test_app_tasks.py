@@ -21,7 +21,7 @@ from glsl_infer.tasks import models
 ROOT = Path(__file__).resolve().parents[2]
 SHOTS = ROOT / "tests/android/shots"
 CELL = 171 / 8
-"""Of the detector, which sees the longer side in 8 cells: squares of that size in such a place are found as they are."""
+"""Of the detector, which sees the longer side in 8 cells: a square that fills one is found as it is."""
 
 YELLOW, BLUE = (255, 196, 0), (0, 200, 255)
 PERSON = ROOT / "glsl_infer/tools/get/person.jpg"

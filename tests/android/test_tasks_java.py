@@ -138,7 +138,7 @@ def test_a_mask_and_labels(runner: Jvm, folder: Path, context: Context, tmp_path
     names.write_text(json.dumps({"task": "classification", "model": "trashnet-x22-129", "top": 2}), "utf-8")
     pixels = np.asarray(Image.open(ROOT / "docs/images/cardboard18.jpg").convert("RGB"))
     (labels,) = looked(runner, f"{tmp_path}:{ROOT}/models", "names", "look", [pixels], tmp_path)
-    assert [label["label"] for label in labels][0] == "cardboard" and len(labels) == 2
+    assert labels[0]["label"] == "cardboard" and len(labels) == 2
 
 
 @pytest.mark.parametrize(
