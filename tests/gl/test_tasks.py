@@ -70,6 +70,19 @@ def test_pictures_of_any_size_without_anything(detector: Detector, size: tuple[i
     assert found.draw(Image.new("RGB", size)).size == size
 
 
+def test_small_things_are_found_in_parts_of_the_picture(folder: Path, context: Context, detector: Detector) -> None:
+    # Each of 3 x 3 parts is 128 wide, so that a cell of the network's is 16 pixels; of the whole it is 40.
+    middles = [(24, 24), (120, 56), (296, 296), (152, 296), (184, 184)]
+    pixels = picture(320, 320, *((x, y, 16) for x, y in middles))
+    assert len(detector(pixels)) == 0
+    with Detector(folder / "squares.json", tiles=3, context=context) as tiled:
+        found = tiled(pixels)
+    assert sorted((round(one.points[:, 0].mean()), round(one.points[:, 1].mean())) for one in found) == sorted(middles)
+    assert all(one.size == (320, 320) for one in found)
+    with pytest.raises(InputError, match="tiles=9; from 1 to 8"):
+        Detector(folder / "squares.json", tiles=9, context=context)
+
+
 def test_every_cell_full(detector: Detector) -> None:
     found = detector(picture(32, 32, (16, 16, 32)))
     assert len(found) == 64
