@@ -65,6 +65,11 @@ def by_hand(path: Path, model: Model, pinned: str = "") -> File:
     found, known = digest(data), model.sha256 or pinned
     if not known and len(data) <= model.bytes:
         return File(data, "", str(path))
+    if found != known and not model.sha256:
+        raise InputError(
+            f"{path}: is another file of {model.name} than the one given first, whose sha256 is {known}; to use this one "
+            f"instead, delete {model.name}.sha256 where the models are kept"
+        )
     if found != known:
         raise InputError(
             f"{path}: is another file than the {model.name} that is known (its sha256 begins with {found[:12]}, not "
