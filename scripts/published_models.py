@@ -167,9 +167,7 @@ def page(rows: list[dict[str, str]], results: dict[str, Any]) -> str:
         size = "" if not drawn_as else "{passes}, {programs}, {0:.1f}".format(drawn_as["bytes"] / 1e6, **drawn_as)
         near = "" if not drawn_as else f"{drawn_as['cosine']:.4f}"
         nodes, far = (f"{found['nodes']}", f"{found['difference']:.1e}") if "nodes" in found else ("refused", "")
-        lines.append(
-            f"{row['name']} | {row['input']} | {len(found['kinds'])} | {nodes} | {far} | {size} | {near} |"
-        )
+        lines.append(f"{row['name']} | {row['input']} | {len(found['kinds'])} | {nodes} | {far} | {size} | {near} |")
     lines += ["", "Refused:", ""]
     lines += [
         f"- {row['name']}: {results[row['name']]['refused']}" for row in rows if "refused" in results[row["name"]]

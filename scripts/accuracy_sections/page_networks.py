@@ -38,8 +38,8 @@ The exact reference's mean error, with a range for each channel of the values se
 NETWORKS = """
 ## Networks with random weights
 
-Calibrated with {calibration} training photographs of trashnet, measured on {photographs} others. *Cosine* is the smallest
-of a picture's outputs to float32 Keras; *error* the mean error divided by the spread of the outputs.
+Calibrated with {calibration} training photographs of trashnet, measured on {photographs} others. *Cosine* is the
+smallest of a picture's outputs to float32 Keras; *error* the mean error divided by the spread of the outputs.
 
 {table}
 """
@@ -52,8 +52,8 @@ Rescaling, four 3x3 convolutions with ReLU and MaxPooling2D, Flatten, Dropout, D
 
 {ends}
 
-GPU / exact reference, mean error: {ratio:.3f}. Worst of its layers: **{worst:.4f}**. The exact reference's mean error is
-{layer_ranges:.4f} with one range for each layer, {no_headroom:.4f} without headroom.
+GPU / exact reference, mean error: {ratio:.3f}. Worst of its layers: **{worst:.4f}**. The exact reference's mean error
+is {layer_ranges:.4f} with one range for each layer, {no_headroom:.4f} without headroom.
 """
 
 SUPERRES = """
@@ -90,7 +90,7 @@ def mobilenet(numbers: dict[str, Any]) -> str:
     ratios = ", ".join(f"{export['ratio']:.3f} ({_by(export['percentile'])})" for export in numbers["exports"])
     channels = [row for row in numbers["ranges"]["varied"] if row["per_channel"]]
     ranges = [
-        f"{row['mean']:.4f} (times {row['headroom']:g}{'' if row['percentile'] >= 100.0 else ', ' + _by(row['percentile'])})"
+        f"{row['mean']:.4f} (times {row['headroom']:g}{_rare(row['percentile'])})"
         for row in sorted(channels, key=lambda row: (row["headroom"], -row["percentile"]))
     ]
     layer = next(row for row in numbers["ranges"]["varied"] if not row["per_channel"] and row["percentile"] >= 100.0)
@@ -191,6 +191,10 @@ def _by(percentile: float) -> str:
     return "maximum" if percentile >= 100.0 else f"percentile {percentile:g}"
 
 
+def _rare(percentile: float) -> str:
+    return "" if percentile >= 100.0 else f", {_by(percentile)}"
+
+
 def _comparison(errors: dict[str, float]) -> list[str]:
     return [
         f"{errors['mean']:.4f}",
@@ -198,4 +202,3 @@ def _comparison(errors: dict[str, float]) -> list[str]:
         f"{errors['cosine_mean']:.4f}",
         f"{errors['same_top1']:.0f}",
     ]
-

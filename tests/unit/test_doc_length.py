@@ -6,7 +6,6 @@ import pytest
 from pages import PAGES, ROOT
 
 
-
 @pytest.mark.parametrize(("pages", "most"), [("README.md", 1500), ("docs/", 30000)])
 def test_words(pages: str, most: int) -> None:
     texts = [page.read_text("utf-8") for page in PAGES if str(page.relative_to(ROOT)).startswith(pages)]
