@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from PIL import Image
 from planted import executed, plant
 
 from glsl_infer import bundle
+from glsl_infer.cli import main
 from glsl_infer.graph import reference
 from glsl_infer.importers.keras import tensors_of, to_graph
 from glsl_infer.support.child_process import module_command
@@ -24,8 +26,11 @@ from training.models import x22
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "glsl_infer", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    """Run a command here, where TensorFlow is already; Mesa gets its process from the command."""
+    command, out, err = [str(word) for word in arguments], io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(command)
+    return subprocess.CompletedProcess(command, code, out.getvalue(), err.getvalue())
 
 
 @pytest.fixture(scope="module")
