@@ -14,6 +14,8 @@ from hypothesis import settings
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+# NumPy's threads wait busily: for matrices as small as ours they take three times the CPU time of one, and gain nothing.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # The user's compiled programs are no test's business; child processes inherit it.
 os.environ["GLSL_INFER_CACHE"] = "off"
 os.environ["GLSL_INFER_ISOLATION"] = "off"  # a process more for each command that draws; test_isolation has its own

@@ -12,11 +12,9 @@ from PIL import Image
 from glsl_infer.cli import main
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime.classifier import NONE, Classifier
+from glsl_infer.support.resources import default_model
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
-
-START = Path(__file__).resolve().parents[2] / "models/trashnet-x22-129.glslnn"
-"""The smallest of the shipped classifiers."""
 
 
 def photographs(folder: Path) -> None:
@@ -38,7 +36,7 @@ def photographs(folder: Path) -> None:
 def test_from_folders_to_a_file(context: Context, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     photographs(tmp_path / "photos")
     out = tmp_path / "own.glslnn"
-    argv = ["train", str(tmp_path / "photos"), "-o", str(out), "--start", str(START), "--json"]
+    argv = ["train", str(tmp_path / "photos"), "-o", str(out), "--start", str(default_model()), "--json"]
     assert main(argv) == 0
     made = json.loads(capsys.readouterr().out)
     assert made["classes"] == ["apple", "leaf"]
