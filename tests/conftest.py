@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import settings
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
-# NumPy's threads wait busily: for matrices as small as ours they take three times the CPU time of one, and gain nothing.
+# NumPy's threads wait busily: for matrices as small as ours they take three times the CPU time of one.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # The user's compiled programs are no test's business; child processes inherit it.
 os.environ["GLSL_INFER_CACHE"] = "off"
@@ -29,6 +30,15 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))  # what pages of 
 
 settings.register_profile("steady", deadline=None)  # a busy machine is no failure
 settings.load_profile("steady")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def a_busy_machine_prints_no_progress() -> Iterator[None]:
+    """Commands that are run here print none of the lines that a long step has after 20 seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("glsl_infer.cli.progress.SILENT", 3600.0)
+        yield
+
 
 KERAS_FOLDERS = {"keras", "training"}
 
