@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -50,6 +51,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             "TensorFlow and Mesa's LLVM crash in one process: run `make test`, "
             "or pytest for tests/keras and tests/training apart from the others"
         )
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector leave alone what lasts as long as the run: TensorFlow's objects, and the tests themselves."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
