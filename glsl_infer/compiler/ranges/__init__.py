@@ -125,7 +125,8 @@ def prepare(
     narrow, wide = split_wide(split_dense(carry_offset_in_alpha(stored)), layout, uniform_vectors, exactness)
     scaled, scales = assign_scales(narrow, pictures, before.scales)
     scaled = zeros_once(scaled)
-    ranges, fine = (tuple(one for one in choices if one.layer in scaled.by_name) for choices in (ranges, fine))
+    ranges = tuple(choice for choice in ranges if choice.layer in scaled.by_name)
+    fine = tuple(layer for layer in fine if layer.layer in scaled.by_name)
     return PreparedGraph(scaled, ranges, wide, scales, fine, spent, wider)
 
 

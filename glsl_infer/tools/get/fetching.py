@@ -67,7 +67,7 @@ def by_hand(path: Path, model: Model, pinned: str = "") -> File:
         return File(data, "", str(path))
     if found != known and not model.sha256:
         raise InputError(
-            f"{path}: is another file of {model.name} than the one given first, whose sha256 is {known}; to use this one "
+            f"{path}: is not the file of {model.name} that was given first (sha256 {known[:12]}...); to use this one "
             f"instead, delete {model.name}.sha256 where the models are kept"
         )
     if found != known:
