@@ -239,10 +239,12 @@ def _errors(bundle: Any, session: Session, sample: Any) -> Iterator[tuple[str, f
         step = _step(bundle, output, span)
         own = float(np.max(np.abs(stored[output.name] - right) / step))
         off = min(float(np.max(np.abs(drawn[output.name] - one[output.name]) / step)) for one in floats)
-        rounded = float(np.max(np.abs(np.subtract(*(one[output.name] for one in floats))) / step))
-        mixed = rounded if bundle.parts else 0.0
+        mixed = (
+            float(np.max(np.abs(np.subtract(*(one[output.name] for one in floats))) / step)) if bundle.parts else 0.0
+        )
         wide = float(np.max(MOST_OFF * span / step))
-        if off > wide and rounded > wide:
+        held_in = [max(node.attrs["scales"]) / 255.0 for node in bundle.graph.inputs if node.attrs.get("scales")]
+        if off > wide and float(np.ptp(right)) < min(held_in, default=0.0):
             raise Coarse("its outputs are closer together than the steps in which a texture holds its inputs")
         yield output.name, off, max(STEPS, min(wide, mixed + max(STEPS * rounding, FACTOR * own)))
 
