@@ -86,7 +86,8 @@ def network(name: str, size: int, shown: NDArray[np.uint8]) -> tuple[Any, tuple[
     else:
         span = (-1.0, 1.0)
     model = with_weights(getattr(keras.applications, name)(**options), 5)
-    randomise_norms(model, values(shown, span), 5, varied=False)
+    if any(isinstance(layer, keras.layers.BatchNormalization) for layer in model.layers):
+        randomise_norms(model, values(shown, span), 5, varied=False)
     return model, span
 
 

@@ -25,7 +25,7 @@ def to_batch(call: Call) -> list[Node]:
     tall, wide = height + sum(around[:2]), width + sum(around[2:])
     if tall % down or wide % across or min(around) < 0 or count * tall * wide * channels > MOST_NUMBERS:
         raise call.refused(f"{tall}x{wide} pixels in blocks of {down}x{across}", "the file is damaged; get it anew")
-    widths = ((0, 0), (around[0], around[1]), (around[2], around[3]), (0, 0))
+    widths = (0, 0, *around, 0, 0)
     nodes = [shaped(call.name, call.inputs[0], (count, height, width, channels))]
 
     def add(op: str, part: str, **attrs: object) -> None:
