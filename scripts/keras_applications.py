@@ -3,11 +3,11 @@
 
 scripts/keras_applications.py --pictures DIR|FILE.npz [--size N] [--jobs N] [--out FILE] [NAME ...]
 
-Weights are random: drawn so that no layer loses its signal, with batch norm statistics of the pictures. Each network has a
-process of its own. ``floats``: the imported graph computed in 32-bit floats, its largest difference from Keras in parts of
-Keras' largest number. ``auto`` and ``sixteen``: the cosine of the bundle's exact reference with Keras' logits, the lowest of
-the test pictures, with that ``--precision``; test pictures are among those that ranges are chosen from. ``KERAS_BACKEND``
-may be ``jax``. FILE.npz holds ``pictures``, uint8 (n, size, size, 3).
+Weights are random: drawn so that no layer loses its signal, with batch norm statistics of the pictures. Each network
+has a process of its own. ``floats``: the imported graph computed in 32-bit floats, its largest difference from Keras
+in parts of Keras' largest number. ``auto`` and ``sixteen``: the cosine of the bundle's exact reference with Keras'
+logits, the lowest of the test pictures, with that ``--precision``; test pictures are among those that ranges are
+chosen from. ``KERAS_BACKEND`` may be ``jax``. FILE.npz holds ``pictures``, uint8 (n, size, size, 3).
 """
 
 from __future__ import annotations

@@ -3,10 +3,11 @@
 
 scripts/pytorch_networks.py [--jobs N] [--out FILE] [--limit SECONDS] [NAME ...]
 
-It needs torch, torchvision, timm and onnx in the Python that runs it; weights are random and nothing is fetched. A name is
-``torchvision:NAME``, ``timm:NAME``, or one of these with ``@old`` for the exporter that traces. Each network has a process
-of its own. ``floats``: the imported graph computed in 32-bit floats, its largest difference from PyTorch in parts of its
-largest number; ``cpu``: operators that run on the CPU; ``exact``: the cosine of the bundle's exact reference.
+It needs torch, torchvision, timm and onnx in the Python that runs it; weights are random and nothing is fetched. A
+name is ``torchvision:NAME``, ``timm:NAME``, or one of these with ``@old`` for the exporter that traces. Each network
+has a process of its own. ``floats``: the imported graph computed in 32-bit floats, its largest difference from
+PyTorch in parts of its largest number; ``cpu``: operators that run on the CPU; ``exact``: the cosine of the bundle's
+exact reference.
 """
 
 from __future__ import annotations
@@ -30,22 +31,94 @@ import numpy as np  # noqa: E402
 PAGE = ROOT / "docs/pytorch-networks.json"
 WORST = 1e-3
 SIZES = {"inception_v3": 299, "maxvit_t": 224}
-NAMES = (
-    "mobilenet_v2 mobilenet_v3_small mobilenet_v3_large resnet18 resnet50 squeezenet1_1 shufflenet_v2_x1_0 mnasnet0_5 "
-    "efficientnet_b0 efficientnet_v2_s regnet_y_400mf regnet_x_400mf densenet121 googlenet inception_v3 vgg11_bn alexnet "
-    "convnext_tiny resnext50_32x4d wide_resnet50_2 vit_b_16 swin_t swin_v2_t maxvit_t "
-    "lraspp_mobilenet_v3_large deeplabv3_mobilenet_v3_large fcn_resnet50 "
-    "ssdlite320_mobilenet_v3_large fasterrcnn_mobilenet_v3_large_320_fpn raft_small r3d_18"
-).split()
-TIMM = (
-    "mobilenetv4_conv_small mobileone_s0 repvgg_a0 ghostnet_100 hrnet_w18_small lcnet_050 mixnet_s tinynet_e rexnet_100 "
-    "fastvit_t8 edgenext_xx_small mobilevit_xxs mobilevitv2_050 efficientformer_l1 poolformer_s12 levit_128s "
-    "vit_tiny_patch16_224 deit_tiny_patch16_224 cait_xxs24_224 crossvit_tiny_240 pit_ti_224 resmlp_12_224 mixer_s32_224 "
-    "nf_regnet_b0 dla34 res2net50_26w_4s resnest14d skresnet18 vovnet39a hardcorenas_a efficientnet_lite0 "
-    "semnasnet_075 spnasnet_100 dpn48b cspdarknet53 gernet_s eca_resnet33ts lambda_resnet26t botnet26t_256 halonet26t "
-    "convnextv2_atto coatnet_nano_rw_224 xcit_nano_12_p16_224 repghostnet_050 starnet_s1 efficientvit_b0 tiny_vit_5m_224 "
-    "resnet18d seresnet50 inception_next_atto focalnet_tiny_srf visformer_tiny convmixer_768_32"
-).split()
+NAMES = [
+    "mobilenet_v2",
+    "mobilenet_v3_small",
+    "mobilenet_v3_large",
+    "resnet18",
+    "resnet50",
+    "squeezenet1_1",
+    "shufflenet_v2_x1_0",
+    "mnasnet0_5",
+    "efficientnet_b0",
+    "efficientnet_v2_s",
+    "regnet_y_400mf",
+    "regnet_x_400mf",
+    "densenet121",
+    "googlenet",
+    "inception_v3",
+    "vgg11_bn",
+    "alexnet",
+    "convnext_tiny",
+    "resnext50_32x4d",
+    "wide_resnet50_2",
+    "vit_b_16",
+    "swin_t",
+    "swin_v2_t",
+    "maxvit_t",
+    "lraspp_mobilenet_v3_large",
+    "deeplabv3_mobilenet_v3_large",
+    "fcn_resnet50",
+    "ssdlite320_mobilenet_v3_large",
+    "fasterrcnn_mobilenet_v3_large_320_fpn",
+    "raft_small",
+    "r3d_18",
+]
+TIMM = [
+    "mobilenetv4_conv_small",
+    "mobileone_s0",
+    "repvgg_a0",
+    "ghostnet_100",
+    "hrnet_w18_small",
+    "lcnet_050",
+    "mixnet_s",
+    "tinynet_e",
+    "rexnet_100",
+    "fastvit_t8",
+    "edgenext_xx_small",
+    "mobilevit_xxs",
+    "mobilevitv2_050",
+    "efficientformer_l1",
+    "poolformer_s12",
+    "levit_128s",
+    "vit_tiny_patch16_224",
+    "deit_tiny_patch16_224",
+    "cait_xxs24_224",
+    "crossvit_tiny_240",
+    "pit_ti_224",
+    "resmlp_12_224",
+    "mixer_s32_224",
+    "nf_regnet_b0",
+    "dla34",
+    "res2net50_26w_4s",
+    "resnest14d",
+    "skresnet18",
+    "vovnet39a",
+    "hardcorenas_a",
+    "efficientnet_lite0",
+    "semnasnet_075",
+    "spnasnet_100",
+    "dpn48b",
+    "cspdarknet53",
+    "gernet_s",
+    "eca_resnet33ts",
+    "lambda_resnet26t",
+    "botnet26t_256",
+    "halonet26t",
+    "convnextv2_atto",
+    "coatnet_nano_rw_224",
+    "xcit_nano_12_p16_224",
+    "repghostnet_050",
+    "starnet_s1",
+    "efficientvit_b0",
+    "tiny_vit_5m_224",
+    "resnet18d",
+    "seresnet50",
+    "inception_next_atto",
+    "focalnet_tiny_srf",
+    "visformer_tiny",
+    "convmixer_768_32",
+]
 ALL = [f"torchvision:{name}" for name in NAMES] + [f"timm:{name}" for name in TIMM]
 ALL += [f"torchvision:{name}@old" for name in ("mobilenet_v3_small", "resnet18", "shufflenet_v2_x1_0", "swin_t")]
 

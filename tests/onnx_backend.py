@@ -239,9 +239,8 @@ def _errors(bundle: Any, session: Session, sample: Any) -> Iterator[tuple[str, f
         step = _step(bundle, output, span)
         own = float(np.max(np.abs(stored[output.name] - right) / step))
         off = min(float(np.max(np.abs(drawn[output.name] - one[output.name]) / step)) for one in floats)
-        mixed = (
-            float(np.max(np.abs(np.subtract(*(one[output.name] for one in floats))) / step)) if bundle.parts else 0.0
-        )
+        apart = np.subtract(*(one[output.name] for one in floats))
+        mixed = float(np.max(np.abs(apart) / step)) if bundle.parts else 0.0
         wide = float(np.max(MOST_OFF * span / step))
         held_in = [max(node.attrs["scales"]) / 255.0 for node in bundle.graph.inputs if node.attrs.get("scales")]
         if off > wide and float(np.ptp(right)) < min(held_in, default=0.0):

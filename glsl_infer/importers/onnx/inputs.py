@@ -122,10 +122,8 @@ def _splits_channels(operator: Operator, shape: Sizes, model: Model) -> bool:
 
 def _stored(name: str, model: Model) -> Shape:
     """Return the few whole numbers of a constant of the file, or nothing."""
-    if name in model.part.constants:
-        read = model.part.constants[name]
-    else:
-        makers = (operator for operator in model.part.operators if name in operator.outputs)
-        read = next((made.attributes["value"] for made in makers if "value" in made.attributes), tuple)
-    numbers = np.asarray(read()).reshape(-1)
+    makers = (operator for operator in model.part.operators if name in operator.outputs)
+    written = next((made.attributes["value"] for made in makers if "value" in made.attributes), None)
+    read = model.part.constants.get(name, written)
+    numbers = np.zeros(0) if read is None else np.asarray(read()).reshape(-1)
     return tuple(int(number) for number in numbers) if 0 < len(numbers) <= _MOST_AXES else ()

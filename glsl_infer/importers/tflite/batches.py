@@ -1,7 +1,7 @@
 """SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND as such, and operators between them that read several maps at once.
 
-Where a convolution stands between both, all three are one with dilation (``chains``). Else the CPU moves the pixels, and
-an operator with a shader runs on one map of the batch after the other.
+Where a convolution stands between both, all three are one with dilation (``chains``). Else the CPU moves the pixels,
+and an operator with a shader runs on one map of the batch after the other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM -> nodes.
 
-A bundle keeps nothing from one frame to the next: what a file keeps in variables begins at zero in every frame. The basic
-LSTM, whose state is an input and an output of the network, is made of operators with shaders.
+A bundle keeps nothing from one frame to the next: what a file keeps in variables begins at zero in every frame. The
+basic LSTM, whose state is an input and an output of the network, is made of operators with shaders.
 """
 
 from __future__ import annotations
