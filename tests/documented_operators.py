@@ -31,7 +31,6 @@ class Documented:
     operator: str
     runs: str
     graph: str
-    missing: str
 
 
 def rows() -> list[Documented]:
