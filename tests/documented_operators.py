@@ -1,8 +1,7 @@
 """The operator lists that MACE and TensorFlow Lite's GPU delegate document, and a small graph for each row.
 
 The lists are scripts/operator_table/mace.csv and tflite_gpu.csv: the name there, our operator, where it runs
-(``shader``, ``CPU``, or ``folded`` into its neighbours), the graph here that runs it, or why it is missing. To flip a
-row once its operator is there, empty its last column.
+(``shader``, ``CPU``, or ``folded`` into its neighbours), and the graph here that runs it.
 """
 
 from __future__ import annotations
