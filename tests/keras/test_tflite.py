@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import Graph, reference
-from glsl_infer.graph.network import VALUES
+from glsl_infer.graph.purposes import VALUES
 from glsl_infer.importers import keras as from_keras
 from glsl_infer.importers.shared.ends import Ends
 from glsl_infer.importers.tflite.file import parse
