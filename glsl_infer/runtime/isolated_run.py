@@ -20,21 +20,21 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.errors import GlslInferError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import CHOICES, Context
-from glsl_infer.runtime import first_use, selfcheck
+from glsl_infer.runtime import fence, first_use, selfcheck
 from glsl_infer.runtime.isolation import LAYER
 from glsl_infer.runtime.session import Session
 
-FILE_BYTES, FILES, CPU_SECONDS = 512 << 20, 256, 3600
+FILE_BYTES, FILES = 512 << 20, 256
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 _SOFTWARE = ("llvmpipe", "softpipe", "SwiftShader")
 
 
-def limit() -> None:
-    """Give up what this process does not need; it ends with its parent."""
+def limit(seconds: float) -> None:
+    """Give up what this process does not need; it ends with its parent, or after so many seconds of the CPU's time."""
     _set(resource.RLIMIT_CORE, 0)
     _set(resource.RLIMIT_FSIZE, FILE_BYTES)
     _set(resource.RLIMIT_NOFILE, FILES)
-    _more_time()
+    _set(resource.RLIMIT_CPU, int(seconds) + 60)
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -48,18 +48,8 @@ def _set(kind: int, most: int) -> None:
         resource.setrlimit(kind, (most, most))
 
 
-def _more_time() -> None:
-    """Let this process have so much of the CPU's time from now on: the parent looks at each layer's alone."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    with contextlib.suppress(ValueError, OSError):
-        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-        most = int(used.ru_utime + used.ru_stime) + CPU_SECONDS
-        resource.setrlimit(resource.RLIMIT_CPU, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
-
-
 def _tell() -> None:
     """Say that another layer is drawn."""
-    _more_time()
     print(LAYER, end="", flush=True)
 
 
@@ -75,14 +65,18 @@ def work(job: dict[str, Any]) -> int:
 
     Args:
         job: ``path``; ``digest`` of its manifest, or None; ``context``, how the parent made its own; ``memory`` in
-            bytes.
+            bytes; ``seconds`` of the CPU's time that all may take.
     """
-    limit()
+    limit(job["seconds"])
     bundle = bundles.read(job["path"])
     if job["digest"] not in (None, bundle.digest):
         return 3  # another file than the parent has read
     choice = next((way for way in CHOICES if way in job["context"]), "auto")  # "hidden glfw window ..."
+    if choice != "glfw":  # which asks a process of its own whether there is a screen
+        fence.close()
     with Context(choice) as context:
+        if choice == "glfw":
+            fence.close()
         with contextlib.suppress(OSError):
             _limit_memory(context, job["memory"])
         for part in bundle.parts or (bundle,):

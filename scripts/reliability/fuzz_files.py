@@ -47,8 +47,8 @@ class TooLongError(Exception):
     """A file took longer than it may."""
 
 
-def bundles(folder: Path) -> tuple[Make, Try]:
-    """Return what makes changed bundles, and what reads them in a folder."""
+def bundles(folder: Path, *, parts: bool = True) -> tuple[Make, Try]:
+    """Return what makes changed bundles, and what reads them in a folder; ``parts``: some have parts for the CPU."""
     import tiny
     from choices import Draw
     from hypothesis.errors import InvalidArgument
@@ -62,7 +62,7 @@ def bundles(folder: Path) -> tuple[Make, Try]:
     for number, source in enumerate(sources):
         reader.write(source, folder / f"{number}.glslnn")
         files.append((folder / f"{number}.glslnn").read_bytes())
-    for name in ("several", "cpu-parts", "fine", "numbers"):
+    for name in ("several", "fine", "numbers", *(["cpu-parts"] if parts else [])):
         files.append((ROOT / f"tests/conformance/{name}.glslnn").read_bytes())
     kinds = sorted(KINDS)
     place = folder / "tried.glslnn"
