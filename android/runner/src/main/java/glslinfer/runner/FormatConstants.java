@@ -22,6 +22,9 @@ final class FormatConstants {
     /** Bytes of passes.bin: more than the most quads take; in memory, some ten times that. */
     static final int MAX_TABLE_BYTES = 33554432;
 
+    /** Bytes of labels.txt: 16 for each class of the most. */
+    static final int MAX_LABELS_BYTES = 16777216;
+
     /** Bytes of the zip's central directory; in memory, its entries take many times as many. */
     static final int MAX_DIRECTORY_BYTES = 16777216;
 
