@@ -2,7 +2,8 @@
 """Try many files and shaders of strangers in as many processes as there are cores, and write what was found as JSON.
 
     python scripts/reliability/campaign.py --out campaign.json [--processes 16] [--seconds 480] [--seed 0]
-        [--bundle 100000] [--tflite 40000] [--onnx 40000] [--llvmpipe 10000] [--softpipe 10000] [--mesa FOLDER]
+        [--bundle 100000] [--tflite 40000] [--onnx 40000] [--llvmpipe 10000] [--softpipe 10000] [--sessions 10000]
+        [--mesa FOLDER]
 
 The numbers are files that `fuzz_files.py` reads, and shaders that meet a driver in `shaders.py`. Each kind is cut into
 pieces, a seed each. --mesa: what `pack_mesa.sh` packed, for a machine without Mesa. Findings' files go to a folder
@@ -25,7 +26,9 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 DRIVERS = ("llvmpipe", "softpipe")
-COUNTS = {"llvmpipe": 10_000, "bundle": 100_000, "onnx": 40_000, "tflite": 40_000, "softpipe": 10_000}
+WHOLE = "sessions"
+"""Is not cut: one process opens and drops all of them."""
+COUNTS = {WHOLE: 10_000, "llvmpipe": 10_000, "bundle": 100_000, "onnx": 40_000, "tflite": 40_000, "softpipe": 10_000}
 """How many of each; what takes longest comes first."""
 
 
@@ -33,9 +36,9 @@ def piece(kind: str, count: int, seed: int, end: float, keep: Path, mesa: Path |
     """Try so many of a kind in a process; return what it said, as plain data."""
     left = max(1.0, end - time.monotonic())
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "LP_NUM_THREADS": "0"}
-    if kind in DRIVERS:
-        command = ["shaders.py", "--shaders", str(count), "--seconds", f"{left:.0f}"]
-        environment |= {"LIBGL_ALWAYS_SOFTWARE": "1", "GALLIUM_DRIVER": kind, "GLSL_INFER_CACHE": "off"}
+    if kind in (*DRIVERS, WHOLE):
+        driver = "softpipe" if kind == WHOLE else kind
+        environment |= {"LIBGL_ALWAYS_SOFTWARE": "1", "GALLIUM_DRIVER": driver, "GLSL_INFER_CACHE": "off"}
         if mesa is not None:
             environment |= {
                 "LD_LIBRARY_PATH": str(mesa / "lib"),
@@ -43,13 +46,18 @@ def piece(kind: str, count: int, seed: int, end: float, keep: Path, mesa: Path |
                 "__EGL_VENDOR_LIBRARY_FILENAMES": str(mesa / "egl.json"),
                 "EGL_PLATFORM": "surfaceless",
             }
+    rest = ["--seed", str(seed), "--keep", str(keep)]
+    if kind == WHOLE:
+        command = ["sessions.py", "--sessions", str(count)]
+    elif kind in DRIVERS:
+        command = ["shaders.py", "--shaders", str(count), "--seconds", f"{left:.0f}", *rest]
     else:
-        command = ["fuzz_files.py", kind, "--files", str(count)]
-    command = [sys.executable, "-W", "ignore", str(HERE / command[0]), *command[1:], "--seed", str(seed)]
+        command = ["fuzz_files.py", kind, "--files", str(count), *rest]
+    command = [sys.executable, "-W", "ignore", str(HERE / command[0]), *command[1:]]
     began = time.monotonic()
     try:
         done = subprocess.run(
-            [*command, "--keep", str(keep), "--json"],
+            [*command, "--json"],
             env=environment,
             capture_output=True,
             text=True,
@@ -80,6 +88,7 @@ def summary(kind: str, pieces: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "most_bytes": max((entry.get("memory", entry.get("peak_bytes", 0)) for entry in mine), default=0),
         "wall_s": max((entry["wall_s"] for entry in mine), default=0.0),
         "late": sum(entry.get("late", False) for entry in mine),
+        **({"grown": mine[0]["grown"]} if mine and "grown" in mine[0] else {}),
         "findings": [finding for entry in mine for finding in entry.get("findings", ())],
     }
 
@@ -99,13 +108,14 @@ def main() -> int:
     keep = args.out.with_name(f"{args.out.stem}-findings")
     with ThreadPoolExecutor(args.processes) as pool:
         waiting = [
-            pool.submit(piece, kind, -(-count // args.processes), 1000 * args.seed + number, end, keep, args.mesa)
+            pool.submit(piece, kind, -(-count // pieces), 1000 * args.seed + number, end, keep, args.mesa)
             for kind, count in ((kind, getattr(args, kind)) for kind in COUNTS)
+            for pieces in (1 if kind == WHOLE else args.processes,)
             if count
-            for number in range(args.processes)
+            for number in range(pieces)
         ]
-        pieces = [future.result() for future in waiting]
-    made = {kind: summary(kind, pieces) for kind in COUNTS if getattr(args, kind)}
+        said = [future.result() for future in waiting]
+    made = {kind: summary(kind, said) for kind in COUNTS if getattr(args, kind)}
     whole = {"processes": args.processes, "seed": args.seed, "wall_s": round(time.monotonic() - began), "of": made}
     args.out.write_text(json.dumps(whole, indent=2) + "\n", "utf-8")
     for kind, entry in made.items():
