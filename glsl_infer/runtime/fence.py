@@ -63,7 +63,7 @@ def _landlock() -> bool:
             for path in paths:
                 _allow(libc, rules, path, rights)
         libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
-        return libc.syscall(_RESTRICT_SELF, rules, 0) == 0
+        return bool(libc.syscall(_RESTRICT_SELF, rules, 0) == 0)
     finally:
         os.close(rules)
 

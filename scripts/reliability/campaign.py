@@ -48,7 +48,7 @@ def piece(kind: str, count: int, seed: int, end: float, keep: Path, mesa: Path |
             }
     rest = ["--seed", str(seed), "--keep", str(keep)]
     if kind == WHOLE:
-        command = ["sessions.py", "--sessions", str(count)]
+        command = ["sessions.py", "--sessions", str(count), "--seconds", f"{left:.0f}"]
     elif kind in DRIVERS:
         command = ["shaders.py", "--shaders", str(count), "--seconds", f"{left:.0f}", *rest]
     else:

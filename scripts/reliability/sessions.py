@@ -42,12 +42,17 @@ def main() -> int:
     """Open and drop, and say what was taken; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sessions", type=int, default=10_000)
+    parser.add_argument("--seconds", type=float, default=3600.0, help="end after so many, with fewer sessions")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    bundle, began, first, most = tiny.tiny_bundle(), time.monotonic(), {}, 0
+    bundle, began = tiny.tiny_bundle(), time.monotonic()
+    first, most, count = dict[str, int](), 0, 0
     with Context() as context:
         for number in range(args.sessions):
+            if time.monotonic() - began > args.seconds:
+                break
+            count = number + 1
             context.make_current()
             session = Session(bundle, context="auto" if number % 10 == 9 else context)
             session.run(tiny.tiny_picture(1))
@@ -58,12 +63,13 @@ def main() -> int:
             elif first:
                 most = max(most, taken()["memory"])
     last = taken()
+    first = first or last
     grown = {key: last[key] - first[key] for key in last}
     flat = grown["files"] <= 0 and grown["threads"] <= 0 and most - first["memory"] <= MEMORY
     made = {
         "what": "sessions",
-        "files": args.sessions,
-        "verdicts": {"opened and dropped": args.sessions},
+        "files": count,
+        "verdicts": {"opened and dropped": count},
         "seconds": round(time.monotonic() - began),
         "memory": most,
         "grown": grown,
@@ -72,7 +78,7 @@ def main() -> int:
     if args.json:
         print(json.dumps(made))
     else:
-        print(f"{args.sessions} sessions in {made['seconds']} s: {most >> 20} MiB at most; grown by {grown}")
+        print(f"{count} sessions in {made['seconds']} s: {most >> 20} MiB at most; grown by {grown}")
     return int(not flat)
 
 
