@@ -86,6 +86,9 @@ MAX_OPERATORS = 2048
 MAX_RANK = 6
 """Axes of a tensor of a CPU part."""
 
+MAX_CPU_NUMBERS = 536870912
+"""Numbers in all tensors of a CPU part together."""
+
 MAX_TENSORS = 64
 """Tensors that an operator reads."""
 

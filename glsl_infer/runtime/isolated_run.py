@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer import bundle as bundles
-from glsl_infer.bundle import Bundle
+from glsl_infer.bundle import Bundle, probe
+from glsl_infer.cpu import CUSTOM
 from glsl_infer.errors import GlslInferError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import CHOICES, Context
@@ -87,6 +88,10 @@ def work(job: dict[str, Any]) -> int:
                     first_use.check(session, tell=_tell)
                 else:
                     selfcheck.check(session, _tell)
+        if bundle.parts and not any(node.op == CUSTOM for part in bundle.parts for node in getattr(part, "nodes", ())):
+            with Session(bundle, context=context) as whole:  # what the CPU computes may take hours and fill memory, too
+                whole.run(probe.inputs(bundle.manifest.inputs))
+            _tell()
     return 0
 
 
@@ -94,8 +99,8 @@ def main() -> int:
     """Do the job that is the only argument."""
     try:
         code = work(json.loads(sys.argv[1]))
-    except GlslInferError:
-        code = 0
+    except GlslInferError as error:
+        code = 4 if isinstance(error.__cause__, MemoryError) else 0  # this process has less than its parent
     if code == 0:
         print("\nmet", flush=True)
     return code

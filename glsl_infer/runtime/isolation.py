@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal, Union
 
 from glsl_infer.bundle import SUFFIX, Bundle, write
+from glsl_infer.bundle.parted import cpu_numbers
 from glsl_infer.bundle.shader_grammar import parse
 from glsl_infer.errors import RunError
 from glsl_infer.gl import constants as GL
@@ -85,7 +86,7 @@ def meet(bundle: Bundle, context: Context, isolation: Isolation) -> None:
 
 def _memory(bundle: Bundle) -> int:
     textures = sum(4 * texture.width * texture.height for part in _parts(bundle) for texture in part.manifest.textures)
-    most = MEMORY + TEXTURES * textures + SHADERS * _shader_bytes(bundle)
+    most = MEMORY + TEXTURES * textures + SHADERS * _shader_bytes(bundle) + 4 * cpu_numbers(bundle)
     with contextlib.suppress(ValueError, OSError, AttributeError):
         most = min(most, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 4 // 5)
     return most
@@ -94,6 +95,7 @@ def _memory(bundle: Bundle) -> int:
 def _whole(bundle: Bundle) -> float:
     """Return the seconds that all layers of a bundle together may take."""
     seconds = SECONDS + SECONDS_A_MEGABYTE * _shader_bytes(bundle) / 1e6
+    seconds += SECONDS * sum(not isinstance(part, Bundle) for part in bundle.parts)
     for part in _parts(bundle):
         manifest = part.manifest
         shaders = {entry.name: part.members[entry.fragment] for entry in manifest.programs}

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import parted
 import pytest
 import tiny
+from conformance_parts import members
+from conformance_zip import zipped
 from pages import ROOT
 
 from glsl_infer import errors
+from glsl_infer.bundle import MANIFEST
 from glsl_infer.cli import main
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime import isolation
@@ -197,4 +202,18 @@ def test_a_command_ends_in_a_line(
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert "crashed (signal 6) when it met this model" in err
+    assert len(children) == 1
+
+
+def test_what_the_cpu_computes_is_met_there_too(
+    context: Context, children: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Three tensors of 256 MB, of a file of some kilobytes."""
+    sound, path = members(), tmp_path / "filling.glslnn"
+    data = json.loads(sound[MANIFEST])
+    parted.filling(data, 3)
+    path.write_bytes(zipped({**sound, MANIFEST: json.dumps(data).encode()}))
+    monkeypatch.setattr(isolation, "_memory", lambda _: 640 << 20)
+    with pytest.raises(errors.RunError, match=r"filling.glslnn.* (took more than 640 MiB|failed|crashed)"):
+        Session(path, context=context, isolated=True)
     assert len(children) == 1

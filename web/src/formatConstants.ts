@@ -82,6 +82,9 @@ export const MAX_OPERATORS = 2048;
 /** Axes of a tensor of a CPU part. */
 export const MAX_RANK = 6;
 
+/** Numbers in all tensors of a CPU part together. */
+export const MAX_CPU_NUMBERS = 536870912;
+
 /** Tensors that an operator reads. */
 export const MAX_TENSORS = 64;
 

@@ -85,6 +85,9 @@ final class FormatConstants {
     /** Axes of a tensor of a CPU part. */
     static final int MAX_RANK = 6;
 
+    /** Numbers in all tensors of a CPU part together. */
+    static final int MAX_CPU_NUMBERS = 536870912;
+
     /** Tensors that an operator reads. */
     static final int MAX_TENSORS = 64;
 
