@@ -112,7 +112,7 @@ def _other_attribute(rng: Rng, model: Any) -> None:
     elif how == 2:
         attribute.floats[:] = [float(rng.choice(_FLOATS)) for _ in range(int(rng.integers(0, 4)))]
     elif how == 3:
-        attribute.type = int(rng.integers(0, 16))
+        attribute.type = int(rng.integers(0, 15))
     else:
         attribute.s = _of(rng, [b"", b"SAME_UPPER", b"linear", b"\xff\xfe" * 40, b"NOTSET\0"])
 

@@ -52,7 +52,7 @@ def piece(kind: str, count: int, seed: int, end: float, keep: Path, mesa: Path |
     elif kind in DRIVERS:
         command = ["shaders.py", "--shaders", str(count), "--seconds", f"{left:.0f}", *rest]
     else:
-        command = ["fuzz_files.py", kind, "--files", str(count), *rest]
+        command = ["fuzz_files.py", kind, "--files", str(count), "--seconds", f"{left:.0f}", *rest]
     command = [sys.executable, "-W", "ignore", str(HERE / command[0]), *command[1:]]
     began = time.monotonic()
     try:

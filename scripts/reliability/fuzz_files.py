@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Try readers with files whose structure was changed in hostile ways, as many as are asked for.
 
-    python scripts/reliability/fuzz_files.py bundle|tflite|onnx [--files 20000] [--seed 0] [--keep DIR] [--json]
+    python scripts/reliability/fuzz_files.py bundle|tflite|onnx [--files 20000] [--seconds S] [--seed 0] [--keep DIR] [--json]
 
 Bundles are changed as `mutations.py` does, read and checked, their graphs too; `.tflite` and `.onnx` files as
 `tests/tflite_damage.py` and `tests/onnx_damage.py` do, imported and optimised. Every file must end in an error of our
@@ -158,8 +158,8 @@ def _late(number: int, frame: FrameType | None) -> None:
     raise TooLongError
 
 
-def fuzz(kind: str, count: int, seed: int, keep: Path, folder: Path) -> dict[str, object]:
-    """Try so many files in a folder; return what was tried and found, as plain data."""
+def fuzz(kind: str, count: int, seconds: float, seed: int, keep: Path, folder: Path) -> dict[str, object]:
+    """Try so many files in a folder, or as many as the time allows; return what was tried and found, as plain data."""
     make, attempt = KINDS[kind](folder)
     kinds, verdicts, found = Counter[str](), Counter[str](), Counter[str]()
     used = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
@@ -168,6 +168,8 @@ def fuzz(kind: str, count: int, seed: int, keep: Path, folder: Path) -> dict[str
     warnings.simplefilter("ignore")
     slowest, began = 0.0, time.monotonic()
     for number in range(count):
+        if time.monotonic() - began > seconds:
+            break
         how, data = make(seed, number)
         kinds[how] += 1
         started = time.monotonic()
@@ -207,12 +209,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kind", choices=sorted(KINDS))
     parser.add_argument("--files", type=int, default=20_000)
+    parser.add_argument("--seconds", type=float, default=3600.0, help="end after so many, with fewer files")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, default=Path("fuzz-findings"))
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        made = fuzz(args.kind, args.files, args.seed, args.keep, Path(folder))
+        made = fuzz(args.kind, args.files, args.seconds, args.seed, args.keep, Path(folder))
     findings = list(made["findings"])  # type: ignore[call-overload]
     if args.json:
         print(json.dumps(made))
