@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Try readers with files whose structure was changed in hostile ways, as many as are asked for.
 
-    python scripts/reliability/fuzz_files.py bundle|tflite|onnx [--files 20000] [--seconds S] [--seed 0] [--keep DIR] [--json]
+    python scripts/reliability/fuzz_files.py bundle|tflite|onnx [--files 20000] [--seconds S] [--seed 0] [--json]
 
 Bundles are changed as `mutations.py` does, read and checked, their graphs too; `.tflite` and `.onnx` files as
 `tests/tflite_damage.py` and `tests/onnx_damage.py` do, imported and optimised. Every file must end in an error of our
