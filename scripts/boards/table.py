@@ -143,7 +143,7 @@ def _estimate(times: dict[str, float]) -> str:
 
 
 def _table(head: list[str], rows: list[list[str]]) -> list[str]:
-    first, *others = (f"| {' | '.join(map(_cell, row))} |" for row in (head, *rows))
+    first, *others = (" | ".join(map(_cell, row)) for row in (head, *rows))
     return [first, f"|{'---|' * len(head)}", *others]
 
 

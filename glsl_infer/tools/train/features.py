@@ -18,7 +18,7 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import build
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, GraphOutput, Node
-from glsl_infer.graph.network import VALUES
+from glsl_infer.graph.purposes import VALUES
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pictures.preprocess import ImageSource
 from glsl_infer.runtime.session import Session

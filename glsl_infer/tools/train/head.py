@@ -2,7 +2,7 @@
 
 ``none of these`` is a class whose examples are other people's photographs, which come with the package as features, and
 those of the folder ``none``. Measured (docs/your-classes.md), that refuses more unknown things than the highest
-probability, the energy or the distance to the means of classes do, and needs no runner to know of it.
+probability and the energy do, fewer known ones than distances, and needs no runner to know of it.
 """
 
 from __future__ import annotations
