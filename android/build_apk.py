@@ -27,6 +27,9 @@ KEYSTORE = Path("~/.android/debug.keystore")
 MODULES = ("runner", "gles", "app")
 MAIN = ANDROID / "app" / "src" / "main"
 
+TESTS = ANDROID.parent / "glsl_infer" / "tools" / "aibench" / "tests.csv"
+"""The AI Benchmark's."""
+
 STORED = (".arsc", ".glslnn", ".png")
 """What is stored as it is: Android 11 refuses a deflated resources.arsc, the others are compressed already."""
 
@@ -77,8 +80,11 @@ def build(tools: Tools, models: list[Path], apk: Path, keystore: Path) -> dict[s
         tools.javac(sources, folder / "classes", android=True)
         shutil.copytree(MAIN / "assets", folder / "assets")
         (folder / "assets" / "models").mkdir()
+        shutil.copyfile(TESTS, folder / "assets" / "models" / TESTS.name)
         for model in models:
             shutil.copyfile(model, folder / "assets" / "models" / model.name)
+            if (picture := model.with_suffix(".png")).is_file():  # what a test of the AI Benchmark begins with
+                shutil.copyfile(picture, folder / "assets" / "models" / picture.name)
         identity = settings()
         verified = assemble(tools, folder, [folder / "classes"], MAIN, identity, keystore)
         badging = tools.command("aapt", "dump", "badging", folder / "signed.apk")

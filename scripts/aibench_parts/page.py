@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from glsl_infer.tools.aibench.needs import PYTHON
 from glsl_infer.tools.aibench.score import score
 from glsl_infer.tools.aibench.tests import LARGEST, TESTS, Test
 
 BEGIN, END = "<!-- measured: written by scripts/aibench.py -->", "<!-- end of measured -->"
 MISSING = "not measured"
-PYTHON_MB = 60
-"""What Python, NumPy and this package take."""
-
 BOARD_MB, SYSTEM_MB = 512, 160
 """Of a Raspberry Pi Zero; of those, what the firmware (64) and Linux without a desktop take."""
 
@@ -114,7 +112,7 @@ def _boards(numbers: Numbers) -> str:
         if test.number == LARGEST or not made:
             continue
         zero = cost.get("estimates", {}).get("Pi Zero W", {})
-        needed = made["member_bytes"] / 1e6 + made["texture_bytes"] / 1e6 + PYTHON_MB
+        needed = made["member_bytes"] / 1e6 + made["texture_bytes"] / 1e6 + PYTHON / 1e6
         rows.append(
             [
                 f"{test.number} {test.network}",
@@ -127,7 +125,7 @@ def _boards(numbers: Numbers) -> str:
                 str(cost["fewest_threads"]) if cost else MISSING,
                 f"{made['file_bytes'] / 1e6:.1f}",
                 f"{made['texture_bytes'] / 1e6:.1f}",
-                f"{needed:.0f}",
+                f"{needed:.0f}" + ("" if needed <= BOARD_MB - SYSTEM_MB else ": does not fit"),
             ]
         )
     if not rows:
@@ -136,8 +134,8 @@ def _boards(numbers: Numbers) -> str:
              "textures, MB", "needs, MB")  # fmt: skip
     return (
         "VideoCore IV, by [the estimate](videocore.md#the-estimate). What a test needs is the unpacked bundle, its "
-        f"textures, and {PYTHON_MB} MB for Python. A Pi Zero has {BOARD_MB} MB, of which the firmware and Linux take "
-        f"some {SYSTEM_MB}:\n\n" + _table(heads, rows)
+        f"textures, and {PYTHON / 1e6:.0f} MB for Python. A Pi Zero has {BOARD_MB} MB, of which the firmware and Linux "
+        f"take some {SYSTEM_MB}:\n\n" + _table(heads, rows)
     )
 
 

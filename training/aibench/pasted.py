@@ -85,7 +85,7 @@ def cut_out(path: Path) -> NDArray[np.uint8] | None:
 
 
 def composed(cuts: Any, materials: Any, behind: Any, key: Any, count: int) -> tuple[Any, Any]:
-    """Return pictures (count, SIDE, SIDE, 3) in [0, 1], as bytes would hold them, and their classes (count, SIDE, SIDE)."""
+    """Return pictures (count, SIDE, SIDE, 3) of whole bytes in [0, 1], and their classes (count, SIDE, SIDE)."""
     import jax
     import jax.numpy as jnp
 

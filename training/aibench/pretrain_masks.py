@@ -69,7 +69,9 @@ def network(arrays: list[Any], x: Any) -> Any:
         index = next(at)
         kernel, bias = arrays[index], arrays[index + 1]
         pad = "SAME"
-        return lax.conv_general_dilated(x, kernel, (strides,) * 2, pad, dimension_numbers=("NHWC", "HWIO", "NHWC")) + bias
+        return (
+            lax.conv_general_dilated(x, kernel, (strides,) * 2, pad, dimension_numbers=("NHWC", "HWIO", "NHWC")) + bias
+        )
 
     def larger(x: Any) -> Any:
         count, height, width, channels = x.shape
@@ -96,7 +98,9 @@ def learn(data: dict[str, NDArray[np.uint8]], seconds: float) -> tuple[list[Any]
 
     def batch(split: str, key: Any) -> tuple[Any, Any]:
         parts = [held[f"{split}_{name}"] for name in ("cuts", "materials", "behind")]
-        return composed(parts[0].astype(jnp.float32), parts[1].astype(jnp.int32), parts[2].astype(jnp.float32), key, COUNT)
+        return composed(
+            parts[0].astype(jnp.float32), parts[1].astype(jnp.int32), parts[2].astype(jnp.float32), key, COUNT
+        )
 
     def loss(arrays: list[Any], key: Any) -> Any:
         seen, truth = batch("train", key)
@@ -138,10 +142,15 @@ def learn(data: dict[str, NDArray[np.uint8]], seconds: float) -> tuple[list[Any]
         done += STEPS
     learnt = [np.asarray(array, np.float16) for array in state[3]]
     counts = np.zeros((len(CLASSES), len(CLASSES)), np.int64)
-    predict = jax.jit(lambda key: (lambda seen, truth: (network(rounded, seen).argmax(axis=-1), truth))(*batch("val", key)))
     rounded = [jnp.asarray(array, jnp.float32) for array in learnt]
+
+    @jax.jit
+    def judged(key: Any) -> tuple[Any, Any]:
+        seen, truth = batch("val", key)
+        return network(rounded, seen).argmax(axis=-1), truth
+
     for number in range(JUDGED):
-        found, truth = predict(jax.random.key(1000 + number))
+        found, truth = judged(jax.random.key(1000 + number))
         np.add.at(counts, (np.asarray(truth).ravel(), np.asarray(found).ravel()), 1)
     scores = {"steps": done, "pictures": JUDGED * COUNT, **united(counts)}
     print(json.dumps(scores), flush=True)

@@ -6,6 +6,7 @@ import android.content.ActivityNotFoundException;
 import android.content.DialogInterface;
 import android.content.Intent;
 import android.net.Uri;
+import java.util.ArrayList;
 import java.util.List;
 
 /** The list of models, and the system's window for files of models. */
@@ -15,11 +16,15 @@ final class ModelChooser {
         /** A model inside the app; a file comes by {@link #file}. */
         void onModelChosen(String name);
 
+        /** The AI Benchmark is wanted. */
+        void onBenchmark();
+
         /** There is no app on this device that could show files. */
         void onNoFiles();
     }
 
     private static final int OPEN_FILE = 2;
+    private static final String BENCHMARK = "AI Benchmark";
 
     private final Activity activity;
     private final Listener listener;
@@ -29,10 +34,14 @@ final class ModelChooser {
         this.listener = listener;
     }
 
-    /** Shows the models inside the app, and the way to a file. */
-    void show(final List<String> names) {
-        String[] items = names.toArray(new String[names.size() + 1]);
-        items[names.size()] = "Open a file ...";
+    /** Shows the models inside the app, the way to a file, and the benchmark where the app has it. */
+    void show(final List<String> names, boolean benchmark) {
+        List<String> all = new ArrayList<String>(names);
+        all.add("Open a file ...");
+        if (benchmark) {
+            all.add(BENCHMARK);
+        }
+        String[] items = all.toArray(new String[all.size()]);
         new AlertDialog.Builder(activity)
                 .setTitle("Model")
                 .setItems(
@@ -42,8 +51,10 @@ final class ModelChooser {
                             public void onClick(DialogInterface dialog, int which) {
                                 if (which < names.size()) {
                                     listener.onModelChosen(names.get(which));
-                                } else {
+                                } else if (which == names.size()) {
                                     openFile();
+                                } else {
+                                    listener.onBenchmark();
                                 }
                             }
                         })

@@ -47,7 +47,7 @@ final class ModelPicker implements ModelChooser.Listener, ModelLoader.Listener {
 
     /** Lets the user choose. */
     void choose() {
-        chooser.show(models.names());
+        chooser.show(models.names(), !models.benchmark().isEmpty());
     }
 
     /** Begins to read the file that the activity's result names, if it is about models. */
@@ -62,6 +62,11 @@ final class ModelPicker implements ModelChooser.Listener, ModelLoader.Listener {
     public void onModelChosen(String chosen) {
         name = chosen;
         load(chosen, null);
+    }
+
+    @Override
+    public void onBenchmark() {
+        activity.startActivity(new Intent(activity, BenchmarkActivity.class));
     }
 
     @Override

@@ -8,7 +8,10 @@ import glslinfer.runner.Errors;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.UnsupportedEncodingException;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 
 /** The models inside the app, and those opened from files. */
@@ -22,19 +25,31 @@ final class Models {
         this.assets = assets;
     }
 
-    /** Returns the names of the models inside the app, without their suffix. */
+    /** Returns the names of the models inside the app, without their suffix and without the benchmark's. */
     List<String> names() {
         List<String> names = new ArrayList<String>();
-        try {
-            for (String file : assets.list(FOLDER)) {
-                if (file.endsWith(SUFFIX)) {
-                    names.add(file.substring(0, file.length() - SUFFIX.length()));
-                }
+        for (String file : files()) {
+            if (file.endsWith(SUFFIX)) {
+                names.add(file.substring(0, file.length() - SUFFIX.length()));
             }
-        } catch (IOException error) {
-            return names; // an app without models; files can still be opened
+        }
+        for (BenchmarkTest test : benchmark()) {
+            names.remove(test.file);
         }
         return names;
+    }
+
+    /** Returns the tests of the AI Benchmark inside the app. */
+    List<BenchmarkTest> benchmark() {
+        return BenchmarkTest.of(text(FOLDER + "/tests.csv"), files());
+    }
+
+    private List<String> files() {
+        try {
+            return Arrays.asList(assets.list(FOLDER));
+        } catch (IOException error) {
+            return Collections.emptyList(); // an app without models; files can still be opened
+        }
     }
 
     /**
@@ -43,10 +58,15 @@ final class Models {
      * @throws Errors.InputError it cannot be read or used
      */
     Bundle read(String name) {
+        return classifier(bundle(name));
+    }
+
+    /** Reads a model inside the app, whatever it does; as {@link #read(String)}. */
+    Bundle bundle(String name) {
         try {
             InputStream stream = assets.open(FOLDER + "/" + name + SUFFIX);
             try {
-                return classifier(Bundle.read(stream, name));
+                return Bundle.read(stream, name);
             } finally {
                 stream.close();
             }
@@ -88,8 +108,21 @@ final class Models {
         return bundle;
     }
 
+    /** Returns the bytes of a file beside the models. */
+    byte[] bytes(String name) {
+        return read(assets, FOLDER + "/" + name).toByteArray();
+    }
+
     /** Returns the text of a file inside the app. */
     String text(String name) {
+        try {
+            return read(assets, name).toString("UTF-8");
+        } catch (UnsupportedEncodingException error) {
+            throw new IllegalStateException(error);
+        }
+    }
+
+    private static ByteArrayOutputStream read(AssetManager assets, String name) {
         try {
             InputStream stream = assets.open(name);
             try {
@@ -98,7 +131,7 @@ final class Models {
                 for (int count = stream.read(chunk); count >= 0; count = stream.read(chunk)) {
                     out.write(chunk, 0, count);
                 }
-                return out.toString("UTF-8");
+                return out;
             } finally {
                 stream.close();
             }
