@@ -10,7 +10,6 @@ import pytest
 from app import command_of_app
 from phone import IMAGES, SMALL, Phone
 from picture_models import picture_model
-from PIL import Image
 from toolchain import Tools
 
 from glsl_infer.runtime.session import Session
@@ -44,15 +43,13 @@ def benchmark(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> tuple[l
 @pytest.mark.parametrize("screen", [(450, 800), LANDSCAPE], ids=["high", "wide"])
 def test_every_test_has_a_card(benchmark: tuple[list[str], Path], tmp_path: Path, screen: tuple[int, int]) -> None:
     command, apk = benchmark
-    phone = Phone(
-        [*command[:1], "-Dactivity=glslinfer.app.BenchmarkActivity", *command[2:]], apk, tmp_path, screen=screen
-    )
+    begun = [word.replace("MainActivity", "BenchmarkActivity") for word in command]
+    phone = Phone(begun, apk, tmp_path, screen=screen)
     phone.tell("start", "pictures", 4)
     state = phone.tell("wait", "AI Benchmark: done")
     texts = state["texts"]
     shot = phone.shot()
     phone.close()
-    Image.fromarray(shot).save(tmp_path / "benchmark.png")
     titles = [text for text in texts if text in {f"{test.number} {test.task}" for test in TESTS}]
     assert titles == ["1 classification", "4 deblurring", "5 super-resolution x3", "8 enhancement"]
     times = [float(text.removesuffix(" ms")) for text in texts if text.endswith(" ms") and not text.startswith("Pixel")]
