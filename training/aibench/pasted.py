@@ -84,6 +84,25 @@ def cut_out(path: Path) -> NDArray[np.uint8] | None:
     return np.asarray(out)
 
 
+def pasted(cut: NDArray[np.uint8], behind: Path, side: int, at: tuple[int, int]) -> tuple[Any, NDArray[np.bool_]]:
+    """Return a picture (SIDE, SIDE, 3) with one thing in it, uint8, and where that is.
+
+    Args:
+        cut: the thing, of ``cut_out``.
+        behind: photograph behind it.
+        side: pixels of the cut in the picture.
+        at: x and y of its upper left corner.
+    """
+    from PIL import Image
+
+    picture = Image.fromarray(_square(behind))
+    thing = Image.fromarray(cut).resize((side, side), Image.Resampling.LANCZOS)
+    picture.paste(thing, at, thing)
+    alpha = Image.new("L", picture.size)
+    alpha.paste(thing.getchannel("A"), at)
+    return np.asarray(picture), np.asarray(alpha) > 127
+
+
 def composed(cuts: Any, materials: Any, behind: Any, key: Any, count: int) -> tuple[Any, Any]:
     """Return pictures (count, SIDE, SIDE, 3) of whole bytes in [0, 1], and their classes (count, SIDE, SIDE)."""
     import jax
