@@ -59,6 +59,7 @@ def write(test: Test, photograph: Path, size: tuple[int, int], path: Path) -> No
         size: width and height that the network reads.
         path: of the PNG file.
     """
-    picture = CHANGES.get(test.network, lambda sharp: sharp)(cut(photograph, *size))
+    sharp = cut(photograph, *size)
+    picture = CHANGES[test.network](sharp) if test.network in CHANGES else sharp
     with replacing(path) as target:
         picture.save(target, format="PNG")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ def read() -> list[dict[str, str]]:
         return sorted(csv.DictReader(file), key=lambda row: -float(row["score"]))
 
 
-def table(name: str, rows: list[Mapping[str, Any]], score: float | None) -> list[str]:
+def table(name: str, rows: Sequence[Mapping[str, Any]], score: float | None) -> list[str]:
     """Return lines: this machine's results among the phones, the best score first.
 
     Args:
