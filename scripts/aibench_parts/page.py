@@ -170,8 +170,9 @@ def _masks(numbers: Numbers) -> str:
         return ""
     drawn, held = numbers["masks"]["bundle"], numbers["masks"]["held_out"]
     return (
-        "A small network of masks (`training/aibench/masks.py`, 619 K parameters, none of the tests) finds waste of six "
-        f"materials that was pasted onto groceries. Of {held['pictures']} held-out pictures, before export, it finds "
+        "A small network of masks (`training/aibench/masks.py`, 619 K parameters, none of the tests) finds waste of "
+        "six materials that was pasted onto groceries. "
+        f"Of {held['pictures']} held-out pictures, before export, it finds "
         f"waste with an intersection over union of {held['waste']:.2f}, the materials with {held['mean']:.2f} in the "
         f"mean. As a bundle, on {drawn['pictures']} pictures of test photographs: {drawn['after']:.2f} (by lack of "
         f"colour: {drawn['filter']:.2f}), the material right in {drawn['right']}. Before, by colour, after, truth:\n\n"
