@@ -60,9 +60,15 @@ def made(test: Test, folder: Path) -> dict[str, Any]:
 def run(test: Test, folder: Path) -> dict[str, Any]:
     """Run the test as the command does; return its row, the machine, and the memory that it took."""
     command = module_command("glsl_infer", "aibench", "--models", folder, "--only", test.number, "--json")
+    before = os.getloadavg()[0]
     said, cost = _measured(command)
     result = json.loads(said)
-    return {**result["tests"][0], "machine": result["machine"], "memory_bytes": cost["memory_bytes"]}
+    return {
+        **result["tests"][0],
+        "machine": result["machine"],
+        "memory_bytes": cost["memory_bytes"],
+        "load": before,  # of other processes
+    }
 
 
 def vc4(test: Test, folder: Path) -> dict[str, Any]:

@@ -11,6 +11,9 @@ from glsl_infer.tools.aibench.tests import LARGEST, TESTS, Test
 
 BEGIN, END = "<!-- measured: written by scripts/aibench.py -->", "<!-- end of measured -->"
 MISSING = "not measured"
+BUSY, BUSY_LOAD = "\\*", 4.0
+"""Marks times that were taken while so many other processes ran."""
+
 BOARD_MB, SYSTEM_MB = 512, 160
 """Of a Raspberry Pi Zero; of those, what the firmware (64) and Linux without a desktop take."""
 
@@ -64,7 +67,7 @@ def _runs(numbers: Numbers) -> str:
         rows.append(
             [
                 f"{test.number} {test.network}",
-                _number(run.get("ms"), 1),
+                _number(run.get("ms"), 1) + _busy(run),
                 _number(run.get("first_ms"), 1, 1000.0),
                 f"{test.reference:g}",
                 _number(litert.get("ms"), 1),
@@ -78,7 +81,15 @@ def _runs(numbers: Numbers) -> str:
         return ""
     heads = ("test", "ms a picture", "first result, s", "a Pixel 2, ms", "LiteRT, one thread, ms", "times as long",
              "cosine with Keras", "the exact reference's, where below 0.999", "memory, MB")  # fmt: skip
-    return _table(heads, rows)
+    marked = any(cell.endswith(BUSY) for row in rows for cell in row)
+    return _table(heads, rows) + (
+        f"\n\n{BUSY}: the machine had much other work: this shows that the test runs, and no more." if marked else ""
+    )
+
+
+def _busy(run: Mapping[str, Any]) -> str:
+    """Return a mark for a time that other processes were in the way of."""
+    return BUSY if run.get("load", 0.0) > BUSY_LOAD else ""
 
 
 def _last(numbers: Numbers) -> str:
@@ -88,7 +99,7 @@ def _last(numbers: Numbers) -> str:
     if run:
         lines.append(
             f"Test 9: {run['megapixels']:g} megapixels in {run['seconds']:.1f} s, with "
-            f"{run['memory_bytes'] / 1e6:.0f} MB of memory in all; {run['stopped']}."
+            f"{run['memory_bytes'] / 1e6:.0f} MB of memory in all; {run['stopped']}.{_busy(run)}"
         )
     done = {test.number: _of(numbers, test, "run") for test in TESTS}
     if all(done.values()):
