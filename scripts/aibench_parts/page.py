@@ -80,10 +80,10 @@ def _runs(numbers: Numbers) -> str:
     if not rows:
         return ""
     heads = ("test", "ms a picture", "first result, s", "a Pixel 2, ms", "LiteRT, one thread, ms", "times as long",
-             "cosine with Keras", "the exact reference's, where below 0.999", "memory, MB")  # fmt: skip
+             "cosine", "reference's", "memory, MB")  # fmt: skip
     marked = any(cell.endswith(BUSY) for row in rows for cell in row)
     return _table(heads, rows) + (
-        f"\n\n{BUSY}: the machine had much other work: this shows that the test runs, and no more." if marked else ""
+        f"\n\n{BUSY}: measured beside much other work: it shows that the test runs." if marked else ""
     )
 
 
@@ -165,13 +165,13 @@ def _pictures(numbers: Numbers) -> str:
                     f"{found['after']:.1f}",
                 ]
             )
-            shown.append(f"![{test.task}: before, a plain filter, after, truth](aibench/{test.network}.jpg)")
+            shown.append(f"![{test.task}](aibench/{test.network}.jpg)")
     if not rows:
         return ""
     heads = ("test", "before", "a plain filter", "after")
     photographs = max(_of(numbers, test, "pictures").get("photographs", 0) for test in TESTS)
     return (
-        f"PSNR in dB of {photographs} photographs, as bundles with 8-bit maps make them; below, one of them before, by "
+        f"PSNR in dB of {photographs} photographs; below, one before, by "
         "the filter, after, and the truth:\n\n" + "\n\n".join([_table(heads, rows), *shown])
     )
 
@@ -181,13 +181,11 @@ def _masks(numbers: Numbers) -> str:
         return ""
     drawn, held = numbers["masks"]["bundle"], numbers["masks"]["held_out"]
     return (
-        "A small network of masks (`training/aibench/masks.py`, 619 K parameters, none of the tests) finds waste of "
-        "six materials that was pasted onto groceries. "
-        f"Of {held['pictures']} held-out pictures, before export, it finds "
-        f"waste with an intersection over union of {held['waste']:.2f}, the materials with {held['mean']:.2f} in the "
-        f"mean. As a bundle, on {drawn['pictures']} pictures of test photographs: {drawn['after']:.2f} (by lack of "
-        f"colour: {drawn['filter']:.2f}), the material right in {drawn['right']}. Before, by colour, after, truth:\n\n"
-        "![three pictures with waste, and masks](aibench/masks.jpg)"
+        "A small network (`masks.py`) finds waste that was pasted onto groceries, "
+        f"on {held['pictures']} held-out pictures with an IoU of {held['waste']:.2f}, "
+        f"six materials with {held['mean']:.2f}. As a bundle, on {drawn['pictures']} pictures of test photographs: "
+        f"{drawn['after']:.2f} (by lack of colour: {drawn['filter']:.2f}), {drawn['right']} materials right. "
+        "Before, by colour, after, truth:\n\n![waste, and masks](aibench/masks.jpg)"
     )
 
 
