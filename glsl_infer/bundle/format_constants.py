@@ -227,7 +227,7 @@ GLSL_LIMITS: Mapping[str, int] = {
     "fetch": 4,  # Operations that texture2D counts for.
     "written": 24576,  # Operations of a shader with functions and macros in their places.
     "executed": 1048576,  # Operations of a fragment: with all turns of loops, too.
-    "all_written": 4194304,  # Operations of the shaders of all programs together, as in 'written'.
+    "all_written": 67108864,  # Operations of the shaders of all programs together, as in 'written'.
 }
 """The most of what a shader may have."""
 

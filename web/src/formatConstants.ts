@@ -275,7 +275,7 @@ export const GLSL_MOST_WRITTEN = 24576;
 /** Operations of a fragment: with all turns of loops, too. */
 export const GLSL_MOST_EXECUTED = 1048576;
 /** Operations of the shaders of all programs together, as in 'written'. */
-export const GLSL_MOST_ALL_WRITTEN = 4194304;
+export const GLSL_MOST_ALL_WRITTEN = 67108864;
 
 /** The keys of every object. */
 export interface Keys {

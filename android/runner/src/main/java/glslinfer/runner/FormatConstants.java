@@ -297,7 +297,7 @@ final class FormatConstants {
     static final int GLSL_MOST_EXECUTED = 1048576;
 
     /** Operations of the shaders of all programs together, as in 'written'. */
-    static final int GLSL_MOST_ALL_WRITTEN = 4194304;
+    static final int GLSL_MOST_ALL_WRITTEN = 67108864;
 
     static final String[] LIMITS_KEYS = {
         "texture_units",
