@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Union
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.lowering import codegen, conv_draws, cut_sums, rolled, weight_bytes, weight_texture, weights_plan
+from glsl_infer.lowering import (
+    codegen,
+    conv_draws,
+    cut_sums,
+    rolled,
+    weight_bytes,
+    weight_rounding,
+    weight_texture,
+    weights_plan,
+)
 from glsl_infer.lowering.bindings import MAX_TEXTURES, Read
 from glsl_infer.lowering.conv_columns import Columns
 from glsl_infer.lowering.taps import Tap
@@ -54,6 +63,24 @@ class Possible:
         """Return the texture."""
         return weight_bytes.pack(constants) if self.bits == 8 else weight_texture.pack(constants)
 
+    def packed(self, node: Node, build: Builder, columns: Columns, constants: Constants) -> Weights:
+        """Return the texture; weights of 8 bits are rounded for what typical pictures show, if a person gave some."""
+        if self.bits == 16 or not build.typical.given:
+            return self.pack(constants)
+
+        def find() -> WeightBytes:
+            source = build.feature_map(node.inputs[0])
+            alpha = build.shows_alpha(source)
+            texels = build.typical.texels(node.inputs[0], source, node.attrs["padding"], alpha=alpha)
+            met = cut_sums.met(columns, texels, node.attrs["strides"], POSITIONS)
+            rounding = partial(weight_rounding.rounded, columns=columns, met=met)
+            return weight_bytes.pack(constants, rounding, partial(weight_rounding.moved, columns=columns, met=met))
+
+        return build.typical.known(f"{node.name} rounded", find)
+
+
+POSITIONS = 2048
+"""Pixels of typical pictures for which weights of 8 bits are rounded."""
 
 LEAST_BYTE_COLUMNS = 2
 """Columns from which on weights may have 8 bits: of one column, textures of 8 and of 16 bits may be of one size."""

@@ -18,8 +18,10 @@ from glsl_infer.compiler.ranges.precision import PrecisionChoice
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Array, Graph, Node, host_steps, reference
 from glsl_infer.graph.reference import Inputs
+from glsl_infer.lowering import weight_bytes, weights_plan
+from glsl_infer.lowering.conv_columns import columns_of
 from glsl_infer.lowering.fine import ONE_DRAW
-from glsl_infer.lowering.weights_plan import DRAW, INSTRUCTIONS
+from glsl_infer.lowering.weights_plan import DRAW, INSTRUCTIONS, LayerWeights
 from glsl_infer.program.layout import Range, slices_of
 
 PICTURES = 4
@@ -170,7 +172,7 @@ def spend(
 def _shares(graph: Graph, names: Collection[str]) -> dict[str, float]:
     """Return about which share of the work in 8 bits, or of the draws if that is more, layers in 16 bits add."""
     work = precision.work(graph)
-    draws = sum(slices_of(shape[2]) for shape in graph.shapes.values() if len(shape) == 3)
+    draws = sum(_own_draws(graph, node) for node in graph.nodes if len(graph.shapes[node.name]) == 3)
     found = {}
     for name in names:
         with_it = [graph.by_name[name], *precision.followers(graph, name)]
@@ -181,8 +183,29 @@ def _shares(graph: Graph, names: Collection[str]) -> dict[str, float]:
 
 def _draws(graph: Graph, node: Node) -> int:
     """Return how many draws 16 bits of a layer add."""
+    height, width, _ = graph.shapes[node.name]
+    return _own_draws(graph, node) if height * width > ONE_DRAW else 0
+
+
+def _own_draws(graph: Graph, node: Node) -> int:
+    """Return about how many draws a layer takes in 8 bits: one where its weights lie in a texture, or it has none."""
     height, width, channels = graph.shapes[node.name]
-    return slices_of(channels) if height * width > ONE_DRAW else 0
+    kernel = node.weights.get("kernel")
+    if kernel is None or kernel.ndim != 4 or "groups" not in node.attrs:
+        return 1
+    columns = columns_of(kernel.shape, node.attrs["groups"])
+    fits = weight_bytes.fits(columns.slices, columns.count, columns.taps_per_slot)
+    layer = LayerWeights(
+        node.name,
+        slices_of(channels),
+        height * width,
+        columns.count,
+        columns.count + 1,
+        "" if fits else "too many columns",
+        bits=8,
+        depthwise=columns.depthwise,
+    )
+    return 1 if weights_plan.choose(layer, "auto").mode == "texture" else layer.slices
 
 
 def _looked_at(graph: Graph, names: Collection[str], pictures: int) -> tuple[set[str], int]:
