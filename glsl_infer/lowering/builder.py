@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from glsl_infer.graph import Graph, Node
 from glsl_infer.lowering import codegen, fine, weights_plan
 from glsl_infer.lowering.bindings import MAX_SOURCES, Binding, Read
-from glsl_infer.lowering.cut_sums import Typical
+from glsl_infer.lowering.cut_sums import Texels, Typical
 from glsl_infer.lowering.places import Places
 from glsl_infer.program import (
     PRELUDE,
@@ -86,6 +86,11 @@ class Builder(Places):
         choice = weights_plan.choose(asked, self._weights, alone, self._uniform_vectors)
         self._choices[layer.name] = choice
         return choice.mode
+
+    def typical_input(self, node: Node) -> Texels:
+        """Return the texels that a convolution reads of typical pictures."""
+        source = self.feature_map(node.inputs[0])
+        return self.typical.texels(node.inputs[0], source, node.attrs["padding"], alpha=self.shows_alpha(source))
 
     def replace_weights(self, node: Node, weights: Mapping[str, NDArray[np.float32]]) -> None:
         """Say what the weights of ``node`` are in truth, where shaders have them rounded."""

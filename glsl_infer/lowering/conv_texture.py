@@ -69,18 +69,11 @@ class Possible:
             return self.pack(constants)
 
         def find() -> WeightBytes:
-            source = build.feature_map(node.inputs[0])
-            alpha = build.shows_alpha(source)
-            texels = build.typical.texels(node.inputs[0], source, node.attrs["padding"], alpha=alpha)
-            met = cut_sums.met(columns, texels, node.attrs["strides"], POSITIONS)
-            rounding = partial(weight_rounding.rounded, columns=columns, met=met)
-            return weight_bytes.pack(constants, rounding, partial(weight_rounding.moved, columns=columns, met=met))
+            met = cut_sums.met(columns, build.typical_input(node), node.attrs["strides"], weight_rounding.POSITIONS)
+            return weight_rounding.pack(constants, columns, met)
 
         return build.typical.known(f"{node.name} rounded", find)
 
-
-POSITIONS = 2048
-"""Pixels of typical pictures for which weights of 8 bits are rounded."""
 
 LEAST_BYTE_COLUMNS = 2
 """Columns from which on weights may have 8 bits: of one column, textures of 8 and of 16 bits may be of one size."""
@@ -260,12 +253,13 @@ def draw(
 
 def _cut_start(node: Node, build: Builder, columns: Columns, weights: WeightBytes) -> float:
     """Return where sums start on a device that cuts them; see ``cut_sums.byte_start``."""
-    source = build.feature_map(node.inputs[0])
 
     def find() -> float:
-        texels = build.typical.texels(node.inputs[0], source, node.attrs["padding"], alpha=build.shows_alpha(source))
+        texels, strides = build.typical_input(node), node.attrs["strides"]
         constants = weights.texels[:, : columns.count + weight_bytes.BIAS].astype(np.float32) / np.float32(255.0)
-        return cut_sums.byte_start(columns, constants, float(weights.units[1]), texels, node.attrs["strides"])
+        return cut_sums.byte_start(
+            columns, constants, float(weights.units[1]), build.typical_input(node), node.attrs["strides"]
+        )
 
     return build.typical.known(node.name, find)
 

@@ -10,11 +10,15 @@ What filters meet counts by its mean square, not around its mean: pictures may b
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer.lowering import weight_bytes
 from glsl_infer.lowering.conv_columns import Columns
+from glsl_infer.lowering.weight_bytes import WeightBytes
+from glsl_infer.lowering.weight_texture import Constants
 
 Numbers = NDArray[np.float64]
 Met = Callable[[Sequence[int]], NDArray[np.float32]]
@@ -23,8 +27,17 @@ Met = Callable[[Sequence[int]], NDArray[np.float32]]
 DAMPING = 0.01
 """What a weight counts for itself, whatever pictures show: this share of the mean of all."""
 
+POSITIONS = 2048
+"""Pixels of typical pictures that are looked at."""
+
 SWEEPS = 2
 """How often all weights are looked at again."""
+
+
+def pack(constants: Constants, columns: Columns, met: Met) -> WeightBytes:
+    """Return the texture of 8 bits whose weights are rounded together, with biases that make up for the rest."""
+    rounding = partial(rounded, columns=columns, met=met)
+    return weight_bytes.pack(constants, rounding, partial(moved, columns=columns, met=met))
 
 
 def rounded(numbers: Numbers, most: int, *, columns: Columns, met: Met) -> NDArray[np.int64]:
