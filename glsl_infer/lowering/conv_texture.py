@@ -257,9 +257,7 @@ def _cut_start(node: Node, build: Builder, columns: Columns, weights: WeightByte
     def find() -> float:
         texels, strides = build.typical_input(node), node.attrs["strides"]
         constants = weights.texels[:, : columns.count + weight_bytes.BIAS].astype(np.float32) / np.float32(255.0)
-        return cut_sums.byte_start(
-            columns, constants, float(weights.units[1]), build.typical_input(node), node.attrs["strides"]
-        )
+        return cut_sums.byte_start(columns, constants, float(weights.units[1]), texels, strides)
 
     return build.typical.known(node.name, find)
 
