@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer import ops
 from glsl_infer.errors import GlslInferError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.activations import Activation
@@ -83,10 +84,10 @@ def _of_layer(graph: Graph, node: Node, found: Mapping[str, Spread]) -> Spread |
         if len(known) < len(before) or not known:
             return None
         is_told = any(spread.told for spread in known)
-        if node.operator.has_kernel:
+        if ops.get(node.op).has_kernel:
             mean, deviation = _of_products(node, known[0])
             others = before[1:]
-        elif node.operator.adds:
+        elif ops.get(node.op).adds:
             mean, deviation = known[0].mean, known[0].deviation
             others = before[1:]
         else:
