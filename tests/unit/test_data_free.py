@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 from graphs import conv_node, input_node
 
+from glsl_infer import bundle as bundles
+from glsl_infer.compiler import delegate
+from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.optimize import optimize
-from glsl_infer.compiler.ranges import data_free, prepare
+from glsl_infer.compiler.ranges import data_free, prepare, stored
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.graph.activations import activation
+from glsl_infer.graph.node import NORMAL
 
 RNG = np.random.default_rng(11)
 PICTURES = [RNG.integers(0, 256, (16, 16, 3), np.uint8) for _ in range(6)]
@@ -45,7 +52,7 @@ def network(*, norms: bool = True) -> Graph:
         Node("sum", "add", ("second-norm", "first-relu"), {"activation": "linear"}),
         Node("sum-relu", "activation", ("sum",), {"function": "relu"}),
         conv_node(RNG, "third", ("sum-relu",), 8, 12, activation="relu"),
-        Node("pool", "max_pool", ("third",), {"pool_size": (2, 2), "strides": (2, 2), "padding": (0, 0, 0, 0)}),
+        Node("pool", "max_pool", ("third",), {"pool": (2, 2), "strides": (2, 2), "padding": (0, 0, 0, 0)}),
         norm("alone", "pool", 12),
         conv_node(RNG, "fourth", ("alone",), 12, 6, activation="linear"),
     ]
@@ -80,6 +87,20 @@ def test_pictures_come_before_batch_norms() -> None:
 def test_without_batch_norms_pictures_are_asked_for() -> None:
     with pytest.raises(ModelError, match="--calibrate DIR"):
         prepare(optimize(network(norms=False)))
+
+
+def test_parts_on_the_cpu_and_files_of_ranges_know_nothing_of_it(tmp_path: Path) -> None:
+    graph = network()
+    samples = [{"image": picture} for picture in PICTURES]
+    made = delegate.build(graph, (), options=Options(delegate_for=("second",)), calibration=samples)
+    bundles.write(made.bundle, tmp_path / "parts.glslnn")
+    assert len(bundles.read(tmp_path / "parts.glslnn").parts) == 3
+    small = optimize(graph)
+    plain = [
+        replace(node, attrs={key: value for key, value in node.attrs.items() if key != NORMAL}) for node in small.nodes
+    ]
+    assert any(NORMAL in node.attrs for node in small.nodes)
+    assert stored.fingerprint(small) == stored.fingerprint(small.rebuilt(plain))
 
 
 def test_a_function_of_a_normal_distribution() -> None:
