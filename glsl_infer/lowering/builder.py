@@ -92,6 +92,11 @@ class Builder(Places):
         source = self.feature_map(node.inputs[0])
         return self.typical.texels(node.inputs[0], source, node.attrs["padding"], alpha=self.shows_alpha(source))
 
+    @property
+    def choices(self) -> tuple[WeightsChoice, ...]:
+        """Where the weights of the layers so far are."""
+        return tuple(self._choices.values())
+
     def replace_weights(self, node: Node, weights: Mapping[str, NDArray[np.float32]]) -> None:
         """Say what the weights of ``node`` are in truth, where shaders have them rounded."""
         self._rounded[node.name] = replace(node, weights=weights)
