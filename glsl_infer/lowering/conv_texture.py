@@ -59,14 +59,10 @@ class Possible:
     bits: int
     untextured: str = ""
 
-    def pack(self, constants: Constants) -> Weights:
-        """Return the texture."""
-        return weight_bytes.pack(constants) if self.bits == 8 else weight_texture.pack(constants)
-
     def packed(self, node: Node, build: Builder, columns: Columns, constants: Constants) -> Weights:
         """Return the texture; weights of 8 bits are rounded for what typical pictures show, if a person gave some."""
         if self.bits == 16 or not build.typical.given:
-            return self.pack(constants)
+            return weight_texture.pack(constants) if self.bits == 16 else weight_bytes.pack(constants)
 
         def find() -> WeightBytes:
             met = cut_sums.met(columns, build.typical_input(node), node.attrs["strides"], weight_rounding.POSITIONS)
@@ -76,7 +72,7 @@ class Possible:
 
 
 LEAST_BYTE_COLUMNS = 2
-"""Columns from which on weights may have 8 bits: of one column, textures of 8 and of 16 bits may be of one size."""
+"""Columns from which on weights may have 8 bits: of one, textures of 8 and of 16 bits may be of one size."""
 
 WEIGHT_BITS = ("auto", "16")
 """``auto``: weights in textures have 8 bits where their rounding adds little noise, else 16."""
@@ -90,6 +86,7 @@ def possible(
     alpha: bool,
     weight_bits: str = "auto",
     steepness: NDArray[np.float32] | None = None,
+    fine: bool = False,
 ) -> Possible:
     """Return how a layer's weights can lie in a texture: in 8 bits, if their rounding adds little noise, else in 16.
 
@@ -100,6 +97,7 @@ def possible(
         weight_bits: one of ``WEIGHT_BITS``.
         alpha: whether an input channel is the picture's alpha, which carries what exactly undoes the zero points.
         steepness: of what is behind the sums, if it has numbers for each channel; see ``fold.StoredSum``.
+        fine: whether the input is a map of 16 bits.
     """
     if alpha:
         return Possible(16, "the picture's alpha needs more than 16 bits")
@@ -113,6 +111,9 @@ def possible(
     noise = weight_bytes.noise(constants.weights, constants.bias)
     in_bytes = weight_bits == "auto" and columns.count >= LEAST_BYTE_COLUMNS and noise <= weight_bytes.MOST_NOISE
     bits = 8 if in_bytes else 16
+    if bits == 16 and fine and (constants.numbers or any(roles.get("residual") for roles in reads)):
+        # Of face-mesh's and selfie segmentation's layers none of these compiled, for any order of fetches.
+        return Possible(16, "it reads 16 bits: VideoCore IV has no registers for weights of 16 bits and more besides")
     if bits == 8:
         taps = columns.taps_per_slot
         most, fits = weight_bytes.most_columns(taps), weight_bytes.fits(len(reads), columns.count, taps)

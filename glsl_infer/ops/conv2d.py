@@ -108,6 +108,7 @@ class Conv2D(Operator):
                 alpha=kernel.alpha,
                 weight_bits=bits,
                 steepness=kernel.output.steepness if constants.numbers else None,
+                fine=source.bits == 16,
             )
             if not texture.untextured:
                 break

@@ -10,7 +10,7 @@ from typing import Any
 from glsl_infer.compiler import ranges
 from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.ranges import covering, eight_bits, held_out
-from glsl_infer.lowering import builder, conv_texture, weight_bytes, weight_rounding
+from glsl_infer.lowering import builder, conv_texture, weight_bytes, weight_rounding, weight_texture
 
 
 @contextmanager
@@ -27,7 +27,7 @@ def changed(*places: tuple[Any, str, Any]) -> Iterator[None]:
 
 
 def _nearest(possible: conv_texture.Possible, node: Any, build: Any, columns: Any, constants: Any) -> Any:
-    return possible.pack(constants)
+    return weight_bytes.pack(constants) if possible.bits == 8 else weight_texture.pack(constants)
 
 
 def _unmoved(added: Any, **_: Any) -> Any:
