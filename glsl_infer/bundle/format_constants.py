@@ -23,6 +23,9 @@ MAX_GRAPH_BYTES = 16777216
 MAX_TABLE_BYTES = 33554432
 """Bytes of passes.bin: more than the most quads take; in memory, some ten times that."""
 
+MAX_LABELS_BYTES = 16777216
+"""Bytes of labels.txt: 16 for each class of the most."""
+
 MAX_DIRECTORY_BYTES = 16777216
 """Bytes of the zip's central directory; in memory, its entries take many times as many."""
 
@@ -82,6 +85,9 @@ MAX_OPERATORS = 2048
 
 MAX_RANK = 6
 """Axes of a tensor of a CPU part."""
+
+MAX_CPU_NUMBERS = 536870912
+"""Numbers in all tensors of a CPU part together."""
 
 MAX_TENSORS = 64
 """Tensors that an operator reads."""
