@@ -78,6 +78,7 @@ def run(args: argparse.Namespace) -> int:
             input_ranges=ends.by_name("--input-range", args.input_range),
             context=args.context,
             beyond=lambda found: _failures(args, found),
+            explain=args.report is not None,
             tell=done,
         )
     agreement = {"model": str(args.model), "bundle": str(args.bundle), "skipped": skipped, **agreement}

@@ -67,7 +67,7 @@ def to_program(
     if layout not in LAYOUTS:
         raise InputError(f"layout '{layout}'; choose one of {', '.join(LAYOUTS)}")
     needed = gutters(graph)
-    typical = typical or Typical(lambda: typical_maps(graph, samples))
+    typical = typical or Typical(lambda: typical_maps(graph, samples), given=len(samples) > 0)
     bits = {name: chosen.bits for name, chosen in ranges_of(graph).items()}
     _require_a_gutter_of_zeros(graph, needed)
 

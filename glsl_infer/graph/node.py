@@ -20,6 +20,10 @@ SEEN = "seen"
 """Attribute of a node of an imported graph: the (lowest, highest) value that the file says it has. A prepared graph has
 ranges in its place."""
 
+NORMAL = "normal"
+"""Attribute of a node of an optimised graph whose batch norm says what its sums are like, before a residual and the
+activation: (means, deviations), a number for each channel in both. A prepared graph has ranges in its place."""
+
 Array = NDArray[np.floating[Any]]
 
 

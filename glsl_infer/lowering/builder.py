@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from glsl_infer.graph import Graph, Node
 from glsl_infer.lowering import codegen, fine, weights_plan
 from glsl_infer.lowering.bindings import MAX_SOURCES, Binding, Read
-from glsl_infer.lowering.cut_sums import Typical
+from glsl_infer.lowering.cut_sums import Texels, Typical
 from glsl_infer.lowering.places import Places
 from glsl_infer.program import (
     PRELUDE,
@@ -34,6 +34,9 @@ from glsl_infer.support.resources import template
 
 Uniforms = Mapping[str, "Sequence[float] | Slice"]
 
+MOST_FINE = 0.5
+"""Share of maps in 16 bits from which on a network is wanted exact, whatever it costs."""
+
 
 class Builder(Places):
     """A program in the making: the places of its values, and the passes that draw them.
@@ -42,6 +45,7 @@ class Builder(Places):
         planning: whether only lifetimes of textures are wanted, so that the texts of shaders may be empty.
         weight_bits: one of ``conv_texture.WEIGHT_BITS``, for weights in textures.
         typical: what the layers' outputs are like.
+        spares: whether single maps have 16 bits, to be drawn for little, and not as many as can.
     """
 
     def __init__(
@@ -63,6 +67,7 @@ class Builder(Places):
         self._members[PRELUDE] = template("prelude.glsl").encode()
         self._weights, self._weights_for, self._uniform_vectors = weights, weights_for, uniform_vectors
         self.planning, self.typical, self.weight_bits = planning, typical, weight_bits
+        self.spares = sum(known == 16 for known in bits.values()) <= MOST_FINE * len(bits)
         self._programs: dict[tuple[int, str], ShaderProgram] = {}
         self._program_names: set[str] = set()
         self._passes: list[Pass] = []
@@ -81,6 +86,11 @@ class Builder(Places):
         choice = weights_plan.choose(asked, self._weights, alone, self._uniform_vectors)
         self._choices[layer.name] = choice
         return choice.mode
+
+    def typical_input(self, node: Node) -> Texels:
+        """Return the texels that a convolution reads of typical pictures."""
+        source = self.feature_map(node.inputs[0])
+        return self.typical.texels(node.inputs[0], source, node.attrs["padding"], alpha=self.shows_alpha(source))
 
     @property
     def choices(self) -> tuple[WeightsChoice, ...]:

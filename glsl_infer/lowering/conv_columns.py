@@ -87,6 +87,11 @@ class Columns:
         reads = self.reads[index]
         return reads + (reads[0],) * (self.slots - len(reads))
 
+    @property
+    def used(self) -> NDArray[np.bool_]:
+        """Whether a packed weight is one of the kernel's, (slices, count, 4); the others are 0."""
+        return np.asarray(self._kernel_index >= 0)
+
     def pack(self, kernel: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the columns of all slices, float32 (slices, count, 4)."""
         flat = np.concatenate([kernel.reshape(-1), np.zeros(1, np.float32)])

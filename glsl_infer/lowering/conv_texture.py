@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Union
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.lowering import codegen, conv_draws, cut_sums, rolled, weight_bytes, weight_texture, weights_plan
+from glsl_infer.lowering import (
+    codegen,
+    conv_draws,
+    cut_sums,
+    rolled,
+    weight_bytes,
+    weight_rounding,
+    weight_texture,
+    weights_plan,
+)
 from glsl_infer.lowering.bindings import MAX_TEXTURES, Read
 from glsl_infer.lowering.conv_columns import Columns
 from glsl_infer.lowering.taps import Tap
@@ -50,13 +59,20 @@ class Possible:
     bits: int
     untextured: str = ""
 
-    def pack(self, constants: Constants) -> Weights:
-        """Return the texture."""
-        return weight_bytes.pack(constants) if self.bits == 8 else weight_texture.pack(constants)
+    def packed(self, node: Node, build: Builder, columns: Columns, constants: Constants) -> Weights:
+        """Return the texture; weights of 8 bits are rounded for what typical pictures show, if a person gave some."""
+        if self.bits == 16 or not build.typical.given:
+            return weight_texture.pack(constants) if self.bits == 16 else weight_bytes.pack(constants)
+
+        def find() -> WeightBytes:
+            met = cut_sums.met(columns, build.typical_input(node), node.attrs["strides"], weight_rounding.POSITIONS)
+            return weight_rounding.pack(constants, columns, met)
+
+        return build.typical.known(f"{node.name} rounded", find)
 
 
 LEAST_BYTE_COLUMNS = 2
-"""Columns from which on weights may have 8 bits: of one column, textures of 8 and of 16 bits may be of one size."""
+"""Columns from which on weights may have 8 bits: of one, textures of 8 and of 16 bits may be of one size."""
 
 WEIGHT_BITS = ("auto", "16")
 """``auto``: weights in textures have 8 bits where their rounding adds little noise, else 16."""
@@ -238,12 +254,11 @@ def draw(
 
 def _cut_start(node: Node, build: Builder, columns: Columns, weights: WeightBytes) -> float:
     """Return where sums start on a device that cuts them; see ``cut_sums.byte_start``."""
-    source = build.feature_map(node.inputs[0])
 
     def find() -> float:
-        texels = build.typical.texels(node.inputs[0], source, node.attrs["padding"], alpha=build.shows_alpha(source))
+        texels, strides = build.typical_input(node), node.attrs["strides"]
         constants = weights.texels[:, : columns.count + weight_bytes.BIAS].astype(np.float32) / np.float32(255.0)
-        return cut_sums.byte_start(columns, constants, float(weights.units[1]), texels, node.attrs["strides"])
+        return cut_sums.byte_start(columns, constants, float(weights.units[1]), texels, strides)
 
     return build.typical.known(node.name, find)
 

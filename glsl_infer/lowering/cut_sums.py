@@ -55,10 +55,11 @@ class Typical:
     Args:
         compute: returns the maps that layers read (pictures, height, width, channels), by name, in real values; called
             when the first layer asks.
+        given: whether a person gave the pictures; else they only look like some.
     """
 
-    def __init__(self, compute: Callable[[], Mapping[str, Array]]) -> None:
-        self._compute = compute
+    def __init__(self, compute: Callable[[], Mapping[str, Array]], *, given: bool = False) -> None:
+        self._compute, self.given = compute, given
         self._known: dict[str, object] = {}
 
     @cached_property
@@ -259,9 +260,20 @@ def byte_start(
 
 def _places(columns: Columns, texels: Texels, strides: Sequence[int], weights: int) -> tuple[Places, Places, Places]:
     """Return pictures, rows and columns of the pixels at which a layer's sums are followed: always the same."""
+    return _spread(columns, texels, strides, int(np.clip(MOST_ADDITIONS // weights, FEWEST, POSITIONS)))
+
+
+def met(columns: Columns, texels: Texels, strides: Sequence[int], count: int) -> Callable[[Sequence[int]], Floats]:
+    """Return what tells what columns of weights that read some slices meet at about ``count`` pixels.
+
+    It returns (columns, positions, 1), or (columns, positions, 4) in a depthwise layer.
+    """
+    return _windows(columns, texels, _spread(columns, texels, strides, count), strides).factors
+
+
+def _spread(columns: Columns, texels: Texels, strides: Sequence[int], count: int) -> tuple[Places, Places, Places]:
     height = (texels.size[0] - (columns.kernel_height - 1) * columns.dilations[0] - 1) // strides[0] + 1
     width = (texels.size[1] - (columns.kernel_width - 1) * columns.dilations[1] - 1) // strides[1] + 1
-    count = int(np.clip(MOST_ADDITIONS // weights, FEWEST, POSITIONS))
     places = ((np.arange(count) + 0.5) * (height * width / count)).astype(np.int64)
     return np.arange(count) % PICTURES, places // width, places * 7919 % width
 

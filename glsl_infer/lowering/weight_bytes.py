@@ -15,6 +15,7 @@ around 0, however bright its input is; ``noise`` says how much.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,15 +117,31 @@ def noise(weights: NDArray[np.floating], bias: NDArray[np.floating]) -> float:
     return float(255.0 * np.sqrt((scale**2 * used / 12.0).mean()))
 
 
-def pack(constants: Constants) -> WeightBytes:
-    """Return the texture that is nearest to some numbers, sums of filters kept."""
+Rounded = Callable[[NDArray[np.float64], int], NDArray[np.int64]]
+"""(slices, columns, 4) in steps, and the largest integer -> integers."""
+
+Moved = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+"""What is added to weights, (slices, columns, 4) -> what it adds to outputs in the mean, (slices, 4)."""
+
+
+def pack(constants: Constants, rounding: Rounded | None = None, moved: Moved | None = None) -> WeightBytes:
+    """Return the texture that is nearest to some numbers, sums of filters kept.
+
+    Args:
+        constants: the numbers.
+        rounding: another way of rounding weights.
+        moved: for biases that make up for it.
+    """
     weights, bias = (part.astype(np.float64) for part in (constants.weights, constants.bias))
     wanted = _wanted(weights, bias)
     units = no_units(len(constants.numbers))
     units[0] = unit_of(wanted.max() / _MOST, _MOST_SCALE)
     scales = np.clip(np.ceil(wanted / _MOST / float(units[0]) - 1e-9), 1, _MOST_SCALE).astype(np.int64)
     steps = scales * float(units[0])
-    columns = [*np.moveaxis(_rounded(weights / steps[:, None]) + _MIDDLE, 1, 0)]
+    whole = sums_kept(weights / steps[:, None]) if rounding is None else rounding(weights / steps[:, None], _MOST)
+    if moved is not None:
+        bias = bias - moved(whole * steps[:, None] - weights)
+    columns = [*np.moveaxis(whole + _MIDDLE, 1, 0)]
     units[1] = unit_of(np.abs(bias / steps).max(), _LONG_MOST)
     columns += [*_bytes(bias / steps / float(units[1])), scales]
     if constants.factor is not None:
@@ -154,7 +171,7 @@ def _wanted(weights: NDArray[np.float64], bias: NDArray[np.float64]) -> NDArray[
     return reach
 
 
-def _rounded(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+def sums_kept(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return (slices, columns, 4) as integers, up or down, whose sums over columns are the nearest to the numbers'.
 
     Of a sum that rounding to the nearest makes too large, those are rounded down that were rounded up the most.

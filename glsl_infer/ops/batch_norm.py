@@ -43,6 +43,11 @@ class BatchNorm(GraphOnlyOperator):
         """Return what the statistics and weights come to."""
         return scale_and_offset(node)
 
+    def normal(self, node: Node) -> Affine:
+        """Return the offset, and the scale of what is normalised."""
+        gamma, beta, variance = (node.weights[name].astype(np.float64) for name in ("gamma", "beta", "variance"))
+        return beta, np.abs(gamma) * np.sqrt(variance / (variance + node.attrs["epsilon"]))
+
 
 def scale_and_offset(node: Node) -> Affine:
     """Return float64 (scale, offset) per channel, so that the output is ``x * scale + offset``."""

@@ -97,8 +97,10 @@ class Conv2D(Operator):
             fold.slices(kernel.residual_factor) if scaled else None,
             tuple(kernel.output.numbers.values()),
         )
-        # What is stored in 16 bits is worth weights of 16 bits, where they can lie in a texture.
-        for bits in (["16"] if target.bits == 16 else []) + [build.weight_bits]:
+        # What is stored in 16 bits is worth weights of 16 bits, where they can lie in a texture; rounded for typical
+        # pictures, those of 8 are nearly as good, unless all maps have 16.
+        exact = target.bits == 16 and not (build.typical.given and build.spares)
+        for bits in (["16"] if exact else []) + [build.weight_bits]:
             texture = conv_texture.possible(
                 reads,
                 columns,
@@ -125,7 +127,7 @@ class Conv2D(Operator):
             )
         )
         if mode == "texture":
-            weights = texture.pack(constants)
+            weights = texture.packed(node, build, columns, constants)
             conv_texture.draw(
                 node,
                 build,

@@ -65,6 +65,10 @@ class Traits:
         """Return the scale and the offset that the node is, if it is one."""
         return None
 
+    def normal(self, node: Node) -> Affine | None:
+        """Return the (mean, deviation) of each channel that the node's outputs have had in training, if it knows."""
+        return None
+
     def replacement(self, node: Node, shapes: Sequence[Shape]) -> str | None:
         """Return the operator that has to do the same where inputs have these shapes, if it is another."""
         return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from glsl_infer.bundle import Bundle, probe
 from glsl_infer.compiler import amplification
-from glsl_infer.compiler.ranges import PreparedGraph
+from glsl_infer.compiler.ranges import PreparedGraph, data_free
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
 from glsl_infer.compiler.ranges.precision import PrecisionChoice
@@ -137,7 +137,9 @@ def report(
         + advice.format(choice.calibrated)
         for choice in prepared.scales
         if choice.too_coarse
-    ) + amplification.warnings(gains, errors, calibrated=bool(calibration))
+    )
+    warnings += data_free.warnings([(choice.layer, choice.by) for choice in prepared.ranges])
+    warnings += amplification.warnings(gains, errors, calibrated=bool(calibration))
     totals = {
         "passes": len(program.passes),
         "jobs": bundle.manifest.jobs,

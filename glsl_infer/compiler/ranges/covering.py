@@ -16,6 +16,9 @@ HEADROOM = 1.5
 SMALLEST = 2.0**-40
 """Layers that never reach this are as good as always 0: their scales and the inverses would leave float32."""
 
+ZEROS = tuple(range(256))
+"""Zero points that are tried."""
+
 
 def choose(
     low: NDArray[np.float64],
@@ -39,7 +42,7 @@ def choose(
     widest = 1.0 if widest < SMALLEST else widest
     high = np.where(high - low < NARROWEST * widest, low + NARROWEST * widest, high)
     # Of all zero points the one that leaves the finest steps, in proportion to what each channel needs.
-    candidates = np.arange(256.0)[:, None]
+    candidates = np.array(ZEROS, np.float64)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         above = np.where(high > 0, 255.0 * high / (255.0 - candidates), 0.0)
         below = np.where(low < 0, 255.0 * -low / candidates, 0.0)

@@ -13,14 +13,14 @@ from types import MappingProxyType
 import numpy as np
 
 from glsl_infer import ops
-from glsl_infer.compiler.ranges import calibration, expected_error, held_out, observed
+from glsl_infer.compiler.ranges import calibration, data_free, expected_error, held_out, observed
 from glsl_infer.compiler.ranges.bounds import range_of
 from glsl_infer.compiler.ranges.constraints import constraints, shown_by
 from glsl_infer.compiler.ranges.covering import HEADROOM, choose
 from glsl_infer.compiler.ranges.reach import reach
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
-from glsl_infer.graph.node import SEEN
+from glsl_infer.graph.node import NORMAL, SEEN
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.program.layout import Range
 
@@ -39,8 +39,8 @@ class RangeChoice:
         low, high: lowest and highest value that any channel can hold.
         narrowest: width of the narrowest channel's range.
         by: ``function`` (the activation's own range), ``file`` (that of a quantised one), ``error``,
-            ``layer`` (see ``held_out``), ``maximum`` or ``percentile ...`` of the pictures,
-            ``ranges`` (a file of ranges).
+            ``layer`` (see ``held_out``), ``maximum`` or ``percentile ...`` of the pictures, ``batch norms``
+            (``data_free``), ``ranges`` (a file of ranges).
     """
 
     layer: str
@@ -84,6 +84,7 @@ def assign_ranges(
     learnt = [node for node in storing if not ops.get(node.op).keeps_range and _own_range(node, shown) is None]
     if not pictures and assumed is None and (refusal := open_refusal(graph, known)) is not None:
         raise refusal
+    told = data_free.told(graph) if learnt and not pictures and assumed is None else {}
     unknown = {node.name for node in learnt if SEEN not in node.attrs and node.name not in known}
     by_error = per_channel and headroom is None and percentile >= 100.0
     shown_of = observed.observe(graph, unknown, pictures) if pictures and by_error else {}
@@ -124,6 +125,11 @@ def assign_ranges(
                     wider[node.name] = choose(
                         low, high, common=node.name in common, equal=node.name in equal, headroom=widened
                     )
+            elif chosen is None and node.name in told and not node.activation.bounded:
+                spread = told[node.name]
+                low, high = (np.clip(ends, low_end, high_end) for ends in (spread.low, spread.high))
+                chosen = choose(low, high, common=node.name in common, equal=node.name in equal, headroom=1.0)
+                chosen_by = data_free.BY_NORMS
             elif chosen is None and node.name in seen:
                 low, high = seen[node.name]
                 low, high = np.clip(low, low_end, high_end), np.clip(high, low_end, high_end)
@@ -141,7 +147,7 @@ def assign_ranges(
             chosen = chosen or Range((node.activation.high,))
             node = node.with_attrs(scales=chosen.scales, zeros=chosen.zeros)  # noqa: PLW2901
             choices += [] if operator.keeps_range else [_choice(node.name, chosen, chosen_by)]
-        node = replace(node, attrs={key: value for key, value in node.attrs.items() if key != SEEN})  # noqa: PLW2901
+        node = replace(node, attrs={key: value for key, value in node.attrs.items() if key not in (SEEN, NORMAL)})  # noqa: PLW2901
         nodes.append(node)
         if len(graph.shapes[node.name]) == 3 and "scale" not in operator.attrs:
             ranges[node.name] = range_of(graph, node, ranges)
@@ -198,9 +204,12 @@ def open_refusal(graph: Graph, known: Collection[str] = ()) -> ModelError | None
 
 
 def open_layers(graph: Graph, known: Collection[str] = ()) -> list[Node]:
-    """Return the layers of an optimised graph whose range only pictures can tell; ``known`` are told."""
+    """Return the layers of an optimised graph whose range only pictures can tell.
+
+    Those of ``known`` are told, and those behind batch norms are.
+    """
     storing = [node for node in graph.nodes if _stores_8_bits(graph, node)]
-    return [
+    found = [
         node
         for node in storing
         if not ops.get(node.op).keeps_range
@@ -208,6 +217,8 @@ def open_layers(graph: Graph, known: Collection[str] = ()) -> list[Node]:
         and SEEN not in node.attrs
         and node.name not in known
     ]
+    told = data_free.told(graph) if found else {}
+    return [node for node in found if node.name not in told]
 
 
 def _headroom(pictures: int) -> float:

@@ -10,16 +10,17 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from glsl_infer.compiler.ranges import precision
 from glsl_infer.compiler.ranges.held_out import part_of
 from glsl_infer.compiler.ranges.precision import PrecisionChoice
+from glsl_infer.compiler.ranges.rounded_runs import Runs
 from glsl_infer.errors import InputError
-from glsl_infer.graph import Array, Graph, Node, host_steps, reference
+from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.reference import Inputs
+from glsl_infer.lowering import weight_bytes, weights_plan
+from glsl_infer.lowering.conv_columns import columns_of
 from glsl_infer.lowering.fine import ONE_DRAW
-from glsl_infer.lowering.weights_plan import DRAW, INSTRUCTIONS
+from glsl_infer.lowering.weights_plan import DRAW, INSTRUCTIONS, LayerWeights
 from glsl_infer.program.layout import Range, slices_of
 
 PICTURES = 4
@@ -122,11 +123,11 @@ def spend(
         and sum(cost[one] for one in groups[name] if one not in made) <= left
         and sum(shares[one] for one in groups[name] if one not in made) <= room
     ]
-    looked_at, count = _looked_at(graph, {one for name in waiting for one in groups[name]}, len(pictures))
+    seen, count = looked_at(graph, {one for name in waiting for one in groups[name]}, len(pictures))
     shown = [index * len(pictures) // count for index in range(count)]
     ranges = [apart[part_of(index, len(pictures), len(apart))] if apart else {} for index in shown]
-    runs = _Runs(graph, [pictures[index] for index in shown], ranges)
-    errors = {name: runs.error({name: 8}, alone=True) for name in possible if name in looked_at}
+    runs = Runs(graph, [pictures[index] for index in shown], ranges)
+    errors = {name: runs.error({name: 8}, alone=True) for name in possible if name in seen}
 
     prices = cost if share is None else shares
 
@@ -170,7 +171,7 @@ def spend(
 def _shares(graph: Graph, names: Collection[str]) -> dict[str, float]:
     """Return about which share of the work in 8 bits, or of the draws if that is more, layers in 16 bits add."""
     work = precision.work(graph)
-    draws = sum(slices_of(shape[2]) for shape in graph.shapes.values() if len(shape) == 3)
+    draws = sum(_own_draws(graph, node) for node in graph.nodes if len(graph.shapes[node.name]) == 3)
     found = {}
     for name in names:
         with_it = [graph.by_name[name], *precision.followers(graph, name)]
@@ -181,11 +182,32 @@ def _shares(graph: Graph, names: Collection[str]) -> dict[str, float]:
 
 def _draws(graph: Graph, node: Node) -> int:
     """Return how many draws 16 bits of a layer add."""
+    height, width, _ = graph.shapes[node.name]
+    return _own_draws(graph, node) if height * width > ONE_DRAW else 0
+
+
+def _own_draws(graph: Graph, node: Node) -> int:
+    """Return about how many draws a layer takes in 8 bits: one where its weights lie in a texture, or it has none."""
     height, width, channels = graph.shapes[node.name]
-    return slices_of(channels) if height * width > ONE_DRAW else 0
+    kernel = node.weights.get("kernel")
+    if kernel is None or kernel.ndim != 4 or "groups" not in node.attrs:
+        return 1
+    columns = columns_of(kernel.shape, node.attrs["groups"])
+    fits = weight_bytes.fits(columns.slices, columns.count, columns.taps_per_slot)
+    layer = LayerWeights(
+        node.name,
+        slices_of(channels),
+        height * width,
+        columns.count,
+        columns.count + 1,
+        "" if fits else "too many columns",
+        bits=8,
+        depthwise=columns.depthwise,
+    )
+    return 1 if weights_plan.choose(layer, "auto").mode == "texture" else layer.slices
 
 
-def _looked_at(graph: Graph, names: Collection[str], pictures: int) -> tuple[set[str], int]:
+def looked_at(graph: Graph, names: Collection[str], pictures: int) -> tuple[set[str], int]:
     """Return the layers whose rounding is measured, and with how many pictures: within ``MOST_WORK``.
 
     Args:
@@ -213,64 +235,3 @@ def milliseconds(graph: Graph, node: Node) -> float:
     with_it = [node, *precision.followers(graph, node.name)]
     work = max(sum(precision.added(graph, one) for one in with_it), 1.0) * PER_PRODUCT / INSTRUCTIONS
     return (work + sum(_draws(graph, one) for one in with_it) * DRAW) / 1000.0
-
-
-class _Runs:
-    """Pictures' ways through the float network, of which any part can be run anew with rounding."""
-
-    def __init__(self, graph: Graph, pictures: Sequence[Inputs], ranges: Sequence[Mapping[str, Range]]) -> None:
-        self._graph = graph
-        self._ranges = ranges
-        self._values = [dict(reference.all_values(graph, picture, mode="float")) for picture in pictures]
-        self._probable = {
-            layer
-            for output in graph.outputs
-            if any(step.step == host_steps.SIGMOID for step in output.steps)
-            for layer in output.layers
-        }
-        self._spreads = {layer: self._spread(layer) for layer in graph.output_layers}
-
-    def error(self, bits: Mapping[str, int], *, alone: bool = False) -> float:
-        """Return the error of the outputs where maps are rounded to some bits; with ``alone`` those named only."""
-        squares = [
-            self._square(values, bits, ranges, alone=alone) for values, ranges in zip(self._values, self._ranges)
-        ]
-        return math.sqrt(sum(squares) / len(squares))
-
-    def _spread(self, layer: str) -> float:
-        """Return the variance of an output over its places and the pictures.
-
-        Of one that is almost the same everywhere, a flag say, it is a hundredth of its mean square at least.
-        """
-        numbers = np.stack([self._shown(layer, values[layer]) for values in self._values])
-        return max(float(numbers.var()), 0.01 * float((numbers**2).mean()), 1e-12)
-
-    def _shown(self, layer: str, numbers: Array) -> Array:
-        """Return what an output shows of a layer: the probabilities, where each number becomes one."""
-        exact = np.asarray(numbers, np.float64)
-        return host_steps.sigmoid(exact) if layer in self._probable else exact
-
-    def _square(
-        self, values: Mapping[str, Array], bits: Mapping[str, int], ranges: Mapping[str, Range], *, alone: bool
-    ) -> float:
-        changed: dict[str, Array] = {}
-        for node in self._graph.nodes:
-            stores = node.name in bits and (not alone or bits[node.name])
-            moved = any(name in changed for name in node.inputs)
-            if not (stores or moved):
-                continue
-            value = values[node.name]
-            if moved:
-                given = [changed.get(name, values[name]) for name in node.inputs]
-                value = reference.layer(node, given, stored=False)
-            if stores and "bits" in node.attrs and value.ndim == 3:
-                rounded = node.with_attrs(bits=bits[node.name])
-                if bits[node.name] == 8 and node.name in ranges:
-                    rounded = rounded.with_attrs(scales=ranges[node.name].scales, zeros=ranges[node.name].zeros)
-                value = np.asarray(node.operator.store(rounded, value), value.dtype)
-            changed[node.name] = value
-        shares = []
-        for layer in self._graph.output_layers:
-            off = self._shown(layer, changed.get(layer, values[layer])) - self._shown(layer, values[layer])
-            shares.append(float((off**2).mean()) / self._spreads[layer])
-        return sum(shares) / len(shares)

@@ -14,6 +14,7 @@ from glsl_infer.compiler.ranges.eight_bits import open_layers
 from glsl_infer.compiler.ranges.known import KnownRanges
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph
+from glsl_infer.graph.node import NORMAL
 from glsl_infer.program.layout import Range
 
 LEARNT = ("error", "layer", "maximum", "percentile")
@@ -82,7 +83,7 @@ def fingerprint(graph: Graph) -> str:
     """Return a digest of all that an optimised graph computes; file names and the order of attributes do not count."""
     digest = hashlib.sha256()
     for node in graph.nodes:
-        attrs = {key: value for key, value in node.attrs.items() if key != "fused"}
+        attrs = {key: value for key, value in node.attrs.items() if key not in ("fused", NORMAL)}
         digest.update(
             repr((node.name, node.op, node.inputs, sorted((key, _plain(attrs[key])) for key in attrs))).encode()
         )

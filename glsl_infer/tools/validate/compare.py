@@ -51,6 +51,7 @@ def compare(
     input_ranges: Mapping[str, tuple[float, float]] | None = None,
     context: str = "auto",
     beyond: Callable[[Mapping[str, Any]], object] = lambda _: False,
+    explain: bool = False,
     tell: Tell = lambda _: None,
 ) -> dict[str, Any]:
     """Return how far the bundle on this GPU is from its model.
@@ -64,6 +65,7 @@ def compare(
         context: how to get at the GPU.
         beyond: is told what is returned, and says whether that is too far. If so, the exact reference computes the
             first samples, too, and the self-check runs (``verdict``).
+        explain: whether to look for the layer that loses most in any case.
         tell: hears of every sample that is done, ``steps`` of them.
 
     Returns:
@@ -74,7 +76,8 @@ def compare(
         that the self-check refuses, or None; ``softmax``, whether
         probabilities were compared, those of each pixel where it is a map, and not logits), ``layers`` in order
         (``Agreement.as_json`` with ``layer``, ``op`` and ``computes``, the model's layer whose output it has),
-        ``not_compared`` (layers that the model has no output for).
+        ``not_compared`` (layers that the model has no output for), ``loses_most`` (``ranges.loss.Loss``, or None; only
+        where it is too far, or with ``explain``).
 
     Raises:
         InputError: the files do not belong together, or one cannot be used.
@@ -134,7 +137,10 @@ def compare(
                 ],
                 "not_compared": [layer.name for layer in layers if layer not in compared],
             }
-            if beyond(found):
+            too_far = bool(beyond(found))
+            if too_far or explain:
+                found["loses_most"] = verdict.lost(bundle, samples)
+            if too_far:
                 judge = verdict.Verdict(bundle, [name for name, is_softmax in about["softmax"].items() if is_softmax])
                 for index, results in enumerate(drawn):
                     judge.add(samples[index], results, {output.name: expected[index] for output, expected in ends})

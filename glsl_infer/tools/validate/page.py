@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 from typing import Any
 
+from glsl_infer.tools.validate.verdict import blamed
+
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
 table { border-collapse: collapse; } th, td { padding: .2rem .8rem .2rem 0; text-align: right; }
@@ -42,7 +44,7 @@ def page(agreement: dict[str, Any], failures: list[str]) -> str:
     verdict = (
         "".join(f"<p class=beyond>{_text(failure)}</p>" for failure in failures)
         or "<p>Everything is within its thresholds.</p>"
-    )
+    ) + "".join(f"<p>{_text(said)}</p>" for said in blamed(agreement))
     layers = "".join(
         f"<tr><td class=name>{_text(layer['layer'])}</td><td class=name>{_text(layer['computes'])}</td>"
         f"<td>{layer['cosine']:.6f}</td><td>{layer['max_error']:.4g}</td><td>{layer['mean_error']:.4g}</td>"

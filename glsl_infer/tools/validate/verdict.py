@@ -7,12 +7,14 @@ compares the driver with it, layer by layer. Where that passes, the bundle is wh
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.bundle import Bundle
+from glsl_infer.compiler.ranges.loss import loses_most
 from glsl_infer.graph import reference
 from glsl_infer.graph.host_steps import softmax
 from glsl_infer.tools.validate.measures import Agreement
@@ -69,9 +71,34 @@ class Verdict:
         }
 
 
+def lost(bundle: Bundle, samples: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, Any] | None:
+    """Return what the map loses whose rounding does most to the outputs, as plain data; None if there is none to blame.
+
+    A bundle with parts on the CPU is not looked at.
+    """
+    found = None if bundle.parts else loses_most(bundle.graph, samples[:PICTURES])
+    return None if found is None or not found.alone else asdict(found)
+
+
+def blamed(agreement: Mapping[str, Any]) -> list[str]:
+    """Return a sentence about the layer that loses most, if it was looked for."""
+    found = agreement.get("loses_most")
+    if not found:
+        return []
+    name = found["layer"]
+    gains = (
+        f"--precision-for {name}=16 makes the error {found['in_sixteen']:.2%} instead of {found['error']:.2%}"
+        if found["in_sixteen"] < found["error"]
+        else f"--precision-for {name}=16 alone gains nothing: other layers lose as much"
+    )
+    return [
+        f"layer '{name}' loses most: its 8 bits alone move the outputs by {found['alone']:.2%} of their spread; {gains}"
+    ]
+
+
 def sentences(agreement: Mapping[str, Any]) -> list[str]:
     """Return what a person should know of outputs that are beyond a threshold, of what ``compare`` returned."""
-    lines = []
+    lines = blamed(agreement)
     for end in agreement["outputs"]:
         whose = "" if len(agreement["outputs"]) == 1 else f"output '{end['name']}': "
         if "reference_cosine" in end:

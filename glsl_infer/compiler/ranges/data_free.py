@@ -1,0 +1,150 @@
+"""Ranges without any picture, where batch norms tell what their layers' values are like.
+
+A batch norm has learnt that its outputs have the mean ``beta`` and the deviation ``gamma``, channel by channel, on the
+pictures of the training. What layers behind make of that is followed: sums add variances, functions are applied to a
+normal distribution (M. Nagel et al., Data-Free Quantization, 2019). A range has ``SIGMAS`` deviations either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import ops
+from glsl_infer.errors import GlslInferError
+from glsl_infer.graph import Graph, Node
+from glsl_infer.graph.activations import Activation
+from glsl_infer.graph.kernels import input_channels
+from glsl_infer.graph.node import NORMAL
+from glsl_infer.program.layout import Range
+
+Numbers = NDArray[np.float64]
+
+SIGMAS = 6.0
+BY_NORMS = "batch norms"
+"""What such a range is called in the export report."""
+
+_PLACES = np.linspace(-SIGMAS, SIGMAS, 97)[:, None]
+_WEIGHTS = np.exp(-0.5 * _PLACES**2) / np.exp(-0.5 * _PLACES**2).sum()
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What a layer's values are like, each (channels,).
+
+    Attributes:
+        mean, deviation: of the values.
+        low, high: what they hardly ever go beyond.
+        told: whether a batch norm says so, of this layer or of one before it.
+    """
+
+    mean: Numbers
+    deviation: Numbers
+    low: Numbers
+    high: Numbers
+    told: bool
+
+
+def spreads(graph: Graph) -> dict[str, Spread]:
+    """Return what layers of an optimised graph are like, by name; those are left out of which nothing is known."""
+    found: dict[str, Spread] = {}
+    for node in graph.nodes:
+        spread = _of_input(graph, node) if node.operator.is_input else _of_layer(graph, node, found)
+        if spread is not None:
+            found[node.name] = spread
+    return found
+
+
+def told(graph: Graph) -> Mapping[str, Spread]:
+    """Return those that a batch norm tells of."""
+    if not any(NORMAL in node.attrs for node in graph.nodes):
+        return {}
+    return {name: spread for name, spread in spreads(graph).items() if spread.told}
+
+
+def _of_input(graph: Graph, node: Node) -> Spread | None:
+    if node.attrs.get("scales") is None:
+        return None
+    low, high = Range(tuple(node.attrs["scales"]), tuple(node.attrs["zeros"])).ends(graph.shapes[node.name][-1])
+    low, high = np.minimum(low, high), np.maximum(low, high)
+    return Spread((low + high) / 2.0, (high - low) / 12.0**0.5, low, high, told=False)
+
+
+def _of_layer(graph: Graph, node: Node, found: Mapping[str, Spread]) -> Spread | None:
+    before = [found.get(name) for name in node.inputs]
+    channels = graph.shapes[node.name][-1]
+    if NORMAL in node.attrs and len(node.attrs[NORMAL][0]) == channels:
+        mean, deviation = (np.asarray(numbers, np.float64) for numbers in node.attrs[NORMAL])
+        others, is_told = before[1:], True
+    else:
+        known = [spread for spread in before if spread is not None]
+        if len(known) < len(before) or not known:
+            return None
+        is_told = any(spread.told for spread in known)
+        if ops.get(node.op).has_kernel:
+            mean, deviation = _of_products(node, known[0])
+            others = before[1:]
+        elif ops.get(node.op).adds:
+            mean, deviation = known[0].mean, known[0].deviation
+            others = before[1:]
+        else:
+            return _of_others(graph, node, known)
+    for other in others:
+        if other is None:
+            return None
+        mean, deviation = mean + other.mean, np.hypot(deviation, other.deviation)
+    return _behind(node.activation, mean, deviation, is_told=is_told)
+
+
+def _of_products(node: Node, source: Spread) -> tuple[Numbers, Numbers]:
+    """Return mean and deviation of sums of products: texels of a channel may be alike, or have nothing in common."""
+    kernel, bias = (node.weights[name].astype(np.float64) for name in ("kernel", "bias"))
+    if kernel.ndim == 2:
+        return source.mean @ kernel + bias, np.sqrt(source.deviation**2 @ kernel**2)
+    channel = input_channels(kernel.shape, node.attrs.get("groups", 1))
+    mean = (kernel * source.mean[channel]).sum(axis=(0, 1, 2)) + bias
+    alike, apart = kernel.sum(axis=(0, 1)) ** 2, (kernel**2).sum(axis=(0, 1))
+    return mean, np.sqrt((np.maximum(alike, apart) * source.deviation[channel] ** 2).sum(axis=0))
+
+
+def _of_others(graph: Graph, node: Node, before: list[Spread]) -> Spread | None:
+    """Return what any other operator makes of maps that are the same everywhere: the mean, somewhat less, and more."""
+
+    def made(numbers: list[Numbers]) -> Numbers:
+        maps = [np.broadcast_to(one, graph.shapes[name]).astype(np.float32) for one, name in zip(numbers, node.inputs)]
+        values = np.asarray(node.operator.reference(node, maps), np.float64)
+        return values.reshape(-1, values.shape[-1])
+
+    try:
+        middle = made([one.mean for one in before])
+        moved = [made([one.mean + sign * one.deviation for one in before]) for sign in (-1.0, 1.0)]
+        ends = [made([one.low for one in before]), made([one.high for one in before])]
+    except (GlslInferError, ValueError, IndexError):
+        return None
+    deviation = np.abs(moved[1] - moved[0]).max(axis=0) / 2.0
+    low, high = np.minimum(*ends).min(axis=0), np.maximum(*ends).max(axis=0)
+    return Spread(middle.mean(axis=0), deviation, low, high, told=any(one.told for one in before))
+
+
+def _behind(function: Activation, mean: Numbers, deviation: Numbers, *, is_told: bool) -> Spread:
+    """Return what a function makes of normal distributions."""
+    with np.errstate(all="ignore"):
+        values = np.asarray(function(mean + deviation * _PLACES), np.float64)
+    middle = (_WEIGHTS * values).sum(axis=0)
+    spread = np.sqrt((_WEIGHTS * (values - middle) ** 2).sum(axis=0))
+    return Spread(middle, spread, values.min(axis=0), values.max(axis=0), told=is_told)
+
+
+def warnings(ranges: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Return a sentence where ranges, of each the layer and by what it was chosen, come from batch norms."""
+    layers = [layer for layer, by in ranges if by == BY_NORMS]
+    if not layers:
+        return ()
+    others = f" and {len(layers) - 1} others" if len(layers) > 1 else ""
+    return (
+        f"layer '{layers[0]}'{others}: no pictures, so that ranges come from what batch norms have learnt, {SIGMAS:g} "
+        "deviations either way; give --calibrate DIR with typical pictures for finer steps",
+    )

@@ -1,0 +1,50 @@
+"""Which feature map in 8 bits loses most, and what 16 would gain: for a bundle that is not near enough to its model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from glsl_infer.compiler.ranges import precision
+from glsl_infer.compiler.ranges.rounded_runs import Runs
+from glsl_infer.compiler.ranges.sensitivity import looked_at
+from glsl_infer.graph import Graph
+from glsl_infer.graph.reference import Inputs
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The feature map whose rounding to 8 bits does most to the outputs.
+
+    Attributes:
+        layer: its name.
+        alone: the error where nothing else is rounded; see ``sensitivity.Spent.error``.
+        error: of the network as it is stored.
+        in_sixteen: the same with this map in 16 bits.
+    """
+
+    layer: str
+    alone: float
+    error: float
+    in_sixteen: float
+
+
+def loses_most(graph: Graph, pictures: Sequence[Inputs]) -> Loss | None:
+    """Return the map in 8 bits that loses most; None if none could have 16.
+
+    Args:
+        graph: prepared, or a bundle's; ``sensitivity.MOST_WORK`` bounds how much of it is looked at.
+        pictures: typical inputs, at least one.
+    """
+    possible = {name for name, node in precision.possible_layers(graph).items() if node.attrs["bits"] != 16}
+    if not possible:
+        return None
+    names, count = looked_at(graph, possible, len(pictures))
+    runs = Runs(graph, pictures[:count], [{}] * count)
+    errors = {name: runs.error({name: 8}, alone=True) for name in sorted(names)}
+    if not errors:
+        return None
+    worst = max(errors, key=lambda name: errors[name])
+    stored = {node.name: node.attrs["bits"] for node in graph.nodes if node.attrs.get("bits") in precision.BITS}
+    finer = dict.fromkeys(precision.joined_layers(graph)[worst] & stored.keys(), 16)
+    return Loss(worst, errors[worst], runs.error(stored), runs.error({**stored, **finer}))

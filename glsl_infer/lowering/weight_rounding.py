@@ -1,0 +1,116 @@
+"""Weights rounded to integers together, so that what typical pictures make of them moves least.
+
+The weights of a filter are rounded one after another; what each is off by is made up for by those that are left, as
+far as they meet similar texels (E. Frantar et al., GPTQ, 2022; B. Hassibi and D. Stork, Optimal Brain Surgeon, 1993).
+Then single weights move by a step where that takes error away.
+
+What filters meet counts by its mean square, not around its mean: pictures may be brighter than those that were seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.lowering import weight_bytes
+from glsl_infer.lowering.conv_columns import Columns
+from glsl_infer.lowering.weight_bytes import WeightBytes
+from glsl_infer.lowering.weight_texture import Constants
+
+Numbers = NDArray[np.float64]
+Met = Callable[[Sequence[int]], NDArray[np.float32]]
+"""Slices that are read -> what each column meets, (columns, positions, 1), or 4 in a depthwise layer."""
+
+DAMPING = 0.01
+"""What a weight counts for itself, whatever pictures show: this share of the mean of all."""
+
+POSITIONS = 2048
+"""Pixels of typical pictures that are looked at."""
+
+SWEEPS = 2
+"""How often all weights are looked at again."""
+
+
+def pack(constants: Constants, columns: Columns, met: Met) -> WeightBytes:
+    """Return the texture of 8 bits whose weights are rounded together, with biases that make up for the rest."""
+    rounding = partial(rounded, columns=columns, met=met)
+    return weight_bytes.pack(constants, rounding, partial(moved, columns=columns, met=met))
+
+
+def rounded(numbers: Numbers, most: int, *, columns: Columns, met: Met) -> NDArray[np.int64]:
+    """Return weights in steps, (slices, columns, 4), as integers from -``most`` to ``most``; those of no use are 0.
+
+    Args:
+        numbers: the weights, in steps of each filter.
+        most: the largest integer.
+        columns: how the kernel's columns follow one another.
+        met: what they meet.
+    """
+    found = np.zeros(numbers.shape, np.int64)
+    for reads in dict.fromkeys(map(columns.read_by, range(columns.slices))):
+        slices = [index for index in range(columns.slices) if columns.read_by(index) == reads]
+        factors = met(reads).astype(np.float64)
+        if columns.depthwise:
+            for lane in range(4):
+                squares = factors[:, :, lane] @ factors[:, :, lane].T
+                found[slices, :, lane] = _together(squares, numbers[slices, :, lane].T, most).T
+            continue
+        squares = factors[:, :, 0] @ factors[:, :, 0].T
+        used = columns.used[slices].transpose(1, 0, 2).reshape(columns.count, -1)
+        given = numbers[slices].transpose(1, 0, 2).reshape(columns.count, -1)
+        made = np.zeros(given.shape, np.int64)
+        kinds, kind_of = np.unique(used, axis=1, return_inverse=True)
+        for kind in range(kinds.shape[1]):
+            rows, filters = np.flatnonzero(kinds[:, kind]), np.flatnonzero(kind_of.ravel() == kind)
+            if len(rows):
+                made[np.ix_(rows, filters)] = _together(squares[np.ix_(rows, rows)], given[np.ix_(rows, filters)], most)
+        found[slices] = made.reshape(columns.count, len(slices), 4).transpose(1, 0, 2)
+    return found
+
+
+def moved(added: Numbers, *, columns: Columns, met: Met) -> Numbers:
+    """Return what weights add to outputs in the mean, (slices, 4); arguments as above."""
+    means = {
+        reads: met(reads).mean(axis=1, dtype=np.float64) for reads in {*map(columns.read_by, range(columns.slices))}
+    }
+    found: Numbers = np.stack(
+        [(means[columns.read_by(index)] * added[index]).sum(axis=0) for index in range(columns.slices)]
+    )
+    return found
+
+
+def _together(squares: Numbers, numbers: Numbers, most: int) -> NDArray[np.int64]:
+    """Return (columns, filters) as integers.
+
+    Args:
+        squares: of what columns meet, each with each, summed, (columns, columns).
+        numbers: (columns, filters).
+        most: the largest integer.
+    """
+    count = len(squares)
+    diagonal = np.diag(squares)
+    if not diagonal.any():
+        return np.clip(np.rint(numbers), -most, most).astype(np.int64)
+    order = np.argsort(-diagonal, kind="stable")
+    squares = squares[np.ix_(order, order)] + DAMPING * float(diagonal.mean()) * np.eye(count)
+    wanted = numbers[order]
+    upper = np.linalg.cholesky(np.linalg.inv(squares)).T
+    left, whole = wanted.copy(), np.empty(wanted.shape)
+    for row in range(count):
+        whole[row] = np.clip(np.rint(left[row]), -most, most)
+        off = (left[row] - whole[row]) / upper[row, row]
+        left[row + 1 :] -= upper[row, row + 1 :, None] * off
+    pull = squares @ (whole - wanted)
+    for _ in range(SWEEPS):
+        for row in range(count):
+            better = np.clip(whole[row] - np.rint(pull[row] / squares[row, row]), -most, most)
+            step = better - whole[row]
+            if step.any():
+                pull += squares[:, row, None] * step
+                whole[row] = better
+    found = np.empty(wanted.shape, np.int64)
+    found[order] = whole.astype(np.int64)
+    return found

@@ -1,0 +1,57 @@
+"""A network of scripts/precision.py with its pictures; as one file, for a machine that has NumPy and nothing else."""
+
+from __future__ import annotations
+
+import lzma
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.graph import Graph, Node, reference
+from precision_parts.scores import SCORES, Outputs, Result
+
+Picture = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network and what is measured of it.
+
+    Attributes:
+        name: one of ``SCORES``.
+        graph: as imported.
+        calibration, test: pictures as it reads them.
+    """
+
+    name: str
+    graph: Graph
+    calibration: Sequence[Picture]
+    test: Sequence[Picture]
+
+    def run(self, graph: Graph, pictures: Sequence[Picture], mode: str) -> list[Outputs]:
+        """Return the outputs of a graph, this one or one that was made of it, for pictures."""
+        name = self.graph.input.name
+        return [reference.run(graph, {name: picture}, mode=mode) for picture in pictures]
+
+    def score(self, floats: Sequence[Outputs], stored: Sequence[Outputs]) -> Result:
+        """Return how far outputs are from the float network's, one each for a picture."""
+        return SCORES[self.name](self.graph)(floats, stored)
+
+    def write(self, path: Path) -> None:
+        """Write it as plain data."""
+        nodes = [(node.name, node.op, node.inputs, dict(node.attrs), dict(node.weights)) for node in self.graph.nodes]
+        pictures = [np.stack(list(ones)) for ones in (self.calibration, self.test)]
+        # Neighbours are alike, so that their differences take less room.
+        rows = [np.diff(ones, axis=2, prepend=np.zeros_like(ones[:, :, :1])) for ones in pictures]
+        path.write_bytes(lzma.compress(pickle.dumps((self.graph.name, nodes, self.graph.outputs, rows)), preset=6))
+
+
+def read(path: Path) -> Case:
+    """Read what ``Case.write`` wrote; only ever a file that a process of one's own made."""
+    name, nodes, outputs, rows = pickle.loads(lzma.decompress(path.read_bytes()))
+    calibration, test = (list(np.cumsum(ones, axis=2, dtype=np.uint8)) for ones in rows)
+    return Case(path.stem, Graph(name, tuple(Node(*node) for node in nodes), outputs), calibration, test)

@@ -1,0 +1,74 @@
+"""What an export does against the rounding of 8 bits, each left out or put in alone: rows of before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from glsl_infer.compiler import ranges
+from glsl_infer.compiler.build import Options
+from glsl_infer.compiler.ranges import covering, eight_bits, held_out
+from glsl_infer.lowering import builder, conv_texture, weight_bytes, weight_rounding, weight_texture
+
+
+@contextmanager
+def changed(*places: tuple[Any, str, Any]) -> Iterator[None]:
+    """Give attributes of modules or classes other values for a while."""
+    before = [(owner, name, getattr(owner, name)) for owner, name, _ in places]
+    try:
+        for owner, name, value in places:
+            setattr(owner, name, value)
+        yield
+    finally:
+        for owner, name, value in before:
+            setattr(owner, name, value)
+
+
+def _nearest(possible: conv_texture.Possible, node: Any, build: Any, columns: Any, constants: Any) -> Any:
+    return weight_bytes.pack(constants) if possible.bits == 8 else weight_texture.pack(constants)
+
+
+def _unmoved(added: Any, **_: Any) -> Any:
+    return 0.0 * added.sum(axis=1)
+
+
+def _evenly(numbers: Any, most: int, **_: Any) -> Any:
+    return weight_bytes.sums_kept(numbers)
+
+
+Change = tuple[Callable[[Options], Options], tuple[tuple[Any, str, Any], ...]]
+
+UNCHANGED = ""
+
+
+def _same(options: Options) -> Options:
+    return options
+
+
+REPAIRS: Mapping[str, Change] = {
+    "weights rounded one by one": (_same, ((conv_texture.Possible, "packed", _nearest),)),
+    "weights rounded one by one, biases corrected": (_same, ((weight_rounding, "rounded", _evenly),)),
+    "biases not corrected": (_same, ((weight_rounding, "moved", _unmoved),)),
+    "weights of 16 bits": (lambda options: replace(options, weight_bits="16"), ()),
+    "weights of 16 bits for maps of 16 bits": (_same, ((builder, "MOST_FINE", -1.0),)),
+    "no zero points but 0, 128 and 255": (_same, ((covering, "ZEROS", (0, 128, 255)),)),
+    "ranges by maximum alone": (_same, ((held_out, "FEWEST", 1 << 30),)),
+    "headroom 1.2": (_same, ((eight_bits, "HEADROOM", 1.2),)),
+    "8 bits for weights of more noise": (_same, ((weight_bytes, "MOST_NOISE", 8.0),)),
+    "auto may add 0.25": (_same, ((ranges, "AUTO_SHARE", 0.25),)),
+    "auto may add 0.5": (_same, ((ranges, "AUTO_SHARE", 0.5),)),
+}
+"""What is changed, by a name for people: options of an export, and values of the compiler."""
+
+ONLY_AUTO = ("weights of 16 bits for maps of 16 bits", "auto may add 0.25", "auto may add 0.5")
+"""Changes that move nothing where all maps have 8 bits."""
+
+
+@contextmanager
+def repaired(name: str, options: Options) -> Iterator[Options]:
+    """Yield options for an export with one thing changed."""
+    of_options, places = REPAIRS.get(name, (lambda given: given, ()))
+    with changed(*places):
+        yield of_options(options)

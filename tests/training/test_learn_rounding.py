@@ -1,0 +1,79 @@
+"""A Keras network that rounds where its export does, and learns to answer as in floats."""
+
+import keras
+import numpy as np
+import pytest
+from keras import layers as L
+
+from glsl_infer.graph import reference
+from glsl_infer.importers.keras import reader
+from training import learn_rounding
+from training.rounded import RoundedAsStored, rounded, stored
+
+RNG = np.random.default_rng(0)
+PICTURES = list(RNG.integers(0, 256, (40, 16, 16, 3), np.uint8))
+
+
+def network():
+    """A residual network with a batch norm, an activation of a layer's own, a pool and a vector at its end."""
+    keras.utils.set_random_seed(1)
+    image = keras.Input((16, 16, 3), name="image")
+    x = L.Conv2D(8, 3, name="first")(image)
+    x = L.BatchNormalization(name="norm")(x)
+    first = L.ReLU(name="relu")(x)
+    x = L.Conv2D(8, 3, padding="same", activation="relu", name="second")(first)
+    x = L.Add(name="sum")([x, first])
+    x = L.DepthwiseConv2D(3, name="depthwise")(x)
+    x = L.MaxPooling2D(name="pool")(x)
+    x = L.Conv2D(6, 1, name="last")(x)
+    return keras.Model(image, L.GlobalAveragePooling2D(name="mean")(x))
+
+
+def test_it_is_what_the_exact_reference_computes():
+    model = network()
+    prepared, known = stored(model, PICTURES[:8], precision="8")
+    copy = rounded(model, PICTURES[:8], precision="8")
+    assert {"relu", "sum", "depthwise"} < {name.removesuffix("-activation") for name in known} and not copy.left_out
+    values = np.stack(PICTURES[8:12]).astype(np.float32) / 255.0
+    exact = np.stack([reference.run(prepared, picture) for picture in PICTURES[8:12]])
+    floats = np.asarray(model(values))
+    given = np.asarray(copy.network(values))
+    assert np.abs(given - exact).max() < 0.1 * np.abs(floats - exact).max()
+    assert sum(isinstance(layer, RoundedAsStored) for layer in copy.network.layers) == len(copy.rounds)
+    assert copy.network.count_params() == model.count_params()
+
+
+def test_steps_of_16_bits_are_256_times_finer_and_ends_are_kept():
+    values = np.linspace(-2.0, 3.0, 5001, dtype=np.float32)[:, None]
+    eight, sixteen = (np.asarray(RoundedAsStored([2.0], [51.0], bits)(values)) for bits in (8, 16))
+    assert eight.min() == pytest.approx(-0.4) and eight.max() == pytest.approx(1.6)
+    within = (values > -0.4) & (values < 1.6)
+    assert 0.9 < np.abs(eight - values)[within].max() / (1.0 / 255.0) <= 1.001
+    assert np.abs(sixteen - values)[within].max() <= 1.01 / 255.0 / 256.0
+    assert 0.0 in eight
+
+
+class Coarse(RoundedAsStored):
+    """Of 4 bits, so that a tiny network has something to learn."""
+
+    def __init__(self, scales, zeros, bits, **kwargs):
+        super().__init__(scales, 16.0 * np.round(np.asarray(zeros) / 16.0), 4, **kwargs)
+
+
+def test_training_brings_the_rounded_network_nearer_to_its_float_answers(monkeypatch):
+    monkeypatch.setattr("training.rounded.RoundedAsStored", Coarse)
+    model = network()
+    before, after, rounds, _ = learn_rounding.teach(model, PICTURES, epochs=8, rate=3e-4, batch=4, precision="8")
+    assert len(rounds) >= 5
+    assert after < 0.9 * before
+    assert all(layer.trainable for layer in model.layers)
+    assert [node.op for node in reader.to_graph(model).nodes]  # still a network that can be exported
+
+
+def test_what_cannot_be_taught_is_said(tmp_path, capsys):
+    model = tmp_path / "model.keras"
+    network().save(model)
+    (tmp_path / "none").mkdir()
+    assert learn_rounding.main([str(model), "--data", str(tmp_path / "none"), "--out", str(tmp_path / "o.keras")]) == 2
+    assert learn_rounding.main([str(model), "--data", str(tmp_path), "--out", str(tmp_path / "o.h5")]) == 2
+    assert "name the file *.keras" in capsys.readouterr().err
