@@ -1,5 +1,5 @@
 # make classify IMAGE=photo.jpg   all set-up, then the five most probable labels
-# make test                       all set-up, then the whole test suite, two parts at a time (JOBS=1: one)
+# make test                       all set-up, then the whole test suite, three parts at a time (JOBS=1: one)
 # make quick                      lint, types and the unit tests that take no seconds each: less than 2 minutes
 # make test-drivers               its part that draws, on each of Mesa's software drivers
 # make test-vc4                   its part on the VideoCore IV's compiler, which is built if it is not there
@@ -22,15 +22,15 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 PORT ?= 8000
 # Unset where no login was, as in some services; the scripts need it.
 export HOME ?= $(shell $(PYTHON) -c 'import os; print(os.path.expanduser("~"))')
-JOBS ?= 2
+JOBS ?= 3
 
 .PHONY: classify web apk aar test quick test-engine test-drivers test-llvmpipe test-softpipe test-vc4 test-virtual-gpu test-web test-android test-arm test-keras test-training docs lint types clean
 
 classify: $(VENV)/.run
 	@$(BIN)/classify "$(IMAGE)"
 
-# The longest first. What several of them need is there before they begin.
-PARTS := test-llvmpipe test-training test-keras test-virtual-gpu test-softpipe test-android test-engine test-web test-arm test-vc4
+# The longest first. What several of them need is there before they begin. Three fill two cores: parts wait, too.
+PARTS := test-llvmpipe test-training test-keras test-android test-web test-vc4 test-virtual-gpu test-engine test-softpipe test-arm
 test: $(VENV)/.all web/node_modules/.ready web/tfjs/node_modules/.ready
 	$(BIN)/python scripts/test_parts.py --jobs $(JOBS) $(PARTS)
 

@@ -13,7 +13,7 @@ import parted
 from conformance_zip import zipped
 
 from glsl_infer.bundle import MANIFEST
-from glsl_infer.bundle.bundle import manifest_bytes
+from glsl_infer.bundle.file import manifest_bytes
 
 NAME = "cpu-parts.glslnn"
 TOLERANCE = 0.02

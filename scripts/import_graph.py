@@ -84,11 +84,10 @@ def section(rows: Sequence[Sequence[str]], edges: Edges, wrong: set[tuple[str, s
     allowed = {a: frozenset(b for b in edges[a] if (a, b) not in removed) for a in order}
     arrows = shortest(allowed)
     lines = ["```mermaid", "flowchart TD"]
-    lines += [f"    {a} --> {b}" for a in order for b in order if b in arrows[a]]
+    lines += [f"    {a}-->{b}" for a in order for b in order if b in arrows[a]]
     lines += [f"    {a} -. to be removed .-> {b}" for a in order for b in order if (a, b) in removed]
     lines += ["```", "", "An arrow is an import. It is left out where other arrows lead to the same room.", ""]
-    lines += ["| room | what it is |", "|---|---|"]
-    lines += [f"| `{_path(room)}` | {_purpose(room)} |" for room in order]
+    lines += [f"- `{_path(room)}`: {_purpose(room)}" for room in order]
     return "\n".join(lines)
 
 

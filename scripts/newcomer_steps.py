@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PORT = 8437
-README, CLASSES, TOOLS, BROWSER, ANDROID = (
-    "README.md", "docs/your-classes.md", "docs/tools.md", "docs/browser.md", "docs/android.md",
+README, CLASSES, TOOLS, BROWSER, ANDROID, PI = (
+    "README.md", "docs/your-classes.md", "docs/tools.md", "docs/browser.md", "docs/android.md", "docs/raspberry-pi.md",
 )  # fmt: skip
 SERVED = "served"
 
@@ -79,8 +79,8 @@ NEWCOMERS = (
             Step(CLASSES, "glsl-infer classify --model door.glslnn new/*.jpg"),
             Step(CLASSES, 'glsl-infer camera --source picamera2 --model door.glslnn --on cat "./open-flap.sh"',
                  'glsl-infer camera --source new/ --model door.glslnn --on cat "echo a cat"'),
-            Step(TOOLS, "pip install pyyaml"),
-            Step(TOOLS, "glsl-infer deploy deployment.yml"),
+            Step(PI, "pip install pyyaml"),
+            Step(PI, "glsl-infer deploy deployment.yml"),
         ),
     ),
     Newcomer(

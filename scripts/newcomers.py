@@ -216,7 +216,8 @@ def write(minutes: dict[str, list[float]]) -> None:
         labels = ["git clone", *(step.written for step in one.steps)]
         longest = max(zip(took, labels)) if len(took) == len(labels) else (0.0, "?")
         lines.append(f"| {one.wants} | {sum(took):.1f} | {longest[0]:.1f}: `{longest[1]}` |")
-    PAGE.write_text("\n".join([*lines, "", f"<!-- minutes: {json.dumps(known)} -->", ""]), "utf-8")
+    kept = json.dumps(known, separators=(",", ":"))
+    PAGE.write_text("\n".join([*lines, "", f"<!-- minutes: {kept} -->", ""]), "utf-8")
 
 
 if __name__ == "__main__":

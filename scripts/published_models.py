@@ -158,7 +158,7 @@ def page(rows: list[dict[str, str]], results: dict[str, Any]) -> str:
         f"parts of the output's largest number. More than {MOST:g} is a failure. *Cosine*: of the worst output of the",
         "exported bundle, drawn with 8 bits and calibrated with a dozen photographs, beside LiteRT's on four of them.",
         "",
-        "| file | input | operators | imported as | difference | passes, programs, MB | cosine |",
+        "file | input | kinds of operators | nodes | difference | passes, programs, MB | cosine",
         "|---|---|---|---|---|---|---|",
     ]
     for row in rows:
@@ -166,10 +166,8 @@ def page(rows: list[dict[str, str]], results: dict[str, Any]) -> str:
         drawn_as = found.get("drawn")
         size = "" if not drawn_as else "{passes}, {programs}, {0:.1f}".format(drawn_as["bytes"] / 1e6, **drawn_as)
         near = "" if not drawn_as else f"{drawn_as['cosine']:.4f}"
-        nodes, far = (f"{found['nodes']} nodes", f"{found['difference']:.1e}") if "nodes" in found else ("refused", "")
-        lines.append(
-            f"| {row['name']} | {row['input']} | {len(found['kinds'])} kinds | {nodes} | {far} | {size} | {near} |"
-        )
+        nodes, far = (f"{found['nodes']}", f"{found['difference']:.1e}") if "nodes" in found else ("refused", "")
+        lines.append(f"{row['name']} | {row['input']} | {len(found['kinds'])} | {nodes} | {far} | {size} | {near} |")
     lines += ["", "Refused:", ""]
     lines += [
         f"- {row['name']}: {results[row['name']]['refused']}" for row in rows if "refused" in results[row["name"]]

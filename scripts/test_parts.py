@@ -150,7 +150,7 @@ def main() -> int:
     """Return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("parts", nargs="+", metavar="PART", help="a target of the Makefile")
-    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="parts at a time (default: 2)")
+    parser.add_argument("--jobs", type=int, default=3, metavar="N", help="parts at a time (default: 3)")
     given = parser.parse_args()
     if given.jobs < 1:
         parser.error(f"--jobs {given.jobs}; give 1 or more")

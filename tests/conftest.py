@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,8 @@ from hypothesis import settings
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+# NumPy's threads wait busily: for matrices as small as ours they take three times the CPU time of one.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # The user's compiled programs are no test's business; child processes inherit it.
 os.environ["GLSL_INFER_CACHE"] = "off"
 os.environ["GLSL_INFER_ISOLATION"] = "off"  # a process more for each command that draws; test_isolation has its own
@@ -28,6 +32,15 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))  # what pages of 
 settings.register_profile("steady", deadline=None)  # a busy machine is no failure
 settings.load_profile("steady")
 
+
+@pytest.fixture(scope="session", autouse=True)
+def a_busy_machine_prints_no_progress() -> Iterator[None]:
+    """Commands that are run here print none of the lines that a long step has after 20 seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("glsl_infer.cli.progress.SILENT", 3600.0)
+        yield
+
+
 KERAS_FOLDERS = {"keras", "training"}
 
 
@@ -38,6 +51,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             "TensorFlow and Mesa's LLVM crash in one process: run `make test`, "
             "or pytest for tests/keras and tests/training apart from the others"
         )
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector leave alone what lasts as long as the run: TensorFlow's objects, and the tests themselves."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,18 +1,22 @@
-"""Parses command lines for a script, and does nothing else with them; run as a process, as scripts import TensorFlow.
+"""Parses command lines for scripts, and does nothing else with them; run as a process, as scripts import TensorFlow.
 
-    python tests/parse_only.py SCRIPT < command-lines.json      # a list of lists of arguments
+    python tests/parse_only.py < command-lines.json     # for each script a list of lists of arguments
 
-Prints a JSON list: for each command line what is wrong with it, or null.
+Prints a JSON object: for each script a list that says for each command line what is wrong with it, or null.
+Each script has a process of its own, a copy of this one, which has imported Keras once for all of them.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import io
 import json
+import os
 import runpy
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -46,6 +50,31 @@ def problem(script: str, arguments: Sequence[str]) -> str | None:
     return "it parses no arguments"
 
 
+def problems(script: str, lines: Sequence[Sequence[str]]) -> list[str | None]:
+    """Return ``problem`` of each command line, found by a copy of this process; what ends it is a problem of all."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        sys.path[0] = str(Path(script).resolve().parent)  # where a script that is run looks for its neighbours
+        found: list[str | None]
+        try:
+            found = [problem(script, arguments) for arguments in lines]
+        except BaseException:  # goes to the test, whatever it is
+            found = [traceback.format_exc()] * len(lines)
+        with os.fdopen(writing, "w") as pipe:
+            json.dump(found, pipe)
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        text = pipe.read()
+    os.waitpid(child, 0)
+    return json.loads(text) if text else ["its process ended without a word"] * len(lines)
+
+
 if __name__ == "__main__":
-    sys.path[0] = str(Path(sys.argv[1]).resolve().parent)  # where a script that is run looks for its neighbours
-    print(json.dumps([problem(sys.argv[1], arguments) for arguments in json.load(sys.stdin)]))
+    wanted = json.load(sys.stdin)
+    if any(script.startswith("training/") for script in wanted):
+        with contextlib.suppress(ImportError):
+            importlib.import_module("keras")
+    print(json.dumps({script: problems(script, lines) for script, lines in wanted.items()}))

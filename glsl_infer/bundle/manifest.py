@@ -13,8 +13,8 @@ from glsl_infer.bundle.format_constants import FORMAT, INPUT_KINDS, PROBE_FORMUL
 from glsl_infer.errors import InputError
 from glsl_infer.graph import host_steps
 from glsl_infer.graph.host_steps import HostStep
-from glsl_infer.graph.network import CLASSES, IMAGE, MASK, PURPOSES, VALUES
 from glsl_infer.graph.picture import CENTER_CROP, CENTER_SQUARE, FITS, LETTERBOX, STRETCH
+from glsl_infer.graph.purposes import CLASSES, IMAGE, MASK, PURPOSES, VALUES
 from glsl_infer.program import Pass, ShaderProgram, Texture
 from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap, FixedPoint, Value, textures_of
 from glsl_infer.program.texels import shape_of

@@ -5,6 +5,7 @@ Thousands of passes as JSON took megabytes, and most of the time of reading a bu
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -103,10 +104,10 @@ class _Bytes:
         return int.from_bytes(self.take(width), "little")
 
     def floats(self, count: int) -> tuple[float, ...]:
-        numbers = np.frombuffer(self.take(4 * count), "<f4")
-        if not np.isfinite(numbers).all():
+        numbers: tuple[float, ...] = struct.unpack(f"<{count}f", self.take(4 * count))  # too few to be worth an array
+        if not all(map(math.isfinite, numbers)):
             raise BundleError(f"{self.where}: a number that is not finite")
-        return tuple(numbers.tolist())
+        return numbers
 
 
 def unpack(data: bytes, count: int, quads: int, names: Names) -> tuple[Pass, ...]:
@@ -183,10 +184,12 @@ def _unpack_pass(source: _Bytes, names: Names, left: int) -> Pass:
 
 def _unpack_quads(source: _Bytes, count: int, sources: int) -> tuple[Quad, ...]:
     width = 4 + 2 * sources
-    numbers = np.frombuffer(source.take(2 * width * count), "<i2").reshape(count, width)
-    if (numbers[:, :4] < 0).any() or (np.abs(numbers.astype(np.int32)) > MAX_SIDE).any():
-        raise BundleError(f"{source.where}: a quad beyond {MAX_SIDE} texels")
-    return tuple(Quad(row[0], row[1], row[2], row[3], tuple(zip(row[4::2], row[5::2]))) for row in numbers.tolist())
+    quads = []
+    for row in struct.iter_unpack(f"<{width}h", source.take(2 * width * count)):
+        if min(row[:4]) < 0 or min(row) < -MAX_SIDE or max(row) > MAX_SIDE:
+            raise BundleError(f"{source.where}: a quad beyond {MAX_SIDE} texels")
+        quads.append(Quad(row[0], row[1], row[2], row[3], tuple(zip(row[4::2], row[5::2]))))
+    return tuple(quads)
 
 
 def _unpack_uniform(source: _Bytes, length: int, floats: Sequence[str]) -> UniformValue:

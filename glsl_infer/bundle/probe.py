@@ -43,9 +43,10 @@ def picture(height: int, width: int | None = None, channels: int = 3, index: int
 
     Without a ``width`` the picture is square.
     """
-    y, x, c = np.meshgrid(np.arange(height), np.arange(width or height), np.arange(channels), indexing="ij")
-    values: NDArray[np.int64] = ((3 * x * x + 5 * y * y + 7 * x * y) // 8 + 89 * c + 37 * index) % 256
-    return values.astype(np.uint8)
+    y, x = np.arange(height)[:, None], np.arange(width or height)
+    places = ((3 * x * x + 5 * y * y + 7 * x * y) // 8).astype(np.uint8)  # bytes keep sums modulo 256
+    values: NDArray[np.uint8] = places[..., None] + (89 * np.arange(channels) + 37 * index).astype(np.uint8)
+    return values
 
 
 def stored(entry: Input, index: int) -> NDArray[np.integer[Any]]:

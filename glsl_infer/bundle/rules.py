@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from glsl_infer.bundle.format_constants import RULES
 from glsl_infer.errors import BundleError
 
+_MAX_MESSAGE = 400
+
 
 @contextmanager
 def rule(name: str) -> Iterator[None]:
@@ -18,3 +20,14 @@ def rule(name: str) -> Iterator[None]:
     except BundleError as error:
         error.rule = error.rule or name
         raise
+
+
+def named(rule_name: str | None) -> str:
+    """Return how a message ends that is about a rule."""
+    return f" (rule: {rule_name})" if rule_name else ""
+
+
+def one_line(error: Exception) -> str:
+    """Return a message as one short line, whatever characters and however many a name in the file has."""
+    line = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(error))
+    return line if len(line) <= _MAX_MESSAGE else f"{line[:_MAX_MESSAGE]} ..."

@@ -11,6 +11,7 @@ from glsl_infer.errors import BundleError
 
 KINDS = frozenset(GLSL_TYPES)
 END = ""
+_MOST_TOKENS = GLSL_LIMITS["expanded"]
 _NAME = re.compile(r"(?!gl_|webgl_|_webgl_)(?!\w*__)[A-Za-z_]\w*", re.ASCII)
 _WORDS = KINDS | {"for", "if", "return", "void", "const"}
 
@@ -43,15 +44,21 @@ class Cursor:
         token = self.tokens[self.at]
         self.at += token != END
         self.used += 1
-        if self.used > GLSL_LIMITS["expanded"]:
-            raise self.refused(f"the shader has more than {GLSL_LIMITS['expanded']} tokens with its macros")
+        if self.used > _MOST_TOKENS:
+            raise self._too_many()
         return token
+
+    def _too_many(self) -> BundleError:
+        return self.refused(f"the shader has more than {_MOST_TOKENS} tokens with its macros")
 
     def take(self, token: str) -> bool:
         """Return whether the next token is this one, and go behind it then."""
         if self.tokens[self.at] != token:
             return False
-        self.next()
+        self.at += 1
+        self.used += 1
+        if self.used > _MOST_TOKENS:
+            raise self._too_many()
         return True
 
     def expect(self, *tokens: str) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import InputError
-from glsl_infer.graph.network import PURPOSES
 from glsl_infer.graph.picture import FITS
+from glsl_infer.graph.purposes import PURPOSES
 
 FIT_WORDS = tuple(fit.partition("/")[0] for fit in FITS)
 

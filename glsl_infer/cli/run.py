@@ -81,13 +81,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the model, then write or print what comes out. Whatever was given is looked at before a context is made."""
-    from glsl_infer import bundle as bundles
+    from glsl_infer.runtime import known_shaders
 
     _check_order(args)
     execution.check_signature(args)
     ends.load_operators(args.operator)
     _check_arguments(args)
-    bundle = bundles.read(args.model)
+    bundle = known_shaders.read(args.model)
     files = _files(args, bundle.manifest)
     try:
         drawn = _check_model(args, bundle)

@@ -6,7 +6,8 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from glsl_infer.bundle.bundle import SMALLER, Bundle
+from glsl_infer.bundle.bundle import Bundle
+from glsl_infer.bundle.file import SMALLER
 from glsl_infer.bundle.format_constants import MAX_PASSES, MAX_QUADS
 from glsl_infer.bundle.manifest import CLASSES, IMAGE, MASK, NUMBERS, PICTURE, VALUES, Input, Manifest, Output
 from glsl_infer.bundle.manifest_check import GRAPH, LABELS, check, needed_limits

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.graph.node import Array, Shape
+if TYPE_CHECKING:
+    from glsl_infer.graph.node import Array, Shape
 
 Doubles = NDArray[np.float64]
 

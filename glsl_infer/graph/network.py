@@ -15,9 +15,7 @@ from glsl_infer.errors import ModelError
 from glsl_infer.graph import host_steps
 from glsl_infer.graph.host_steps import HostStep
 from glsl_infer.graph.node import Node, Shape
-
-CLASSES, IMAGE, MASK, VALUES = PURPOSES = ("classes", "image", "mask", "values")
-"""What an output is for."""
+from glsl_infer.graph.purposes import CLASSES, IMAGE, MASK, VALUES
 
 
 @dataclass(frozen=True)

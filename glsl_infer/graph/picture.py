@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ImageError, InputError
-from glsl_infer.graph.node import Array, Node
+
+if TYPE_CHECKING:
+    from glsl_infer.graph.node import Array, Node
 
 CENTER_SQUARE, CENTER_CROP, LETTERBOX, STRETCH = FITS = (
     "center-square/area-average",

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Union
+from typing import TYPE_CHECKING, Union
 
-from glsl_infer.graph import Graph
 from glsl_infer.program.layout import Value
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Graph
 
 PRELUDE = "shaders/prelude.glsl"
 """Member that every fragment shader begins with."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.graph import Array
 from glsl_infer.program import quantize
 from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap, FixedPoint, Value, slices_of
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array
 
 Texels = NDArray[np.uint8]
 

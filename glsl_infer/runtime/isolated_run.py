@@ -15,12 +15,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
 from glsl_infer.errors import GlslInferError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import CHOICES, Context
-from glsl_infer.runtime import first_use, selfcheck
+from glsl_infer.runtime import first_use, known_shaders, selfcheck
 from glsl_infer.runtime.isolation import LAYER
 from glsl_infer.runtime.session import Session
 
@@ -78,7 +77,7 @@ def work(job: dict[str, Any]) -> int:
             bytes.
     """
     limit()
-    bundle = bundles.read(job["path"])
+    bundle = known_shaders.read(job["path"])
     if job["digest"] not in (None, bundle.digest):
         return 3  # another file than the parent has read
     choice = next((way for way in CHOICES if way in job["context"]), "auto")  # "hidden glfw window ..."

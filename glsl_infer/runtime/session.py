@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Union, overload
+from typing import TYPE_CHECKING, Any, Union, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.bundle import Bundle, has_parts, probe
-from glsl_infer.bundle.network import Layer
-from glsl_infer.cpu.custom import Functions
 from glsl_infer.errors import InputError
 from glsl_infer.gl import fences
 from glsl_infer.gl.context import Context
@@ -26,6 +24,10 @@ from glsl_infer.runtime.part_run import PartRun
 from glsl_infer.runtime.pictures.picture_input import Picture
 from glsl_infer.runtime.pipeline import PendingFrame, Pipeline, Slot, Wait, check_wait
 from glsl_infer.support.weakly import weakly
+
+if TYPE_CHECKING:
+    from glsl_infer.bundle.network import Layer
+    from glsl_infer.cpu.custom import Functions
 
 Alone = Union[Picture, Numbers]
 """What the only input of a model takes."""

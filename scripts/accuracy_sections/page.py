@@ -13,8 +13,8 @@ NAMES = {"float": "float32 Keras", "exact": "exact reference", "gpu": "GPU"}
 
 HEAD = """# Accuracy
 
-`python scripts/accuracy.py` measures these numbers and writes this page (first `scripts/get-data trashnet
-data/trashnet`); `docs/accuracy/` has the numbers of every layer. Measured on {machines}.
+`python scripts/accuracy.py` (after `scripts/get-data trashnet data/trashnet`) measures these numbers and writes this
+page; `docs/accuracy/` has every layer's. Measured on {machines}.
 
 *Worst* is the largest distance of a stored number from the float64 value before rounding, in steps: 1/255 of the range
 of a feature map, or scale/256 for 16-bit values. 0.5 is perfect rounding, {bound} the limit.
@@ -51,10 +51,7 @@ stored values. Networks whose sums are too large for 32-bit floats are left out.
 COUNTS = """
 ## What a frame takes
 
-X22 at 385x385, 120 classes. *GL calls* are those between upload and read-back. Baked and uniform weights give {same} in
-both layouts. [Other modes](design.md#where-weights-are).
-
-{table}
+X22 at 385x385, 120 classes: baked and uniform weights give {same} in both layouts. {frames}.
 """
 
 
@@ -110,13 +107,14 @@ def drivers(numbers: dict[str, Any]) -> str:
 
 def counts(numbers: dict[str, Any]) -> str:
     """Return the section on what a frame takes."""
-    columns = ("passes", "jobs", "programs", "gl_calls", "texture_bytes")
-    fixed = [row for row in numbers["rows"] if row["weights"] != "auto"]
-    rows = [[row["layout"], row["weights"], *(f"{row[key]:,}" for key in columns)] for row in fixed]
-    head = ["layout", "weights", "passes", "jobs", "programs", "GL calls", "texture bytes"]
+    frames = [
+        f"{row['layout']} takes {row['passes']:,} passes, {row['jobs']:,} jobs and {row['gl_calls']:,} GL calls"
+        for row in numbers["rows"]
+        if row["weights"] == "uniform"
+    ]
     return COUNTS.format(
-        same="the same logits, bit for bit" if numbers["same_logits"] else "**different logits**",
-        table=table(head, rows),
+        same="the same logits, bit for bit," if numbers["same_logits"] else "**different logits**",
+        frames=", ".join(frames).capitalize().replace("gl calls", "GL calls"),
     )
 
 

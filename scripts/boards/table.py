@@ -141,7 +141,7 @@ def _estimate(times: dict[str, float]) -> str:
 
 
 def _table(head: list[str], rows: list[list[str]]) -> list[str]:
-    first, *others = (f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in (head, *rows))
+    first, *others = (" | ".join(cell.replace("|", "/") for cell in row) for row in (head, *rows))
     return [first, f"|{'---|' * len(head)}", *others]
 
 

@@ -26,7 +26,7 @@ def _fused(options: str, layer: str, activation: Any, restrictions: str = "") ->
     """Return the row of an activation behind a convolution."""
     return Row(
         layer,
-        f"{options}, fused",
+        ", ".join(filter(None, (options, "fused"))),
         lambda x: activation()(plain(x)),
         restrictions,
         without=plain,
@@ -40,7 +40,8 @@ def _pool(x: Any) -> Any:
 
 def _alone(options: str, layer: str, activation: Any, restrictions: str = "", listed: bool = True) -> Row:
     """Return the row of an activation behind something that has no place for it."""
-    return Row(layer, f"{options}, alone", lambda x: activation()(_pool(x)), restrictions, listed=listed)
+    how = ", ".join(filter(None, (options, "alone")))
+    return Row(layer, how, lambda x: activation()(_pool(x)), restrictions, listed=listed)
 
 
 def _each(kind: Callable[..., Row], names: Sequence[str]) -> list[Row]:
@@ -87,15 +88,15 @@ _OPERATIONS = [
 
 ACTIVATIONS = Group(
     "Activations",
-    "*Fused*: behind a convolution (and its batch normalisation and residual), an addition or a dense layer, as a "
-    "layer or as `activation=`, an activation costs no pass. *Alone* it is one pass with one fetch. Where slopes "
-    "differ between channels, or ranges behind a function that weights cannot scale, each slice is a draw.",
+    "*Fused*, behind a convolution (and its batch normalisation and residual), an addition or a dense layer, an "
+    "activation costs no pass. *Alone* it is one, of one fetch; where slopes or ranges differ between channels, each "
+    "slice may be a draw. Parameters may have any values.",
     (
         _fused("sigmoid", "Activation", lambda: L.Activation("sigmoid")),
         _fused("hard_sigmoid", "Activation", lambda: L.Activation("hard_sigmoid")),
         _fused("of glsl-infer", "PiecewiseLinearSigmoid", lambda: L.PiecewiseLinearSigmoid()),
-        _fused("of glsl-infer, at any weights", "LearnableSigmoid", lambda: L.LearnableSigmoid()),
-        _fused("of glsl-infer, scale 1/6", "ClippedLinear", lambda: L.ClippedLinear(1 / 6), "any positive scale"),
+        _fused("of glsl-infer", "LearnableSigmoid", lambda: L.LearnableSigmoid()),
+        _fused("of glsl-infer", "ClippedLinear", lambda: L.ClippedLinear(1 / 6)),
         _fused("relu", "Activation", lambda: L.Activation("relu")),
         _fused("relu6", "Activation", lambda: L.Activation("relu6")),
         _fused("linear", "Activation", lambda: L.Activation("linear")),
@@ -104,13 +105,13 @@ ACTIVATIONS = Group(
         *_each(_fused, ("celu", "hard_shrink", "soft_shrink", "sparse_plus", "sparse_sigmoid", "squareplus")),
         *_each(_fused, ("tanh_shrink", "hard_tanh")),
         _alone("0.5, 0.25", "`keras.ops.threshold`", lambda: lambda y: K.threshold(y, 0.5, 0.25)),
-        _fused("no options", "ReLU", lambda: L.ReLU()),
+        _fused("", "ReLU", lambda: L.ReLU()),
         _fused("max_value=6", "ReLU", lambda: L.ReLU(6.0)),
-        _fused("max_value=0.5", "ReLU", lambda: L.ReLU(0.5), "any positive number"),
+        _fused("max_value=0.5", "ReLU", lambda: L.ReLU(0.5)),
         _fused("max_value=2, negative_slope=0.25, threshold=0.5", "ReLU", lambda: L.ReLU(2.0, 0.25, 0.5)),
-        _fused("negative_slope=0.2", "LeakyReLU", lambda: L.LeakyReLU(0.2), "any slope"),
-        _fused("alpha=0.5", "ELU", lambda: L.ELU(0.5), "any alpha"),
-        _fused("shared_axes=[1, 2]", "PReLU", _prelu, "any slopes"),
+        _fused("negative_slope=0.2", "LeakyReLU", lambda: L.LeakyReLU(0.2)),
+        _fused("alpha=0.5", "ELU", lambda: L.ELU(0.5)),
+        _fused("shared_axes=[1, 2]", "PReLU", _prelu),
         _alone("sigmoid", "Activation", lambda: L.Activation("sigmoid")),
         _alone("hard_sigmoid", "Activation", lambda: L.Activation("hard_sigmoid")),
         _alone("of glsl-infer", "PiecewiseLinearSigmoid", lambda: L.PiecewiseLinearSigmoid(), listed=False),
@@ -123,9 +124,9 @@ ACTIVATIONS = Group(
         ),
         *_each(_alone, ("tanh", "gelu", "silu", "softplus", "hard_silu")),
         _alone("shared_axes=[1, 2]", "PReLU", _prelu),
-        _alone("no options", "ReLU", lambda: L.ReLU(), listed=False),
+        _alone("", "ReLU", lambda: L.ReLU(), listed=False),
         _alone("max_value=0.75", "ReLU", lambda: L.ReLU(0.75), listed=False),
-        *(_alone("an operation", f"`keras.ops.{name}`", _operation(name), listed=False) for name in _OPERATIONS),
+        *(_alone("", f"`keras.ops.{name}`", _operation(name), listed=False) for name in _OPERATIONS),
     ),
 )
 
@@ -144,19 +145,19 @@ _NEAR_0 = "at least 2^-40"
 
 POWERS = Group(
     "Powers, roots and limits",
-    "These are activations as well, and cost as much.",
+    "Also activations.",
     (
-        _fused("an operation", "`abs(x)`", lambda: abs),
-        _fused("an operation", "`x ** 2`", lambda: lambda y: y**2),
-        _alone("an operation", "`keras.ops.absolute`", lambda: K.absolute),
-        _alone("an operation", "`keras.ops.square`", lambda: K.square),
-        _alone("an operation", "`keras.ops.sqrt`", lambda: K.sqrt, "0 of negative numbers"),
-        _alone("x_min=0.25, x_max=0.75", "`keras.ops.clip`", lambda: lambda y: K.clip(y, 0.25, 0.75)),
-        _alone("an operation", "`keras.ops.hard_tanh`", lambda: K.hard_tanh),
-        _alone("a number", "`keras.ops.maximum(x, 0.25)`", lambda: lambda y: K.maximum(y, 0.25)),
-        _alone("a number", "`keras.ops.minimum(x, 0.25)`", lambda: lambda y: K.minimum(y, 0.25)),
+        _fused("", "`abs(x)`", lambda: abs),
+        _fused("", "`x ** 2`", lambda: lambda y: y**2),
+        _alone("", "`keras.ops.absolute`", lambda: K.absolute),
+        _alone("", "`keras.ops.square`", lambda: K.square),
+        _alone("", "`keras.ops.sqrt`", lambda: K.sqrt, "0 of negative numbers"),
+        _alone("", "`keras.ops.clip`", lambda: lambda y: K.clip(y, 0.25, 0.75)),
+        _alone("", "`keras.ops.hard_tanh`", lambda: K.hard_tanh, listed=False),
+        _alone("", "`keras.ops.maximum(x, 0.25)`", lambda: lambda y: K.maximum(y, 0.25)),
+        _alone("", "`keras.ops.minimum(x, 0.25)`", lambda: lambda y: K.minimum(y, 0.25)),
         _alone("3", "`keras.ops.power`", lambda: lambda y: K.power(y, 3), "a number from -2 to 8, not 0"),
-        _alone("1.5", "`x ** y`", lambda: lambda y: y**1.5, "0 of negative numbers if y is not whole"),
+        _alone("1.5", "`x ** y`", lambda: lambda y: y**1.5, "0 of negative numbers if y has a fraction"),
         _of_more("`keras.ops.rsqrt`", lambda y: K.rsqrt(y), _NEAR_0),
         _of_more("`keras.ops.reciprocal`", lambda y: K.reciprocal(y), _NEAR_0),
         _of_more("`2 / x`", lambda y: 2.0 / y, _NEAR_0),
@@ -207,14 +208,14 @@ _SCALES = [0.5, 1.0, 1.5, 2.0, -0.5, -1.0, 0.25, 3.0]
 
 AFFINE = Group(
     "Batch normalisation and constants",
-    "Behind a convolution or a dense layer, or in front of one that does not pad, these change its weights and cost "
-    "nothing. Elsewhere each is a 1x1 convolution: one pass for each slice, one fetch.",
+    "Behind a convolution or a dense layer, or in front of one that does not pad, these change its weights. Elsewhere "
+    "each is a 1x1 convolution.",
     (
         _folded("BatchNormalization", _BEHIND, lambda y: L.BatchNormalization()(y)),
         _in_front("BatchNormalization", _BEFORE, lambda y: L.BatchNormalization()(y)),
         Row(
             "BatchNormalization",
-            "alone on a feature map; 8 channels",
+            "alone; 8 channels",
             lambda x: L.BatchNormalization()(stem(x)),
         ),
         _folded("Rescaling", _BEHIND, lambda y: L.Rescaling(0.5, 0.25)(y)),
@@ -223,13 +224,13 @@ AFFINE = Group(
             "Rescaling",
             "on a vector, in front of a Dense",
             lambda x: _classes(L.Rescaling(2.0, 0.5)(vector(x))),
-            "BatchNormalization as well",
+            "so is BatchNormalization",
             without=lambda x: _classes(vector(x)),
             into="the layer behind",
         ),
-        Row("Rescaling", "alone on a feature map; 8 channels", lambda x: L.Rescaling(_SCALES, 0.5)(stem(x))),
-        Row("LayerScale", "of ConvNeXt, alone on a feature map; 8 channels", _layer_scale),
-        _folded("`x * 2`, `2 * x`", _BEHIND, lambda y: y * 2.0, "a number, or one for each channel; `+ - /` as well"),
+        Row("Rescaling", "alone; 8 channels", lambda x: L.Rescaling(_SCALES, 0.5)(stem(x))),
+        Row("LayerScale", "alone; 8 channels", _layer_scale),
+        _folded("`x * 2`, `2 * x`", _BEHIND, lambda y: y * 2.0, "and `+ - /`"),
         _folded("`x + 1`, `1 + x`", _BEHIND, lambda y: y + 1.0, listed=False),
         _folded("`x - 1`, `1 - x`", _BEHIND, lambda y: 1.0 - y, listed=False),
         _folded("`x / 2`", _BEHIND, lambda y: y / 2.0, listed=False),

@@ -28,14 +28,14 @@ def _separable(x: Any) -> Any:
 CONVOLUTIONS = Group(
     "Convolutions",
     "One pass for each output slice. Fetches: height x width of the kernel, times the input slices of its group. Bias, "
-    "batch normalisation, residual and activation are included; strides, dilation and padding cost nothing. Any kernel "
-    "that fits the map and any number of channels will do. A convolution with too many weights for its shaders, or "
-    "whose input lies in more than 8 textures (`--layout planar`), takes more passes, which store 16-bit partial sums.",
+    "batch normalisation, residual and activation are included; strides, dilation and padding cost nothing. Too many "
+    "weights for a shader, or an input in more than 8 textures (`--layout planar`), take more passes, which store "
+    "16-bit partial sums.",
     (
-        Row("Conv2D", "kernel 1x1; 8 to 8 channels", _conv(8, 1)),
-        Row("Conv2D", "kernel 3x3, `same`; 8 to 8", _conv(8, 3, padding="same")),
+        Row("Conv2D", "1x1; 8 to 8", _conv(8, 1)),
+        Row("Conv2D", "3x3, `same`; 8 to 8", _conv(8, 3, padding="same")),
         Row("Conv2D", "kernel 3x3, `valid`; 8 to 8", _conv(8, 3), listed=False),
-        Row("Conv2D", "kernel 3x3, `valid`, on the picture; 3 to 8", lambda x: L.Conv2D(8, 3, activation="sigmoid")(x)),
+        Row("Conv2D", "3x3, `valid`, on the picture; 3 to 8", lambda x: L.Conv2D(8, 3, activation="sigmoid")(x)),
         Row("Conv2D", "kernel 3x3, strides 2, `same`; 8 to 8", _conv(8, 3, padding="same", strides=2), listed=False),
         Row(
             "Conv2D",
@@ -51,12 +51,12 @@ CONVOLUTIONS = Group(
             listed=False,
         ),
         Row("Conv2D", "no bias; 6 to 5", _conv(5, 3, 6, use_bias=False), listed=False),
-        Row("Conv2D", "groups of 4 channels, 3x3; 16 to 16", _conv(16, 3, 16, groups=4)),
+        Row("Conv2D", "groups of 4, 3x3; 16 to 16", _conv(16, 3, 16, groups=4)),
         Row(
             "Conv2D",
-            "groups of 3 channels, 3x3; 12 to 12",
+            "groups of 3, 3x3; 12 to 12",
             _conv(12, 3, 12, groups=4),
-            "multiples of 4 channels are cheaper",
+            "multiples of 4 are cheaper",
         ),
         Row(
             "Conv2D",
@@ -77,7 +77,7 @@ DEPTHWISE = Group(
     "Depthwise convolutions",
     "One pass for each output slice. Fetches: height x width of the kernel.",
     (
-        Row("DepthwiseConv2D", "kernel 3x3, `same`; 8 channels", _depthwise(3, padding="same")),
+        Row("DepthwiseConv2D", "3x3, `same`; 8 channels", _depthwise(3, padding="same")),
         Row("DepthwiseConv2D", "kernel 5x5, strides 2, `valid`; 8", _depthwise(5, strides=2), listed=False),
         Row(
             "DepthwiseConv2D",
@@ -90,7 +90,7 @@ DEPTHWISE = Group(
             "DepthwiseConv2D, BatchNormalization, ReLU(6), Conv2D, BatchNormalization, ReLU(6)",
             "a block of MobileNet; 8 to 16",
             _separable,
-            "use it instead of a SeparableConv2D",
+            "better than SeparableConv2D",
         ),
     ),
 )

@@ -28,30 +28,30 @@ def _gated(x: Any) -> Any:
 
 PARTS = Group(
     "Parts, mirrors, other sizes",
-    "One pass for all slices. Parts, mirrors, exchanged axes and `nearest` round nothing.",
+    "One pass for all slices.",
     (
-        Row("Cropping2D", "1 pixel all around; 8 channels", _on_stem(lambda x: L.Cropping2D(1)(x))),
+        Row("Cropping2D", "1; 8 channels", _on_stem(lambda x: L.Cropping2D(1)(x))),
         Row("CenterCrop", "to 6x4; 8 channels", _on_stem(lambda x: L.CenterCrop(6, 4)(x)), "not larger than the map"),
         Row("`x[:, 1:-1, ::2]`", "8 channels", _on_stem(lambda x: x[:, 1:-1, ::2]), "slices; not of the batch"),
-        Row("`x[..., 2:7]`", "8 channels", _on_stem(lambda x: x[..., 2:7]), "whole slices of 4 channels cost nothing"),
+        Row("`x[..., 2:7]`", "8 channels", _on_stem(lambda x: x[..., 2:7]), "slices of 4 are free"),
         Row("`keras.ops.flip`", "along rows; 8 channels", _on_stem(lambda x: K.flip(x, 1)), "rows and columns"),
         Row("Permute", "(2, 1, 3); 8 channels", _on_stem(lambda x: L.Permute((2, 1, 3))(x)), "channels stay last"),
         Row("`keras.ops.transpose`", "(0, 2, 1, 3)", _on_stem(lambda x: K.transpose(x, (0, 2, 1, 3))), listed=False),
         Row(
             "`keras.ops.pad`",
-            "reflect, 1 pixel; 8 channels",
+            "reflect; 8 channels",
             _on_stem(lambda x: K.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), "reflect")),
             "`constant`, `reflect`, `symmetric`",
         ),
         Row(
             "`keras.ops.pad`",
-            "constant_values=2, 1 pixel; 8 channels",
+            "constant_values=2; 8 channels",
             _on_stem(lambda x: K.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), constant_values=2.0)),
-            "the range holds the number as well",
+            "",
         ),
         Row(
             "`keras.ops.pad`",
-            "channels, with zeros; 8 to 16 channels",
+            "channels, 8 to 16",
             _on_stem(lambda x: K.pad(x, ((0, 0), (0, 0), (0, 0), (2, 6)))),
             "zeros only",
         ),
@@ -68,7 +68,7 @@ PARTS = Group(
             _on_stem(lambda x: K.image.resize(x, (4, 4))),
             listed=False,
         ),
-        Row("`x[..., 4:]`", "12 channels", _on_stem(lambda x: x[..., 4:], 12), ""),
+        Row("`x[..., 4:]`", "12 channels", _on_stem(lambda x: x[..., 4:], 12), "", listed=False),
         Row(
             "`keras.ops.space_to_depth`",
             "blocks of 2x2; 8 channels",
@@ -90,7 +90,7 @@ PARTS = Group(
         Row("`x[:, None, None]`", "a vector of 8, as a gate", _gated, "and `x[:, 0, 0]`"),
         Row(
             "GlobalMaxPooling2D",
-            "8x8 pixels, 8 channels",
+            "8x8",
             _on_stem(lambda x: L.GlobalMaxPooling2D()(x)),
             "",
         ),
@@ -99,7 +99,7 @@ PARTS = Group(
 
 COMPOSED = Group(
     "Composed convolutions",
-    "A transposed convolution computes every phase of the output as channels, then depth to space.",
+    "A transposed convolution is a convolution, then depth to space.",
     (
         Row(
             "SeparableConv2D",
@@ -109,14 +109,15 @@ COMPOSED = Group(
         ),
         Row(
             "Conv2DTranspose",
-            "2x2, strides 2, to 4 channels",
+            "2x2, strides 2, to 4",
             _on_stem(lambda x: L.Conv2DTranspose(4, 2, 2)(x)),
             "any kernel and strides",
         ),
         Row(
             "Conv2DTranspose",
-            "3x3, strides 2, `same`, to 4 channels",
+            "3x3, strides 2, `same`, to 4",
             _on_stem(lambda x: L.Conv2DTranspose(4, 3, 2, "same")(x)),
+            listed=False,
         ),
         Row(
             "Conv2DTranspose",

@@ -19,7 +19,7 @@ _VIEWS = "multiples of 4 channels, but the last"
 
 CHANNELS = Group(
     "Channels in another order",
-    "If slices of 4 channels stay whole, only their places change: no pass, no fetch, no rounding.",
+    "Slices of 4 channels that stay whole only change their places.",
     (
         Row("Concatenate", "channels; 8 and 4", _join(8, 4), _VIEWS),
         Row(
@@ -36,7 +36,7 @@ CHANNELS = Group(
         ),
         Row(
             "ChannelShuffle",
-            "of glsl-infer: slices in steps; step=2, 16 channels",
+            "of glsl-infer; step=2, 16 channels",
             lambda x: L.ChannelShuffle(2)(stem(x, 16)),
             "multiples of 4 channels, and of 4 x step above that",
         ),
@@ -54,9 +54,7 @@ def _average(*args: Any, **options: Any) -> Any:
 
 POOLING = Group(
     "Pooling",
-    "One pass for all slices, or one for each if windows reach beyond the map. Fetches: height x width of the window. "
-    "Padding never counts. GlobalAveragePooling2D makes a vector in 16 bits: one or two passes, and two fetches for "
-    "each pixel.",
+    "One pass for all slices, or one for each if windows reach beyond the map. Padding never counts.",
     (
         Row("MaxPooling2D", "2x2, `valid`; 8 channels", _max(2)),
         Row("MaxPooling2D", "3x3, strides 2, `same`; 8 channels", _max(3, 2, "same")),
@@ -77,15 +75,15 @@ POOLING = Group(
         Row("`keras.ops.average_pool`", "2x2; 8 channels", lambda x: K.average_pool(stem(x), 2), listed=False),
         Row(
             "GlobalAveragePooling2D",
-            "8x8 pixels, 8 channels",
+            "8x8",
             lambda x: L.GlobalAveragePooling2D()(stem(x)),
-            "sums are exact up to 65,793 pixels",
+            "up to 65,793 pixels",
         ),
         Row(
             "GlobalAveragePooling2D",
             "keepdims=True, then Conv2D 1x1 to 3, Flatten",
             lambda x: L.Flatten()(L.Conv2D(3, 1)(L.GlobalAveragePooling2D(keepdims=True)(stem(x)))),
-            "the Conv2D becomes a Dense; end with a Flatten",
+            "end with a Flatten",
         ),
     ),
 )
@@ -127,7 +125,7 @@ SIZES = Group(
         Row("UpSampling2D", "bilinear, (1, 3); 8 channels", _bilinear((1, 3)), listed=False),
         Row(
             "DepthToSpace",
-            "of glsl-infer (pixel shuffle): block_size=2; 16 to 4 channels",
+            "of glsl-infer; block_size=2; 16 to 4",
             lambda x: L.DepthToSpace(2)(stem(x, 16)),
             "its input has one range for all channels",
         ),

@@ -76,8 +76,7 @@ NAMES: tuple[Names, ...] = (
     Names("resize", "RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR", "Resize"),
     Names("resample", "", "Resize: cubic, smoothed, cropped"),
     Names("upsample_nearest, upsample_bilinear", "", "Upsample"),
-    Names("zero_padding, constant_padding", "PAD, PADV2", "Pad"),
-    Names("mirror_padding", "MIRROR_PAD", "Pad"),
+    Names("zero_padding, constant_padding, mirror_padding", "PAD, PADV2, MIRROR_PAD", "Pad"),
     Names("spatial_slice", "SLICE, STRIDED_SLICE", "Slice"),
     Names("channel_gather", "SPLIT", "Split, Gather"),
     Names("channel_shuffle"),
@@ -87,8 +86,8 @@ NAMES: tuple[Names, ...] = (
     Names("flatten, flatten_rows", "RESHAPE", "Flatten"),
     Names("reshape", "RESHAPE, SQUEEZE, EXPAND_DIMS", "Reshape, Squeeze"),
     Names("identity", "CAST, DEQUANTIZE", "Identity, Dropout, Cast"),
-    Names("softmax, vector_softmax", "SOFTMAX", "Softmax"),
-    Names("channel_softmax", "SOFTMAX", "Softmax"),
+    Names("softmax", "SOFTMAX", "Softmax"),
+    Names("channel_softmax, vector_softmax", "SOFTMAX", "Softmax"),
     Names("channel_argmax", "ARG_MAX", "ArgMax"),
     Names("channel_norm, vector_norm", "L2_NORMALIZATION", "LpNormalization"),
     Names("group_statistics, map_norm", "", "InstanceNormalization, GroupNormalization"),
@@ -96,15 +95,23 @@ NAMES: tuple[Names, ...] = (
     Names("min_pool, channel_extreme, global_deviation", "REDUCE_MAX, REDUCE_MIN", "ReduceMax"),
     Names("matmul, einsum, attention, linear", "BATCH_MATMUL", "MatMul, Einsum"),
     Names("lstm, gru, recurrent", "", "LSTM, GRU, RNN"),
-    Names("sort, top_k, gather", "TOPK_V2, GATHER", "TopK, Gather"),
-    Names("gather_points, gather_elements, scatter", "GATHER_ND", "GatherND, GatherElements, ScatterND"),
-    Names("select, tensor_unary, cumulative_sum", "SELECT_V2, FLOOR, CUMSUM", "Where, Floor, CumSum"),
-    Names("tensor_pad, grid_sample", "PADV2", "Pad, GridSample"),
-    Names("tensor_reshape, tensor_transpose, tensor_concat, tensor_slice", "PACK", "Unsqueeze"),
-    Names("tensor_binary, tensor_function, tensor_reduce, tensor_norm", "SUM, REDUCE_MAX", "ReduceSum"),
-    Names("tensor_softmax, tensor_argmax", "ARG_MAX", "ArgMax"),
-    Names("non_max_suppression", "NON_MAX_SUPPRESSION_V4"),
-    Names("class_suppression, detections", "TFLite_Detection_PostProcess", "NonMaxSuppression"),
+    Names(
+        "sort, top_k, gather, gather_points, gather_elements, scatter",
+        "TOPK_V2, GATHER, GATHER_ND",
+        "TopK, Gather, GatherND, GatherElements, ScatterND",
+    ),
+    Names(
+        "select, cumulative_sum, grid_sample, tensor_unary, tensor_pad, tensor_reshape, tensor_transpose, "
+        "tensor_concat, tensor_slice, tensor_binary, tensor_function, tensor_reduce, tensor_norm, tensor_softmax, "
+        "tensor_argmax",
+        "SELECT_V2, CUMSUM, FLOOR, PADV2, PACK, SUM, REDUCE_MAX, ARG_MAX",
+        "Where, CumSum, GridSample, Floor, Pad, Unsqueeze, ReduceSum, ArgMax",
+    ),
+    Names(
+        "non_max_suppression, class_suppression, detections",
+        "NON_MAX_SUPPRESSION_V4, TFLite_Detection_PostProcess",
+        "NonMaxSuppression",
+    ),
     Names("psroi_align, proposals"),
 )
 """The matrix, in the order of the page."""

@@ -24,11 +24,10 @@ def _gate(x: Any) -> Any:
 
 OPERANDS = Group(
     "Two tensors, value by value",
-    "One pass for all slices, two fetches; three if one of them is a vector. Axes of length "
-    "1 are broadcast, as in NumPy.",
+    "One pass for all slices. Axes of length 1 are broadcast, as in NumPy.",
     (
         Row("Multiply", "two maps; 8 channels", _two(lambda parts: L.Multiply()(parts))),
-        Row("Multiply", "a map and a gate for each channel (squeeze and excite)", _gate),
+        Row("Multiply", "a map and a gate for each channel", _gate),
         Row("Subtract", "two maps; 8 channels", _two(lambda parts: L.Subtract()(parts))),
         Row("Maximum", "two maps; 8 channels", _two(lambda parts: L.Maximum()(parts))),
         Row("Minimum", "two maps; 8 channels", _two(lambda parts: L.Minimum()(parts))),

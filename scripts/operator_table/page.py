@@ -15,42 +15,33 @@ from operator_table.row import TOLERANCE, Group, Row
 
 HEAD = f"""# Operators
 
-Which Keras layers you can export, and what each costs on the GPU. `glsl-infer export` refuses others: it names the
-layer and says what to use instead, as `glsl-infer inspect model.keras` does before. Every line is tested: exported,
-run and compared with Keras. [The last table](#tensorflow-lite-and-onnx) has the names in other files.
+Which Keras layers you can export, and what each costs on the GPU. `glsl-infer export` and `inspect` name the layers
+that are refused, and what to use instead. Every line is exported, run and compared with Keras by a test.
+[The last table](#tensorflow-lite-and-onnx) has the names in other files.
 
-A line names layers, the operators of the bundle that they become (`glsl_infer/ops/`), and (passes, fetches):
+A line has layers, the operators of the bundle that they become, and passes/fetches: draws, and texels read for each
+pixel of each slice (4 channels) of the output. They are for the sizes shown, else for 8 channels, with `--weights
+uniform`. Weights in a texture make a convolution one pass, with two more fetches for each input channel of each tap.
+Operations of `keras.ops`, and signs such as `+`, cost what the layer of the same meaning costs.
 
-- *passes*: draws.
-- *fetches*: texels read for each pixel of each *slice* (4 channels) of the output.
-
-Costs are for the sizes shown, else for 8 channels, with `--layout atlas --weights uniform`. Weights in a texture make
-a convolution one pass, with two more fetches for each input channel of each tap. Operations of `keras.ops`, and signs
-such as `+`, cost what the layer of the same meaning costs.
-
-**Accuracy.** Stored numbers are within {TOLERANCE} of a step for any input (0.5 is perfect rounding). A step is 1/255
-of a feature map's range, or 1/65536 of a vector's. Operators that only move values are exact.
-
-**Ranges.** A feature map has 8 bits, so each channel needs a range. Lines with *pictures* learn it from typical ones
-(`glsl-infer export --calibrate DIR`). Values beyond it are clipped. Calibration also improves ReLU(6) if its values
-stay small. Vectors have 16 bits and need no pictures.
+Stored numbers are within {TOLERANCE} of a step (0.5 is perfect rounding). A step is 1/255 of a feature map's range,
+or 1/65536 of a vector's. Feature maps have 8 bits: lines with *pictures* learn each channel's range from typical
+ones (`export --calibrate DIR`), and clip values beyond it.
 """
 
 LIMITS = f"""
 ## Limits
 
-- A functional or sequential model with at most 16 inputs and 16 outputs, maps of 2048 x 2048 pixels, and 4,096 numbers
-  in a vector unless Flatten, Concatenate or Dense leads to Dense, a Reshape or the output.
-- Textures of at most {MAX_TEXTURE_SIZE} x {MAX_TEXTURE_SIZE} texels, which hold all slices of a layer with their
+- A functional or sequential model of at most 16 inputs and 16 outputs; 4,096 numbers in a vector unless Flatten,
+  Concatenate or Dense leads to Dense, a Reshape or the output.
+- Textures of at most {MAX_TEXTURE_SIZE}x{MAX_TEXTURE_SIZE} texels, which hold all slices of a layer with their
   gutters (with `--layout planar` one slice), and {MAX_TEXTURES} of them in a pass.
-- Refused by name: Lambda, layers and models of your own classes ([functions](cpu-operators.md#custom-operators)
-  help), quantised weights, `data_format='channels_first'`, batch axes, free sizes.
+- Refused by name: Lambda, layers of your own classes ([functions](cpu-operators.md#custom-operators)
+  help), quantised weights, `channels_first`, batch axes, free sizes.
 """
 
 TAIL = """
-## How this page is made
-
-`python scripts/operators.py` (with TensorFlow) writes it from `scripts/operator_table/`.
+`python scripts/operators.py` (with TensorFlow) writes this page.
 """
 
 USUAL_SIZE = "; 8 channels"
@@ -62,8 +53,8 @@ SHARED = ("fused", "alone")
 MATRIX = f"""
 ## TensorFlow Lite and ONNX
 
-A shader computes each operator, at most {TOLERANCE} of a step off, unless a word behind its name says otherwise:
-*bytes*, a shader that only moves them; *folded* into its neighbours; *CPU*, in NumPy, between GPU parts.
+A shader computes each operator, at most {TOLERANCE} of a step off, unless a word says otherwise: *bytes*, a shader
+that only moves them; *folded* into its neighbours; *CPU*, in NumPy, between GPU parts.
 
 """
 
@@ -92,7 +83,7 @@ def unmeasured(text: str) -> str:
 def _section(group: Group, costs: Mapping[str, Cost]) -> str:
     """Return a section; rows of equal costs and notes share a line of its list."""
     lines = _merged([(row, _costs(row, costs[row.name])) for row in group.rows if row.listed])
-    listed = "".join(f"- {what} -> {costs}\n" for what, costs in lines)
+    listed = "".join(f"- {what}: {costs}\n" for what, costs in lines)
     return f"\n## {group.title}\n\n{textwrap.fill(group.text, 140)}\n\n{listed}"
 
 
@@ -125,9 +116,9 @@ def _titles(by_options: Mapping[str, Sequence[str]]) -> list[str]:
     return [
         layers
         if options == "any"
-        else f"{layers}: {', '.join([*filter(None, words), options])}"
+        else f"{layers} ({', '.join([*filter(None, words), options])})"
         if options in SHARED
-        else f"{layers}: {options}"
+        else f"{layers} ({options})"
         for (layers, options), words in lines.items()
     ]
 
@@ -135,12 +126,10 @@ def _titles(by_options: Mapping[str, Sequence[str]]) -> list[str]:
 def _costs(row: Row, cost: Cost) -> str:
     """Return what a row becomes, its passes and fetches, and notes."""
     fetches = f"{cost.fetches:.1f}".removesuffix(".0")
-    becomes = f"{cost.becomes} ({cost.passes}, {fetches})" if cost.passes or cost.fetches else cost.becomes
+    becomes = f"{cost.becomes} {cost.passes}/{fetches}" if cost.passes or cost.fetches else cost.becomes
     return "; ".join(text for text in (becomes, "*pictures*" * cost.calibrated, row.restrictions) if text)
 
 
 def _table(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    first, *others = (
-        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |\n" for row in (columns, *lines)
-    )
+    first, *others = (f"{' | '.join(row)} |\n" for row in (columns, *lines))
     return "".join([first, f"|{'---|' * len(columns)}\n", *others])

@@ -38,14 +38,13 @@ def _augmented(x: Any) -> Any:
 
 
 _PICTURE = "any height and width"
-_FREE = "free if nothing else reads the picture; else a 1x1 convolution"
+_FREE = "free if nothing else reads it"
 _FOLDED: dict[str, Any] = {"without": conv, "into": "the picture's range"}
 
 PICTURE = Group(
     "The picture",
-    "What bytes stand for is folded into the weights of the layers that read them. `export` assumes bytes (0 to 255) "
-    "for a model that begins with a rescaling by 1/32 or less, and values from 0 to 1 for any other. "
-    "`--input-range LOW,HIGH` overrides this.",
+    "What bytes stand for is folded into weights. `export` assumes 0 to 255 for a model that begins with a rescaling "
+    "by 1/32 or less, else 0 to 1. `--input-range LOW,HIGH` overrides this.",
     (
         Row("Input", "values 0 to 1", conv, _PICTURE, **_FOLDED),
         Row("Input", "1 channel: grey", conv, _PICTURE, **_FOLDED, channels=1),
@@ -70,6 +69,7 @@ PICTURE = Group(
             "Input",
             "values 0 to 255: `--input-range 0,255`",
             linear,
+            listed=False,
             without=linear,
             into="the picture's range",
             input_range=BYTES,
@@ -81,10 +81,11 @@ PICTURE = Group(
             lambda x: conv(L.Normalization(mean=[0.4, 0.5, 0.6], variance=[0.09, 0.04, 0.16])(x)),
             _FREE,
             **_FOLDED,
+            listed=False,
         ),
         Row(
             "Rescaling",
-            "1/255, first in the model",
+            "first in the model",
             lambda x: conv(L.Rescaling(1 / 255)(x)),
             _FREE,
             **_FOLDED,
@@ -95,6 +96,7 @@ PICTURE = Group(
             "1/127.5 with offset -1, first in the model",
             lambda x: conv(L.Rescaling(1 / 127.5, -1.0)(x)),
             _FREE,
+            listed=False,
             **_FOLDED,
             bytes=BYTES,
         ),
@@ -103,6 +105,7 @@ PICTURE = Group(
             "a factor and an offset for each channel, first in the model",
             _mean_and_spread,
             _FREE,
+            listed=False,
             **_FOLDED,
             bytes=BYTES,
         ),
@@ -115,7 +118,7 @@ PICTURE = Group(
         ),
         Row(
             "`x / 127.5 - 1`",
-            "arithmetic with constants, first in the model",
+            "first in the model",
             lambda x: conv(x / 127.5 - 1.0),
             _FREE,
             **_FOLDED,

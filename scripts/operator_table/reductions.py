@@ -12,11 +12,12 @@ def _of_stem(function: Callable[[Any], Any], channels: int = 8) -> Build:
     return lambda x: function(stem(x, channels))
 
 
-def _map(name: str, axis: Any, options: str) -> Row:
+def _map(name: str, axis: Any, options: str, listed: bool = True) -> Row:
     return Row(
         f"`keras.ops.{name}`",
         f"{options}, keepdims=True; 8 channels",
         _of_stem(lambda y: getattr(K, name)(y, axis=axis, keepdims=True)),
+        listed=listed,
     )
 
 
@@ -41,14 +42,13 @@ def _number(name: str) -> Row:
     def numbers(y: Any) -> Any:
         return L.Rescaling(0.125)(K.cast(getattr(K, name)(y, axis=-1, keepdims=True), "float32"))
 
-    where = "over the channels, keepdims=True, inside a network"
+    where = "axis=3, keepdims=True, inside"
     return Row(f"`keras.ops.{name}`", where, _of_stem(numbers), "up to 256 channels", bound=1.0)
 
 
 REDUCTIONS = Group(
     "Reductions",
-    "Over rows and columns the result is a vector in 16 bits, with keepdims a map of one pixel to the next operator. "
-    "Over channels it is one pass with a fetch for each slice. Without keepdims only axis=(1, 2) can be exported.",
+    "Over rows and columns the result is a vector in 16 bits. Without keepdims only axis=(1, 2) can be exported.",
     (
         *(_vector(name) for name in ("mean", "sum", "max", "min", "std")),
         *(_vector(name, listed=False) for name in ("amax", "amin")),
@@ -59,15 +59,15 @@ REDUCTIONS = Group(
             bound=0.02,
         ),
         *(_map(name, 3, "axis=3") for name in ("mean", "sum", "max", "min")),
-        *(_map(name, 1, "axis=1") for name in ("mean", "max", "min")),
-        Row("`keras.ops.sum`", "axis=2, keepdims=True, less than the map", _less("sum", 2)),
-        Row("`keras.ops.mean`", "axis=(1, 2, 3), keepdims=True, less than the map", _less("mean", (1, 2, 3))),
+        *(_map(name, 1, "axis=1", listed=name == "mean") for name in ("mean", "max", "min")),
+        Row("`keras.ops.sum`", "axis=2, keepdims=True, less than the map", _less("sum", 2), listed=False),
+        Row("`keras.ops.mean`", "axis=(1, 2, 3), keepdims=True, less than it", _less("mean", (1, 2, 3)), listed=False),
         *(_number(name) for name in ("argmax", "argmin")),
         Row(
             "Rescaling",
-            "on a vector, with no Dense before or behind",
+            "on a vector without a Dense",
             lambda x: L.Rescaling(2.0)(vector(x)),
-            "becomes a Dense",
+            listed=False,
         ),
     ),
 )
@@ -87,9 +87,9 @@ _WHOLE = "no weights for each pixel"
 
 NORMALISATIONS = Group(
     "Normalisation by what the map holds",
-    "Over channels, in `--layout planar` up to 28: one pass for each slice, each of which fetches every slice, twice "
-    "where a mean is subtracted. Over rows and columns: means and deviations are vectors, then each slice is a pass "
-    "with five fetches. An activation behind costs no pass.",
+    "One pass for each slice: over channels (in `--layout planar` up to 28) it fetches every slice, twice where a mean "
+    "is subtracted; over rows and columns five texels, behind vectors of means and deviations. An activation behind "
+    "costs no pass.",
     (
         Row("LayerNormalization", "over the channels; 8", _of_stem(lambda y: L.LayerNormalization()(y))),
         Row(
@@ -119,7 +119,7 @@ NORMALISATIONS = Group(
                 ("normalize", _inside(lambda y: K.normalize(y, axis=-1))),
             )
         ),
-        Row("Softmax", "over the channels, inside a network; 8", _inside(lambda y: L.Softmax()(y))),
+        Row("Softmax", "over the channels, inside; 8", _inside(lambda y: L.Softmax()(y))),
     ),
 )
 

@@ -47,12 +47,11 @@ _SHAPES = "equal shapes"
 
 SUMS = Group(
     "Sums",
-    "Adding a feature map to a convolution's output (a residual) is part of the convolution: one more fetch, no pass. "
-    "Other sums are one pass for all slices (or for each, if ranges differ), with a fetch for every addend.",
+    "Other sums than residuals are one pass for all slices (or for each, if ranges differ).",
     (
         Row(
             "Add",
-            "residual: a Conv2D without activation and a map; 8 channels",
+            "of a Conv2D without activation and a map: a residual; 8 channels",
             _residual,
             f"{_SHAPES}; nothing else reads the convolution",
             without=_no_residual,
@@ -66,8 +65,8 @@ SUMS = Group(
             into="the convolution",
             listed=False,
         ),
-        Row("Add", "of 2 feature maps; 8 channels", lambda x: L.Add()(list(_two(x))), _SHAPES),
-        Row("Add", "of 5 feature maps, then an Activation; 8 channels", _many(5), f"{_SHAPES}; at most 8"),
+        Row("Add", "of 2; 8 channels", lambda x: L.Add()(list(_two(x))), _SHAPES),
+        Row("Add", "of 5, then an Activation; 8 channels", _many(5), f"{_SHAPES}; at most 8"),
         Row("`x + y`", "of 2 feature maps; 8 channels", _plus, listed=False),
     ),
 )

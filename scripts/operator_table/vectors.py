@@ -47,7 +47,7 @@ _HEAD = _map_to_classes()
 VECTORS = Group(
     "Vectors",
     "Vectors have 16-bit numbers, two in a texel. A Dense is two passes, or three with more than 256 inputs, and "
-    "fetches three quarters of a texel for each weight. A slice is 4 values here.",
+    "fetches three quarters of a texel for each weight. A slice is 4 values here, norms have at most 1,024.",
     (
         Row("Dense", "8 to 5", _dense, "any numbers"),
         Row("Dense", "300 to 5", lambda x: L.Dense(5)(vector(x, 300)), listed=False),
@@ -70,11 +70,11 @@ VECTORS = Group(
             "Flatten",
             "a map of 2x2 pixels; 8 channels",
             lambda x: L.Flatten()(_map_to_classes(size=7)(x)),
-            "up to 4,096 values; before Dense any number",
+            "up to 4,096 values",
         ),
         Row(
             "Flatten, Dense",
-            "a map of 8x8 pixels, 5 channels, to 3",
+            "a map of 8x8, 5 channels, to 3",
             lambda x: L.Dense(3)(L.Flatten()(stem(x, 5))),
             "",
         ),
@@ -98,19 +98,19 @@ VECTORS = Group(
             "Reshape",
             "a vector to 1x1 pixels, Conv2D 1x1 to 3, and back",
             lambda x: L.Reshape((3,))(L.Conv2D(3, 1)(L.Reshape((1, 1, 8))(vector(x)))),
-            "computed on the vector",
+            listed=False,
         ),
         Row(
             "Reshape",
             "a vector to 4x4 pixels of 8 channels",
             lambda x: L.Reshape((4, 4, 8))(L.Dense(128, activation="sigmoid")(vector(x))),
-            "what generators begin with",
+            "",
         ),
         Row(
             "Reshape",
             "a vector to 4x4 pixels of 1 channel",
             lambda x: L.Reshape((4, 4, 1))(L.Dense(16, activation="sigmoid")(vector(x))),
-            "an odd number of channels takes a quad for each pixel",
+            listed=False,
         ),
         Row(
             "Reshape",
@@ -130,7 +130,7 @@ VECTORS = Group(
             )
         ),
         *(
-            Row(layer, "of a vector of 8, inside a model", build, "up to 1,024 values")
+            Row(layer, "of a vector of 8, inside", build)
             for layer, build in (
                 ("LayerNormalization", lambda x: L.Dense(3)(L.LayerNormalization()(vector(x)))),
                 ("RMSNormalization", lambda x: L.Dense(3)(L.RMSNormalization()(vector(x)))),
@@ -139,9 +139,8 @@ VECTORS = Group(
         ),
         Row(
             "Softmax",
-            "of a vector of 8, inside a model",
+            "of a vector of 8, inside",
             lambda x: L.Dense(3)(L.Softmax()(vector(x))),
-            "up to 1,024 values",
         ),
         Row("`x[:, 1:7:2]`", "of a vector of 8", lambda x: vector(x)[:, 1:7:2]),
         *(
@@ -189,7 +188,7 @@ def _sequential(x: Any) -> Any:
 
 STRUCTURE = Group(
     "Ignored layers, and nested models",
-    "Layers that only act in training are dropped. If a layer is called several times, each call becomes a layer.",
+    "Each call of a layer becomes a layer.",
     (
         Row(
             "Dropout, SpatialDropout2D, AlphaDropout, GaussianDropout, GaussianNoise, Identity, ActivityRegularization",
@@ -203,9 +202,9 @@ STRUCTURE = Group(
         ),
         Row(
             "Model",
-            "functional, called like a layer, twice; 3x3, 8 channels",
+            "functional, called twice; 3x3, 8 channels",
             _nested,
-            "layers are named `inner/layer`, those of the second call `inner~1/layer`",
+            "layers are named `inner/layer` and `inner~1/layer`",
         ),
         Row("Sequential", "called like a layer: Conv2D, GlobalAveragePooling2D, Dense to 3", _sequential),
     ),
@@ -213,7 +212,7 @@ STRUCTURE = Group(
 
 ENDS = Group(
     "Ends of models",
-    "The CPU computes these after the last pass. Several may follow one another.",
+    "The CPU computes these, also several, after the last pass.",
     (
         Row(
             "Activation('sigmoid')",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from activation_texts import CHANNELS, TEXTS
@@ -23,8 +25,17 @@ def pictures(rng: np.random.Generator) -> list[np.ndarray]:
     return [rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8) for _ in range(3)]
 
 
-@pytest.mark.parametrize(("layout", "weights"), [("planar", "uniform"), ("atlas", "baked"), ("atlas", "texture")])
-@pytest.mark.parametrize("text", TEXTS)
+PLACES = [("planar", "uniform"), ("atlas", "baked"), ("atlas", "texture")]
+
+
+def everywhere() -> Iterator[object]:
+    """Each activation in each place on llvmpipe; on other drivers in one of them, another for the next activation."""
+    for number, text in enumerate(TEXTS):
+        for index, place in enumerate(PLACES):
+            yield pytest.param(text, *place, marks=() if number % len(PLACES) == index else pytest.mark.once)
+
+
+@pytest.mark.parametrize(("text", "layout", "weights"), [*everywhere()])
 def test_behind_convolutions_residuals_sums_and_alone(context: Context, text: str, layout: str, weights: str) -> None:
     rng = np.random.default_rng(len(text))
     # One of these after the other would leave what floats can follow.

@@ -39,6 +39,15 @@ def folder(path: Path, count: int) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def endless(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of 4000 pictures: none of these tests gets to its end."""
+    made = folder(tmp_path_factory.mktemp("endless") / "f", 16)
+    for index in range(16, 4000):
+        os.link(made / f"{index % 16:05d}.png", made / f"{index:05d}.png")
+    return made
+
+
 def film(path: Path, count: int) -> Path:
     first, *rest = (noise(index) for index in range(count))
     first.save(path, save_all=True, append_images=rest, lossless=True, duration=40)
@@ -125,9 +134,9 @@ def test_the_window_shows_the_last_frame(model: Path, tmp_path: Path, screen: st
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("reads", [True, False])
 def test_signals_end_it_cleanly_even_where_nobody_reads(
-    number: signal.Signals, reads: bool, model: Path, tmp_path: Path
+    number: signal.Signals, reads: bool, model: Path, endless: Path
 ) -> None:
-    argv = ["camera", "--source", str(folder(tmp_path / "f", 4000)), "--model", str(model), "--json", "--top", "3"]
+    argv = ["camera", "--source", str(endless), "--model", str(model), "--json", "--top", "3"]
     process = subprocess.Popen(
         [sys.executable, "-m", "glsl_infer", *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ
     )
@@ -144,8 +153,8 @@ def test_signals_end_it_cleanly_even_where_nobody_reads(
     assert 0 < len(whole) < 4000
 
 
-def test_a_reader_that_goes_ends_it(model: Path, tmp_path: Path) -> None:
-    argv = ["camera", "--source", str(folder(tmp_path / "f", 3000)), "--model", str(model), "--json", "--top", "3"]
+def test_a_reader_that_goes_ends_it(model: Path, endless: Path) -> None:
+    argv = ["camera", "--source", str(endless), "--model", str(model), "--json", "--top", "3"]
     process = subprocess.Popen(
         [sys.executable, "-m", "glsl_infer", *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ
     )

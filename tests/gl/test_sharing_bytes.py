@@ -63,9 +63,10 @@ def test_shipped_models(context: Context, name: str) -> None:
         assert outputs(context, made(method)) == wanted, method
 
 
+@pytest.mark.parametrize("seeds", [(0,), pytest.param((1, 2), marks=pytest.mark.once)], ids=["one", "more"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_random_networks(context: Context, kind: str) -> None:
-    for seed in range(3):
+def test_random_networks(context: Context, kind: str, seeds: tuple[int, ...]) -> None:
+    for seed in seeds:
         rng = np.random.default_rng([seed, list(KINDS).index(kind)])
         graph, layout = network(kind, rng), pick(rng, LAYOUTS)
         size = graph.input.attrs["shape"][0]

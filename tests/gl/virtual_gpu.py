@@ -19,8 +19,9 @@ OTHER_DRIVER = "it is about what other drivers do well with"
 KNOWN = {
     r"test_window.py|test_glfw_context.py|test_then_to_a_hidden_window": NO_WINDOWS,
     "test_dma_import.py": NO_IMPORTS,
-    r"test_random_convolutions_are_exact|\[wide\]|test_clear_colours_are_those_of_the_layers|wide-3x3": REGISTERS,
-    r"is_exact\[(concat|shuffle|dense|dilated_wide|channel_gather|channel_extreme)\]": TRUNCATION,
+    r"test_random_convolutions_are_exact|\[wide(-one|-few)?\]|wide-3x3": REGISTERS,
+    "test_clear_colours_are_those_of_the_layers": REGISTERS,
+    r"is_exact\[(concat|shuffle|dense|dilated_wide|channel_gather|channel_extreme)(-few)?\]": TRUNCATION,
     "test_several_ends.*test_random_networks": TRUNCATION,
     r"test_vectors.py::test_normalised|test_fine_maps.py::test_every_operator|test_a_model\[ssd_head\]": TRUNCATION,
     r"residuals_sums_and_alone\[gelu_tanh-": TRUNCATION,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import Graph, reference
-from glsl_infer.graph.network import VALUES
+from glsl_infer.graph.purposes import VALUES
 from glsl_infer.importers import keras as from_keras
 from glsl_infer.importers.shared.ends import Ends
 from glsl_infer.importers.tflite.file import parse
@@ -29,7 +29,7 @@ SIZE = (24, 20, 3)
 
 
 def network(seed: int) -> keras.Model:
-    """A small network of what mobile networks are made of, another for each seed."""
+    """A small network of what mobile networks are made of, another for each seed: 0 and 6 have all choices."""
     keras.utils.set_random_seed(seed)
     rng = np.random.default_rng(seed)
     picture = keras.Input(SIZE)
@@ -69,7 +69,7 @@ def converted(model: keras.Model, kind: str, seed: int) -> Graph:
 
 
 @pytest.mark.filterwarnings("ignore:Statistics for quantized inputs")
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 6])
 def test_a_converted_model_is_the_model(seed: int) -> None:
     model = network(seed)
     picture = pictures(seed)[0]

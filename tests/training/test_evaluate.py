@@ -42,8 +42,11 @@ def refused(capsys, *argv):
     return output.err
 
 
-def test_float_reference_and_gpu(model, data, tmp_path, capsys):
-    assert run(model, "--data", data, "--gpu", "--reference", "--json", tmp_path / "out.json") == 0
+def test_float_reference_and_gpu_the_same_each_time(model, data, tmp_path, capsys, monkeypatch):
+    options = ["--data", data, "--gpu", "--reference", "--json"]
+    assert run(model, *options, tmp_path / "out.json") == 0
+    text = capsys.readouterr().out
+    assert "90.00 %" in text and "GPU to float Keras" in text and "3 of 4" in text
     found = json.loads((tmp_path / "out.json").read_text())
     assert found["pictures"] == 10
     assert (found["split"], found["labels"]) == ("val", list(LABELS))
@@ -57,22 +60,16 @@ def test_float_reference_and_gpu(model, data, tmp_path, capsys):
     assert found["comparisons"]["gpu to float"]["agreement"] == 1.0
     assert found["comparisons"]["gpu to float"]["mean_logit_error"] > 0
     assert "bundle" not in found and set(found["sha256"]) == {"model", "bundle"}
-    text = capsys.readouterr().out
-    assert "90.00 %" in text and "GPU to float Keras" in text and "3 of 4" in text
-
-
-def test_the_same_numbers_each_time(model, data, tmp_path, capsys):
-    for name in ("first.json", "second.json"):
-        assert run(model, "--data", data, "--limit", "4", "--gpu", "--json", tmp_path / name) == 0
-    assert (tmp_path / "first.json").read_bytes() == (tmp_path / "second.json").read_bytes()
-    found = json.loads((tmp_path / "first.json").read_text())
-    assert (found["pictures"], found["limit"]) == (4, 4)
-
-
-def test_nothing_of_the_current_folder_is_executed(model, data, tmp_path, monkeypatch):
     monkeypatch.chdir(plant(tmp_path))
-    assert run(model, "--data", data, "--limit", "2", "--gpu") == 0
-    assert executed(tmp_path) == []
+    assert run(model, *options, tmp_path / "again.json") == 0
+    assert (tmp_path / "out.json").read_bytes() == (tmp_path / "again.json").read_bytes()
+    assert executed(tmp_path) == [], "of the current folder nothing is executed"
+
+
+def test_a_limit(model, data, tmp_path):
+    assert run(model, "--data", data, "--limit", "4", "--json", tmp_path / "out.json") == 0
+    found = json.loads((tmp_path / "out.json").read_text())
+    assert (found["pictures"], found["limit"]) == (4, 4)
 
 
 def test_a_broken_picture_is_named_and_left_out(model, data, tmp_path, capsys):

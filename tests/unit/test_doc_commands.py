@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 
 import contributing
 import pytest
@@ -72,26 +73,37 @@ SCRIPTS = sorted({script_of(one) for one in ALL if script_of(one)})
 PYTHON = [one for one in SCRIPTS if re.match(r"#!.*python(.*\n)*import argparse", (ROOT / one).read_text("utf-8"))]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("script", PYTHON)
-def test_the_script_takes_it(script: str) -> None:
-    """Those of training/ import TensorFlow, so that each has a process of its own."""
-    given = [one for one in ALL if script_of(one) == script and not (one.inline and not arguments_of(one))]
-    if not given:
-        return
+def lines_of(script: str) -> list[Command]:
+    """Return the commands that run a script, but those that only name it in a sentence."""
+    return [one for one in ALL if script_of(one) == script and not (one.inline and not arguments_of(one))]
+
+
+def parsed(lines: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, list[str | None]]:
+    """Return what each script's parser has against each of its command lines, None where it takes it."""
     done = subprocess.run(
-        [sys.executable, str(ROOT / "tests/parse_only.py"), script],
-        input=json.dumps([arguments_of(one) for one in given]),
+        [sys.executable, str(ROOT / "tests/parse_only.py")],
+        input=json.dumps(lines),
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
-    problems = dict(zip(map(str, given), json.loads(done.stdout.splitlines()[-1])))
-    assert not {line: problem for line, problem in problems.items() if problem}
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def problems() -> dict[str, list[str | None]]:
+    return parsed({script: [arguments_of(one) for one in lines_of(script)] for script in PYTHON})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", PYTHON)
+def test_the_script_takes_it(script: str, problems: dict[str, list[str | None]]) -> None:
+    found = dict(zip(map(str, lines_of(script)), problems[script]))
+    assert not {line: problem for line, problem in found.items() if problem}
 
 
 @pytest.mark.parametrize("one", [one for one in ALL if script_of(one) and script_of(one) not in PYTHON], ids=str)
@@ -119,16 +131,10 @@ def test_the_extras_exist(one: Command) -> None:
 
 
 def test_what_is_wrong_would_be_found() -> None:
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "tests/parse_only.py"), "scripts/get-data"],
-        input='[["trashnet", "data/trashnet"], ["trashnet", "data/trashnet", "--fast"], []]',
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    fine, *problems = json.loads(done.stdout)
+    lines = [["trashnet", "data/trashnet"], ["trashnet", "data/trashnet", "--fast"], []]
+    found = parsed({"scripts/get-data": lines, "scripts/no-such": [[]]})
+    fine, *problems = found["scripts/get-data"]
     assert fine is None
-    assert "unrecognized arguments: --fast" in problems[0]
-    assert "the following arguments are required" in problems[1]
+    assert problems[0] and "unrecognized arguments: --fast" in problems[0]
+    assert problems[1] and "the following arguments are required" in problems[1]
+    assert "FileNotFoundError" in str(found["scripts/no-such"])

@@ -14,7 +14,7 @@ from glsl_infer.compiler.ranges.expected_error import choose
 from glsl_infer.compiler.ranges.observed import Shown, observe
 from glsl_infer.compiler.typical import clouds
 from glsl_infer.graph import Graph, GraphOutput, Node, reference
-from glsl_infer.graph.network import VALUES
+from glsl_infer.graph.purposes import VALUES
 
 NETWORKS, SIDE = 30, 16
 FUNCTIONS = ("relu", "linear", "relu(6)", "leaky_relu(0.2)", "hard_silu")

@@ -18,4 +18,4 @@ def test_places_and_exactness() -> None:
     assert places["conv2d"] == ("shader", "0.52")
     assert places["max_pool"] == ("shader", "bytes")
     assert places["reshape"] == ("folded", "-")
-    assert places["non_max_suppression"] == ("CPU", "float32")
+    assert places["non_max_suppression, class_suppression, detections"] == ("CPU", "float32")

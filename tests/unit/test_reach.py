@@ -12,7 +12,7 @@ from glsl_infer.compiler.ranges.eight_bits import ROOM
 from glsl_infer.compiler.ranges.reach import of_function, reach
 from glsl_infer.graph import Graph, GraphOutput, Node, activations, reference
 from glsl_infer.graph.host_steps import HostStep
-from glsl_infer.graph.network import VALUES
+from glsl_infer.graph.purposes import VALUES
 
 RNG = np.random.default_rng(4)
 PICTURES = [RNG.integers(0, 256, (12, 12, 3), np.uint8) for _ in range(3)]

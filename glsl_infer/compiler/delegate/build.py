@@ -17,7 +17,7 @@ from glsl_infer.compiler.delegate.put_together import together
 from glsl_infer.compiler.ranges import PreparedGraph, precision
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput
-from glsl_infer.graph.network import VALUES
+from glsl_infer.graph.purposes import VALUES
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import FeatureMap, FineMap, Range

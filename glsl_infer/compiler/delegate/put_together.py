@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Sequence
 
 from glsl_infer.bundle import MANIFEST, Bundle
-from glsl_infer.bundle.bundle import manifest_bytes
 from glsl_infer.bundle.cpu_part import WEIGHTS, CpuPart
+from glsl_infer.bundle.file import manifest_bytes
 from glsl_infer.bundle.manifest import NUMBERS, PICTURE, Input
 from glsl_infer.bundle.manifest_check import LABELS
 from glsl_infer.bundle.parted import check, folder, manifest_of
@@ -15,8 +15,8 @@ from glsl_infer.bundle.parted_ends import TensorOutput, input_value
 from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput, Node
-from glsl_infer.graph.network import CLASSES, IMAGE, MASK, VALUES
 from glsl_infer.graph.picture import is_picture, picture_range
+from glsl_infer.graph.purposes import CLASSES, IMAGE, MASK, VALUES
 
 
 def together(graph: Graph, labels: Sequence[str], parts: Sequence[Bundle | CpuPart]) -> Bundle:

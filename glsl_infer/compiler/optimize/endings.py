@@ -8,7 +8,7 @@ from dataclasses import replace
 from glsl_infer import ops
 from glsl_infer.graph import Graph, GraphOutput, Node
 from glsl_infer.graph.host_steps import SIGMOID, SOFTMAX, HostStep
-from glsl_infer.graph.network import VALUES
+from glsl_infer.graph.purposes import VALUES
 
 
 def peel_endings(graph: Graph) -> Graph:

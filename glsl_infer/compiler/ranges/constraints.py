@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from glsl_infer import ops
 from glsl_infer.graph import Graph
-from glsl_infer.graph.network import IMAGE
+from glsl_infer.graph.purposes import IMAGE
 
 
 def constraints(graph: Graph) -> tuple[set[str], set[str]]:

@@ -14,7 +14,7 @@ from glsl_infer import ops
 from glsl_infer.compiler.gutters import gutters
 from glsl_infer.errors import InputError, together
 from glsl_infer.graph import Graph, Node, host_steps
-from glsl_infer.graph.network import IMAGE, MASK
+from glsl_infer.graph.purposes import IMAGE, MASK
 from glsl_infer.lowering.fine import ONE_DRAW
 from glsl_infer.ops.operator import CopyOperator
 

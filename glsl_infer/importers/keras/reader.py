@@ -12,7 +12,7 @@ from typing import Any
 
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput
-from glsl_infer.graph.network import VALUES
+from glsl_infer.graph.purposes import VALUES
 from glsl_infer.importers.keras import stand_ins
 from glsl_infer.importers.keras.caution import bounded, check_file
 from glsl_infer.importers.keras.endings import ended, ending

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput
-from glsl_infer.graph.network import VALUES
+from glsl_infer.graph.purposes import VALUES
 from glsl_infer.importers.onnx import endings
 from glsl_infer.importers.onnx.file import parse, read_model
 from glsl_infer.importers.onnx.model import Model, Sizes

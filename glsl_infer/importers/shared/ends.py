@@ -12,8 +12,8 @@ import numpy as np
 from glsl_infer import ops
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, Node, Shape
-from glsl_infer.graph.network import PURPOSES
 from glsl_infer.graph.picture import FITS, PICTURE_CHANNELS, is_picture, with_picture_range
+from glsl_infer.graph.purposes import PURPOSES
 
 Range = tuple[float, float]
 """(value that byte 0 stands for, value that byte 255 stands for) of a picture; (lowest, highest) of numbers."""

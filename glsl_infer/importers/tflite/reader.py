@@ -11,7 +11,7 @@ from pathlib import Path
 
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput
-from glsl_infer.graph.network import VALUES
+from glsl_infer.graph.purposes import VALUES
 from glsl_infer.importers.shared.endings import Ending
 from glsl_infer.importers.shared.ends import Ends, Range, with_ends
 from glsl_infer.importers.shared.pieces import whole_functions

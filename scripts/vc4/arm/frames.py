@@ -19,13 +19,13 @@ mark(0)
 import numpy  # noqa: F401
 
 mark(1)
-from glsl_infer import bundle as bundles
 from glsl_infer.bundle import probe
 from glsl_infer.gl.context import Context
+from glsl_infer.runtime import known_shaders
 from glsl_infer.runtime.session import Session
 
 mark(2)
-made = bundles.read(sys.argv[1])
+made = known_shaders.read(sys.argv[1])
 inputs = probe.inputs(made.manifest.inputs)
 mark(3)
 with Context("surfaceless") as context:

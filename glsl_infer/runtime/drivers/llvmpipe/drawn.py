@@ -10,8 +10,7 @@ from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
 from glsl_infer.program import Texture
-from glsl_infer.runtime.drivers import driver_of, shared_constants
-from glsl_infer.runtime.drivers.llvmpipe import own_coordinates, uniform_rows, weight_halves
+from glsl_infer.runtime.drivers import driver_of
 
 EXTENSION = "GL_OES_texture_float"
 
@@ -36,6 +35,10 @@ class Drawn:
         self._floats: frozenset[str] = frozenset()
         if not driver_of(context).fetches_uniforms:
             return
+        # Other drivers start sooner without these.
+        from glsl_infer.runtime.drivers import shared_constants
+        from glsl_infer.runtime.drivers.llvmpipe import own_coordinates, uniform_rows, weight_halves
+
         bundle = shared_constants.merged(own_coordinates.merged(bundle), uniform_rows.MOST_VECTORS)
         largest = self._gl.integer(GL.GL_MAX_TEXTURE_SIZE)
         self.bundle = weight_halves.with_spare_rows(bundle, largest)
@@ -67,5 +70,7 @@ class Drawn:
             return self._objects.texture(given.width, given.height, bytes(given.clear) * (given.width * given.height))
         texels = self.bundle.members[given.member]
         if given.name in self._floats:
+            from glsl_infer.runtime.drivers.llvmpipe import weight_halves
+
             return self._objects.float_texture(given.width, given.height, weight_halves.floats(texels))
         return self._objects.texture(given.width, given.height, texels)

@@ -1,0 +1,152 @@
+"""Bundle files: written and read, and everything checked that a reader must check."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from glsl_infer.bundle import manifest_json, probe, uniforms, vertex_shaders
+from glsl_infer.bundle.bundle import Bundle, classes_of
+from glsl_infer.bundle.container import (
+    AGAIN,
+    MANIFEST,
+    check_hash,
+    check_hashes,
+    read_members,
+    unpack_all,
+)
+from glsl_infer.bundle.format_constants import CPU_PROFILE
+from glsl_infer.bundle.manifest_check import GRAPH, LABELS, check
+from glsl_infer.bundle.pass_table import MEMBER as PASSES
+from glsl_infer.bundle.rules import named, one_line, rule
+from glsl_infer.errors import BundleError, ModelError
+from glsl_infer.support.files import cannot_be_written, writing
+
+SMALLER = "give the network fewer channels or a smaller picture (a convolution over more than 32 channels takes most)"
+"""Advice where a model is larger than readers take."""
+
+Known = Callable[[str], bool]
+"""Whether the shaders of the bundle (or part) with this digest have passed before."""
+
+
+def write(bundle: Bundle, path: str | Path, *, read_back: bool = False) -> None:
+    """Write the file: the same bundle gives the same bytes. An existing file is replaced only when all is written.
+
+    Args:
+        bundle: what to write.
+        path: the file.
+        read_back: read the file before it takes its name, as everybody who gets it will.
+
+    Raises:
+        InputError: the folder does not exist or cannot be written.
+        ModelError: with ``read_back``, the file is refused; an existing one stays as it is.
+    """
+    import zipfile  # readers have their own (zip_directory), and start sooner without it
+
+    path = Path(path)
+    members = {**bundle.members, MANIFEST: manifest_bytes(bundle)}
+    try:
+        with writing(path) as file:
+            with zipfile.ZipFile(file, "w") as archive:
+                for name in sorted(members):
+                    info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+                    info.compress_type = zipfile.ZIP_DEFLATED
+                    info.create_system = 3  # Unix on every system, so that the bytes are the same
+                    info.external_attr = 0o644 << 16
+                    archive.writestr(info, members[name], compresslevel=9)
+            if read_back:
+                _read_back(file, path)
+    except (OSError, ValueError) as error:
+        raise cannot_be_written(path, error) from None
+
+
+def manifest_bytes(bundle: Bundle) -> bytes:
+    """Return the member manifest.json."""
+    if bundle.parts:
+        from glsl_infer.bundle import parted_json
+
+        data = parted_json.to_json(bundle.manifest, bundle.parts)
+    else:
+        data = manifest_json.to_json(bundle.manifest)
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8")
+
+
+def _read_back(file: BinaryIO, path: Path) -> None:
+    """Read what was written for ``path``, as everybody who gets it will, and say why nobody could."""
+    try:
+        _verified(path, *unpack_all(file, path.suffix), lambda digest: False)
+    except BundleError as error:
+        reason = str(error).removeprefix(f"{path}: ").removesuffix(f"; {AGAIN}")
+        raise ModelError(
+            f"{path}: not written, for no reader would take it: {reason}; {SMALLER}; if it is small, report a bug"
+        ) from None
+
+
+def read(path: str | Path, known: Known = lambda digest: False) -> Bundle:
+    """Read and verify a bundle: every hash, every field, and that the parts fit together.
+
+    Args:
+        path: the file.
+        known: where it says so, the text of shaders is not parsed.
+
+    Raises:
+        BundleError: the file is missing, truncated, foreign, damaged or of a newer version.
+    """
+    path = Path(path)
+    try:
+        return _verified(path, *read_members(path), known)
+    except BundleError as error:
+        raise BundleError(f"{path}: {one_line(error)}{named(error.rule)}", error.rule) from None
+
+
+def _verified(path: Path, data: Any, digest: str, members: Mapping[str, bytes], known: Known) -> Bundle:
+    if data["profile"] == CPU_PROFILE:
+        return _verified_parts(path, data, digest, members, known)
+    return _verified_whole(path, data, digest, members, known)
+
+
+def _verified_parts(path: Path, data: Any, digest: str, members: Mapping[str, bytes], known: Known) -> Bundle:
+    from glsl_infer.bundle import parted
+
+    def read_part(data: Any, digest: str, members: Mapping[str, bytes]) -> Bundle:
+        return _verified_whole(path, data, digest, members, known)
+
+    manifest, parts = parted.verified(data, members, read_part)
+    bundle = Bundle(manifest, members, path, digest, parts)
+    with rule("labels"):
+        _check_labels(bundle)
+    return bundle
+
+
+def _verified_whole(path: Path, data: Any, digest: str, members: Mapping[str, bytes], known: Known) -> Bundle:
+    missing = [name for name in (PASSES, GRAPH, LABELS) if name not in members]
+    if missing:
+        raise BundleError(f"member '{missing[0]}' is missing; {AGAIN}", "members")
+    listed = data.get("members")
+    if isinstance(listed, dict) and isinstance(listed.get(PASSES), str):
+        check_hash(PASSES, listed[PASSES], members)  # before its bytes are taken for passes
+    manifest = manifest_json.from_json(data, members[PASSES])
+    check_hashes(manifest.members, members)
+    check(manifest, {name: len(member) for name, member in members.items()})
+    with rule("vertex shaders"):
+        vertex_shaders.check(manifest.programs, members)
+    if not known(digest):
+        uniforms.check(manifest.programs, members)
+    with rule("probe"):
+        probe.check(manifest.probe, members[manifest.probe.member])
+    bundle = Bundle(manifest, members, path, digest)
+    with rule("labels"):
+        _check_labels(bundle)
+    return bundle
+
+
+def _check_labels(bundle: Bundle) -> None:
+    classes = classes_of(bundle.manifest.outputs)
+    try:
+        labels = bundle.labels
+    except UnicodeDecodeError:
+        raise BundleError(f"labels.txt is not UTF-8; {AGAIN}") from None
+    if len(labels) != classes:
+        raise BundleError(f"{len(labels)} labels for {classes} classes; give a line for each class")

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""What ``glsl-infer train`` refuses: the tables of docs/your-classes.md, of pairs of classes of a data set.
+
+    python scripts/refusals.py trashnet-x22-257 data/trashnet paper,glass,cardboard,metal data/trashnet data/grocery
+
+The network to start from, the data set, its classes (each two are a pair), and the data sets whose test pictures are
+unknown. Each pair learns from 30 photographs of a class, in 3 variations; minutes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from glsl_infer.support.resources import model
+from glsl_infer.tools.train import head as heads
+from glsl_infer.tools.train.distance import Numbers
+from glsl_infer.tools.train.features import Extractor, read_start
+from glsl_infer.tools.train.head import Examples, Head
+from glsl_infer.tools.train.photographs import spread
+from glsl_infer.tools.train.starts import background
+
+LEARNT, VARIED, TESTED, UNKNOWN = 30, 3, 35, 138
+"""Photographs of a class to learn from, their variations, those to test; unknown pictures of each data set, about."""
+
+
+def pictures(folder: Path, most: int) -> list[Path]:
+    """Return at most so many pictures of a class, from all of its folder."""
+    return spread(sorted(folder.glob("*.jpg")), most)
+
+
+def refused(head: Head, features: Numbers) -> float:
+    """Return the share of pictures that are none of the classes."""
+    return float((head.logits(features).argmax(axis=-1) == head.bias.size - 1).mean())
+
+
+def report(head: Head, known: list[Numbers], unknown: Mapping[str, Numbers]) -> str:
+    """Return a line: what is right and refused of known pictures, and refused of each data set's others."""
+    right = np.mean([(head.logits(each).argmax(axis=-1) == index).mean() for index, each in enumerate(known)])
+    others = ", ".join(f"{name} {100 * refused(head, each):.0f} %" for name, each in unknown.items())
+    return f"right {100 * right:.0f} %, refused: known {100 * refused(head, np.concatenate(known)):.0f} %, {others}"
+
+
+def main(name: str, folder: str, classes: str, *others: str) -> None:
+    """Print a line for each pair: as shipped, and without the distance."""
+    start, labels = read_start(model(name)), classes.split(",")
+    typical = [path for label in labels for path in pictures(Path(folder, "train", label), 4)]
+    with Extractor(start, typical) as extractor:
+
+        def features(files: list[Path], varied: int = 1) -> Numbers:
+            return extractor.features(files, varied, lambda _: None).astype(np.float64)
+
+        learnt = {label: features(pictures(Path(folder, "train", label), LEARNT), VARIED) for label in labels}
+        tested = {label: features(pictures(Path(folder, "test", label), TESTED))[:, 0] for label in labels}
+        unknown: dict[tuple[str, str], Numbers] = {}
+        for each in map(Path, others):
+            kinds = sorted(path for path in (each / "test").iterdir() if path.is_dir())
+            for kind in kinds:
+                files = pictures(kind, max(UNKNOWN // len(kinds), 1))
+                unknown[each.name, kind.name] = features(files)[:, 0]
+    given, groups = background(start)
+    for pair in itertools.combinations(labels, 2):
+        photographs = np.concatenate([learnt[label] for label in pair])
+        truth = np.repeat([0, 1], [len(learnt[label]) for label in pair])
+        made, _ = heads.train(heads.without_lookalikes(Examples(photographs, truth, given, groups, 2)))
+        known = [tested[label] for label in pair]
+        rest = {
+            data: np.concatenate([found for (of, kind), found in unknown.items() if of == data and kind not in pair])
+            for data in dict.fromkeys(data for data, _ in unknown)
+        }
+        print(f"{' / '.join(pair)}: {report(made, known, rest)}", flush=True)
+        print(f"  without the distance: {report(Head(made.kernel, made.bias), known, rest)}", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,90 @@
+"""Shaders that have passed are not parsed again, and no other bundle gains by that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from bundle_files import members_of, rehashed, zipped
+from tiny import write_tiny
+
+from glsl_infer.bundle import uniforms
+from glsl_infer.errors import BundleError
+from glsl_infer.runtime import known_shaders
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GLSL_INFER_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The first shader of every bundle whose shaders are parsed."""
+    names: list[str] = []
+    parse = uniforms.parse
+
+    def seen(member: str, text: str) -> object:
+        names.append(member)
+        return parse(member, text)
+
+    monkeypatch.setattr(uniforms, "parse", seen)
+    return names
+
+
+def test_the_second_reading_parses_no_shader(tmp_path: Path, cache: Path, parsed: list[str]) -> None:
+    path = write_tiny(tmp_path)
+    first = known_shaders.read(path)
+    count = len(parsed)
+    second = known_shaders.read(path)
+    assert count > 0
+    assert len(parsed) == count
+    assert second.manifest == first.manifest
+    assert second.members == first.members
+
+
+def test_without_a_cache_every_reading_parses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parsed: list[str]
+) -> None:
+    monkeypatch.setenv("GLSL_INFER_CACHE", "off")
+    path = write_tiny(tmp_path)
+    known_shaders.read(path)
+    count = len(parsed)
+    known_shaders.read(path)
+    assert len(parsed) == 2 * count > 0
+
+
+@pytest.mark.parametrize("spoil", ["empty", "other text", "writable by all", "a folder"])
+def test_a_verdict_that_is_not_ours_is_not_believed(spoil: str, tmp_path: Path, cache: Path, parsed: list[str]) -> None:
+    path = write_tiny(tmp_path)
+    known_shaders.read(path)
+    (verdict,) = cache.glob(f"*{known_shaders.SUFFIX}")
+    if spoil == "empty":
+        verdict.write_text("")
+    elif spoil == "other text":
+        verdict.write_text(verdict.read_text() + " ")
+    elif spoil == "writable by all":
+        verdict.chmod(0o666)
+    else:
+        verdict.unlink()
+        verdict.mkdir()
+    parsed.clear()
+    known_shaders.read(path)
+    assert parsed
+
+
+def test_a_changed_shader_is_another_bundle(tmp_path: Path, cache: Path) -> None:
+    path = write_tiny(tmp_path)
+    known_shaders.read(path)
+    members = members_of(path.read_bytes(), tmp_path)
+    name = next(name for name in members if name.startswith("shaders/") and name.endswith(".frag"))
+    hostile = members[name].replace(b"void main() {", b"void main() {\n    gl_FragColor = vec4(1.0 / 0.0);", 1)
+    assert hostile != members[name]
+    zipped(path, rehashed(members, {name: hostile}))
+    for _ in range(2):
+        with pytest.raises(BundleError, match="rule: shaders"):
+            known_shaders.read(path)
+    zipped(path, {**members, name: hostile})  # with the manifest of the bundle that has passed
+    with pytest.raises(BundleError, match="rule: container"):
+        known_shaders.read(path)
