@@ -104,6 +104,7 @@ class Conv2D(Operator):
                 columns,
                 constants,
                 alpha=kernel.alpha,
+                fine=source.bits == 16,
                 weight_bits=bits,
                 steepness=kernel.output.steepness if constants.numbers else None,
             )

@@ -68,9 +68,7 @@ def _measured(name: str, size: int, data: Path) -> Section:
             floats = _rows(saved["outputs"])
     shape = graph.shapes[graph.output]
     labels = [str(index) for index in range(shape[0])] if len(shape) == 1 else ()
-    made, _, prepared = build(
-        graph, labels, options=Options(uniform_vectors=LONG_ARRAY), calibration=list(calibration)
-    )
+    made, _, prepared = build(graph, labels, options=Options(uniform_vectors=LONG_ARRAY), calibration=list(calibration))
     exact = _rows(np.stack([reference.run(made, picture) for picture in test]))
     gpu = _on_gpu(made, test)
     return {
