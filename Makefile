@@ -8,7 +8,7 @@
 # make web [MODELS=FOLDER]        builds the browser's library and demo page, with what is in FOLDER, and serves it on localhost:8000
 # make test-android               its part in Java: the runner, the APK, the app on a faked Android
 # make test-arm                   its part on an emulated Raspberry Pi Zero's CPU, with Debian's packages for it
-# make apk [MODEL=...]            android/build/glsl-infer-demo.apk, with that model inside, else grocery-x22-257
+# make apk [MODEL=...] [MODELS=FOLDER]  android/build/glsl-infer-demo.apk, with that model inside, else grocery-x22-257, and tasks
 # make aar                        android/build/glsl-infer.aar: the runner as a library for other apps
 # make docs                       the API reference from the docstrings: build/api/index.html
 # make lint types                 ruff, the rooms' imports, mypy and TypeScript's compiler
@@ -87,7 +87,7 @@ test-training: $(VENV)/.all
 # Without MODEL the one that android/app/build.gradle names; several are separated by spaces.
 apk:
 	scripts/system-packages --java
-	$(PYTHON) android/build_apk.py $(if $(MODEL),--model $(MODEL))
+	$(PYTHON) android/build_apk.py $(if $(MODEL),--model $(MODEL)) $(if $(MODELS),--models $(MODELS))
 
 aar:
 	scripts/system-packages --java

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Build android/build/glsl-infer-demo.apk: the camera app with a model inside, from Debian's packages alone.
 
-    android/build_apk.py [--model FILE.glslnn ...] [-o FILE.apk] [--keystore FILE] [--json]
+    android/build_apk.py [--model FILE.glslnn ...] [--models FOLDER ...] [-o FILE.apk] [--keystore FILE] [--json]
 
 The same sources, models and tools give the same bytes, apart from the signature of another key. The key is that of
 Android's own debug builds, ~/.android/debug.keystore, made if it is not there, so that an app of this build replaces
@@ -18,13 +18,19 @@ import shutil
 import sys
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from toolchain import ANDROID, ToolError, Tools, run
 
 APK = ANDROID / "build" / "glsl-infer-demo.apk"
 KEYSTORE = Path("~/.android/debug.keystore")
 MODULES = ("runner", "gles", "app")
+PACKAGE = ANDROID.parent / "glsl_infer" / "tasks" / "data"
+KINDS = ("detection", "landmarks", "segmentation")
+"""Of tasks in the app: a classification is what it does with any model."""
+
 MAIN = ANDROID / "app" / "src" / "main"
 
 STORED = (".arsc", ".glslnn", ".png")
@@ -39,6 +45,14 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--model", type=Path, nargs="+", default=[default_model()], metavar="FILE", help="models to put inside"
     )
+    parser.add_argument(
+        "--models",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="FOLDER",
+        help="tasks to put inside: those of the package whose models lie in these folders, and tasks (*.json) there",
+    )
     parser.add_argument("-o", "--output", type=Path, default=APK, metavar="FILE", help="the APK")
     parser.add_argument("--keystore", type=Path, default=KEYSTORE, metavar="FILE", help="made if it is not there")
     parser.add_argument("--json", action="store_true", help="print the facts about the APK as JSON")
@@ -52,8 +66,12 @@ def main(argv: list[str] | None = None) -> int:
         if model.suffix != ".glslnn" or not zipfile.is_zipfile(model):
             print(f"error: {model}: not a model file; give a *.glslnn file", file=sys.stderr)
             return 2
+    for folder in arguments.models:
+        if not folder.is_dir():
+            print(f"error: --models {folder}: there is no such folder", file=sys.stderr)
+            return 2
     try:
-        facts = build(Tools(), arguments.model, arguments.output, arguments.keystore)
+        facts = build(Tools(), arguments.model, arguments.output, arguments.keystore, arguments.models)
     except (ToolError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -64,7 +82,42 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def build(tools: Tools, models: list[Path], apk: Path, keystore: Path) -> dict[str, object]:
+def files_of_tasks(folders: Sequence[Path]) -> list[Path]:
+    """Return the files of all tasks that the app can have: their JSON, models and licences.
+
+    Args:
+        folders: of bundles (``glsl-infer get`` has one), and of tasks of the person's own, with their models.
+    """
+    known: dict[str, tuple[Path, dict[str, Any]]] = {}  # one of the person's own goes before one of the package
+    for path in (path for folder in (PACKAGE, *folders) for path in sorted(folder.glob("*.json"))):
+        try:
+            task = json.loads(path.read_text("utf-8"))
+        except ValueError:
+            continue
+        if isinstance(task, dict) and task.get("task") in KINDS and isinstance(task.get("model"), str):
+            known[path.stem] = path, task
+
+    def needs(name: str) -> list[Path] | None:
+        if name not in known:
+            return None
+        path, task = known[name]
+        model = task["model"]
+        named = not model.endswith(".glslnn")
+        places = [folder / f"{model}.glslnn" for folder in folders] if named else [path.parent / model]
+        found = [place for place in places if place.is_file()]
+        others = needs(task["detector"].removesuffix(".json")) if "detector" in task else []
+        if not found or others is None:
+            return None
+        licence = found[0].with_suffix(".licence.txt")
+        return [path, found[0], *([licence] if licence.is_file() else []), *others]
+
+    wanted = [needs(name) for name in known]
+    return sorted({path for files in wanted if files is not None for path in files})
+
+
+def build(
+    tools: Tools, models: list[Path], apk: Path, keystore: Path, folders: Sequence[Path] = ()
+) -> dict[str, object]:
     """Build ``apk``, replacing an existing one only when all is done, and return what it is.
 
     Raises:
@@ -79,6 +132,10 @@ def build(tools: Tools, models: list[Path], apk: Path, keystore: Path) -> dict[s
         (folder / "assets" / "models").mkdir()
         for model in models:
             shutil.copyfile(model, folder / "assets" / "models" / model.name)
+        tasks = files_of_tasks(folders)
+        for path in tasks:
+            (folder / "assets" / "tasks").mkdir(exist_ok=True)
+            shutil.copyfile(path, folder / "assets" / "tasks" / path.name)
         identity = settings()
         verified = assemble(tools, folder, [folder / "classes"], MAIN, identity, keystore)
         badging = tools.command("aapt", "dump", "badging", folder / "signed.apk")
@@ -88,6 +145,7 @@ def build(tools: Tools, models: list[Path], apk: Path, keystore: Path) -> dict[s
         "bytes": apk.stat().st_size,
         "package": f"{identity['namespace']} {identity['versionName']}",
         "models": [model.name for model in models],
+        "tasks": [path.stem for path in tasks if path.suffix == ".json"],
         "signatures": [f"v{version}" for version in re.findall(r"using v(\d) scheme [^\n]*: true", verified)],
         "badging": badging,
     }

@@ -18,9 +18,8 @@ import numpy as np
 
 from glsl_infer.support.resources import model
 from glsl_infer.tools.train import head as heads
-from glsl_infer.tools.train.distance import Numbers
 from glsl_infer.tools.train.features import Extractor, read_start
-from glsl_infer.tools.train.head import Examples, Head
+from glsl_infer.tools.train.head import Examples, Head, Numbers
 from glsl_infer.tools.train.photographs import spread
 from glsl_infer.tools.train.starts import background
 
@@ -46,7 +45,7 @@ def report(head: Head, known: list[Numbers], unknown: Mapping[str, Numbers]) -> 
 
 
 def main(name: str, folder: str, classes: str, *others: str) -> None:
-    """Print a line for each pair: as shipped, and without the distance."""
+    """Print a line for each pair."""
     start, labels = read_start(model(name)), classes.split(",")
     typical = [path for label in labels for path in pictures(Path(folder, "train", label), 4)]
     with Extractor(start, typical) as extractor:
@@ -73,7 +72,6 @@ def main(name: str, folder: str, classes: str, *others: str) -> None:
             for data in dict.fromkeys(data for data, _ in unknown)
         }
         print(f"{' / '.join(pair)}: {report(made, known, rest)}", flush=True)
-        print(f"  without the distance: {report(Head(made.kernel, made.bias), known, rest)}", flush=True)
 
 
 if __name__ == "__main__":

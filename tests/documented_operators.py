@@ -1,8 +1,7 @@
 """The operator lists that MACE and TensorFlow Lite's GPU delegate document, and a small graph for each row.
 
 The lists are scripts/operator_table/mace.csv and tflite_gpu.csv: the name there, our operator, where it runs
-(``shader``, ``CPU``, or ``folded`` into its neighbours), the graph here that runs it, or why it is missing. To flip a
-row once its operator is there, empty its last column.
+(``shader``, ``CPU``, or ``folded`` into its neighbours), and the graph here that runs it.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ class Documented:
     operator: str
     runs: str
     graph: str
-    missing: str
 
 
 def rows() -> list[Documented]:
@@ -185,8 +183,73 @@ def _psroi_align(rng: np.random.Generator, first: list[Node]) -> Graph:
     return _ended(_boxes(rng, first), Node("subject", "psroi_align", ("stem", "boxes"), attrs))
 
 
+def _space_to_batch(rng: np.random.Generator, first: list[Node]) -> Graph:
+    """Phases of 2x2 pixels as maps of their own; what comes out is a tensor of four axes."""
+    half = SIZE // 2
+    moves = (
+        ("blocks", "tensor_reshape", {"shape": (half, 2, half, 2, CHANNELS)}),
+        ("order", "tensor_transpose", {"axes": (1, 3, 0, 2, 4)}),
+        ("subject", "tensor_reshape", {"shape": (4, half, half, CHANNELS)}),
+    )
+    return _ended(first, *_chain("stem", moves))
+
+
+def _batch_to_space(rng: np.random.Generator, first: list[Node]) -> Graph:
+    """Four maps, each with its own convolution behind it, become one."""
+    half = SIZE // 2
+    phases = [
+        Node(f"phase{y}{x}", "spatial_slice", ("stem",), {"begin": (y, x), "size": (half, half), "strides": (2, 2)})
+        for y in (0, 1)
+        for x in (0, 1)
+    ]
+    drawn = [_conv(rng, f"{phase.name}-drawn", phase.name, CHANNELS, CHANNELS) for phase in phases]
+    tall = [Node(f"{n.name}-one", "tensor_reshape", (n.name,), {"shape": (1, half, half, CHANNELS)}) for n in drawn]
+    batch = Node("batch", "tensor_concat", tuple(node.name for node in tall), {"axis": 0})
+    moves = (
+        ("blocks", "tensor_reshape", {"shape": (2, 2, half, half, CHANNELS)}),
+        ("order", "tensor_transpose", {"axes": (2, 0, 3, 1, 4)}),
+        ("subject", "tensor_reshape", {"shape": (SIZE, SIZE, CHANNELS)}),
+    )
+    return _ended([*first, *phases, *drawn, *tall, batch], *_chain("batch", moves))
+
+
+def _chain(source: str, moves: tuple[tuple[str, str, dict[str, object]], ...]) -> list[Node]:
+    reads = [source, *(name for name, _, _ in moves)]
+    return [Node(name, op, (read,), attrs) for read, (name, op, attrs) in zip(reads, moves)]
+
+
+def _equal(rng: np.random.Generator, first: list[Node]) -> Graph:
+    """Equal to itself mirrored: bytes that a shader only moves, so that equal ones stay equal."""
+    mirrored = Node("mirrored", "spatial_slice", ("image",), {"begin": (7, 0), "size": (8, 8), "strides": (-1, 1)})
+    nodes = [*first, mirrored]
+    return _ended(nodes, Node("subject", "tensor_binary", ("image", "mirrored"), {"operation": "equal"}))
+
+
+def _lstm(rng: np.random.Generator, first: list[Node]) -> Graph:
+    """One step of TensorFlow Lite's basic LSTM: gates of what is read and of what was said before."""
+    width, hidden = CHANNELS, 6
+    nodes = [*first, Node("mean", "global_average_pool", ("stem",))]
+    before = [dense_node(rng, name, "mean", width, hidden) for name in ("before", "state")]
+    joined = Node("both", "concat", ("mean", "before"))
+    gates = [dense_node(rng, f"gate{n}", "both", width + hidden, hidden) for n in range(4)]
+    kinds = ("sigmoid", "tanh", "sigmoid", "sigmoid")
+    open_ = [Node(f"open{n}", "activation", (f"gate{n}",), {"function": kind}) for n, kind in enumerate(kinds)]
+    more = (
+        Node("new", "binary", ("open0", "open1"), {"operation": "multiply"}),
+        Node("kept", "binary", ("open2", "state"), {"operation": "multiply"}),
+        Node("next", "add", ("new", "kept"), {"activation": "linear"}),
+        Node("bent", "activation", ("next",), {"function": "tanh"}),
+    )
+    subject = Node("subject", "binary", ("open3", "bent"), {"operation": "multiply"})
+    return _ended([*nodes, *before, joined, *gates, *open_, *more], subject)
+
+
 _MORE = {
     "add": _add,
+    "batch to space": _batch_to_space,
+    "equal": _equal,
+    "lstm": _lstm,
+    "space to batch": _space_to_batch,
     "argmax": _argmax,
     "batch norm": _batch_norm,
     "concatenation": _concatenation,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _RATE_OVER = 30
 """Frames that the frame rate is the mean of."""
 
-_OPTIONS = ("serve", "on_appear", "snapshot", "appear_after", "leave_after")
+_OPTIONS = ("serve", "background", "on_appear", "snapshot", "appear_after", "leave_after")
 APPEAR_AFTER, LEAVE_AFTER = 3, 15
 
 
@@ -44,6 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--serve", type=int, metavar="PORT", help="with --task: show the frames to browsers on this machine, as MJPEG"
+    )
+    parser.add_argument(
+        "--background",
+        metavar="WHAT",
+        help="with --task selfie and the like, shown: blur, or a colour (white, '#204080') behind what was found "
+        "(default: it is tinted)",
     )
     parser.add_argument(
         "--on-appear", metavar="COMMAND", help="with --task: start this when something appears; it is not waited for"
@@ -89,6 +95,13 @@ def check(args: argparse.Namespace) -> None:
         return
     if args.on:
         raise InputError("--on is about labels; with --task give --on-appear")
+    if args.background is not None:
+        from glsl_infer.tasks.masks import ground
+
+        if not args.window and args.serve is None:
+            raise InputError(f"--background {args.background}: nothing is shown; give --window or --serve as well")
+        if not isinstance(ground(args.background), (tuple, type(None))):
+            raise InputError(f"--background {args.background}: a camera takes blur or a colour, no picture")
     if args.serve is not None and not 0 <= args.serve <= 65535:
         raise InputError(f"--serve {args.serve}; give a port from 1 to 65535, or 0 for one that is free")
 
@@ -109,6 +122,7 @@ def run(
         RunError: the camera gives no more frames.
     """
     from glsl_infer.tasks import open_task
+    from glsl_infer.tasks.masks import Mask
     from glsl_infer.tools.camera.mjpeg import FrameServer
 
     reaction = Reaction(args.on_appear, args.snapshot)
@@ -121,23 +135,28 @@ def run(
         if server is not None:
             print(f"frames at {server.address}", file=sys.stderr, flush=True)
         tell = _teller(args, source, task)
-        for number, (frame, dropped) in enumerate(stack.enter_context(_frames(args, source)), 1):
+        for number, (frame, dropped) in enumerate(stack.enter_context(_frames(args, source, task)), 1):
             with frame:
-                pixels = frame.pixels()
-                result = task.follow(pixels)
+                result = task.follow(frame.picture)
                 task.session.context.gl.check(f"in frame {frame.index}")  # a lost context goes on, with any numbers
                 event = presence.update(result.present)
                 for tell_other in told if event is not None else ():
                     tell_other(camera_events.OF_TASK, event == APPEARED)
                 drawn = None
-                if window is not None or server is not None:
-                    drawn = result.draw(pixels)
-                snapshot = reaction.appeared(_image(pixels)) if event == "appeared" else None
+                masked = result if isinstance(result, Mask) else None
+                if server is not None or (window is not None and masked is None):
+                    plain = masked is None or args.background is None
+                    drawn = result.draw(frame.pixels()) if plain else result.over(frame.pixels(), args.background)
+                snapshot = reaction.appeared(_image(frame.pixels())) if event == APPEARED else None
                 rate = tell(frame, result, dropped, event, snapshot)
                 if server is not None and drawn is not None:
                     server.show(drawn)
-                if window is not None and drawn is not None:
-                    window.show(drawn, (), f"{args.source}, {rate:.1f} frames a second - glsl-infer")
+                if window is not None:
+                    title = f"{args.source}, {rate:.1f} frames a second - glsl-infer"
+                    if masked is not None:
+                        window.show_masked(_image(frame.pixels()), masked, _look(args.background), title)
+                    elif drawn is not None:
+                        window.show(drawn, (), title)
                     window.poll()
                     if not window.is_open:
                         break
@@ -149,6 +168,15 @@ def run(
                     window.screenshot().save(file, "PNG")
             except OSError as error:
                 raise RunError(f"{args.screenshot}: cannot be written ({error.strerror or error})") from None
+
+
+def _look(background: str | None) -> Any:
+    """Return how a window shows a mask."""
+    from glsl_infer.tasks.masks import ground
+
+    if background is None:
+        return "tint"
+    return ground(background) or background
 
 
 def _teller(args: argparse.Namespace, source: CameraSource, task: Task[Any]) -> Callable[..., float]:
@@ -183,12 +211,17 @@ def _teller(args: argparse.Namespace, source: CameraSource, task: Task[Any]) -> 
 
 
 @contextlib.contextmanager
-def _frames(args: argparse.Namespace, source: CameraSource) -> Iterator[Iterable[tuple[Frame, int]]]:
-    """Yield frames of pixels, each with how many were lost so far: all of a film or folder, the newest of a camera."""
+def _frames(args: argparse.Namespace, source: CameraSource, task: Task[Any]) -> Iterator[Iterable[tuple[Frame, int]]]:
+    """Yield frames, each with how many were lost so far: all of a film or folder, the newest of a camera.
+
+    Where the GPU can, it reads them in the camera's memory, all that the task draws with included.
+    """
+    from glsl_infer.tools.camera.importing import frames_for
     from glsl_infer.tools.camera.latest import Latest
     from glsl_infer.tools.camera.sources import every
 
-    frames = every(source.frames, args.every)
+    copied = args.upload or any(session.bundle.parts for session in task.sessions)
+    frames = every(frames_for(task.session, source, copy=copied), args.every)
     with contextlib.ExitStack() as stack:
         latest = stack.enter_context(Latest(frames)) if source.live else None
         if latest is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import TYPE_CHECKING
 
 from glsl_infer.cli import on_pictures
@@ -16,13 +17,23 @@ TASKS = ("faces", "faces-far", "hands", "people")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     on_pictures.add_arguments(parser, TASKS, "the picture with what was found drawn on it")
+    parser.add_argument(
+        "--tiles",
+        type=int,
+        default=1,
+        metavar="N",
+        help="look as well at N x N parts of the picture, for things that are small in it; takes N x N times longer "
+        "(default: 1)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Find, print and draw."""
     from glsl_infer.tasks import Detector
 
-    return on_pictures.run(args, Detector, args.task, _words, lambda found, path: found.draw(path))
+    return on_pictures.run(
+        args, partial(Detector, tiles=args.tiles), args.task, _words, lambda found, path: found.draw(path)
+    )
 
 
 def _words(found: Found[Detection]) -> str:

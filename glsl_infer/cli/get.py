@@ -18,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="networks, or tasks that use them (default: list all)")
     parser.add_argument("--file", type=Path, metavar="FILE", help="the network's file, fetched by hand")
+    parser.add_argument("--labels", type=Path, metavar="FILE", help="labels of a classifier given by hand, one a line")
     parser.add_argument("--again", action="store_true", help="export anew what is here already")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -84,13 +85,14 @@ def _get(model: Model, args: argparse.Namespace) -> dict[str, object]:
     fetched = False
     with progress.status(model.name) as tell:
         if args.file is not None:
-            making.make(model, fetching.by_hand(args.file, model), tell)
+            making.make(model, fetching.by_hand(args.file, model, making.pin_of(model)), tell, args.labels)
         elif not making.kept_file(model).is_file():
             tell("fetching")
             making.make(model, fetching.fetch(model), tell)
             fetched = True
         elif args.again or not bundle.is_file():
-            making.make(model, fetching.by_hand(making.kept_file(model), model), tell)
+            kept = fetching.by_hand(making.kept_file(model), model, making.pin_of(model))
+            making.make(model, kept, tell, making.labels_of(model))
     if not args.json:
         how = "fetched" if fetched else "here"
         print(f"{model.name}: {how}, {bundle}; {model.author}, {model.licence}: {making.licence_of(model)}")

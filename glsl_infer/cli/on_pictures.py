@@ -48,7 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser, tasks: Sequence[str], writes:
     parser.add_argument("--json", action="store_true", help="print one JSON list: file, size and what was found")
 
 
-def run(args: argparse.Namespace, kind: type[Task[Any]], task: str, words: Callable[[Any], str], drawn: Drawn) -> int:
+def run(
+    args: argparse.Namespace, kind: Callable[..., Task[Any]], task: str, words: Callable[[Any], str], drawn: Drawn
+) -> int:
     """Look at every picture; one that cannot be read is reported and the others go on.
 
     Args:

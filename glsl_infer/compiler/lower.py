@@ -15,6 +15,7 @@ from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph
 from glsl_infer.graph.picture import has_alpha_lane
 from glsl_infer.graph.reference import Inputs
+from glsl_infer.lowering import weights_plan
 from glsl_infer.lowering.builder import Builder
 from glsl_infer.lowering.cut_sums import Typical
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, WEIGHTS_MODES
@@ -46,7 +47,8 @@ def to_program(
         weights_for: the same for single layers, by their names, whatever ``weights`` is.
         layout: ``atlas`` (all slices of a layer in one texture) or ``planar`` (a texture for each).
         memory: how textures are shared, see ``memory``; ``auto`` is the method that needs the fewest bytes.
-        uniform_vectors: the longest uniform array, in vec4; see ``weights_plan.UNIFORM_VECTORS``.
+        uniform_vectors: the longest uniform array, in vec4; see ``weights_plan.UNIFORM_VECTORS``. A network whose
+            constants would be more text than a reader takes gets longer ones.
         tell: hears of every layer.
         weight_bits: of weights in textures: ``auto`` (8 where that adds little noise) or ``16``.
         samples: as the network reads them, for shaders of devices that cut sums (``compiler.typical``).
@@ -94,6 +96,11 @@ def to_program(
         return builder
 
     builder = built({}, planning=True)
+    longer = weights_plan.longer_array(builder.choices, uniform_vectors) if weights == "auto" else None
+    while longer is not None:
+        uniform_vectors = longer
+        builder = built({}, planning=True)
+        longer = weights_plan.longer_array(builder.choices, uniform_vectors)
     moved = handed_on(graph, builder.values)
     if moved:
         return to_program(

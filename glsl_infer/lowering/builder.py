@@ -82,6 +82,11 @@ class Builder(Places):
         self._choices[layer.name] = choice
         return choice.mode
 
+    @property
+    def choices(self) -> tuple[WeightsChoice, ...]:
+        """Where the weights of the layers so far are."""
+        return tuple(self._choices.values())
+
     def replace_weights(self, node: Node, weights: Mapping[str, NDArray[np.float32]]) -> None:
         """Say what the weights of ``node`` are in truth, where shaders have them rounded."""
         self._rounded[node.name] = replace(node, weights=weights)

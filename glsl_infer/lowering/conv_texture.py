@@ -73,9 +73,9 @@ def possible(
     constants: Constants,
     *,
     alpha: bool,
-    fine: bool = False,
     weight_bits: str = "auto",
     steepness: NDArray[np.float32] | None = None,
+    fine: bool = False,
 ) -> Possible:
     """Return how a layer's weights can lie in a texture: in 8 bits, if their rounding adds little noise, else in 16.
 
@@ -84,9 +84,9 @@ def possible(
         columns: how the kernel's columns follow one another.
         constants: weights, biases and factors in units of texels and of the stored output.
         weight_bits: one of ``WEIGHT_BITS``.
-        fine: whether the map that is read has 16 bits.
         alpha: whether an input channel is the picture's alpha, which carries what exactly undoes the zero points.
         steepness: of what is behind the sums, if it has numbers for each channel; see ``fold.StoredSum``.
+        fine: whether the input is a map of 16 bits.
     """
     if alpha:
         return Possible(16, "the picture's alpha needs more than 16 bits")
@@ -100,6 +100,9 @@ def possible(
     noise = weight_bytes.noise(constants.weights, constants.bias)
     in_bytes = weight_bits == "auto" and columns.count >= LEAST_BYTE_COLUMNS and noise <= weight_bytes.MOST_NOISE
     bits = 8 if in_bytes else 16
+    if bits == 16 and fine and (constants.numbers or any(roles.get("residual") for roles in reads)):
+        # Of face-mesh's and selfie segmentation's layers none of these compiled, for any order of fetches.
+        return Possible(16, "it reads 16 bits: VideoCore IV has no registers for weights of 16 bits and more besides")
     if bits == 8:
         taps = columns.taps_per_slot
         most, fits = weight_bytes.most_columns(taps), weight_bytes.fits(len(reads), columns.count, taps)

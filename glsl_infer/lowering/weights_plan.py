@@ -20,7 +20,7 @@ Other GPUs have other numbers, and much the same choice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from glsl_infer.errors import InputError
@@ -69,6 +69,10 @@ LONG_ARRAY = 1000
 
 MOST_BAKED = 2000
 """Most columns of constants in a text: a column takes some 117 bytes, and a reader takes texts of 256 KiB."""
+
+MOST_CONSTANTS = 300_000
+"""Most columns of constants in all texts together. A reader takes texts of 4 million operations (``all_written`` of
+bundle/format.json), of which a column has some 10; networks with more get longer uniform arrays."""
 
 LONG_PROGRAM, LENGTH_POWER = 1650.0, 2.5
 """Instructions from which a program takes longer than ``COMPILE``, and how it grows. Mesa's vc4 compiler took
@@ -132,6 +136,13 @@ def instructions(mode: str, layer: LayerWeights) -> float:
 def compile_cost(length: float) -> float:
     """Return the microseconds of the CPU to compile a program of so many instructions, spread over ``FRAMES``."""
     return COMPILE * float(max(1.0, (length / LONG_PROGRAM) ** LENGTH_POWER)) / FRAMES
+
+
+def longer_array(choices: Iterable[WeightsChoice], uniform_vectors: int) -> int | None:
+    """Return the longest uniform array to try where choices make more text than a reader takes; None where not."""
+    constants = sum(choice.slices * choice.columns for choice in choices if choice.mode == "baked")
+    longer = next((length for length in (LONG_ARRAY, LONGEST_ARRAY) if length > uniform_vectors), None)
+    return longer if constants > MOST_CONSTANTS else None
 
 
 def costs(layer: LayerWeights, uniform_vectors: int = UNIFORM_VECTORS) -> dict[str, float]:

@@ -104,9 +104,9 @@ class Conv2D(Operator):
                 columns,
                 constants,
                 alpha=kernel.alpha,
-                fine=source.bits == 16,
                 weight_bits=bits,
                 steepness=kernel.output.steepness if constants.numbers else None,
+                fine=source.bits == 16,
             )
             if not texture.untextured:
                 break

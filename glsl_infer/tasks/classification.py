@@ -7,11 +7,10 @@ from typing import Union
 
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime.classifier import Classifier
-from glsl_infer.runtime.pictures.preprocess import ImageSource
 from glsl_infer.runtime.session import Session
 from glsl_infer.tasks.description import CLASSIFICATION, ClassificationRules
 from glsl_infer.tasks.results import Labels
-from glsl_infer.tasks.task import Task, pixels_of
+from glsl_infer.tasks.task import Given, Task, size_of, usable
 
 
 class Labeller(Task[Labels]):
@@ -19,13 +18,13 @@ class Labeller(Task[Labels]):
 
     kind = CLASSIFICATION
 
-    def __call__(self, picture: ImageSource) -> Labels:
+    def __call__(self, picture: Given) -> Labels:
         """Return the most probable labels of a picture; see ``Task``."""
-        pixels = pixels_of(picture)
+        given = usable(picture)
         rules = self.description.rules
         assert isinstance(rules, ClassificationRules)
-        ranked = self._classifier.rank(self._run(pixels), rules.top)
-        return Labels(tuple(ranked), (pixels.shape[1], pixels.shape[0]))
+        ranked = self._classifier.rank(self._run(given), rules.top)
+        return Labels(tuple(ranked), size_of(given))
 
     def _open(self, path: Path, context: Union[str, Context]) -> Session:
         self._classifier = Classifier(path, context=context)

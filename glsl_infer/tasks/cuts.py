@@ -1,7 +1,8 @@
 """Cuts: turned rectangles of a picture, as the next network reads them, and the way back of its points.
 
-The CPU makes a cut: pixels are averaged in whole numbers where the cut shrinks them by two or more, then the turned
-rectangle is read bilinearly. Beyond the picture its edge goes on.
+The CPU makes a photograph's: pixels are averaged in whole numbers where the cut shrinks them by two or more, then the
+turned rectangle is read bilinearly. A shader makes those of a film's frames (``TurnedPicture``). Beyond the picture its
+edge goes on.
 """
 
 from __future__ import annotations
@@ -9,10 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Union
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+
+from glsl_infer.gl.dma_buf import DmaBuf
+from glsl_infer.runtime.pictures.picture_input import TexturePicture, TurnedPicture
 
 Floats = NDArray[np.floating]
 
@@ -48,6 +53,11 @@ class Cut:
     def corners(self) -> Floats:
         """The corners in pixels, float64 (4, 2): from its own top left one clockwise."""
         return self.to_picture(np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]))
+
+    def of(self, picture: Union[TexturePicture, DmaBuf]) -> TurnedPicture:
+        """Return the cut of a picture on the GPU, as a session takes it."""
+        (left, top), right, _, below = self.corners.tolist()
+        return TurnedPicture(picture, ((left, top), (right[0], right[1]), (below[0], below[1])))
 
     def to_picture(self, points: Floats) -> Floats:
         """Return points (number, 2) in parts of the cut as pixels of the picture, float64."""

@@ -2,27 +2,75 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Union
+
 import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import InputError
-from glsl_infer.runtime.pictures.preprocess import ImageSource
+from glsl_infer.gl.context import Context
 from glsl_infer.tasks import boxes
 from glsl_infer.tasks.anchors import anchors
-from glsl_infer.tasks.description import DETECTION, DetectionRules
+from glsl_infer.tasks.description import DETECTION, Description, DetectionRules
 from glsl_infer.tasks.results import Detection, Found
-from glsl_infer.tasks.task import Outputs, Task, back_in_picture, joined, pixels_of
+from glsl_infer.tasks.task import Given, Outputs, Task, back_in_picture, joined, size_of, usable
+
+MOST_TILES = 8
+OVERLAP = 0.25
+"""Of a part's side that lies in the next one too: what is cut by an edge has to be whole beside it."""
 
 
 class Detector(Task[Found[Detection]]):
-    """Finds things by a network that says for each anchor whether there is one, and where: SSD and its kin."""
+    """Finds things by a network that says for each anchor whether there is one, and where: SSD and its kin.
+
+    Args:
+        task, model, context: see ``Task``.
+        tiles: of pictures on the CPU, look as well at so many times so many parts that overlap, 1 to ``MOST_TILES``:
+            what is small in the picture is larger in a part of it. Takes ``1 + tiles**2`` times as long.
+    """
 
     kind = DETECTION
 
-    def __call__(self, picture: ImageSource) -> Found[Detection]:
+    def __init__(
+        self,
+        task: Union[str, Path, Description, None] = None,
+        *,
+        model: Union[str, Path, None] = None,
+        tiles: int = 1,
+        context: Union[str, Context] = "auto",
+    ) -> None:
+        if not 1 <= tiles <= MOST_TILES:
+            raise InputError(f"tiles={tiles}; from 1 to {MOST_TILES} are possible")
+        self._tiles = tiles
+        super().__init__(task, model=model, context=context)
+
+    def __call__(self, picture: Given) -> Found[Detection]:
         """Return what is in a picture, best first; see ``Task``."""
-        pixels = pixels_of(picture)
-        return self.found(self._run(pixels), (pixels.shape[1], pixels.shape[0]))
+        given = usable(picture)
+        found = self.found(self._run(given), size_of(given))
+        if self._tiles == 1 or not isinstance(given, np.ndarray):
+            return found
+        things = list(found)
+        for left, top, right, bottom in parts(*found.size, self._tiles):
+            part = np.ascontiguousarray(given[top:bottom, left:right])
+            edges = (left > 0, top > 0, right < found.size[0], bottom < found.size[1])
+            for thing in self.found(self._run(part), (right - left, bottom - top)):
+                if not _is_cut(thing, edges):  # it is whole in the part beside this one
+                    things.append(_moved(thing, left, top, found.size))
+        return Found(tuple(self._without_doubles(things)), found.size)
+
+    def _without_doubles(self, things: list[Detection]) -> list[Detection]:
+        """Return the best of things that overlap, best first."""
+        kept: list[Detection] = []
+        for index in sorted({0 if self._rules.exclusive else thing.index for thing in things}):
+            group = [thing for thing in things if self._rules.exclusive or thing.index == index]
+            numbers, scores = np.array([thing.box for thing in group]), np.array([thing.score for thing in group])
+            _, best = boxes.suppress(numbers, scores, self._rules.overlap, self._rules.most, merge=boxes.BEST)
+            kept += [group[one] for one in best]
+        return sorted(kept, key=lambda thing: -thing.score)[: self._rules.most]
 
     def _prepare(self) -> None:
         rules = self.description.rules
@@ -84,6 +132,31 @@ class Detector(Task[Found[Detection]]):
         rules = self._rules
         box, label = (left, top, right, bottom), rules.labels[index]
         return Detection(box, score, label, places[2:], rules.points, rules.lines, index, size)
+
+
+def parts(width: int, height: int, tiles: int) -> list[tuple[int, int, int, int]]:
+    """Return left, top, right and bottom of ``tiles`` x ``tiles`` parts of a picture, which overlap by ``OVERLAP``."""
+    places = []
+    for length in (width, height):
+        side = min(length, math.ceil(length / (tiles - (tiles - 1) * OVERLAP)))
+        begins = [round(index * (length - side) / max(1, tiles - 1)) for index in range(tiles)]
+        places.append([(begin, begin + side) for begin in begins])
+    across, down = places
+    return [(left, top, right, bottom) for top, bottom in down for left, right in across]
+
+
+def _is_cut(thing: Detection, edges: tuple[bool, bool, bool, bool]) -> bool:
+    """Return whether a box reaches an edge of a part that is none of the picture's (left, top, right, bottom)."""
+    left, top, right, bottom = thing.box
+    return any(
+        there and away < 0.0 for there, away in zip(edges, (left, top, thing.size[0] - right, thing.size[1] - bottom))
+    )
+
+
+def _moved(thing: Detection, left: int, top: int, size: tuple[int, int]) -> Detection:
+    x, y, right, bottom = thing.box
+    box = (x + left, y + top, right + left, bottom + top)
+    return replace(thing, box=box, points=thing.points + np.array([left, top]), size=size)
 
 
 def _around_circle(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Union
+from typing import Any, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime.pictures import preprocess
-from glsl_infer.runtime.pictures.preprocess import ImageSource
+from glsl_infer.runtime.pictures.uploaded import Uploaded
 from glsl_infer.runtime.session import Session
 from glsl_infer.tasks import reading
 from glsl_infer.tasks.boxes import SIGMOID
@@ -20,8 +20,7 @@ from glsl_infer.tasks.cuts import Cut, around, direction, pixels_of
 from glsl_infer.tasks.description import DETECTION, LANDMARKS, Description, LandmarkRules, Region
 from glsl_infer.tasks.detection import Detector
 from glsl_infer.tasks.results import Detection, Found, Landmarks
-from glsl_infer.tasks.task import Outputs, Task
-from glsl_infer.tasks.task import pixels_of as opened
+from glsl_infer.tasks.task import Given, Outputs, Task, Usable, size_of, usable
 
 _SAME = 0.4
 """Of the area that two cuts cover, the share above which they show one thing."""
@@ -51,6 +50,7 @@ class Landmarker(Task[Found[Landmarks]]):
         context: Union[str, Context] = "auto",
     ) -> None:
         self._detector: Detector | None = None
+        self._uploaded: Uploaded | None = None
         self._detector_model, self._wanted = detector_model, most
         self._cuts: list[Cut] = []
         self._frame_size: tuple[int, int] | None = None
@@ -72,38 +72,48 @@ class Landmarker(Task[Found[Landmarks]]):
         assert self._detector is not None
         return self._detector
 
-    def __call__(self, picture: ImageSource) -> Found[Landmarks]:
+    def __call__(self, picture: Given) -> Found[Landmarks]:
         """Return the points of all things in a picture, best detection first; see ``Task``."""
-        pixels = opened(picture)
-        return self._found(pixels, self._detected(pixels))
+        given = usable(picture)
+        return self._found(given, self._detected(given))
 
-    def follow(self, picture: ImageSource) -> Found[Landmarks]:
+    def follow(self, picture: Given) -> Found[Landmarks]:
         """Return the points of all things in the next frame of a film.
 
         Each cut is around the points of the frame before. The detector looks only where nothing is followed, and from
-        time to time while fewer things are than may be.
+        time to time while fewer things are than may be. A frame is uploaded once, and shaders make all cuts of it.
         """
-        pixels = opened(picture)
-        size = (pixels.shape[1], pixels.shape[0])
+        given = self._on_gpu(usable(picture))
+        size = size_of(given)
         if self._rules.follow is None or size != self._frame_size:
             self._cuts = []
         self._frame_size = size
-        found = self._found(pixels, self._cuts)
+        found = self._found(given, self._cuts)
         self._since += 1
         if not found or (len(found) < self._most and self._since >= _SEARCH):
             self._since = 0
             known = [item.cut for item in found]
-            new = [cut for cut in self._detected(pixels) if all(cut.overlap(other) < _SAME for other in known)]
-            items = (*found, *self._found(pixels, new[: self._most - len(found)]))
+            new = [cut for cut in self._detected(given) if all(cut.overlap(other) < _SAME for other in known)]
+            items = (*found, *self._found(given, new[: self._most - len(found)]))
             found = Found(items, size)
         self._cuts = [] if self._rules.follow is None else _distinct(found, self._rules.follow)
         return found
 
     def close(self) -> None:
         """Free the GPU's resources."""
+        if self._uploaded is not None:
+            self._uploaded.close()
         if self._detector is not None:
             self._detector.close()
         super().close()
+
+    def _on_gpu(self, picture: Usable) -> Usable:
+        """Return a frame as a texture; as it is where no texture holds it, or the CPU computes a part of a network."""
+        if not isinstance(picture, np.ndarray) or any(session.bundle.parts for session in self.sessions):
+            return picture
+        if self._uploaded is None:
+            self._uploaded = Uploaded(self.session.context)
+        return self._uploaded.put(picture) if self._uploaded.fits(*size_of(picture)) else picture
 
     def points(self, outputs: Outputs, cut: Cut, size: tuple[int, int]) -> Landmarks | None:
         """Return what a network's numbers mean; None where it says that there is nothing.
@@ -145,10 +155,10 @@ class Landmarker(Task[Found[Landmarks]]):
         known = len(self._detector.description.rules.points)  # type: ignore[union-attr]
         _check_region("'cut'", rules.cut, known)
 
-    def _detected(self, pixels: NDArray[np.uint8]) -> list[Cut]:
+    def _detected(self, picture: Usable) -> list[Cut]:
         """Return the cuts around what the detector finds, best first."""
         self.detections += 1
-        return [self.cut_of(thing) for thing in self.detector(pixels)[: self._most]]
+        return [self.cut_of(thing) for thing in self.detector(picture)[: self._most]]
 
     def cut_of(self, thing: Detection) -> Cut:
         """Return the cut that shows a thing upright."""
@@ -165,15 +175,18 @@ class Landmarker(Task[Found[Landmarks]]):
             width = height = max(width, height)
         return Cut(float(x), float(y), width * region.scale, height * region.scale, angle)
 
-    def _found(self, pixels: NDArray[np.uint8], cuts: Sequence[Cut]) -> Found[Landmarks]:
-        size, entry = (pixels.shape[1], pixels.shape[0]), self.session.bundle.manifest.input
+    def _found(self, picture: Usable, cuts: Sequence[Cut]) -> Found[Landmarks]:
+        size, entry = size_of(picture), self.session.bundle.manifest.input
         found = []
         for cut in cuts:
             if not _reaches(cut, size):
                 continue
-            part = pixels_of(pixels, cut, entry.height, entry.width)
-            if entry.channels != 3:
-                part = preprocess.load_for(part, entry)
+            part: Any
+            if isinstance(picture, np.ndarray):
+                part = pixels_of(picture, cut, entry.height, entry.width)
+                part = part if entry.channels == 3 else preprocess.load_for(part, entry)
+            else:
+                part = cut.of(picture)
             item = self.points(self.session.run({entry.name: part}), cut, size)
             if item is not None:
                 found.append(item)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Union
 
@@ -17,7 +18,7 @@ from glsl_infer.runtime.pictures.preprocess import ImageSource
 from glsl_infer.tasks.drawing import colour, copy_of
 
 BLUR = "blur"
-_BLUR_SHARE = 0.02
+BLUR_SHARE = 0.02
 """Radius of the blur, in parts of the picture's longer side."""
 
 _PRESENT = 0.005
@@ -32,14 +33,29 @@ class Mask:
     """How much of each pixel belongs to what was looked for.
 
     Attributes:
-        values: float32 (height, width) of the picture, 0 to 1.
-        edge: between which of them the edge is drawn softly.
+        part: the network's own numbers, float32 (rows, columns), 0 to 1.
+        box: left, top, right and bottom of what is of the picture among them, in numbers.
+        inner: the same rectangle in pixels of the picture; beyond it there is nothing.
+        edge: between which numbers the edge is drawn softly.
         size: width and height of the picture in pixels.
     """
 
-    values: NDArray[np.float32]
+    part: NDArray[np.float32]
+    box: tuple[float, float, float, float]
+    inner: tuple[int, int, int, int]
     edge: tuple[float, float]
     size: tuple[int, int]
+
+    @cached_property
+    def values(self) -> NDArray[np.float32]:
+        """The numbers of all pixels, float32 (height, width) of the picture."""
+        left, top, right, bottom = self.inner
+        inside = Image.fromarray(self.part).resize(
+            (right - left, bottom - top), Image.Resampling.BILINEAR, box=self.box
+        )
+        values = np.zeros((self.size[1], self.size[0]), np.float32)
+        values[top:bottom, left:right] = np.asarray(inside)
+        return values
 
     @property
     def share(self) -> float:
@@ -113,7 +129,7 @@ def ground(background: Background) -> tuple[int, int, int] | Image.Image | None:
 def _behind(image: Image.Image, background: Background) -> Image.Image:
     found = ground(background)
     if found is None:
-        return image.filter(ImageFilter.GaussianBlur(max(1.0, _BLUR_SHARE * max(image.size))))
+        return image.filter(ImageFilter.GaussianBlur(max(1.0, BLUR_SHARE * max(image.size))))
     if isinstance(found, tuple):
         return Image.new("RGB", image.size, found)
     return Image.fromarray(scaling.fit(found, CENTER_CROP, image.height, image.width))

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from PIL import Image
 
 from glsl_infer.errors import InputError
 from glsl_infer.runtime.pictures.fits import fitted
-from glsl_infer.runtime.pictures.preprocess import ImageSource
 from glsl_infer.tasks.boxes import SIGMOID, SOFTMAX
 from glsl_infer.tasks.description import SEGMENTATION, SegmentationRules
 from glsl_infer.tasks.masks import Mask
-from glsl_infer.tasks.task import Outputs, Task, pixels_of
+from glsl_infer.tasks.task import Given, Outputs, Task, size_of, usable
 
 
 class Segmenter(Task[Mask]):
@@ -19,10 +17,10 @@ class Segmenter(Task[Mask]):
 
     kind = SEGMENTATION
 
-    def __call__(self, picture: ImageSource) -> Mask:
+    def __call__(self, picture: Given) -> Mask:
         """Return the mask of a picture; see ``Task``."""
-        pixels = pixels_of(picture)
-        return self.mask(self._run(pixels), (pixels.shape[1], pixels.shape[0]))
+        given = usable(picture)
+        return self.mask(self._run(given), size_of(given))
 
     def _prepare(self) -> None:
         rules = self.description.rules
@@ -62,8 +60,5 @@ class Segmenter(Task[Mask]):
             (target.left + target.width) * across,
             (target.top + target.height) * down,
         )
-        image = Image.fromarray(np.clip(np.nan_to_num(part), 0.0, 1.0).astype(np.float32))
-        inner = np.asarray(image.resize((source.width, source.height), Image.Resampling.BILINEAR, box=box))
-        values = np.zeros((size[1], size[0]), np.float32)
-        values[source.top : source.top + source.height, source.left : source.left + source.width] = inner
-        return Mask(values, rules.edge, size)
+        inner = (source.left, source.top, source.left + source.width, source.top + source.height)
+        return Mask(np.clip(np.nan_to_num(part), 0.0, 1.0).astype(np.float32), box, inner, rules.edge, size)

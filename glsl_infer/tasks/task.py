@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from glsl_infer.bundle.manifest import PICTURE, Input
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
+from glsl_infer.gl.dma_buf import DmaBuf
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pictures.fits import fitted
+from glsl_infer.runtime.pictures.picture_input import TexturePicture
 from glsl_infer.runtime.pictures.preprocess import ImageSource
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.closing import Closing
@@ -23,6 +25,8 @@ from glsl_infer.tasks.description import Description
 
 Result = TypeVar("Result")
 Outputs = Mapping[str, NDArray[np.float32]]
+Given = Union[ImageSource, TexturePicture, DmaBuf]
+Usable = Union[NDArray[np.uint8], TexturePicture, DmaBuf]
 
 
 class Task(Closing, Generic[Result]):
@@ -76,14 +80,16 @@ class Task(Closing, Generic[Result]):
         return (self.session,)
 
     @abstractmethod
-    def __call__(self, picture: ImageSource) -> Result:
+    def __call__(self, picture: Given) -> Result:
         """Return what is in a picture: a path, a Pillow image, or a uint8 array (height, width[, 3 or 4]).
+
+        One that is on the GPU already (``TexturePicture``, ``DmaBuf``) stays there.
 
         Raises:
             ImageError: it cannot be read.
         """
 
-    def follow(self, picture: ImageSource) -> Result:
+    def follow(self, picture: Given) -> Result:
         """Return what is in the next frame of a film; tasks that can use what they found in the one before do."""
         return self(picture)
 
@@ -140,11 +146,29 @@ class Task(Closing, Generic[Result]):
             rows += numbers // columns
         return rows
 
-    def _run(self, pixels: NDArray[np.uint8]) -> dict[str, NDArray[np.float32]]:
-        """Return all outputs for pixels (height, width, 3) of any size."""
+    def _run(self, picture: Usable) -> dict[str, NDArray[np.float32]]:
+        """Return all outputs for what ``usable`` returned."""
         entry = self.session.bundle.manifest.input
-        given: Any = pixels if entry.channels == 3 else preprocess.load_for(pixels, entry)
+        given: Any = picture
+        if isinstance(picture, np.ndarray) and entry.channels != 3:
+            given = preprocess.load_for(picture, entry)
         return self.session.run({entry.name: given})
+
+
+def usable(picture: Given) -> Usable:
+    """Return a picture as uint8 (height, width, 3), or as it is where it is on the GPU.
+
+    Raises:
+        ImageError: it cannot be read.
+    """
+    return picture if isinstance(picture, (TexturePicture, DmaBuf)) else pixels_of(picture)
+
+
+def size_of(picture: Usable) -> tuple[int, int]:
+    """Return its width and height in pixels."""
+    if isinstance(picture, np.ndarray):
+        return picture.shape[1], picture.shape[0]
+    return picture.width, picture.height
 
 
 def pixels_of(picture: ImageSource) -> NDArray[np.uint8]:

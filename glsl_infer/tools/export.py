@@ -19,7 +19,7 @@ from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.importers.shared.ends import Ends
 from glsl_infer.support.files import not_a_file
-from glsl_infer.tools import ranges_file
+from glsl_infer.tools import many_programs, ranges_file
 from glsl_infer.tools.calibration import samples as calibration_samples
 from glsl_infer.tools.export_parts import joined, part_reports, verified
 from glsl_infer.tools.export_report import ExportReport, report
@@ -103,6 +103,8 @@ def export(
         tell("compiling for VideoCore IV")
     checked, board = verified(built, verify_seconds)
     more = (*(checked.warnings if checked is not None else ()), *board.warnings)
+    if options.weights == "auto":
+        more = (*many_programs.long_arrays((part.bundle for part in built.gpu), options.uniform_vectors), *more)
     made = replace(made, videocore=checked, board=board, warnings=made.warnings + more)
     return replace(made, totals={**made.totals, "file_bytes": Path(out).stat().st_size})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from operator_table.row import Build, Group, L, Row, stem
@@ -9,6 +10,11 @@ from operator_table.row import Build, Group, L, Row, stem
 
 def _two(x: Any) -> tuple[Any, Any]:
     return stem(x), stem(x, name="stem-b")
+
+
+def _scaled(x: Any) -> Any:
+    resnet = importlib.import_module("keras.src.applications.inception_resnet_v2")
+    return resnet.CustomScaleLayer(0.25)(list(_two(x)))
 
 
 def _plus(x: Any) -> Any:
@@ -67,6 +73,7 @@ SUMS = Group(
         ),
         Row("Add", "of 2; 8 channels", lambda x: L.Add()(list(_two(x))), _SHAPES),
         Row("Add", "of 5, then an Activation; 8 channels", _many(5), f"{_SHAPES}; at most 8"),
+        Row("CustomScaleLayer", "of InceptionResNetV2, of 2; 8 channels", _scaled),
         Row("`x + y`", "of 2 feature maps; 8 channels", _plus, listed=False),
     ),
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from jvm import Jvm
 from phone import MODEL
+from red_squares import folder_of_tasks
 from tiny import write_tiny
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,7 +37,8 @@ def runner(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Jvm:
 def apk(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The app with a model, signed with a key of its own."""
     folder = tmp_path_factory.mktemp("apk")
-    build_apk.build(tools, [MODEL], folder / "demo.apk", folder / "key" / "debug.keystore")
+    squares = folder_of_tasks(tmp_path_factory.mktemp("squares"))
+    build_apk.build(tools, [MODEL], folder / "demo.apk", folder / "key" / "debug.keystore", [squares])
     return folder / "demo.apk"
 
 

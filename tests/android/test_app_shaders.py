@@ -19,7 +19,7 @@ def lint(source: str, stage: str, folder: Path) -> str:
     return "" if done.returncode == 0 else done.stdout
 
 
-@pytest.mark.parametrize("name", ["full.vert", "camera_preview.frag"])
+@pytest.mark.parametrize("name", ["full.vert", "camera_preview.frag", "camera_mask.frag"])
 def test_a_shader_as_it_is(name: str, tmp_path: Path) -> None:
     assert lint((SHADERS / name).read_text(), name.rsplit(".", 1)[1], tmp_path) == ""
 
@@ -31,5 +31,13 @@ def test_the_shader_of_the_input(taps: tuple[int, int], grey: str, tmp_path: Pat
     assert lint(lines + (SHADERS / "camera_input.frag").read_text(), "frag", tmp_path) == ""
 
 
+@pytest.mark.parametrize("taps", [1, 16])
+def test_the_shader_of_cuts(taps: int, tmp_path: Path) -> None:
+    for grey in ("", "#define GREY\n"):
+        lines = f"#version 100\n#define TAPS {taps}\n{grey}"
+        assert lint(lines + (SHADERS / "camera_cut.frag").read_text(), "frag", tmp_path) == ""
+
+
 def test_all_are_looked_at() -> None:
-    assert sorted(path.name for path in SHADERS.iterdir()) == ["camera_input.frag", "camera_preview.frag", "full.vert"]
+    names = ["camera_cut.frag", "camera_input.frag", "camera_mask.frag", "camera_preview.frag", "full.vert"]
+    assert sorted(path.name for path in SHADERS.iterdir()) == names

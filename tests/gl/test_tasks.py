@@ -70,6 +70,19 @@ def test_pictures_of_any_size_without_anything(detector: Detector, size: tuple[i
     assert found.draw(Image.new("RGB", size)).size == size
 
 
+def test_small_things_are_found_in_parts_of_the_picture(folder: Path, context: Context, detector: Detector) -> None:
+    # Each of 3 x 3 parts is 128 wide, so that a cell of the network's is 16 pixels; of the whole it is 40.
+    middles = [(24, 24), (120, 56), (296, 296), (152, 296), (184, 184)]
+    pixels = picture(320, 320, *((x, y, 16) for x, y in middles))
+    assert len(detector(pixels)) == 0
+    with Detector(folder / "squares.json", tiles=3, context=context) as tiled:
+        found = tiled(pixels)
+    assert sorted((round(one.points[:, 0].mean()), round(one.points[:, 1].mean())) for one in found) == sorted(middles)
+    assert all(one.size == (320, 320) for one in found)
+    with pytest.raises(InputError, match="tiles=9; from 1 to 8"):
+        Detector(folder / "squares.json", tiles=9, context=context)
+
+
 def test_every_cell_full(detector: Detector) -> None:
     found = detector(picture(32, 32, (16, 16, 32)))
     assert len(found) == 64
@@ -253,6 +266,8 @@ def test_a_camera_shows_its_frames_to_a_browser(folder: Path, tmp_path: Path) ->
     [
         (["--serve", "80"], "--serve is about a task"),
         (["--task", "faces", "--serve", "70000"], "--serve 70000"),
+        (["--task", "selfie", "--background", "blur"], "nothing is shown; give --window or --serve"),
+        (["--task", "selfie", "--window", "--background", "no-colour"], "give blur, a colour"),
         (["--task", "faces", "--appear-after", "0"], "--appear-after 0"),
         (["--task", "faces", "--on-appear", ""], "the command is empty"),
         (["--task", "faces", "--on-appear", "'"], "is no command"),
@@ -260,6 +275,29 @@ def test_a_camera_shows_its_frames_to_a_browser(folder: Path, tmp_path: Path) ->
 )
 def test_what_a_camera_cannot_do(words: list[str], said: str, tmp_path: Path, capsys: Capture) -> None:
     assert said in refused(capsys, ["camera", "--source", str(film(tmp_path / "film")), *words])
+
+
+@pytest.mark.parametrize("look", [None, "blur", "#0000ff"])
+def test_a_mask_in_a_window_is_what_the_cpu_draws(folder: Path, tmp_path: Path, look: str | None) -> None:
+    frames, shown = tmp_path / "film", tmp_path / "window.png"
+    frames.mkdir()
+    pixels = picture(640, 480, (200, 240, 240))
+    pixels = np.where(pixels[..., :1] > 0, pixels, np.uint8([90, 90, 90]))
+    Image.fromarray(pixels).save(frames / "0.png")
+    words = [sys.executable, "-m", "glsl_infer", "camera", "--source", str(frames), "--window"]
+    words += ["--task", str(folder / "mask.json"), "--screenshot", str(shown)]
+    words += [] if look is None else ["--background", look]
+    with virtual_screen("800x600x24") as screen:
+        subprocess.run(words, env={**os.environ, "DISPLAY": screen}, check=True, timeout=300)
+    found = np.asarray(opened(shown)).astype(int)
+    with Segmenter(folder / "mask.json") as segmenter:
+        mask = segmenter(pixels)
+        expected = np.asarray(mask.draw(pixels) if look is None else mask.over(pixels, look)).astype(int)
+    assert found.shape == expected.shape
+    off = np.abs(found - expected)
+    assert off.mean() < (3 if look == "blur" else 1)  # the blur is a square's there, and a bell's here
+    inside, outside = (slice(180, 300), slice(150, 250)), (slice(20, 80), slice(500, 600))
+    assert off[inside].max() <= 3 and off[outside].max() <= 3
 
 
 def test_a_task_in_a_window(folder: Path, tmp_path: Path) -> None:

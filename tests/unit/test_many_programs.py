@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from glsl_infer.lowering.weights_plan import LONGEST_ARRAY, LayerWeights, choose
+from glsl_infer.lowering.weights_plan import LONG_ARRAY, LONGEST_ARRAY, LayerWeights, choose, longer_array
 from glsl_infer.tools.export_report import ExportReport
-from glsl_infer.tools.many_programs import MANY, advice
+from glsl_infer.tools.many_programs import MANY, advice, long_arrays
 
 
 def report(programs: int, columns: int, array: int) -> ExportReport:
@@ -31,3 +33,21 @@ def test_many_programs(programs: int, said: bool) -> None:
 def test_nothing_to_say(columns: int, array: int) -> None:
     """Weights that are in arrays, and arrays that can be no longer."""
     assert advice(report(500, columns, array), array) is None
+
+
+@pytest.mark.parametrize("length, longer", [(216, LONG_ARRAY), (LONG_ARRAY, LONGEST_ARRAY), (LONGEST_ARRAY, None)])
+def test_more_constants_than_a_reader_takes_ask_for_longer_arrays(length: int, longer: int | None) -> None:
+    wide = LayerWeights("wide", 512, 49, 1152, LONGEST_ARRAY + 1, "too wide")
+    (choice,) = [choose(wide, "auto", None, length)]
+    assert choice.mode == "baked"
+    assert longer_array([choice], length) == longer
+    assert longer_array([replace(choice, slices=8)], length) is None
+
+
+def test_a_warning_names_what_a_driver_needs() -> None:
+    def bundle(vectors: int) -> Any:
+        return SimpleNamespace(manifest=SimpleNamespace(limits=SimpleNamespace(fragment_uniform_vectors=vectors)))
+
+    (said,) = long_arrays([bundle(200), bundle(903)], 216)
+    assert said.startswith("a driver needs 903 uniform vectors for it, and many phones have 224")
+    assert long_arrays([bundle(903)], 1000) == long_arrays([bundle(220)], 216) == long_arrays([], 216) == ()

@@ -19,8 +19,10 @@ from tiny import tiny_program
 from glsl_infer.compiler import lower
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.compiler.sharing import MEMORY, MOST_LARGER, lifetimes
+from glsl_infer.compiler.typical import typical_maps
 from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.graph import Graph, Node
+from glsl_infer.lowering.cut_sums import Typical
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import LAYOUTS, FeatureMap, FixedPoint, Value
 
@@ -82,8 +84,9 @@ def read_by_all(graph: Graph) -> Graph:
 @given(networks(), st.sampled_from(LAYOUTS))
 def test_what_is_read_is_there(graph: Graph, layout: str) -> None:
     prepared = prepare(graph, layout=layout).graph
+    typical = Typical(lambda: typical_maps(prepared, ()))
     for method in installed():
-        made = lower.to_program(prepared, weights="uniform", layout=layout, memory=method)
+        made = lower.to_program(prepared, weights="uniform", layout=layout, memory=method, typical=typical)
         check_frame(made)
         (chosen,) = (one for one in made.memory if one.chosen)
         assert chosen.texture_bytes == target_bytes(made)

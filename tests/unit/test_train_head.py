@@ -13,9 +13,8 @@ from PIL import Image
 
 from glsl_infer.cli.camera_labels import Watches
 from glsl_infer.errors import InputError
-from glsl_infer.graph import Node, reference
 from glsl_infer.runtime.classifier import NONE, Classifier, Prediction
-from glsl_infer.tools.train import features, head
+from glsl_infer.tools.train import head
 from glsl_infer.tools.train.photographs import contact_sheet, find, variations
 
 LENGTH, CLASSES, EACH = 24, 3, 20
@@ -43,34 +42,6 @@ def test_it_learns_and_refuses() -> None:
     assert (answers == given.truth).mean() >= 0.9
     strange = np.random.default_rng(9).uniform(0, 1, (200, LENGTH))
     assert (made.logits(strange).argmax(axis=1) == CLASSES).mean() >= 0.8
-
-
-def test_what_resembles_a_class_is_refused_by_its_distance() -> None:
-    given = examples()
-    made, _ = head.train(given)
-    assert made.distance is not None
-    away = np.random.default_rng(4).normal(0, 1, LENGTH)
-    own = given.features[given.truth == 0, 1]
-    axis = made.kernel[:, 0] - made.kernel[:, -1]
-    away -= axis * (away @ axis) / (axis @ axis)  # a direction in which the likeliest class does not change
-    odd = own + 2.0 * away / np.linalg.norm(away)
-    assert (head.Head(made.kernel, made.bias).logits(odd)[:, [0, -1]].argmax(axis=1) == 0).mean() > 0.8
-    assert (made.logits(odd)[:, [0, -1]].argmax(axis=1) == 0).mean() < 0.05
-    assert (made.logits(own).argmax(axis=1) == 0).mean() >= 0.85
-    squares = made.distance.squares(own)
-    assert squares.shape == (EACH, CLASSES) and (squares.argmin(axis=1) == 0).mean() > 0.9
-    by_hand = np.square((own - made.distance.mean) @ made.distance.whitening - made.distance.centres[0]).sum(axis=1)
-    np.testing.assert_allclose(squares[:, 0], by_hand)
-
-
-def test_the_layers_compute_what_was_trained() -> None:
-    given = examples()
-    made, _ = head.train(given)
-    picture = Node("picture", "input_fixed", (), {"shape": (LENGTH,), "low": -1.0, "high": 2.0})
-    graph = features.with_head(features.Start("door", (picture,), "picture"), made, "door")
-    for row in (*given.features[::9, 1], *given.background[::25]):
-        found = reference.run(graph, row.astype(np.float32), mode="float")
-        np.testing.assert_allclose(found, made.logits(row), rtol=1e-3, atol=1e-3)
 
 
 def test_classes_are_balanced() -> None:

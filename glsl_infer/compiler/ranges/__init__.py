@@ -22,6 +22,7 @@ from glsl_infer.compiler.ranges.known import KnownRanges
 from glsl_infer.compiler.ranges.precision import BY_RULE, PrecisionChoice
 from glsl_infer.compiler.ranges.sensitivity import AUTO_NUMBERS, AUTO_SHARE, AUTO_TOLERANCE, Spent, spend
 from glsl_infer.compiler.ranges.wide import EXACTNESS, WideLayer, split_wide
+from glsl_infer.compiler.ranges.zero_maps import zeros_once
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.picture import has_alpha_lane
@@ -123,6 +124,9 @@ def prepare(
     stored, ranges = with_room(stored, wider, ranges)
     narrow, wide = split_wide(split_dense(carry_offset_in_alpha(stored)), layout, uniform_vectors, exactness)
     scaled, scales = assign_scales(narrow, pictures, before.scales)
+    scaled = zeros_once(scaled)
+    ranges = tuple(choice for choice in ranges if choice.layer in scaled.by_name)
+    fine = tuple(layer for layer in fine if layer.layer in scaled.by_name)
     return PreparedGraph(scaled, ranges, wide, scales, fine, spent, wider)
 
 

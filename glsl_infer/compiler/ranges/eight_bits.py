@@ -163,6 +163,7 @@ def with_room(
     """
     nodes: dict[str, Node] = {}
     changed: dict[str, RangeChoice] = {}
+    ranges: dict[str, Range] = {}
     told_apart = reach(graph)
     for node in graph.nodes:
         made = node
@@ -173,10 +174,11 @@ def with_room(
             made = node.with_attrs(scales=found.scales, zeros=found.zeros)
             changed[node.name] = _choice(node.name, found, "maximum")
         elif node.attrs.get("bits") == 16 and ops.get(node.op).keeps_range and "scales" in ops.get(node.op).attrs:
-            attrs = nodes[node.inputs[0]].attrs
-            if attrs.get("scales") is not None:
-                made = node.with_attrs(scales=attrs["scales"], zeros=attrs["zeros"])
+            kept = ranges[node.inputs[0]]  # also where what it reads only moves another layer's channels
+            made = node.with_attrs(scales=kept.scales, zeros=kept.zeros)
         nodes[node.name] = made
+        if len(graph.shapes[node.name]) == 3 and "scale" not in ops.get(node.op).attrs:
+            ranges[node.name] = range_of(graph, made, ranges)
     return graph.rebuilt(nodes.values()), tuple(changed.get(choice.layer, choice) for choice in choices)
 
 

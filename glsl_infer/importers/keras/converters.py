@@ -42,6 +42,14 @@ def _layer_scale(call: Call) -> list[Node]:
     return [call.node("rescaling", {"scales": scales, "offsets": (0.0,)})]
 
 
+def _scaled_residual(call: Call) -> list[Node]:
+    """Convert the CustomScaleLayer of Keras' InceptionResNetV2: a map, and a number times another."""
+    if len(call.inputs) != 2:
+        raise call.refused(f"{len(call.inputs)} inputs", "give it a map and what is added to it")
+    scaled = Node(call.name, "rescaling", call.inputs[1:], {"scales": (float(call.layer.scale),), "offsets": (0.0,)})
+    return [scaled, Node(f"{call.name}-sum", "add", (call.inputs[0], call.name), {"activation": "linear"})]
+
+
 def _conv2d(call: Call) -> list[Node]:
     return _convolution(call, kernel(call), int(call.layer.groups))
 
@@ -214,6 +222,7 @@ _CONVERTERS: Mapping[str, Converter] = {
     "InputLayer": _input,
     "Rescaling": _rescaling,
     "LayerScale": _layer_scale,
+    "CustomScaleLayer": _scaled_residual,
     "Normalization": _normalization,
     "Conv2D": _conv2d,
     "DepthwiseConv2D": _depthwise_conv2d,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from glsl_infer.errors import ModelError
-from glsl_infer.graph import Node
+from glsl_infer.graph import Node, Shape
 from glsl_infer.graph.picture import PICTURE_CHANNELS
-from glsl_infer.importers.onnx.model import Declared, Model, Sizes
+from glsl_infer.importers.onnx.model import Declared, Model, Operator, Sizes
 from glsl_infer.importers.onnx.nodes import MOST_NUMBERS
 from glsl_infer.importers.onnx.view import View, fresh
 from glsl_infer.importers.shared.collected import Collected
@@ -20,6 +22,8 @@ _OF_MAPS = {"Conv", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPoo
 """Operators that read channels first."""
 
 _TO_CHANNELS_FIRST = (0, 3, 1, 2)
+
+_MOST_AXES = 8
 
 
 def input_view(declared: Declared, model: Model, sizes: dict[str, tuple[int, int]], collected: Collected) -> View:
@@ -103,4 +107,23 @@ def _is_channels_last(declared: Declared, model: Model) -> bool:
         return True
     if read and all(operator.attributes.get("perm") == _TO_CHANNELS_FIRST for operator in read):
         return True
+    if any(_splits_channels(operator, shape, model) for operator in read):
+        return False
     return shape[1] not in PICTURE_CHANNELS and shape[3] in PICTURE_CHANNELS
+
+
+def _splits_channels(operator: Operator, shape: Sizes, model: Model) -> bool:
+    """Return whether an operator makes several axes of the second one and leaves those behind it as they are."""
+    if operator.kind != "Reshape" or None in shape:
+        return False
+    target = _stored(operator.inputs[1], model) if len(operator.inputs) > 1 else ()
+    return len(target) > 4 and target[0] == shape[0] and target[-2:] == shape[2:]
+
+
+def _stored(name: str, model: Model) -> Shape:
+    """Return the few whole numbers of a constant of the file, or nothing."""
+    makers = (operator for operator in model.part.operators if name in operator.outputs)
+    written = next((made.attributes["value"] for made in makers if "value" in made.attributes), None)
+    read = model.part.constants.get(name, written)
+    numbers = np.zeros(0) if read is None else np.asarray(read()).reshape(-1)
+    return tuple(int(number) for number in numbers) if 0 < len(numbers) <= _MOST_AXES else ()

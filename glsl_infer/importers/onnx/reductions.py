@@ -32,18 +32,14 @@ def reduced(call: Call) -> list[View]:
     axes = sorted({call.axis(axis, rank) for axis in given}) if given else list(range(rank))
     most = along(call, view, "max", axes) if call.kind == "ReduceLogSumExp" else None
     if most is not None:  # exponentials of what is at most 0 are at most 1
-        apart = of_two(call, "subtract", view, most)
-        assert isinstance(apart, View)
-        view = apart
+        view = _of_both(call, "subtract", view, most)
     if call.kind in _BEFORE:
         view = View(call.nodes.function(view.node, _BEFORE[call.kind]), view.stored, view.axes)
     result = along(call, view, kind, axes)
     if call.kind in _AFTER:
         result = View(call.nodes.function(result.node, _AFTER[call.kind]), result.stored, result.axes)
     if most is not None:
-        whole = of_two(call, "add", result, most)
-        assert isinstance(whole, View)
-        result = whole
+        result = _of_both(call, "add", result, most)
     if not call.attribute("keepdims", 1):
         kept = tuple(axis for place, axis in enumerate(result.axes) if place not in axes)
         result = View(result.node, result.stored, kept)
@@ -115,17 +111,36 @@ def _softmax(call: Call) -> list[View]:
                 (math.prod(view.shape[:axis]), math.prod(view.shape[axis:]))
             )
         assert flat is not None
-        made = probabilities(call, flat, 1).reshaped(view.shape)
+        made = _of_softmax(call, flat, 1).reshaped(view.shape)
         if made is None:
             raise call.refused(f"over all axes from {axis} on of {view.shape}", "export with opset 13 or later")
-        return [_logarithm(call, made)]
-    return [_logarithm(call, probabilities(call, view, axis))]
+        return [made]
+    return [_of_softmax(call, view, axis)]
 
 
-def _logarithm(call: Call, view: View) -> View:
+def _of_softmax(call: Call, view: View, axis: int) -> View:
+    """Return a softmax along one axis, or its logarithm."""
     if call.kind != "LogSoftmax":
-        return view
-    return View(call.nodes.function(view.node, "log"), view.stored, view.axes)
+        return probabilities(call, view, axis)
+    if view.shape[axis] > 1 and len(call.nodes.shape(view.node)) > 1:
+        apart, made = _exponentials(call, view, axis)
+        total = along(call, made, "sum", [axis])
+        logarithm = View(call.nodes.function(total.node, "log"), total.stored, total.axes)
+        return _of_both(call, "subtract", apart, logarithm)
+    made = probabilities(call, view, axis)
+    return View(call.nodes.function(made.node, "log"), made.stored, made.axes)
+
+
+def _exponentials(call: Call, view: View, axis: int) -> tuple[View, View]:
+    """Return how far numbers are below the largest along an axis, and the exponentials of that, which are at most 1."""
+    apart = _of_both(call, "subtract", view, along(call, view, "max", [axis]))
+    return apart, View(call.nodes.function(apart.node, "exponential"), apart.stored, apart.axes)
+
+
+def _of_both(call: Call, operation: str, one: View, other: View) -> View:
+    made = of_two(call, operation, one, other)
+    assert isinstance(made, View)
+    return made
 
 
 def probabilities(call: Call, view: View, axis: int) -> View:
@@ -141,6 +156,9 @@ def probabilities(call: Call, view: View, axis: int) -> View:
         return fresh(nodes.emit("softmax", node, part="softmax"), view.shape, (2, 3, 1))
     if nodes.in_textures(view.node) and dim == len(dims) - 1:
         return View(nodes.emit("softmax", view.node, part="softmax"), view.stored, view.axes)
+    if nodes.in_textures(view.node) and len(view.axes) == 4 and view.shape[0] == 1 and axis > 1:
+        _, made = _exponentials(call, view, axis)
+        return _of_both(call, "divide", made, along(call, made, "sum", [axis]))
     return View(nodes.emit("tensor_softmax", view.node, part="softmax", axis=dim), view.stored, view.axes)
 
 

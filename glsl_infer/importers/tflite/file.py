@@ -6,6 +6,7 @@ a read outside of the file is an exception. What is left are counts, which ``_Li
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -31,6 +32,9 @@ _DAMAGED = (struct.error, ValueError, IndexError, TypeError, OverflowError, KeyE
 _NAME_LENGTH = 96
 _CALLS = ("CALL", "CALL_ONCE", "IF", "WHILE", "STABLEHLO_CASE", "STABLEHLO_COMPOSITE", "STABLEHLO_WHILE")
 _SAID = 5
+_SIZES = {"FLOAT32": 4, "FLOAT16": 2, "INT8": 1, "UINT8": 1, "INT16": 2, "INT32": 4, "BOOL": 1}
+_MOST_KEPT = 1 << 20
+"""Numbers of a variable."""
 
 
 def read_model(path: str | Path) -> Model:
@@ -65,6 +69,14 @@ def parse(data: bytes, source: str, name: str = "model") -> Model:
     except _DAMAGED as error:
         reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
         raise ModelError(f"{source}: a damaged TensorFlow Lite file ({reason}); get it anew") from None
+
+
+def _state_bytes(kind: str, shape: tuple[int, ...]) -> int:
+    """Return how many bytes a variable takes."""
+    count = math.prod(shape)
+    if kind not in _SIZES or count > _MOST_KEPT:
+        raise ValueError(f"a variable of {count} numbers of type {kind}")
+    return count * _SIZES[kind]
 
 
 class _Reader:
@@ -152,12 +164,15 @@ class _Reader:
         if len(shape) > _MOST_AXES or any(not 0 <= size < 2**31 for size in shape):
             raise ValueError(f"a tensor of shape {shape}")
         free = tuple(axis for axis, size in enumerate(signature) if axis and size < 0)
+        data, kind = buffers[tensor.Buffer()], self._types[tensor.Type()]
+        if data is None and tensor.IsVariable():  # what an operator keeps begins at zero, in every frame
+            data = memoryview(bytes(_state_bytes(kind, shape)))
         return Tensor(
             _text(tensor.Name()),
             shape,
             free,
-            self._types[tensor.Type()],
-            buffers[tensor.Buffer()],
+            kind,
+            data,
             self._quantization(tensor.Quantization()),
             self._sparsity(tensor.Sparsity()),
         )

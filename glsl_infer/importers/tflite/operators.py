@@ -17,6 +17,7 @@ from glsl_infer.importers.tflite import (
     pooling,
     tensors,
 )
+from glsl_infer.importers.tflite.batches import map_by_map
 from glsl_infer.importers.tflite.call import Call, Converter
 
 OPERATORS: Mapping[str, Converter] = {
@@ -59,6 +60,8 @@ def convert(call: Call) -> list[Node]:
         raise ModelError.layer(
             call.name, f"{with_article(kind)} cannot be exported", _known({*OPERATORS, *tensors.TENSORS})
         )
+    if converter is not None and on_cpu is None and _is_batch(call):
+        return map_by_map(call, converter)
     if converter is None or (on_cpu is not None and not in_textures):
         assert on_cpu is not None
         return on_cpu(call)
@@ -72,6 +75,11 @@ def convert(call: Call) -> list[Node]:
         except ModelError:
             pass
         raise
+
+
+def _is_batch(call: Call) -> bool:
+    """Return whether it reads several maps at once."""
+    return len(call.shapes) == 1 and len(call.shapes[0]) == 4 and call.shapes[0][0] > 1 == len(call.inputs)
 
 
 def _custom(call: Call) -> list[Node]:

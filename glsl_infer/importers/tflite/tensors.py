@@ -16,10 +16,12 @@ from glsl_infer.graph import Node
 from glsl_infer.graph.activations import activation
 from glsl_infer.importers.tflite import arithmetic
 from glsl_infer.importers.tflite.activations import text_of
+from glsl_infer.importers.tflite.batches import BATCHES
 from glsl_infer.importers.tflite.call import Call, Converter
 from glsl_infer.importers.tflite.choices import CHOICES, COMPARED, gathered, is_whole
 from glsl_infer.importers.tflite.detections import DETECTIONS
 from glsl_infer.importers.tflite.evaluate import slices_of
+from glsl_infer.importers.tflite.sequences import SEQUENCES
 
 OPERATIONS = {**arithmetic.OPERATIONS, **COMPARED, "POW": "power"}
 _REDUCTIONS = {"MEAN": "mean", "SUM": "sum", "REDUCE_MAX": "max", "REDUCE_MIN": "min"}
@@ -266,8 +268,10 @@ _FUNCTIONS = (
 )  # fmt: skip
 
 TENSORS: Mapping[str, Converter] = {
+    **BATCHES,
     **CHOICES,
     **DETECTIONS,
+    **SEQUENCES,
     **dict.fromkeys(OPERATIONS, _binary),
     **dict.fromkeys(_FUNCTIONS, _function),
     **dict.fromkeys(_REDUCTIONS, _reduced),

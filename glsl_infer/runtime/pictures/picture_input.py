@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Union
@@ -23,6 +24,7 @@ from glsl_infer.program.texels import put_picture
 from glsl_infer.runtime.pictures import resampling, scaling
 from glsl_infer.runtime.pictures.fits import Fitted, Region, fitted
 from glsl_infer.runtime.pictures.resampling import Resampler, Target
+from glsl_infer.runtime.pictures.turning import Point
 from glsl_infer.runtime.transfers import Transfers
 
 
@@ -45,8 +47,23 @@ class TexturePicture:
     external: bool = False
 
 
-Picture = Union[NDArray[np.uint8], TexturePicture, DmaBuf]
-"""What a picture input takes: uint8 pixels (height, width, channels) of any size, a texture or a dma-buf of them."""
+@dataclass(frozen=True)
+class TurnedPicture:
+    """A turned rectangle of a picture on the GPU, for the whole of an input's picture whatever its fit.
+
+    Attributes:
+        picture: all of it.
+        corners: the rectangle's top left, top right and bottom left corner: x and y in pixels, from the picture's top
+            left one. They may lie beyond the picture, whose edge goes on there.
+    """
+
+    picture: Union[TexturePicture, DmaBuf]
+    corners: tuple[Point, Point, Point]
+
+
+Picture = Union[NDArray[np.uint8], TexturePicture, DmaBuf, TurnedPicture]
+"""What a picture input takes: uint8 pixels (height, width, channels) of any size, a texture or a dma-buf of them, or a
+turned rectangle of one of these."""
 
 
 class PictureInput:
@@ -87,6 +104,11 @@ class PictureInput:
         Raises:
             ImageError: saying what was given, and what can be.
         """
+        if isinstance(picture, TurnedPicture):
+            if not all(math.isfinite(number) for corner in picture.corners for number in corner):
+                raise ImageError(f"a turned rectangle with the corners {picture.corners}; give finite numbers")
+            self.check(picture.picture)
+            return picture
         if isinstance(picture, (TexturePicture, DmaBuf)):
             if not (1 <= picture.width <= self._limit and 1 <= picture.height <= self._limit):
                 kind = "texture" if isinstance(picture, TexturePicture) else "dma-buf"
@@ -119,24 +141,30 @@ class PictureInput:
         """
         entry, name = self._entry, handles.textures[self._texture.name]
         self._importer.free(name)
-        if isinstance(picture, DmaBuf):
-            texture = self._importer.texture(picture, name)
-            picture = TexturePicture(texture, picture.width, picture.height, external=True)
-        if isinstance(picture, TexturePicture):
-            if not self._gl.IsTexture(picture.texture):
-                raise ImageError(f"{picture.texture} is no texture of this session's context; give the name of one")
-            given = resampling.Picture(picture.texture, picture.width, picture.height, picture.external)
-            self._scale(given, self._fitted(picture.width, picture.height), handles)
+        turned = picture if isinstance(picture, TurnedPicture) else None
+        whole = picture.picture if isinstance(picture, TurnedPicture) else picture
+        if isinstance(whole, DmaBuf):
+            texture = self._importer.texture(whole, name)
+            whole = TexturePicture(texture, whole.width, whole.height, external=True)
+        if isinstance(whole, TexturePicture):
+            if not self._gl.IsTexture(whole.texture):
+                raise ImageError(f"{whole.texture} is no texture of this session's context; give the name of one")
+            given = resampling.Picture(whole.texture, whole.width, whole.height, whole.external)
+            if turned is not None:
+                self._scaled.add(name)
+                self.resampler.turner.draw(given, turned.corners, self._target(handles))
+                return
+            self._scale(given, self._fitted(whole.width, whole.height), handles)
             return
-        if picture.shape != entry.shape:
-            places = self._fitted(picture.shape[1], picture.shape[0])
+        if whole.shape != entry.shape:
+            places = self._fitted(whole.shape[1], whole.shape[0])
             source = places.source
             if max(source.width, source.height) <= self._limit:
-                part = picture[source.top : source.top + source.height, source.left : source.left + source.width]
+                part = whole[source.top : source.top + source.height, source.left : source.left + source.width]
                 self._scale(self.resampler.upload(part, places), places, handles)
                 return
-            picture = scaling.fit(_image(picture), self._fit, entry.height, entry.width)  # no texture is large enough
-        put_picture(picture, self._bytes)
+            whole = scaling.fit(_image(whole), self._fit, entry.height, entry.width)  # no texture is large enough
+        put_picture(whole, self._bytes)
         if name in self._scaled:  # and no frame read it: Mesa 22.3's vc4 would draw it over this one
             self._gl.Finish()
             self._scaled.discard(name)
@@ -159,11 +187,13 @@ class PictureInput:
         return fitted(self._fit, width, height, self._entry.width, self._entry.height)
 
     def _scale(self, picture: resampling.Picture, places: Fitted, handles: Handles) -> None:
+        self._scaled.add(handles.textures[self._texture.name])
+        self.resampler.draw(picture, places, self._target(handles))
+
+    def _target(self, handles: Handles) -> Target:
         texture = self._texture
         framebuffer = self._transfers.framebuffer(texture.name, handles)
-        self._scaled.add(handles.textures[texture.name])
-        target = Target(framebuffer, texture.width, texture.height, self._place, texture.clear)
-        self.resampler.draw(picture, places, target)
+        return Target(framebuffer, texture.width, texture.height, self._place, texture.clear)
 
 
 def _image(pixels: NDArray[np.uint8]) -> Image.Image:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from ctypes import c_float
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,9 @@ from glsl_infer.program.texels import put_picture
 from glsl_infer.runtime.pictures.fits import Fitted, Region
 from glsl_infer.support.closing import Closing
 from glsl_infer.support.resources import template
+
+if TYPE_CHECKING:
+    from glsl_infer.runtime.pictures.turning import Turner
 
 EXTERNAL = "#extension GL_OES_EGL_image_external : require\n#define SAMPLER highp samplerExternalOES\n"
 """What makes a shader read a GL_TEXTURE_EXTERNAL_OES; such a sampler would be lowp if it did not say otherwise."""
@@ -151,8 +155,17 @@ class Resampler(Closing):
         self._set(locations, "rectangle", inner.width, inner.height)
         gl.DrawArrays(GL.GL_TRIANGLES, self._first_vertex, 6)
 
+    @cached_property
+    def turner(self) -> Turner:
+        """What draws turned rectangles of pictures instead."""
+        from glsl_infer.runtime.pictures.turning import Turner
+
+        return Turner(self._gl, self._prelude, self._channels, self._first_vertex)
+
     def close(self) -> None:
         """Delete everything."""
+        if "turner" in self.__dict__:
+            self.turner.close()
         self._textures.close()
         self._programs.close()
         self._linked.clear()

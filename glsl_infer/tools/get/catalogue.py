@@ -38,8 +38,8 @@ class Model:
     Attributes:
         name: what ``get`` and tasks call it.
         what: what it finds, in a few words.
-        bytes: of the file.
-        sha256: of the file.
+        bytes: of the file; where its sha256 is not known, what it may have at most.
+        sha256: of the file; empty where nobody could know it, and the first file that somebody gives counts.
         licence: its short name.
         author: who published it.
         input_range: what bytes 0 and 255 of a picture are to the network.
@@ -48,7 +48,8 @@ class Model:
         tasks: those that use it.
         needs: other networks that these use.
         zero_ms: milliseconds a frame on a Raspberry Pi Zero W, by the estimate; None where nobody has estimated them.
-        sources: where the file is; the next is tried where one fails.
+        sources: where the file is; the next is tried where one fails. Without any it comes by hand alone.
+        weights_of: the network of ``training.models`` whose weights the file is; empty where it is a whole network.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Model:
     needs: tuple[str, ...]
     zero_ms: int | None
     sources: tuple[Source, ...]
+    weights_of: str = ""
 
 
 def read(path: Path = FILE) -> dict[str, Model]:
@@ -104,10 +106,11 @@ def _missing(data: dict[str, Any]) -> str | None:
 
 def _model(value: Any, where: str) -> Model:
     fields = Fields(value, where)
-    name, sha256 = fields.text("name"), fields.text("sha256")
+    name, weights_of = fields.text("name"), fields.text("weights_of") if fields.has("weights_of") else ""
+    sha256 = fields.text("sha256") if fields.has("sha256") or not weights_of else ""
     if not _NAME.fullmatch(name):
         raise BundleError(f"{where}: 'name' is '{name:.40}'; small letters, digits and hyphens are allowed")
-    if not re.fullmatch("[0-9a-f]{64}", sha256):
+    if not re.fullmatch("[0-9a-f]{64}", sha256) and (sha256 or not weights_of):
         raise BundleError(f"{where}: 'sha256' has no 64 hexadecimal digits")
     low, high = (number(item, f"{where}: 'input_range'") for item in fields.items("input_range"))
     model = Model(
@@ -124,6 +127,7 @@ def _model(value: Any, where: str) -> Model:
         fields.texts("needs"),
         fields.integer("zero_ms", 1, 100_000) if fields.has("zero_ms") else None,
         tuple(_source(item, f"{where}: 'sources'[{index}]") for index, item in enumerate(fields.items("sources"))),
+        weights_of,
     )
     fields.done()
     return model

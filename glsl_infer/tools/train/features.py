@@ -24,8 +24,6 @@ from glsl_infer.runtime.pictures.preprocess import ImageSource
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.closing import Closing
 from glsl_infer.tools.train import photographs
-from glsl_infer.tools.train.distance import Distance, Numbers
-from glsl_infer.tools.train.head import Head
 
 _PREPARED = ("scale", "scales", "zeros", "bits", "fused")
 """Attributes that the compiler chose for the bundle; it chooses them anew."""
@@ -74,7 +72,7 @@ class Start:
 
 
 def read_start(path: Path) -> Start:
-    """Return the network of a bundle up to its first dense layer.
+    """Return the network of a bundle without its last dense layer.
 
     Raises:
         BundleError: it cannot be read.
@@ -92,7 +90,7 @@ def read_start(path: Path) -> Start:
         or bundle.manifest.classes is None
     ):
         raise InputError(f"{path}: is no classifier of one picture of three colours; start from one that is")
-    wanted = {ends[0].inputs[0]} if ends else set()
+    wanted = {ends[-1].inputs[0]} if ends else set()
     if not wanted:
         raise InputError(f"{path}: does not end in a dense layer; start from a classifier that does")
     features = next(iter(wanted))
@@ -101,6 +99,8 @@ def read_start(path: Path) -> Start:
         if node.name in wanted:
             wanted |= set(node.inputs)
             nodes.append(_as_imported(node))
+    if any(node.op in ("dense_products", "dense_sum") for node in nodes):
+        raise InputError(f"{path}: has several dense layers; start from a classifier with one")
     return Start(path.stem, tuple(reversed(nodes)), features)
 
 
@@ -144,34 +144,10 @@ class Extractor(Closing):
         self._session.close()
 
 
-def with_head(start: Start, head: Head, name: str) -> Graph:
-    """Return the whole network with new last layers."""
-    nodes = [_dense("classes", start.features, head.kernel, head.bias)]
-    if head.distance is not None:
-        nodes = [_dense("likely", start.features, head.kernel, head.bias), *_far(start.features, head.distance)]
-    return Graph(name, (*start.nodes, *nodes), (GraphOutput("classes", ("classes",), (), "classes"),))
-
-
-def _far(features: str, far: Distance) -> list[Node]:
-    """Return the layers that make ``classes`` of ``likely``: what lies far from a class takes from its logit."""
-    root = np.sqrt(far.scale)
-    whitening, centres = far.whitening * root, far.centres * root
-    classes, length = centres.shape
-    # A square of a difference: that of the number, less twice the product, and the centre's.
-    kernel = np.zeros((2 * length, classes + 1))
-    kernel[:length, :-1], kernel[length:, :-1] = 1.0, -2.0 * centres.T
-    bias = np.append(np.square(centres).sum(axis=1) - far.offset, 0.0)
-    return [
-        _dense("white", features, whitening, -far.mean @ whitening),
-        Node("squares", "vector_binary", ("white", "white"), {"operation": "multiply"}),
-        Node("distances", "concat", ("squares", "white")),
-        _dense("far", "distances", kernel, bias, activation="relu"),
-        Node("classes", "vector_binary", ("likely", "far"), {"operation": "subtract"}),
-    ]
-
-
-def _dense(name: str, source: str, kernel: Numbers, bias: Numbers, **attrs: str) -> Node:
-    return Node(name, "dense", (source,), attrs, {"kernel": kernel.astype(np.float32), "bias": bias.astype(np.float32)})
+def with_head(start: Start, kernel: NDArray[np.float32], bias: NDArray[np.float32], name: str) -> Graph:
+    """Return the whole network with a new last layer: kernel (length, classes), bias (classes,)."""
+    head = Node("classes", "dense", (start.features,), {}, {"kernel": kernel, "bias": bias})
+    return Graph(name, (*start.nodes, head), (GraphOutput("classes", ("classes",), (), "classes"),))
 
 
 def compiled(graph: Graph, labels: Sequence[str], typical: Sequence[NDArray[np.uint8]]) -> Bundle:

@@ -91,7 +91,7 @@ def train(folder: Path, out: Path, *, start: Path | None = None, context: str = 
     best = max(tried, key=lambda name: tried[name].rank)  # of equals the first
     chosen, layer = made[best]
     tell("compiling shaders")
-    graph = with_head(chosen, layer, out.stem)
+    graph = with_head(chosen, layer.kernel.astype(np.float32), layer.bias.astype(np.float32), out.stem)
     pixels = [chosen.pixels(path) for path in typical]
     bundles.write(compiled(graph, (*found.classes, NONE), pixels), out, read_back=True)
     tell("validating")

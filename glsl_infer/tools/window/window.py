@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Union
 
 import numpy as np
 from PIL import Image
@@ -19,7 +20,9 @@ from glsl_infer.gl.objects import FRAMEBUFFER, RGBA, TEXTURE_2D, UNSIGNED_BYTE, 
 from glsl_infer.runtime.classifier import Prediction
 from glsl_infer.support.closing import Closing
 from glsl_infer.support.resources import template
+from glsl_infer.tasks.masks import Mask
 from glsl_infer.tools.window import label_panel
+from glsl_infer.tools.window.composite import Colour, Composite
 
 SIZE = (640, 480)
 BACKGROUND = tuple(value / 255 for value in label_panel.BACKGROUND)
@@ -55,6 +58,7 @@ class PictureWindow(Closing):
         self._picture: Image.Image | None = None
         self._predictions: tuple[Prediction, ...] = ()
         self._laid_out: tuple[int, int, float] | None = None
+        self._masked: tuple[Mask, Union[str, Colour]] | None = None
         self._shown: list[tuple[int, Box]] = []
         try:
             self._prepare()
@@ -78,7 +82,17 @@ class PictureWindow(Closing):
     def show(self, picture: Image.Image, predictions: Sequence[Prediction], title: str) -> None:
         """Show an upright RGB picture (``preprocess.open_image`` makes one), labels below it, and a title."""
         self._picture, self._predictions, self._laid_out = picture, tuple(predictions), None
+        self._masked = None
         self._glfw.set_window_title(self._handle, label_panel.printable(title))
+        self.draw()
+
+    def show_masked(self, picture: Image.Image, mask: Mask, look: Union[str, Colour], title: str) -> None:
+        """Show a picture and a mask of it, which a shader lays over it; ``look``: see ``Composite.use``."""
+        self._picture, self._predictions, self._laid_out = picture, (), None
+        self._masked = mask, look
+        self._glfw.set_window_title(self._handle, label_panel.printable(title))
+        self.context.make_current()
+        self._composite.upload(mask)
         self.draw()
 
     def draw(self) -> None:
@@ -141,6 +155,7 @@ class PictureWindow(Closing):
         self._program = self._objects.program(vertex.encode(), fragment.encode(), ["corner"], "the window")
         self._objects.drop_shaders()
         self._place = gl.GetUniformLocation(self._program, b"place")
+        self._composite = Composite(gl, self._objects)
         self._buffer = self._objects.buffer(_CORNERS.tobytes())
         self._textures = [self._objects.texture(1, 1) for _ in ("picture", "panel")]
 
@@ -172,7 +187,10 @@ class PictureWindow(Closing):
         gl.EnableVertexAttribArray(0)
         for texture, (left, top, wide, high) in self._shown:
             place = (2 * left / width - 1, 1 - 2 * top / height, 2 * wide / width, -2 * high / height)
-            gl.Uniform4fv(self._place, 1, (ctypes.c_float * 4)(*place))
+            uniform = self._place
+            if self._masked is not None and texture == self._textures[0]:
+                uniform = self._composite.use(*self._masked)
+            gl.Uniform4fv(uniform, 1, (ctypes.c_float * 4)(*place))
             gl.BindTexture(TEXTURE_2D, texture)
             gl.DrawArrays(GL.GL_TRIANGLES, 0, 6)
         gl.ClearColor(0.0, 0.0, 0.0, 0.0)

@@ -4,11 +4,13 @@ import glslinfer.runner.Fit;
 import glslinfer.runner.Gl;
 import glslinfer.runner.GlObjects;
 import glslinfer.runner.Input;
+import glslinfer.tasks.Cut;
+import glslinfer.tasks.Mask;
 import java.nio.ByteBuffer;
 
-/** The camera's texture, drawn twice: into the network's input, and onto the screen. */
+/** The camera's texture, drawn into networks' inputs, whole or a cut of it, and onto the screen. */
 final class CameraPicture {
-    private static final String[] ATTRIBUTES = {"position"};
+    static final String[] ATTRIBUTES = {"position"};
 
     final int texture;
 
@@ -23,6 +25,8 @@ final class CameraPicture {
     private final float[] matrix = new float[16];
     private final float[] surface = new float[16];
     private final Uniforms uniforms;
+    private final CameraCut cut;
+    private final CameraMask mask;
 
     private int input;
     private String inputLines = "";
@@ -46,15 +50,11 @@ final class CameraPicture {
     private int sensorDegrees;
     private boolean front;
 
-    /**
-     * @param vertex text of full.vert
-     * @param inputFragment text of camera_input.frag
-     * @param previewFragment text of camera_preview.frag
-     */
-    CameraPicture(Gl gl, String vertex, String inputFragment, String previewFragment) {
+    /** @param models where the shaders are */
+    CameraPicture(Gl gl, Models models) {
         this.gl = gl;
-        this.vertex = vertex;
-        this.inputFragment = inputFragment;
+        vertex = models.text("shaders/full.vert");
+        inputFragment = models.text("shaders/camera_input.frag");
         objects = new GlObjects(gl);
         uniforms = new Uniforms(gl);
         gl.glActiveTexture(Gl.GL_TEXTURE0);
@@ -62,7 +62,9 @@ final class CameraPicture {
         ByteBuffer corners = GlObjects.direct(24);
         corners.asFloatBuffer().put(new float[] {-1, -1, 3, -1, -1, 3});
         triangle = objects.buffer(corners);
-        preview = objects.program(vertex, previewFragment, ATTRIBUTES, "the preview");
+        preview = objects.program(vertex, models.text("shaders/camera_preview.frag"), ATTRIBUTES, "the preview");
+        cut = new CameraCut(gl, objects, vertex, models.text("shaders/camera_cut.frag"));
+        mask = new CameraMask(gl, objects, vertex, models.text("shaders/camera_mask.frag"));
         previewTransform = gl.glGetUniformLocation(preview, "transform");
         previewShown = gl.glGetUniformLocation(preview, "shown");
     }
@@ -113,6 +115,23 @@ final class CameraPicture {
         draw();
     }
 
+    /** Draws a cut of the upright picture over the whole of a network's picture; as {@link #drawInput}, no mirror. */
+    void drawCut(int framebuffer, Input to, Cut part, int rotation) {
+        Orientation.toTexture(surface, rotation, front, matrix);
+        cut.prepare(framebuffer, to, part, matrix, uprightWidth(rotation), uprightHeight(rotation));
+        draw();
+    }
+
+    /** From now on the screen shows all but what a mask holds blurred; with null nothing is. */
+    void setMask(Mask found) {
+        mask.set(found);
+    }
+
+    /** Returns whether the screen shows a mirror image of what networks see. */
+    boolean isMirrored() {
+        return front;
+    }
+
     /** Draws what fits the screen, {@code screenWidth} x {@code screenHeight} pixels; a front camera's as a mirror. */
     void drawPreview(int screenWidth, int screenHeight, int rotation) {
         float wide = uprightWidth(rotation);
@@ -121,10 +140,16 @@ final class CameraPicture {
         gl.glBindFramebuffer(Gl.GL_FRAMEBUFFER, 0);
         gl.glViewport(0, 0, screenWidth, screenHeight);
         gl.glClear(Gl.GL_COLOR_BUFFER_BIT);
-        gl.glUseProgram(preview);
         Orientation.toTexture(surface, rotation, false, matrix);
-        gl.glUniformMatrix4fv(previewTransform, matrix);
-        uniforms.set(previewShown, screenWidth / (wide * scale), screenHeight / (high * scale));
+        float across = screenWidth / (wide * scale);
+        float down = screenHeight / (high * scale);
+        if (mask.isSet()) {
+            mask.prepare(matrix, across, down, uprightWidth(rotation), uprightHeight(rotation), front);
+        } else {
+            gl.glUseProgram(preview);
+            gl.glUniformMatrix4fv(previewTransform, matrix);
+            uniforms.set(previewShown, across, down);
+        }
         draw();
     }
 

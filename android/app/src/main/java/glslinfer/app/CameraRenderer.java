@@ -20,7 +20,7 @@ import javax.microedition.khronos.egl.EGLConfig;
 import javax.microedition.khronos.opengles.GL10;
 
 /**
- * A frame of the screen: camera to network to labels, without leaving the GPU but for the logits.
+ * A frame of the screen: camera to network to labels or findings, without leaving the GPU but for the outputs.
  *
  * <p>All methods run in the GL thread but {@link #onFrameAvailable}. A frame first reads the result of the network's
  * frame that ended in the one before: by now the GPU is done with it, so that nothing waits. Then the network goes on
@@ -32,13 +32,10 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
     interface Listener {
         void onSurfaceTexture(SurfaceTexture texture);
 
-        void onModelReady(Bundle bundle);
+        void onModelReady();
 
         void onModelFailed(String message);
     }
-
-    /** How much of an average a new value is. */
-    private static final double NEW = 0.1;
 
     private final Gl gl = new AndroidGl();
     private final GLSurfaceView view;
@@ -46,9 +43,7 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
     private final Models models;
     private final Listener listener;
     private final double budget;
-    private final double[] stages = new double[Stage.COUNT];
-    private final int[] indices = new int[ResultsView.TOP];
-    private final double[] probabilities = new double[ResultsView.TOP];
+    private final Times times = new Times();
 
     private volatile boolean fresh;
     private volatile boolean paused;
@@ -68,6 +63,8 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
     private int cameraDegrees;
     private boolean cameraFront;
 
+    private TaskFiles files;
+    private TaskFrames task;
     private Bundle bundle;
     private Session session;
     private Input input;
@@ -77,10 +74,6 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
     private int[] best = new int[0];
     private double[] chances = new double[0];
     private boolean resultPending;
-    private long lastResult;
-    private long lastScreen;
-    private double resultTime;
-    private double screenTime;
 
     CameraRenderer(GLSurfaceView view, ResultsView results, Models models, Listener listener, double budget) {
         this.view = view;
@@ -112,14 +105,28 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
         }
     }
 
-    /** Takes another model; with the next frame. */
-    void setBundle(Bundle bundle) {
+    /** Takes another model, or a task instead (the other is null); with the next frame. */
+    void use(Bundle bundle, TaskFiles files) {
+        drop();
+        this.bundle = bundle;
+        this.files = files;
+        view.requestRender();
+    }
+
+    private void drop() {
         if (session != null) {
             session.close();
             session = null;
         }
-        this.bundle = bundle;
-        view.requestRender();
+        if (task != null) {
+            task.close();
+            task = null;
+        }
+        if (picture != null) {
+            picture.setMask(null);
+        }
+        bundle = null;
+        files = null;
     }
 
     /** Looks at a photograph instead of the camera's pictures, or with null at these again. */
@@ -135,14 +142,10 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
     public void onSurfaceCreated(GL10 unused, EGLConfig config) {
         // A new context: what was in the old one is gone with it, so it is dropped, not deleted.
         session = null;
+        task = null;
         resultPending = false;
         device = new Device(gl);
-        picture =
-                new CameraPicture(
-                        gl,
-                        models.text("shaders/full.vert"),
-                        models.text("shaders/camera_input.frag"),
-                        models.text("shaders/camera_preview.frag"));
+        picture = new CameraPicture(gl, models);
         picture.setCamera(cameraWidth, cameraHeight, cameraDegrees, cameraFront);
         if (texture != null) {
             texture.release();
@@ -168,7 +171,7 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
 
     @Override
     public void onDrawFrame(GL10 unused) {
-        if (session == null && bundle != null) {
+        if (session == null && task == null && (bundle != null || files != null)) {
             prepare();
         }
         if (!paused && photograph == null) {
@@ -177,9 +180,18 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
         int turned = rotation;
         if (hasPicture && session != null && !paused) {
             network(turned);
-        } else if (newPhotograph && session != null) {
+        } else if (hasPicture && task != null && !paused) {
+            if (task.look(picture, newPicture, turned)) {
+                newPicture &= !task.begins();
+                view.requestRender();
+            }
+        } else if (newPhotograph && (session != null || task != null)) {
             newPhotograph = false;
-            lookAtPhotograph();
+            if (session != null) {
+                lookAtPhotograph();
+            } else {
+                task.look(photograph, picture);
+            }
         }
         long start = System.nanoTime();
         if (hasPicture) {
@@ -192,38 +204,45 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
             device.touched();
         }
         long now = System.nanoTime();
-        average(Stage.SCREEN, now - start);
-        if (!paused) {
-            screenTime = averaged(screenTime, lastScreen == 0 ? 0 : now - lastScreen);
-            lastScreen = now;
+        times.took(Stage.SCREEN, now - start);
+        if (paused) {
+            times.restart();
         } else {
-            lastScreen = 0;
-            lastResult = 0;
+            times.screen(now);
         }
     }
 
     private void prepare() {
-        Bundle model = bundle;
+        String name = bundle == null ? files.name : bundle.file;
         try {
-            session = new Session(device, model);
-            session.selfCheck(); // some drivers report success and then draw nothing
-            pace = new Pace(session, gl, budget);
-            input = model.manifest.onlyPicture();
-            probable = model.manifest.classesOutput().isProbable();
-            logits = new float[model.labels.size()];
-            best = new int[Math.min(ResultsView.TOP, logits.length)];
-            chances = new double[best.length];
-            resultPending = false;
-            newPhotograph = photograph != null;
-            lastResult = 0;
-            results.setModel(model.labels, input);
-            listener.onModelReady(model);
+            prepare(bundle);
         } catch (Errors.GlslInferError error) {
+            drop(); // another try would end alike
             results.setModel(Collections.<String>emptyList(), null);
-            bundle = null; // another try would end alike
-            session = null;
-            listener.onModelFailed(model.file + ": " + error.getMessage());
+            listener.onModelFailed(name + ": " + error.getMessage());
+            return;
         }
+        resultPending = false;
+        newPhotograph = photograph != null;
+        times.restartResults();
+        listener.onModelReady();
+    }
+
+    private void prepare(Bundle model) {
+        if (model == null) {
+            task = new TaskFrames(files, device, gl, budget, results, times);
+            results.setModel(Collections.<String>emptyList(), null);
+            return;
+        }
+        session = new Session(device, model);
+        session.selfCheck(); // some drivers report success and then draw nothing
+        pace = new Pace(session, gl, budget);
+        input = model.manifest.onlyPicture();
+        probable = model.manifest.classesOutput().isProbable();
+        logits = new float[model.labels.size()];
+        best = new int[Math.min(ResultsView.TOP, logits.length)];
+        chances = new double[best.length];
+        results.setModel(model.labels, input);
     }
 
     /** Takes the camera's latest picture, if there is a new one. */
@@ -236,7 +255,7 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
             hasPicture = true;
             newPicture = true;
             results.setUpright(picture.uprightWidth(rotation), picture.uprightHeight(rotation));
-            average(Stage.CAMERA, System.nanoTime() - start);
+            times.took(Stage.CAMERA, System.nanoTime() - start);
         }
     }
 
@@ -247,11 +266,10 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
             session.readLogits(logits);
             Classifier.rank(logits, probable, best, chances);
             long now = System.nanoTime();
-            average(Stage.READ, now - start);
-            resultTime = averaged(resultTime, lastResult == 0 ? 0 : now - lastResult);
-            lastResult = now;
-            stages[Stage.NETWORK] = pace.milliseconds();
-            results.show(best, chances, best.length, stages, pace.steps(), rate(resultTime), rate(screenTime));
+            times.took(Stage.READ, now - start);
+            times.result(now);
+            times.stages[Stage.NETWORK] = pace.milliseconds();
+            results.show(best, chances, best.length, times, pace.steps());
         }
         if (!pace.running() && newPicture) {
             newPicture = false;
@@ -275,19 +293,7 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
         pace = new Pace(session, gl, budget); // a camera's frame may have been under way
         resultPending = false;
         Classifier.rank(found.get(session.bundle.manifest.classesOutput().name).data, probable, best, chances);
-        stages[Stage.NETWORK] = (System.nanoTime() - start) / 1e6;
-        results.show(best, chances, best.length, stages, 1, 0, 0);
-    }
-
-    private void average(int stage, long nanoseconds) {
-        stages[stage] = stages[stage] == 0 ? nanoseconds / 1e6 : (1 - NEW) * stages[stage] + NEW * nanoseconds / 1e6;
-    }
-
-    private static double averaged(double before, double value) {
-        return value == 0 ? before : before == 0 ? value : (1 - NEW) * before + NEW * value;
-    }
-
-    private static double rate(double nanoseconds) {
-        return nanoseconds == 0 ? 0 : 1e9 / nanoseconds;
+        times.stages[Stage.NETWORK] = (System.nanoTime() - start) / 1e6;
+        results.show(best, chances, best.length, times, 1);
     }
 }

@@ -61,6 +61,20 @@ final class Cards {
         }
     }
 
+    /** In a line what a task has found. */
+    void drawFound(Canvas canvas, String words) {
+        float edge = 10 * ink.unit;
+        float size = 20 * ink.text;
+        float high = 44 * ink.text;
+        float across = Math.min(width - 2 * edge, 420 * ink.unit);
+        float left = width > height ? edge : (width - across) / 2;
+        float top = height - edge - high;
+        ink.round(canvas, left, top, left + across, top + high, 22 * ink.unit, ink.palette.panel);
+        ink.begin().append(words);
+        ink.write(canvas, left + 18 * ink.unit, top + 29 * ink.text, across - 36 * ink.unit, size, true,
+                ink.palette.text);
+    }
+
     /** What takes how long; at the top, beside the button that shows it. */
     void drawTimes(Canvas canvas, double[] stages, int steps, double networkFrames, double screenFrames) {
         float unit = ink.unit;

@@ -16,17 +16,12 @@ import glslinfer.runner.Picture;
  * The camera on the whole screen, and what a network makes of it.
  *
  * <p>Started with an extra, {@code adb shell am start -n glslinfer.app/.MainActivity --ef budget 8}, the network gets
- * that many milliseconds of each frame of the screen instead of 12; {@code --es model NAME} chooses a model inside the
- * app.
+ * that many milliseconds of each frame of the screen instead of 12; {@code --es model NAME} chooses a model or a task
+ * inside the app.
  */
 public final class MainActivity extends Activity
-        implements CameraRenderer.Listener,
-                CameraSource.Listener,
-                ModelPicker.Listener,
-                Photographs.Listener,
-                Screen.Listener,
-                DisplayRotation.Listener,
-                View.OnClickListener {
+        implements CameraRenderer.Listener, CameraSource.Listener, ModelPicker.Listener, Photographs.Listener,
+                Screen.Listener, DisplayRotation.Listener, View.OnClickListener {
     private static final float BUDGET = 12;
     private static final String MODEL = "model";
     private static final String FRONT = "front";
@@ -272,20 +267,29 @@ public final class MainActivity extends Activity
     }
 
     @Override
-    public void onModel(final glslinfer.runner.Bundle bundle) {
+    public void onModel(glslinfer.runner.Bundle bundle) {
         Input input = bundle.manifest.onlyPicture();
-        size = Math.max(input.width(), input.height());
+        use(bundle, null, Math.max(input.width(), input.height()));
+    }
+
+    @Override
+    public void onTask(TaskFiles files) {
+        use(null, files, 2 * files.side()); // cuts of the camera's picture are read as well
+    }
+
+    private void use(final glslinfer.runner.Bundle bundle, final TaskFiles files, int side) {
+        size = side;
         view.queueEvent(
                 new Runnable() {
                     @Override
                     public void run() {
-                        renderer.setBundle(bundle);
+                        renderer.use(bundle, files);
                     }
                 });
     }
 
     @Override
-    public void onModelReady(glslinfer.runner.Bundle bundle) {
+    public void onModelReady() {
         models.onModelFailed("");
     }
 

@@ -6,13 +6,14 @@ import android.content.ActivityNotFoundException;
 import android.content.DialogInterface;
 import android.content.Intent;
 import android.net.Uri;
+import java.util.ArrayList;
 import java.util.List;
 
 /** The list of models, and the system's window for files of models. */
 final class ModelChooser {
     /** Hears what was chosen. */
     interface Listener {
-        /** A model inside the app; a file comes by {@link #file}. */
+        /** A model or task inside the app; a file comes by {@link #file}. */
         void onModelChosen(String name);
 
         /** There is no app on this device that could show files. */
@@ -29,12 +30,17 @@ final class ModelChooser {
         this.listener = listener;
     }
 
-    /** Shows the models inside the app, and the way to a file. */
-    void show(final List<String> names) {
+    /** Shows the models inside the app, its tasks, and the way to a file. */
+    void show(List<String> models, List<String> tasks) {
+        final List<String> names = new ArrayList<String>(models);
+        names.addAll(tasks);
         String[] items = names.toArray(new String[names.size() + 1]);
+        for (int i = models.size(); i < names.size(); i++) {
+            items[i] = Models.title(names.get(i));
+        }
         items[names.size()] = "Open a file ...";
         new AlertDialog.Builder(activity)
-                .setTitle("Model")
+                .setTitle(tasks.isEmpty() ? "Model" : "What to look for")
                 .setItems(
                         items,
                         new DialogInterface.OnClickListener() {

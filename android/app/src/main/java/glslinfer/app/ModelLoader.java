@@ -11,6 +11,8 @@ final class ModelLoader {
     interface Listener {
         void onModelRead(Bundle bundle);
 
+        void onTaskRead(TaskFiles files);
+
         void onModelFailed(String message);
     }
 
@@ -36,6 +38,27 @@ final class ModelLoader {
                             return told(
                                     name != null ? models.read(name) : models.read(activity.getContentResolver(), uri),
                                     null);
+                        } catch (Errors.GlslInferError error) {
+                            return told(null, error.getMessage());
+                        }
+                    }
+                });
+    }
+
+    /** Begins to read a task inside the app. */
+    void loadTask(final String name) {
+        latest.start(
+                new LatestRead.Reading() {
+                    @Override
+                    public Runnable read() {
+                        try {
+                            final TaskFiles files = new TaskFiles(models, name);
+                            return new Runnable() {
+                                @Override
+                                public void run() {
+                                    listener.onTaskRead(files);
+                                }
+                            };
                         } catch (Errors.GlslInferError error) {
                             return told(null, error.getMessage());
                         }

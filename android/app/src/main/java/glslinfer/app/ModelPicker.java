@@ -6,11 +6,13 @@ import android.net.Uri;
 import glslinfer.runner.Bundle;
 import java.util.List;
 
-/** Which model there is: the user's choice of one inside the app or in a file, its reading, and what to tell of it. */
+/** Which model or task there is: the user's choice of one inside the app or in a file, its reading, and what to tell of it. */
 final class ModelPicker implements ModelChooser.Listener, ModelLoader.Listener {
     /** Gets the model, in the main thread. */
     interface Listener {
         void onModel(Bundle bundle);
+
+        void onTask(TaskFiles files);
     }
 
     private final Activity activity;
@@ -33,6 +35,7 @@ final class ModelPicker implements ModelChooser.Listener, ModelLoader.Listener {
     /** Reads the model asked for, or where the app has none of that name the first. */
     void start(String asked) {
         List<String> names = models.names();
+        names.addAll(models.tasks());
         if (names.isEmpty()) {
             messages.ofModel("There is no model in this app: open a *.glslnn file with the button below.");
         } else {
@@ -47,7 +50,7 @@ final class ModelPicker implements ModelChooser.Listener, ModelLoader.Listener {
 
     /** Lets the user choose. */
     void choose() {
-        chooser.show(models.names());
+        chooser.show(models.names(), models.tasks());
     }
 
     /** Begins to read the file that the activity's result names, if it is about models. */
@@ -61,7 +64,12 @@ final class ModelPicker implements ModelChooser.Listener, ModelLoader.Listener {
     @Override
     public void onModelChosen(String chosen) {
         name = chosen;
-        load(chosen, null);
+        if (models.names().contains(chosen)) {
+            load(chosen, null);
+        } else {
+            messages.ofModel("Reading the model ...");
+            loader.loadTask(chosen);
+        }
     }
 
     @Override
@@ -77,6 +85,11 @@ final class ModelPicker implements ModelChooser.Listener, ModelLoader.Listener {
     @Override
     public void onModelRead(Bundle bundle) {
         listener.onModel(bundle);
+    }
+
+    @Override
+    public void onTaskRead(TaskFiles files) {
+        listener.onTask(files);
     }
 
     /** Tells, from any thread, why there is no model; with "" that there is one. */

@@ -14,6 +14,7 @@ import java.util.List;
 /** The models inside the app, and those opened from files. */
 final class Models {
     private static final String FOLDER = "models";
+    private static final String TASKS = "tasks";
     private static final String SUFFIX = ".glslnn";
 
     private final AssetManager assets;
@@ -35,6 +36,54 @@ final class Models {
             return names; // an app without models; files can still be opened
         }
         return names;
+    }
+
+    /** Returns the names of the tasks inside the app, without their suffix. */
+    List<String> tasks() {
+        List<String> names = new ArrayList<String>();
+        try {
+            for (String file : assets.list(TASKS)) {
+                if (file.endsWith(".json")) {
+                    names.add(file.substring(0, file.length() - ".json".length()));
+                }
+            }
+        } catch (IOException error) {
+            return names; // an app without tasks
+        }
+        return names;
+    }
+
+    /** Returns what a task is called for people: {@code face-mesh} is "Face mesh". */
+    static String title(String task) {
+        return task.isEmpty() ? task : Character.toUpperCase(task.charAt(0)) + task.substring(1).replace('-', ' ');
+    }
+
+    /**
+     * Returns the file of a task inside the app.
+     *
+     * @throws Errors.InputError it cannot be read
+     */
+    byte[] task(String name) {
+        try {
+            return bytes(TASKS + "/" + name + ".json");
+        } catch (IOException error) {
+            throw new Errors.InputError(name + ".json: cannot be read (" + error.getMessage() + ")");
+        }
+    }
+
+    /** Reads a bundle of a task inside the app; as {@link #read(String)}. */
+    Bundle bundleOfTask(String model) {
+        String file = model.endsWith(SUFFIX) ? model : model + SUFFIX;
+        try {
+            InputStream stream = assets.open(TASKS + "/" + file);
+            try {
+                return Bundle.read(stream, file);
+            } finally {
+                stream.close();
+            }
+        } catch (IOException error) {
+            throw new Errors.InputError(file + ": cannot be read (" + error.getMessage() + ")");
+        }
     }
 
     /**
@@ -91,19 +140,23 @@ final class Models {
     /** Returns the text of a file inside the app. */
     String text(String name) {
         try {
-            InputStream stream = assets.open(name);
-            try {
-                ByteArrayOutputStream out = new ByteArrayOutputStream();
-                byte[] chunk = new byte[4096];
-                for (int count = stream.read(chunk); count >= 0; count = stream.read(chunk)) {
-                    out.write(chunk, 0, count);
-                }
-                return out.toString("UTF-8");
-            } finally {
-                stream.close();
-            }
+            return new String(bytes(name), "UTF-8");
         } catch (IOException error) {
             throw new IllegalStateException(name + " is missing in the app", error);
+        }
+    }
+
+    private byte[] bytes(String name) throws IOException {
+        InputStream stream = assets.open(name);
+        try {
+            ByteArrayOutputStream out = new ByteArrayOutputStream();
+            byte[] chunk = new byte[4096];
+            for (int count = stream.read(chunk); count >= 0; count = stream.read(chunk)) {
+                out.write(chunk, 0, count);
+            }
+            return out.toByteArray();
+        } finally {
+            stream.close();
         }
     }
 }

@@ -7,6 +7,7 @@ import android.graphics.RectF;
 import android.view.View;
 import glslinfer.runner.Fit;
 import glslinfer.runner.Input;
+import glslinfer.tasks.Found;
 import java.util.Collections;
 import java.util.List;
 
@@ -23,6 +24,7 @@ final class ResultsView extends View {
 
     private final Ink ink;
     private final Cards cards;
+    private final Overlay overlay;
     private final RectF shownAt = new RectF();
 
     // Shared with the GL thread.
@@ -41,6 +43,10 @@ final class ResultsView extends View {
     private String message = "";
     private boolean timesShown;
     private Bitmap photograph;
+    private Found found;
+    private String foundWords = "";
+    private Bitmap tint;
+    private boolean mirrored;
 
     /** The columns of the line of times. */
     static final class Stage {
@@ -57,6 +63,7 @@ final class ResultsView extends View {
         super(context);
         this.ink = ink;
         cards = new Cards(ink);
+        overlay = new Overlay(ink);
     }
 
     /** Shows a message, or with "" none. */
@@ -78,6 +85,8 @@ final class ResultsView extends View {
     synchronized void setPhotograph(Bitmap upright) {
         photograph = upright;
         shown = 0;
+        found = null;
+        tint = null;
         if (upright != null) {
             setUpright(upright.getWidth(), upright.getHeight());
         }
@@ -93,6 +102,8 @@ final class ResultsView extends View {
     synchronized void setModel(List<String> names, Input picture) {
         labels = names;
         shown = 0;
+        found = null;
+        tint = null;
         input = picture;
         place();
     }
@@ -113,21 +124,36 @@ final class ResultsView extends View {
     }
 
     /** Shows a result. */
-    void show(int[] best, double[] chances, int count, double[] times, int slices, double results, double screens) {
+    void show(int[] best, double[] chances, int count, Times times, int slices) {
         synchronized (this) {
             shown = Math.min(count, TOP);
             for (int i = 0; i < shown; i++) {
                 indices[i] = best[i];
                 probabilities[i] = chances[i];
             }
-            for (int i = 0; i < stages.length; i++) {
-                stages[i] = times[i];
-            }
-            steps = slices;
-            networkFrames = results;
-            screenFrames = screens;
+            take(times, slices);
         }
         postInvalidate();
+    }
+
+    /** Shows what a task has found; {@code mirror}: the screen shows a mirror image of what was looked at. */
+    void show(Found things, boolean mirror, Times times, int slices) {
+        String words = Overlay.words(things);
+        synchronized (this) {
+            found = things;
+            foundWords = words;
+            tint = photograph == null ? null : Overlay.tint(things);
+            mirrored = mirror;
+            take(times, slices);
+        }
+        postInvalidate();
+    }
+
+    private void take(Times times, int slices) {
+        System.arraycopy(times.stages, 0, stages, 0, stages.length);
+        steps = slices;
+        networkFrames = photograph == null ? times.results() : 0;
+        screenFrames = photograph == null ? times.screens() : 0;
     }
 
     @Override
@@ -148,7 +174,14 @@ final class ResultsView extends View {
         if (seen != null) {
             drawSeen(canvas, scale);
         }
-        if (timesShown && shown > 0) {
+        if (tint != null) {
+            canvas.drawBitmap(tint, null, shownAt, ink.paint);
+        }
+        if (found != null) {
+            overlay.draw(canvas, found, shownAt, mirrored);
+            cards.drawFound(canvas, foundWords);
+        }
+        if (timesShown && (shown > 0 || found != null)) {
             cards.drawTimes(canvas, stages, steps, networkFrames, screenFrames);
         }
         if (shown > 0) {

@@ -20,6 +20,7 @@ import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -36,6 +37,7 @@ import java.util.Map;
  *   check BUNDLE                         the probe
  *   time BUNDLE FRAMES                   milliseconds of each of some frames, upload and read-back included
  *   read FILE...                         what is wrong with each file, a line each, empty where nothing is
+ *   task FOLDERS NAME look|film PICTURE.argb...   what a task finds in each picture, a line each; FOLDERS: by colons
  *   fit FIT WIDTH HEIGHT CHANNELS PICTURE OUT   OUT: raw bytes of PICTURE.argb as a model of that size reads it
  * </pre>
  *
@@ -80,9 +82,15 @@ public final class Main {
             read(rest);
         } else if (name.equals("fit") && rest.size() == 6) {
             fit(rest);
+        } else if (name.equals("task") && rest.size() > 3) {
+            List<Picture> pictures = new ArrayList<Picture>();
+            for (String file : rest.subList(3, rest.size())) {
+                pictures.add(picture(Paths.get(file)));
+            }
+            Tasks.look(rest.get(0), rest.get(1), rest.get(2).equals("film"), pictures);
         } else {
             throw new Errors.InputError(
-                    "give one of: run, frame, image, layers, check, time, read, fit; see glslinfer.desktop.Main");
+                    "give one of: run, frame, image, layers, check, time, read, fit, task; see glslinfer.desktop.Main");
         }
     }
 
@@ -209,7 +217,7 @@ public final class Main {
         return ByteBuffer.wrap(Files.readAllBytes(file)).order(ByteOrder.LITTLE_ENDIAN);
     }
 
-    private static String quoted(String text) {
+    static String quoted(String text) {
         StringBuilder out = new StringBuilder("\"");
         for (char c : text.toCharArray()) {
             out.append(c < ' ' || c > '~' || c == '"' || c == '\\' ? String.format("\\u%04x", (int) c) : "" + c);

@@ -13,57 +13,57 @@ import java.util.TreeSet;
  *
  * <p>Every method throws {@link BundleError}, which names the object and the field.
  */
-final class Fields {
-    final String where;
+public final class Fields {
+    public final String where;
     private final Map<String, Object> left;
 
-    Fields(Object value, String where) {
+    public Fields(Object value, String where) {
         this.where = where;
         this.left = new LinkedHashMap<String, Object>(object(value, where));
     }
 
     /** Refuses the keys that nobody asked for. */
-    void done() {
+    public void done() {
         if (!left.isEmpty()) {
             throw new BundleError(where + ": unknown key '" + new TreeSet<String>(left.keySet()).first() + "'");
         }
     }
 
     /** Returns whether a key is there and was not asked for yet. */
-    boolean has(String key) {
+    public boolean has(String key) {
         return left.containsKey(key);
     }
 
     /** Returns the value of a key, whatever it is; null where it is absent. */
-    Object optional(String key) {
+    public Object optional(String key) {
         return left.remove(key);
     }
 
-    Object any(String key) {
+    public Object any(String key) {
         if (!left.containsKey(key)) {
             throw new BundleError(where + ": '" + key + "' is missing");
         }
         return left.remove(key);
     }
 
-    String text(String key, String... oneOf) {
+    public String text(String key, String... oneOf) {
         return text(any(key), where + ": '" + key + "'", oneOf);
     }
 
     /** Returns an integer; {@code range} has the smallest and the largest. */
-    int integer(String key, int[] range) {
+    public int integer(String key, int[] range) {
         return integer(any(key), where + ": '" + key + "'", range);
     }
 
-    double number(String key, double low) {
+    public double number(String key, double low) {
         return number(any(key), where + ": '" + key + "'", low);
     }
 
-    List<Object> items(String key) {
+    public List<Object> items(String key) {
         return items(any(key), where + ": '" + key + "'");
     }
 
-    List<String> texts(String key) {
+    public List<String> texts(String key) {
         List<String> out = new ArrayList<String>();
         for (Object item : items(key)) {
             out.add(text(item, where + ": '" + key + "'[" + out.size() + "]"));
@@ -81,7 +81,7 @@ final class Fields {
         return out;
     }
 
-    Map<String, Object> mapping(String key) {
+    public Map<String, Object> mapping(String key) {
         return object(any(key), where + ": '" + key + "'");
     }
 
@@ -94,14 +94,14 @@ final class Fields {
     }
 
     @SuppressWarnings("unchecked")
-    static List<Object> items(Object value, String where) {
+    public static List<Object> items(Object value, String where) {
         if (!(value instanceof List)) {
             throw new BundleError(where + " is not a list");
         }
         return (List<Object>) value;
     }
 
-    static String text(Object value, String where, String... oneOf) {
+    public static String text(Object value, String where, String... oneOf) {
         if (!(value instanceof String)) {
             throw new BundleError(where + " is " + shown(value) + ", not a string");
         }
@@ -123,7 +123,7 @@ final class Fields {
         return text;
     }
 
-    static int integer(Object value, String where, int[] range) {
+    public static int integer(Object value, String where, int[] range) {
         if (!(value instanceof Long) || (Long) value < range[0] || (Long) value > range[1]) {
             throw new BundleError(
                     where + " is " + shown(value) + ", not an integer from " + range[0] + " to " + range[1]);
@@ -131,7 +131,7 @@ final class Fields {
         return ((Long) value).intValue();
     }
 
-    static double number(Object value, String where, double low) {
+    public static double number(Object value, String where, double low) {
         double number = value instanceof Number ? ((Number) value).doubleValue() : Double.NaN;
         if (!(low <= number && number <= FormatConstants.MAX_NUMBER)) {
             boolean any = low == -FormatConstants.MAX_NUMBER;
@@ -143,7 +143,7 @@ final class Fields {
     }
 
     /** Returns a value as a message shows it: 40 characters at most. */
-    static String shown(Object value) {
+    public static String shown(Object value) {
         String text = String.valueOf(value);
         return text.length() > 40 ? text.substring(0, 40) : text;
     }

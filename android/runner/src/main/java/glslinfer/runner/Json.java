@@ -16,24 +16,32 @@ import java.util.Map;
  * {@code Long} where written without fraction and exponent, else {@code Double}; {@code true}, {@code false} and
  * {@code null} are themselves.
  */
-final class Json {
+public final class Json {
     private static final int MAX_DEPTH = 64;
 
     private final String text;
+    private final String what;
     private int at;
     private int depth;
 
-    private Json(String text) {
+    private Json(String text, String what) {
         this.text = text;
+        this.what = what;
+    }
+
+    /** Returns the value that manifest.json is; see {@link #parse(byte[], String)}. */
+    static Object parse(byte[] utf8) {
+        return parse(utf8, "manifest");
     }
 
     /**
      * Returns the value that UTF-8 text is.
      *
+     * @param what it is called in messages, without {@code .json}
      * @throws Errors.BundleError it is no UTF-8, no JSON, or has a key twice
      */
-    static Object parse(byte[] utf8) {
-        Json reader = new Json(text(utf8));
+    public static Object parse(byte[] utf8, String what) {
+        Json reader = new Json(text(utf8), what);
         Object value = reader.value();
         reader.space();
         if (reader.at < reader.text.length()) {
@@ -57,7 +65,7 @@ final class Json {
     }
 
     private Errors.BundleError error(String what) {
-        return new Errors.BundleError("manifest.json is no JSON (" + what + ", character " + at + ")");
+        return new Errors.BundleError(this.what + ".json is no JSON (" + what + ", character " + at + ")");
     }
 
     private void space() {
@@ -128,7 +136,7 @@ final class Json {
             expect(':');
             Object value = value();
             if (entries.containsKey(key)) {
-                throw new Errors.BundleError("manifest: an object has the same key twice");
+                throw new Errors.BundleError(what + ": an object has the same key twice");
             }
             entries.put(key, value);
             if (next() != ',') {

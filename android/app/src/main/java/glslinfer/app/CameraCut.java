@@ -1,0 +1,67 @@
+package glslinfer.app;
+
+import glslinfer.runner.Gl;
+import glslinfer.runner.GlObjects;
+import glslinfer.runner.Input;
+import glslinfer.tasks.Cut;
+
+/** Draws turned rectangles of the camera's picture into networks' inputs, in one pass each. */
+final class CameraCut {
+    /** Places of a pixel along an axis at most; a larger cut skips some of the camera's pixels. */
+    private static final int MOST_TAPS = 16;
+
+    private final Gl gl;
+    private final GlObjects objects;
+    private final String vertex;
+    private final String fragment;
+    private final Uniforms uniforms;
+
+    /** By taps, for colours and for grey; 0 where it was not needed yet. */
+    private final int[][] programs = new int[2][MOST_TAPS + 1];
+
+    CameraCut(Gl gl, GlObjects objects, String vertex, String fragment) {
+        this.gl = gl;
+        this.objects = objects;
+        this.vertex = vertex;
+        this.fragment = fragment;
+        uniforms = new Uniforms(gl);
+    }
+
+    /**
+     * Makes its program, target and uniforms current; a triangle over the viewport draws the cut then.
+     *
+     * @param transform from the upright picture to the camera's texture
+     * @param wide of the upright picture, in pixels
+     * @param high of it
+     */
+    void prepare(int framebuffer, Input to, Cut cut, float[] transform, int wide, int high) {
+        double largest = Math.max(cut.width / to.width(), cut.height / to.height());
+        int taps = (int) Math.max(1, Math.min(MOST_TAPS, Math.ceil(largest)));
+        int program = program(taps, to.channels() == 1);
+        double[] first = cut.toPicture(0, 0);
+        double[] right = cut.toPicture(1.0 / to.width(), 0);
+        double[] below = cut.toPicture(0, 1.0 / to.height());
+        gl.glUseProgram(program);
+        gl.glBindFramebuffer(Gl.GL_FRAMEBUFFER, framebuffer);
+        gl.glViewport(to.view().x, to.view().y, to.width(), to.height());
+        gl.glUniformMatrix4fv(gl.glGetUniformLocation(program, "transform"), transform);
+        set(program, "upright", wide, high);
+        set(program, "origin", to.view().x, to.view().y);
+        set(program, "first", first[0], first[1]);
+        set(program, "across", right[0] - first[0], right[1] - first[1]);
+        set(program, "down", below[0] - first[0], below[1] - first[1]);
+    }
+
+    private void set(int program, String name, double x, double y) {
+        uniforms.set(gl.glGetUniformLocation(program, name), (float) x, (float) y);
+    }
+
+    private int program(int taps, boolean grey) {
+        int[] known = programs[grey ? 1 : 0];
+        if (known[taps] == 0) {
+            String lines = "#version 100\n#define TAPS " + taps + "\n" + (grey ? "#define GREY\n" : "");
+            known[taps] = objects.program(vertex, lines + fragment, CameraPicture.ATTRIBUTES, "a cut");
+        }
+        return known[taps];
+    }
+}

@@ -1,0 +1,158 @@
+package glslinfer.app;
+
+import android.graphics.Bitmap;
+import android.graphics.Canvas;
+import android.graphics.Paint;
+import android.graphics.Path;
+import android.graphics.RectF;
+import glslinfer.tasks.Description;
+import glslinfer.tasks.Detection;
+import glslinfer.tasks.Found;
+import glslinfer.tasks.Landmarks;
+
+/** Draws what a task has found over the picture: boxes, points, lines, and on a photograph the mask. */
+final class Overlay {
+    /** One for each class or thing, again and again: those of glsl_infer/tasks/drawing.py. */
+    private static final int[] COLOURS = {0xFFFFC400, 0xFF00C8FF, 0xFFFF6090, 0xFF78E664, 0xFFBE8CFF, 0xFFFF8C3C};
+
+    private static final int FINE = 0xBFBEE1EB;
+    private static final int TINT = 0x0000C8FF;
+
+    /** From so many points on, lines alone show them. */
+    private static final int MANY_POINTS = 100;
+
+    private final Ink ink;
+    private final Path path = new Path();
+
+    private Canvas canvas;
+    private RectF at;
+    private float scale;
+    private boolean mirrored;
+
+    Overlay(Ink ink) {
+        this.ink = ink;
+    }
+
+    /** Returns a mask as a tint of the picture, for a photograph; null where nothing was segmented. */
+    static Bitmap tint(Found found) {
+        if (found.mask == null) {
+            return null;
+        }
+        byte[] alpha = found.mask.alpha(found.width, found.height);
+        int[] argb = new int[alpha.length];
+        for (int i = 0; i < argb.length; i++) {
+            argb[i] = (alpha[i] & 255) / 2 << 24 | TINT;
+        }
+        return Bitmap.createBitmap(argb, found.width, found.height, Bitmap.Config.ARGB_8888);
+    }
+
+    /** Returns in a few words what was found. */
+    static String words(Found found) {
+        String name = Models.title(found.description.name);
+        if (found.mask != null) {
+            double share = found.mask.share(found.mask.columns, found.mask.rows);
+            return name + ": " + Math.round(100 * share) + " % of the picture";
+        }
+        return name + ": " + (found.count() == 0 ? "none" : found.count() + " found");
+    }
+
+    /**
+     * Draws what was found.
+     *
+     * @param shownAt where the picture lies on the screen
+     * @param mirror whether left and right have changed places there
+     */
+    void draw(Canvas canvas, Found found, RectF shownAt, boolean mirror) {
+        this.canvas = canvas;
+        at = shownAt;
+        mirrored = mirror;
+        scale = (shownAt.right - shownAt.left) / found.width;
+        Description task = found.description;
+        for (int i = found.detections.size() - 1; i >= 0; i--) { // the best one is on top
+            Detection thing = found.detections.get(i);
+            int colour = colour(thing.label.isEmpty() ? i : thing.index);
+            double[][] corners = {
+                {thing.left, thing.top}, {thing.right, thing.top}, {thing.right, thing.bottom},
+                {thing.left, thing.bottom}, {thing.left, thing.top}
+            };
+            path.rewind();
+            append(corners, null);
+            for (int[] line : task.detection.lines) {
+                append(thing.points, line);
+            }
+            stroke(colour, 2.5f);
+            dots(thing.points, colour);
+            ink.begin().append(thing.label).append(thing.label.isEmpty() ? "" : " ");
+            ink.line.append(Math.round(100 * thing.score)).append(" %");
+            write(x(mirrored ? thing.right : thing.left), y(thing.top), colour);
+        }
+        for (int i = found.landmarks.size() - 1; i >= 0; i--) {
+            Landmarks thing = found.landmarks.get(i);
+            path.rewind();
+            for (int[] pair : task.landmarks.fine) {
+                append(thing.points, pair);
+            }
+            stroke(FINE, 0.8f);
+            path.rewind();
+            for (int[] line : task.landmarks.lines) {
+                append(thing.points, line);
+            }
+            stroke(colour(i), 2.5f);
+            if (thing.points.length < MANY_POINTS || task.landmarks.lines.length == 0) {
+                dots(thing.points, colour(i));
+            }
+        }
+    }
+
+    private static int colour(int index) {
+        return COLOURS[index % COLOURS.length];
+    }
+
+    private float x(double pixel) {
+        float along = (float) (pixel * scale);
+        return mirrored ? at.right - along : at.left + along;
+    }
+
+    private float y(double pixel) {
+        return at.top + (float) (pixel * scale);
+    }
+
+    /** Appends a line through points: those of the indices, or with null all. */
+    private void append(double[][] points, int[] line) {
+        int count = line == null ? points.length : line.length;
+        for (int i = 0; i < count; i++) {
+            double[] point = points[line == null ? i : line[i]];
+            if (i == 0) {
+                path.moveTo(x(point[0]), y(point[1]));
+            } else {
+                path.lineTo(x(point[0]), y(point[1]));
+            }
+        }
+    }
+
+    private void stroke(int colour, float width) {
+        ink.paint.setStyle(Paint.Style.STROKE);
+        ink.paint.setStrokeWidth(width * ink.unit);
+        ink.paint.setStrokeJoin(Paint.Join.ROUND);
+        ink.paint.setStrokeCap(Paint.Cap.ROUND);
+        ink.paint.setColor(colour);
+        canvas.drawPath(path, ink.paint);
+        ink.paint.setStyle(Paint.Style.FILL);
+    }
+
+    private void dots(double[][] points, int colour) {
+        ink.paint.setColor(colour);
+        for (double[] point : points) {
+            canvas.drawCircle(x(point[0]), y(point[1]), 3 * ink.unit, ink.paint);
+        }
+    }
+
+    /** Writes the line above a place, where the screen has room for it. */
+    private void write(float left, float top, int colour) {
+        float size = 14 * ink.text;
+        float wide = Math.min(ink.wide(size, true), at.right - at.left);
+        float from = Math.max(Math.max(at.left, 0), Math.min(left, at.right - wide));
+        float base = Math.max(Math.max(at.top, 0) + size, Math.min(top - 4 * ink.unit, at.bottom));
+        ink.write(canvas, from, base, wide + 1, size, true, colour);
+    }
+}

@@ -1,0 +1,104 @@
+package glslinfer.desktop;
+
+import glslinfer.runner.Bundle;
+import glslinfer.runner.Classifier;
+import glslinfer.runner.Device;
+import glslinfer.runner.Errors;
+import glslinfer.runner.Picture;
+import glslinfer.tasks.Cut;
+import glslinfer.tasks.Detection;
+import glslinfer.tasks.Found;
+import glslinfer.tasks.Landmarks;
+import glslinfer.tasks.Mask;
+import glslinfer.tasks.Task;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/** Tasks on a Linux machine: what each picture of a list shows, as lines of JSON. */
+final class Tasks {
+    private Tasks() {}
+
+    /** Looks at pictures; with {@code film} each is the next frame. {@code folders}: of tasks and bundles, by colons. */
+    static void look(String folders, String name, boolean film, List<Picture> pictures) {
+        new Egl();
+        Task task = Task.open(name, new Folders(folders), new Device(new DesktopGl()));
+        for (Picture picture : pictures) {
+            System.out.println(json(film ? task.follow(picture) : task.run(picture)));
+        }
+        task.close();
+    }
+
+    private static final class Folders implements Task.Files {
+        private final String[] folders;
+
+        Folders(String folders) {
+            this.folders = folders.split(":");
+        }
+
+        @Override
+        public byte[] task(String name) {
+            try {
+                return Files.readAllBytes(find(name + ".json"));
+            } catch (IOException error) {
+                throw new Errors.InputError(name + ".json: cannot be read");
+            }
+        }
+
+        @Override
+        public Bundle bundle(String model) {
+            Path file = find(model.endsWith(".glslnn") ? model : model + ".glslnn");
+            try (InputStream stream = Files.newInputStream(file)) {
+                return Bundle.read(stream, file.toString());
+            } catch (IOException error) {
+                throw new Errors.InputError(file + ": cannot be read");
+            }
+        }
+
+        private Path find(String name) {
+            for (String folder : folders) {
+                if (Files.exists(Paths.get(folder, name))) {
+                    return Paths.get(folder, name);
+                }
+            }
+            throw new Errors.InputError(name + ": is in none of " + Arrays.toString(folders));
+        }
+    }
+
+    private static String json(Found found) {
+        List<String> items = new ArrayList<String>();
+        for (Detection thing : found.detections) {
+            double[] box = {thing.left, thing.top, thing.right, thing.bottom};
+            items.add("{\"box\": " + Arrays.toString(box) + ", \"score\": " + thing.score + ", \"label\": "
+                    + Main.quoted(thing.label) + ", \"points\": " + Arrays.deepToString(thing.points) + "}");
+        }
+        for (Landmarks thing : found.landmarks) {
+            Cut cut = thing.cut;
+            double[] numbers = {cut.x, cut.y, cut.width, cut.height, cut.angle};
+            List<String> attributes = new ArrayList<String>();
+            for (String name : thing.attributes.keySet()) {
+                attributes.add(Main.quoted(name) + ": " + thing.attributes.get(name));
+            }
+            items.add("{\"points\": " + Arrays.deepToString(thing.points) + ", \"score\": " + thing.score
+                    + ", \"cut\": " + Arrays.toString(numbers) + ", \"attributes\": {" + String.join(", ", attributes)
+                    + "}}");
+        }
+        for (Classifier.Prediction label : found.labels) {
+            items.add("{\"label\": " + Main.quoted(label.label) + ", \"probability\": " + label.probability + "}");
+        }
+        Mask mask = found.mask;
+        if (mask != null) {
+            List<String> alpha = new ArrayList<String>();
+            for (byte one : mask.alpha(found.width, found.height)) {
+                alpha.add(String.valueOf(one & 255));
+            }
+            items.add("{\"alpha\": [" + String.join(", ", alpha) + "]}");
+        }
+        return "[" + String.join(", ", items) + "]";
+    }
+}

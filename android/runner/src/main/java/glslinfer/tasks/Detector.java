@@ -1,0 +1,75 @@
+package glslinfer.tasks;
+
+import glslinfer.runner.Fit;
+import glslinfer.runner.Result;
+import glslinfer.runner.Session;
+import glslinfer.tasks.Boxes.Box;
+import glslinfer.tasks.Description.DetectionRules;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/** Finds things by a network that says for each anchor whether there is one, and where: SSD and its kin. */
+final class Detector extends Task.Whole {
+    private final DetectionRules rules;
+    private final float[] anchors;
+    private final int columns;
+
+    Detector(Description description, Session session) {
+        super(description, session);
+        rules = description.detection;
+        anchors = Anchors.of(rules.anchors, input.height(), input.width());
+        columns = 4 + 2 * rules.points.size();
+        check("boxes", rules.boxes, columns);
+        check("scores", rules.scores, rules.labels.size() + (rules.background ? 1 : 0));
+    }
+
+    private void check(String what, List<String> names, int wide) {
+        int rows = rows(names, wide);
+        if (rows != anchors.length / 4) {
+            String given = names.toString();
+            throw wrong(given.substring(1, given.length() - 1) + ": " + rows + " rows of " + wide + " numbers for the "
+                    + what + " of " + anchors.length / 4 + " anchors; correct 'anchors', 'points' or 'labels'");
+        }
+    }
+
+    @Override
+    Found found(Map<String, Result> outputs) {
+        float[] scores = joined(outputs, rules.scores);
+        float[] raw = joined(outputs, rules.boxes);
+        int[] pixels = {input.width(), input.height()};
+        List<Box> likely = Boxes.decode(rules, scores, raw, columns, anchors, pixels);
+        List<Box> kept = new ArrayList<Box>();
+        for (int index = 0; index < (rules.exclusive ? 1 : rules.labels.size()); index++) {
+            List<Box> group = new ArrayList<Box>();
+            for (Box box : likely) {
+                if (rules.exclusive || box.index == index) {
+                    group.add(box);
+                }
+            }
+            kept.addAll(Boxes.suppress(group, rules.overlap, rules.most, rules.weighted));
+        }
+        Boxes.sort(kept);
+        Fit.Place place = input.fit.place(size[0], size[1], input.width(), input.height());
+        double across = (double) place.width / place.toWidth;
+        double down = (double) place.height / place.toHeight;
+        List<Detection> things = new ArrayList<Detection>();
+        for (Box box : kept.subList(0, Math.min(rules.most, kept.size()))) {
+            double[] numbers = box.numbers.clone();
+            for (int i = 0; i < numbers.length; i += 2) {
+                numbers[i] = (numbers[i] * pixels[0] - place.toLeft) * across + place.left;
+                numbers[i + 1] = (numbers[i + 1] * pixels[1] - place.toTop) * down + place.top;
+            }
+            things.add(new Detection(numbers, box.score, rules.labels.get(box.index), box.index));
+        }
+        return Found.ofDetections(description, size, things);
+    }
+
+    private static float[] joined(Map<String, Result> outputs, List<String> names) {
+        List<float[]> parts = new ArrayList<float[]>();
+        for (String name : names) {
+            parts.add(outputs.get(name).data);
+        }
+        return parts.size() == 1 ? parts.get(0) : Boxes.joined(parts);
+    }
+}

@@ -1,0 +1,132 @@
+package glslinfer.tasks;
+
+import glslinfer.runner.Fit;
+import glslinfer.runner.Input;
+import glslinfer.runner.Result;
+import glslinfer.tasks.Description.SegmentationRules;
+
+/** How much of each pixel belongs to what was looked for; computed for the size that one asks for. */
+public final class Mask {
+    /** Numbers of the network in a row, and rows. */
+    public final int columns;
+
+    public final int rows;
+
+    /** At and below the first number there is nothing, from the second on all; between them the edge is soft. */
+    public final double low;
+
+    public final double high;
+
+    /** The part of the picture that the network saw, as a rectangle of it and of the network's own picture. */
+    public final Fit.Place place;
+
+    private final float[] parts;
+    private final Input input;
+
+    /**
+     * @param output (height, width, classes), or the classes' indices (height, width)
+     * @param width of the picture that was looked at
+     * @param height of it
+     */
+    Mask(Result output, SegmentationRules rules, Input input, int width, int height) {
+        int[] shape = output.shape();
+        rows = shape[0];
+        columns = shape[1];
+        low = rules.edge[0];
+        high = rules.edge[1];
+        this.input = input;
+        place = input.fit.place(width, height, input.width(), input.height());
+        parts = new float[rows * columns];
+        int classes = shape.length == 3 ? shape[2] : 1;
+        double[] row = new double[classes];
+        for (int i = 0; i < parts.length; i++) {
+            double part;
+            if (shape.length == 2) {
+                part = output.data[i] == rules.channel ? 1 : 0;
+            } else {
+                Boxes.activate(rules.activation, output.data, i * classes, row);
+                part = row[rules.channel];
+            }
+            parts[i] = Double.isNaN(part) ? 0 : (float) Math.max(0, Math.min(1, part));
+        }
+    }
+
+    /** Returns the network's own numbers in 255ths, row by row: {@code rows} x {@code columns}. */
+    public byte[] bytes() {
+        byte[] out = new byte[parts.length];
+        for (int i = 0; i < out.length; i++) {
+            out[i] = (byte) (parts[i] * 255 + 0.5);
+        }
+        return out;
+    }
+
+    /** Returns where the network's picture lies in that of its numbers: numbers a pixel, across and down. */
+    public double[] density() {
+        return new double[] {(double) columns / input.width(), (double) rows / input.height()};
+    }
+
+    /** Returns the opacity of each pixel of the picture, 0 to 255: the mask with its edge made smooth. */
+    public byte[] alpha(int width, int height) {
+        byte[] out = new byte[width * height];
+        Fit.Place at = input.fit.place(width, height, input.width(), input.height());
+        double[] density = density();
+        Axis across = new Axis(at.toLeft * density[0], at.toWidth * density[0], at.width, columns);
+        Axis down = new Axis(at.toTop * density[1], at.toHeight * density[1], at.height, rows);
+        double[] rowOf = new double[columns];
+        for (int y = 0; y < at.height; y++) {
+            for (int x = 0; x < columns; x++) {
+                rowOf[x] = 0;
+                for (int k = 0; k < down.count[y]; k++) {
+                    rowOf[x] += down.weights[y][k] * parts[(down.first[y] + k) * columns + x];
+                }
+            }
+            for (int x = 0; x < at.width; x++) {
+                double value = 0;
+                for (int k = 0; k < across.count[x]; k++) {
+                    value += across.weights[x][k] * rowOf[across.first[x] + k];
+                }
+                double part = Math.max(0, Math.min(1, (value - low) / (high - low)));
+                out[(at.top + y) * width + at.left + x] = (byte) (part * part * (3 - 2 * part) * 255 + 0.5);
+            }
+        }
+        return out;
+    }
+
+    /** Returns how much of a picture it covers, 0 to 1. */
+    public double share(int width, int height) {
+        long sum = 0;
+        for (byte one : alpha(width, height)) {
+            sum += one & 255;
+        }
+        return sum / 255.0 / width / height;
+    }
+
+    /** Which numbers make a pixel along one axis, as Pillow's bilinear resize weighs them. */
+    private static final class Axis {
+        final int[] first;
+        final int[] count;
+        final double[][] weights;
+
+        Axis(double begin, double length, int pixels, int numbers) {
+            first = new int[pixels];
+            count = new int[pixels];
+            weights = new double[pixels][];
+            double scale = length / pixels;
+            double reach = Math.max(scale, 1);
+            for (int i = 0; i < pixels; i++) {
+                double middle = begin + (i + 0.5) * scale;
+                first[i] = (int) Math.max(0, Math.floor(middle - reach + 0.5));
+                count[i] = (int) Math.min(numbers, Math.floor(middle + reach + 0.5)) - first[i];
+                weights[i] = new double[Math.max(1, count[i])];
+                double sum = 0;
+                for (int k = 0; k < count[i]; k++) {
+                    weights[i][k] = Math.max(0, 1 - Math.abs((first[i] + k + 0.5 - middle) / reach));
+                    sum += weights[i][k];
+                }
+                for (int k = 0; k < count[i]; k++) {
+                    weights[i][k] /= sum;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+"""LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM -> nodes.
+
+A bundle keeps nothing from one frame to the next: what a file keeps in variables begins at zero in every frame. The
+basic LSTM, whose state is an input and an output of the network, is made of operators with shaders.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.graph import Node
+from glsl_infer.importers.tflite.call import Call, Converter
+from glsl_infer.importers.tflite.choices import shaped, source
+
+_TANH, _BASIC = 4, 1
+_FORGET, _OUTPUT = 2, 3
+_GATES = ("sigmoid", "tanh", "sigmoid", "sigmoid")
+"""Functions of a basic LSTM's gates: input, new, forget, output."""
+_PLAIN = 16
+"""Inputs from this place on, but states, are for what no converter of Keras or PyTorch writes."""
+_STATES = (18, 19)
+
+Floats = NDArray[np.float32]
+
+
+def basic(call: Call) -> list[Node]:
+    """Convert one step of a basic LSTM: its first output is what it says, its second what it remembers."""
+    if int(call.option("KernelType", 0)) != _BASIC or call.output > 1 or len(call.constants) != 5:
+        raise call.refused(
+            "a full one, which keeps its state from frame to frame",
+            "make the state an input and an output of the network, or give the whole sequence",
+        )
+    _require_plain(call)
+    before, state = source(call, 1, "the output before"), source(call, 4, "the state before")
+    weights = call.weights(2, "weights", 2)
+    hidden = len(weights) // 4
+    bias = call.bias(3, 4 * hidden)
+    nodes = [Node(call.name, "concat", (source(call, 0, "an input"), before))]
+
+    def add(part: str, op: str, *read: str, **attrs: object) -> str:
+        nodes.append(Node(f"{call.name}-{part}", op, read, attrs))
+        return nodes[-1].name
+
+    wanted = range(4) if call.output == 0 else range(3)
+    gates = []
+    for place in wanted:
+        rows = slice(place * hidden, (place + 1) * hidden)
+        own = {"kernel": np.ascontiguousarray(weights[rows].T), "bias": bias[rows]}
+        nodes.append(Node(f"{call.name}-gate{place}", "dense", (call.name,), {"activation": "linear"}, own))
+        gates.append(add(f"gate{place}-open", "activation", nodes[-1].name, function=_GATES[place]))
+    new = add("new", "binary", gates[0], gates[1], operation="multiply")
+    kept = add("kept", "binary", gates[_FORGET], state, operation="multiply")
+    add("state", "add", new, kept, activation="linear")
+    if call.output == 0:
+        bent = add("bent", "activation", nodes[-1].name, function="tanh")
+        add("output", "binary", gates[_OUTPUT], bent, operation="multiply")
+    return nodes
+
+
+def sequence(call: Call) -> list[Node]:
+    """Convert an LSTM over a whole sequence, from a state of zeros."""
+    _require_plain(call)
+    extra = [place for place in range(9, len(call.tensors)) if place in range(9, 12) or place >= _PLAIN]
+    used = [place for place in extra if place not in _STATES and call.tensors[place] is not None]
+    if used:
+        raise call.refused(f"with its inputs {used}", "peepholes, projections and layer norms cannot be exported")
+    given = [size for size in call.given if size != 1]
+    length, width = call.given[0 if call.option("TimeMajor", False) else 1], call.given[-1]
+    if len(call.given) != 3 or int(np.prod(given, initial=1)) != length * width:
+        raise call.refused(f"of shape {call.given}", "give one sequence: (1, length, width)")
+    # Gates in the file, and in the kernel: input, forget, cell, output.
+    kernel, recurrent = (
+        np.concatenate([call.weights(place, "weights", 2).T for place in range(first, first + 4)], axis=1)
+        for first in (1, 5)
+    )
+    hidden = recurrent.shape[0]
+    weights: dict[str, Floats] = {"kernel": kernel[None], "recurrent": recurrent[None]}
+    weights["bias"] = np.concatenate([call.bias(place, hidden) for place in range(12, 16)])[None]
+    for name, place in zip(("first", "first_cell"), _STATES):
+        value = call.constants[place] if place < len(call.constants) else None
+        if value is not None and np.any(value):
+            weights[name] = np.asarray(value, np.float32).reshape(1, -1)
+        elif value is None and place < len(call.tensors) and call.tensors[place] is not None:
+            raise call.refused("from a state that the network computes", "begin with zeros")
+    return [
+        shaped(call.name, source(call, 0, "a sequence"), (length, width)),
+        Node(f"{call.name}-sequence", "lstm", (call.name,), {}, weights),
+        shaped(f"{call.name}-shape", f"{call.name}-sequence", call.shape),
+    ]
+
+
+def _require_plain(call: Call) -> None:
+    clips = [float(call.option(name, 0.0)) for name in ("CellClip", "ProjClip")]
+    if int(call.option("FusedActivationFunction", _TANH)) != _TANH or any(clips):
+        raise call.refused(f"with another function than tanh, or clipped at {clips}", "use tanh and no clip")
+
+
+SEQUENCES: dict[str, Converter] = {"LSTM": basic, "UNIDIRECTIONAL_SEQUENCE_LSTM": sequence}

@@ -1,0 +1,108 @@
+"""A turned rectangle of a picture as a network's picture, in one pass of a shader: no pixel of it visits the CPU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from ctypes import c_float
+
+from glsl_infer.gl import constants as GL
+from glsl_infer.gl.api import Api
+from glsl_infer.gl.egl_image import TEXTURE_EXTERNAL
+from glsl_infer.gl.objects import FRAMEBUFFER, TEXTURE_2D, Objects
+from glsl_infer.runtime.pictures.resampling import ALPHA, COLOUR, GREY, READING, Picture, Target, external_prelude
+from glsl_infer.support.closing import Closing
+from glsl_infer.support.resources import template
+
+MOST_TAPS = 8
+"""Places that a pixel is the mean of, along an axis: a cut that shrinks by more skips some texels."""
+
+UNIFORMS = ("source_texel", "last", "rectangle", "first", "across", "down")
+
+Point = tuple[float, float]
+
+
+class Turner(Closing):
+    """Draws turned rectangles; every method needs the context, with a session's vertices.
+
+    Args:
+        gl, prelude, channels, first_vertex: as for ``Resampler``.
+    """
+
+    def __init__(self, gl: Api, prelude: bytes, channels: int, first_vertex: int) -> None:
+        self._gl, self._prelude, self._first_vertex = gl, prelude, first_vertex
+        self._kind = {1: GREY, 4: ALPHA}.get(channels, COLOUR)
+        self._programs = Objects(gl)
+        self._linked: dict[tuple[int, bool], tuple[int, dict[str, int]]] = {}
+
+    def draw(self, picture: Picture, corners: Sequence[Point], target: Target) -> None:
+        """Draw a rectangle of a picture over the whole place of ``target``.
+
+        Args:
+            picture: where it lies.
+            corners: its top left, top right and bottom left corner, x and y in pixels from the picture's top left one.
+            target: is cleared around the place.
+
+        Raises:
+            ShaderError: the driver refuses the shader.
+        """
+        gl, place = self._gl, target.place
+        (x, y), *others = corners
+        across, down = (
+            ((to_x - x) / size, (to_y - y) / size) for (to_x, to_y), size in zip(others, (place.width, place.height))
+        )
+        locations = self._use(taps(across, down), picture.external)
+        gl.BindFramebuffer(FRAMEBUFFER, target.framebuffer)
+        gl.Viewport(0, 0, target.width, target.height)
+        gl.ClearColor(*(byte / 255.0 for byte in target.clear))
+        gl.Clear(GL.GL_COLOR_BUFFER_BIT)
+        gl.ClearColor(0.0, 0.0, 0.0, 0.0)
+        gl.Viewport(place.left, place.top, place.width, place.height)
+        gl.ActiveTexture(GL.GL_TEXTURE0)
+        gl.BindTexture(TEXTURE_EXTERNAL if picture.external else TEXTURE_2D, picture.texture)
+        for name, pair in (
+            ("source_texel", (1.0 / picture.width, 1.0 / picture.height)),
+            ("last", (picture.width - 1.0, picture.height - 1.0)),
+            ("rectangle", (place.width, place.height)),
+            ("first", (x - 0.5, y - 0.5)),
+            ("across", across),
+            ("down", down),
+        ):
+            gl.Uniform2fv(locations[name], 1, (c_float * 2)(*pair))
+        gl.DrawArrays(GL.GL_TRIANGLES, self._first_vertex, 6)
+
+    def close(self) -> None:
+        """Delete everything."""
+        self._programs.close()
+        self._linked.clear()
+
+    def _use(self, number: int, external: bool) -> dict[str, int]:
+        """Use the program of so many taps, compiled when it is needed first; return where its uniforms are."""
+        gl, key = self._gl, (number, external)
+        if key not in self._linked:
+            prelude = external_prelude(self._prelude) if external else self._prelude
+            text = f"#define TAPS {number}\n{template('turned.frag')}"
+            program = self._programs.program(
+                template("resample.vert").encode(),
+                prelude + (template("store.glsl") + READING[self._kind] + text).encode(),
+                ["position"],
+                "a cut of the picture",
+            )
+            self._programs.drop_shaders()
+            gl.UseProgram(program)
+            gl.Uniform1i(gl.GetUniformLocation(program, b"source"), 0)
+            places = {name: gl.GetUniformLocation(program, name.encode()) for name in UNIFORMS}
+            self._linked[key] = program, places
+        program, locations = self._linked[key]
+        gl.UseProgram(program)
+        return locations
+
+
+def taps(across: Point, down: Point) -> int:
+    """Return how many places along an axis a pixel is the mean of: no farther apart than texels, ``MOST_TAPS`` at most.
+
+    Args:
+        across: texels from one pixel to the next, to the right.
+        down: and downwards.
+    """
+    return max(1, min(MOST_TAPS, math.ceil(max(math.hypot(*across), math.hypot(*down)) - 1e-6)))

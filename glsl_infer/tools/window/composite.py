@@ -1,0 +1,89 @@
+"""A picture with a mask over it in a window, by a shader: the CPU gives the few numbers of the mask alone."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Union
+
+import numpy as np
+
+from glsl_infer.gl import constants as GL
+from glsl_infer.gl.api import Api
+from glsl_infer.gl.objects import RGBA, TEXTURE_2D, UNSIGNED_BYTE, Objects
+from glsl_infer.support.resources import template
+from glsl_infer.tasks.drawing import colour
+from glsl_infer.tasks.masks import BLUR, BLUR_SHARE, Mask
+
+TINT = "tint"
+Colour = tuple[int, int, int]
+
+_PLACES = ("place", "picture", "mask", "seen", "reach", "edge", "ground", "radius")
+
+
+class Composite:
+    """Draws pictures with masks; every method needs the context.
+
+    Args:
+        gl: the functions of the context.
+        objects: what is made belongs to it.
+    """
+
+    def __init__(self, gl: Api, objects: Objects) -> None:
+        self._gl, self._objects = gl, objects
+        self._programs: dict[int, tuple[int, dict[str, int]]] = {}
+        self._texture, self._shape = 0, (0, 0)
+
+    def upload(self, mask: Mask) -> None:
+        """Take the numbers of the next mask."""
+        gl, part = self._gl, np.rint(mask.part * 255.0).astype(np.uint8)
+        texels = np.repeat(part[..., None], 4, axis=2)
+        gl.ActiveTexture(GL.GL_TEXTURE0)
+        if self._shape != part.shape:  # the old one goes with the window: models have one size
+            self._texture, self._shape = self._objects.texture(part.shape[1], part.shape[0]), part.shape[:2]
+            gl.BindTexture(TEXTURE_2D, self._texture)
+            for parameter in (GL.GL_TEXTURE_MIN_FILTER, GL.GL_TEXTURE_MAG_FILTER):
+                gl.TexParameteri(TEXTURE_2D, parameter, GL.GL_LINEAR)
+        gl.BindTexture(TEXTURE_2D, self._texture)
+        gl.TexSubImage2D(TEXTURE_2D, 0, 0, 0, part.shape[1], part.shape[0], RGBA, UNSIGNED_BYTE, texels.ctypes.data)
+
+    def use(self, mask: Mask, look: Union[str, Colour]) -> int:
+        """Make the program for a mask current; return where its ``place`` is.
+
+        Args:
+            mask: the one that ``upload`` took.
+            look: ``tint``, ``blur``, or the colour of a ground.
+        """
+        gl = self._gl
+        program, places = self._program(0 if look == TINT else 2 if look == BLUR else 1)
+        gl.UseProgram(program)
+        gl.Uniform1i(places["picture"], 0)
+        gl.Uniform1i(places["mask"], 1)
+        width, height = mask.size
+        left, top, right, bottom = mask.inner
+        box, (rows, columns) = mask.box, mask.part.shape
+        across = (box[2] - box[0]) / (right - left) / columns
+        down = (box[3] - box[1]) / (bottom - top) / rows
+        seen = (across * width, down * height, box[0] / columns - across * left, box[1] / rows - down * top)
+        ink = colour(1) if isinstance(look, str) else look
+        radius = BLUR_SHARE * max(width, height)
+        self._set(places["seen"], *seen)
+        self._set(places["reach"], left / width, top / height, right / width, bottom / height)
+        self._set(places["edge"], *mask.edge)
+        self._set(places["ground"], *(byte / 255.0 for byte in ink), 1.0)
+        self._set(places["radius"], radius / width, radius / height)
+        gl.ActiveTexture(GL.GL_TEXTURE0 + 1)
+        gl.BindTexture(TEXTURE_2D, self._texture)
+        gl.ActiveTexture(GL.GL_TEXTURE0)
+        return places["place"]
+
+    def _program(self, look: int) -> tuple[int, dict[str, int]]:
+        if look not in self._programs:
+            fragment = f"{template('prelude.glsl')}#define LOOK {look}\n{template('masked.frag')}"
+            made = self._objects.program(template("picture.vert").encode(), fragment.encode(), ["corner"], "the mask")
+            self._objects.drop_shaders()
+            self._programs[look] = made, {name: self._gl.GetUniformLocation(made, name.encode()) for name in _PLACES}
+        return self._programs[look]
+
+    def _set(self, location: int, *values: float) -> None:
+        function = {2: self._gl.Uniform2fv, 4: self._gl.Uniform4fv}[len(values)]
+        function(location, 1, (ctypes.c_float * len(values))(*values))

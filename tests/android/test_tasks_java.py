@@ -1,0 +1,186 @@
+"""Tasks in Java find what they find in Python: boxes, points, masks and labels, in pictures and followed in a film."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from jvm import Jvm, argb
+from PIL import Image
+from red_squares import DETECTOR, LANDMARKS, MASK, folder_of_tasks, picture
+
+from glsl_infer.gl.context import Context
+from glsl_infer.tasks import Detector, Landmarker, Segmenter, models, open_task
+from glsl_infer.tasks.results import Detection, Landmarks
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT / "glsl_infer/tasks/data"
+PERSON = ROOT / "glsl_infer/tools/get/person.jpg"
+NEAR, FITTED = 0.05, 0.3
+"""Pixels that boxes and points differ by at most: two drivers' bytes; and where shaders or NumPy scale the picture."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return folder_of_tasks(tmp_path_factory.mktemp("squares"))
+
+
+@pytest.fixture(scope="module")
+def context() -> Iterator[Context]:
+    with Context() as made:
+        yield made
+
+
+def looked(runner: Jvm, folders: str, name: str, how: str, pictures: list[np.ndarray], folder: Path) -> list[Any]:
+    """Return what the Java runner finds in pictures, uint8 (height, width, 3)."""
+    files = []
+    for index, pixels in enumerate(pictures):
+        files.append(folder / f"{index}.argb")
+        packed = argb(np.dstack([pixels, np.full(pixels.shape[:2], 255, np.uint8)]))
+        files[-1].write_bytes(np.array(packed.shape[::-1], "<u4").tobytes() + packed.astype("<u4").tobytes())
+    done = runner.start("task", folders, name, how, *files)
+    assert (done.returncode, done.stderr) == (0, "")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def same_boxes(found: list[dict[str, Any]], expected: list[Detection], off: float) -> None:
+    assert len(found) == len(expected)
+    place = lambda box: [round(2 * one) for one in box]  # noqa: E731  # what is equally likely comes in any order
+    ours = sorted(expected, key=lambda one: place(one.box))
+    for one, other in zip(sorted(found, key=lambda one: place(one["box"])), ours):
+        assert one["score"] == pytest.approx(other.score, abs=0.02)
+        assert one["label"] == other.label
+        assert one["box"] == pytest.approx(other.box, abs=off)
+        assert np.array(one["points"]).reshape(other.points.shape) == pytest.approx(other.points, abs=off)
+
+
+def same_points(found: dict[str, Any], expected: Landmarks, off: float) -> None:
+    assert found["score"] == pytest.approx(expected.score, abs=0.02)
+    assert found["attributes"] == pytest.approx(expected.attributes, abs=0.02)
+    assert found["cut"][4] == pytest.approx(expected.cut.angle, abs=0.02)
+    assert np.array(found["points"]) == pytest.approx(expected.points, abs=off)
+
+
+PICTURES = [
+    (picture(32, 32, (4, 4, 8), (20, 12, 8)), NEAR),
+    (picture(32, 32, (16, 16, 20)), NEAR),
+    (picture(64, 32, (12, 12, 8), (52, 20, 8)), FITTED),
+    (picture(70, 300, (40, 150, 40)), FITTED),
+    (np.zeros((400, 1, 3), np.uint8), NEAR),
+]
+
+
+def test_a_detector(runner: Jvm, folder: Path, context: Context, tmp_path: Path) -> None:
+    found = looked(runner, str(folder), "squares", "look", [pixels for pixels, _ in PICTURES], tmp_path)
+    with Detector(folder / "squares.json", context=context) as detector:
+        for things, (pixels, off) in zip(found, PICTURES):
+            same_boxes(things, list(detector(pixels)), off)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"order": "yxhw", "units": [2, 2, 1, 1]},
+        {"sizes": "exponential", "merge": "best", "overlap": 0.1},
+        {"labels": ["red"], "activation": "none", "threshold": 0.9, "most": 3, "exclusive": True},
+        {"body": [0, 1], "anchors": [{"cells": [8, 8], "scale": 0.25, "aspects": [1.5]}]},
+    ],
+    ids="-".join,
+)
+def test_every_rule_means_the_same(
+    runner: Jvm, folder: Path, context: Context, tmp_path: Path, change: dict[str, object]
+) -> None:
+    mine = tmp_path / "mine.json"
+    mine.write_text(json.dumps({**DETECTOR, **change, "model": str(folder / "squares.glslnn")}), "utf-8")
+    pixels = picture(32, 32, (5, 5, 10), (22, 18, 14))
+    with Detector(mine, context=context) as detector:
+        expected = list(detector(pixels))
+    assert expected
+    mine.write_text(json.dumps({**DETECTOR, **change}), "utf-8")
+    (found,) = looked(runner, f"{tmp_path}:{folder}", "mine", "look", [pixels], tmp_path)
+    same_boxes(found, expected, 0.1)
+
+
+def test_landmarks_and_a_film(runner: Jvm, folder: Path, context: Context, tmp_path: Path) -> None:
+    stills = [picture(128, 128, (24, 24, 16), (88, 104, 16)), picture(128, 128, (40, 72, 24)), picture(128, 128)]
+    found = looked(runner, str(folder), "sides", "look", stills, tmp_path)
+    with Landmarker(folder / "sides.json", context=context) as sides:
+        for things, pixels in zip(found, stills):
+            expected = sorted(sides(pixels), key=lambda item: item.points[0, 0])
+            assert len(things) == len(expected)
+            for one, other in zip(sorted(things, key=lambda one: one["points"][0][0]), expected):
+                same_points(one, other, 0.1)
+    film = [picture(128, 128, (24 + 2 * step, 24 + 3 * step, 16)) for step in range(6)] + [picture(128, 128)]
+    film += [picture(128, 128, (88, 24, 16))] * 2 + [picture(128, 128, (88, 24, 16), (24, 104, 16))] * 16
+    found = looked(runner, str(folder), "sides", "film", film, tmp_path)
+    with Landmarker(folder / "sides.json", context=context) as sides:
+        followed = [sides.follow(frame) for frame in film]
+    assert [len(things) for things in found] == [len(things) for things in followed]
+    assert {len(things) for things in followed} == {0, 1, 2}  # lost, followed, and another one seen after a while
+    for things, others in zip(found, followed):
+        for one, other in zip(things, others):
+            same_points(one, other, 0.2)
+
+
+def test_a_mask_and_labels(runner: Jvm, folder: Path, context: Context, tmp_path: Path) -> None:
+    pictures = [picture(96, 64, (30, 30, 36)), picture(20, 25, (10, 10, 12))]
+    found = looked(runner, str(folder), "mask", "look", pictures, tmp_path)
+    with Segmenter(folder / "mask.json", context=context) as segmenter:
+        for (thing,), pixels in zip(found, pictures):
+            expected = segmenter(pixels).alpha.astype(int)
+            off = np.abs(np.array(thing["alpha"]).reshape(expected.shape) - expected)
+            assert off.max() <= 12 and off.mean() <= 0.5  # a steep edge: a step of a byte is up to five after it
+    names = tmp_path / "names.json"
+    names.write_text(json.dumps({"task": "classification", "model": "trashnet-x22-129", "top": 2}), "utf-8")
+    pixels = np.asarray(Image.open(ROOT / "docs/images/cardboard18.jpg").convert("RGB"))
+    (labels,) = looked(runner, f"{tmp_path}:{ROOT}/models", "names", "look", [pixels], tmp_path)
+    assert labels[0]["label"] == "cardboard" and len(labels) == 2
+
+
+@pytest.mark.parametrize(
+    ("task", "change", "said"),
+    [
+        (DETECTOR, {"anchors": [{"stride": 8, "sizes": [[1, 1]]}]}, "64 rows of 8 numbers for the boxes of 16"),
+        (DETECTOR, {"points": ["one", "two", "three"], "lines": []}, "which are no rows of 10"),
+        (DETECTOR, {"scores": "score"}, "no output 'score'; the model has scores, boxes"),
+        (DETECTOR, {"model": "nowhere.glslnn"}, "nowhere.glslnn"),
+        (DETECTOR, {"thresold": 0.3}, "unknown key 'thresold'"),
+        (DETECTOR, {"threshold": 3}, "not a number from 0 to 1"),
+        (LANDMARKS, {"lines": [[0, 2]]}, "'lines' names point 2; there are 2"),
+        (LANDMARKS, {"presence": "sides"}, "4 numbers, where one is needed"),
+        (LANDMARKS, {"detector": "mask.json"}, "is a task for segmentation"),
+        (LANDMARKS, {"cut": {"from": 0, "to": 7}}, "'cut' names point 7"),
+        (MASK, {"channel": 1}, "'channel' is 1"),
+        (MASK, {"edge": [0.7, 0.3]}, "must be the larger one"),
+    ],
+)
+def test_what_is_wrong_in_a_task_is_named(
+    runner: Jvm, folder: Path, tmp_path: Path, task: dict[str, object], change: dict[str, object], said: str
+) -> None:
+    (tmp_path / "mine.json").write_text(json.dumps({**task, **change}), "utf-8")
+    (tmp_path / "0.argb").write_bytes(np.array([1, 1, 0], "<u4").tobytes())
+    assert said in runner.refused("task", f"{tmp_path}:{folder}", "mine", "look", tmp_path / "0.argb")
+
+
+@pytest.mark.parametrize("task", ["faces", "face-mesh", "selfie"])
+def test_published_networks_find_the_same(runner: Jvm, context: Context, tmp_path: Path, task: str) -> None:
+    """Three runners, one picture: tests/web/test_tasks.py has the browser's."""
+    for name in {"faces": ["face-detection"], "face-mesh": ["face-detection", "face-mesh"]}.get(
+        task, ["selfie-segmentation"]
+    ):
+        if not (models.folder() / f"{name}.glslnn").is_file():
+            pytest.skip(f"not fetched: glsl-infer get {name}")
+    pixels = np.asarray(Image.open(PERSON).convert("RGB"))
+    (found,) = looked(runner, f"{DATA}:{models.folder()}", task, "look", [pixels], tmp_path)
+    with open_task(task, context=context) as made:
+        expected = made(PERSON)
+    if task == "faces":
+        same_boxes(found, list(expected), 1.0)
+    elif task == "face-mesh":
+        same_points(found[0], expected[0], 1.0)
+    else:
+        assert np.abs(np.array(found[0]["alpha"]).reshape(expected.alpha.shape) - expected.alpha).mean() < 1.0

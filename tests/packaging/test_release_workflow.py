@@ -1,0 +1,52 @@
+"""The workflow that would publish: only for a tag, only what scripts/release.py has checked, by no password."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = (ROOT / ".github/workflows/release.yml").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def workflow() -> dict[Any, Any]:
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed; pip install -e '.[dev]' has it")
+    made: dict[Any, Any] = yaml.safe_load(TEXT)
+    return made
+
+
+def test_a_tag_starts_it_and_nothing_else(workflow: dict[Any, Any]) -> None:
+    assert workflow[True] == {"push": {"tags": ["v*"]}}  # YAML reads the key `on` as true
+
+
+def test_what_is_published_was_built_and_checked(workflow: dict[Any, Any]) -> None:
+    jobs = workflow["jobs"]
+    assert {name: job.get("needs") for name, job in jobs.items()} == {
+        **{"build": None, "python": "build", "npm": "build", "files": "build"}
+    }
+    for name, job in jobs.items():
+        if name != "build":
+            assert not any("checkout" in step.get("uses", "") for step in job["steps"]), (
+                "it would publish what it built"
+            )
+
+
+def test_the_command_that_builds_is_one(workflow: dict[Any, Any]) -> None:
+    (command,) = (step["run"] for step in workflow["jobs"]["build"]["steps"] if "release.py" in step.get("run", ""))
+    words = [re.sub(r"^\$\w+$", "v0.0.0", word) for word in shlex.split(command)[2:]]
+    wrong = [sys.executable, "scripts/release.py", *words]
+    done = subprocess.run(wrong, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    # The tag is not this version's: the arguments are understood, and nothing is built.
+    assert done.returncode == 2 and "v0.0.0" in done.stderr and "usage:" not in done.stderr
+
+
+def test_no_password_is_used() -> None:
+    assert "secrets." not in TEXT
+    assert TEXT.count("id-token: write") == 2  # PyPI and npm trust the workflow itself
