@@ -33,6 +33,9 @@ KINDS = ("detection", "landmarks", "segmentation")
 
 MAIN = ANDROID / "app" / "src" / "main"
 
+TESTS = ANDROID.parent / "glsl_infer" / "tools" / "aibench" / "tests.csv"
+"""The AI Benchmark's."""
+
 STORED = (".arsc", ".glslnn", ".png")
 """What is stored as it is: Android 11 refuses a deflated resources.arsc, the others are compressed already."""
 
@@ -130,8 +133,11 @@ def build(
         tools.javac(sources, folder / "classes", android=True)
         shutil.copytree(MAIN / "assets", folder / "assets")
         (folder / "assets" / "models").mkdir()
+        shutil.copyfile(TESTS, folder / "assets" / "models" / TESTS.name)
         for model in models:
             shutil.copyfile(model, folder / "assets" / "models" / model.name)
+            if (picture := model.with_suffix(".png")).is_file():  # what a test of the AI Benchmark begins with
+                shutil.copyfile(picture, folder / "assets" / "models" / picture.name)
         tasks = files_of_tasks(folders)
         for path in tasks:
             (folder / "assets" / "tasks").mkdir(exist_ok=True)

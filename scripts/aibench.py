@@ -44,25 +44,31 @@ def main() -> int:
     args = parser.parse_args()
     if unknown := set(args.parts.split(",")) - set(measure.PARTS):
         parser.error(f"--parts {', '.join(sorted(unknown))}: choose of {', '.join(measure.PARTS)}")
-    numbers: dict[str, Any] = json.loads(NUMBERS.read_text("utf-8")) if NUMBERS.is_file() else {}
+    numbers = _measured()
     if not args.page:
         if args.models is None:
             parser.error("give --models DIR, or --page")
         args.models.mkdir(parents=True, exist_ok=True)
         for test in chosen(args.only, quick=False):
             for part in args.parts.split(","):
-                entry = numbers.setdefault(str(test.number), {})
-                if not measure.applies(part, test) or (part in entry and not args.again):
+                known = numbers.get(str(test.number), {})
+                if not measure.applies(part, test) or (part in known and not args.again):
                     continue
                 print(f"{test.number} {test.network}: {part} ...", flush=True)
                 try:
-                    entry[part] = measure.PARTS[part](test, args.models)
+                    found = measure.PARTS[part](test, args.models)
                 except GlslInferError as error:
-                    entry[part] = {"failed": str(error)}
-                print(f"   {json.dumps(entry[part])[:300]}", flush=True)
+                    found = {"failed": str(error)}
+                print(f"   {json.dumps(found)[:300]}", flush=True)
+                numbers = _measured()  # another run may have measured other parts meanwhile
+                numbers.setdefault(str(test.number), {})[part] = found
                 NUMBERS.write_text(json.dumps(numbers, indent=1, sort_keys=True) + "\n", "utf-8")
     PAGE.write_text(page.with_tables(PAGE.read_text("utf-8"), numbers), "utf-8")
     return 0
+
+
+def _measured() -> dict[str, Any]:
+    return json.loads(NUMBERS.read_text("utf-8")) if NUMBERS.is_file() else {}
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ graph = detector()
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 from graphs import conv_node, dense_node, input_node, pool_node
@@ -68,3 +69,21 @@ def detector() -> Graph:
 def parted_bundle() -> Bundle:
     """The network with attention in three parts, its pooling moved to the CPU by name."""
     return build(attentive(), LABELS, options=Options(weights="uniform", delegate_for=("peak",))).bundle
+
+
+def filling(data: dict[str, Any], tensors: int) -> None:
+    """Let the CPU part of a manifest of ``attentive`` make so many tensors of 64 million numbers, of 200."""
+
+    def operator(name: str, op: str, inputs: list[str], attrs: dict[str, Any]) -> dict[str, Any]:
+        return {"name": name, "op": op, "inputs": inputs, "attrs": attrs, "weights": {}}
+
+    multiplied = {"operation": "multiply", "constant_first": False}
+    data["parts"][1]["operators"] += [
+        operator("column", "tensor_reshape", ["a"], {"shape": [200, 1]}),
+        operator("row", "tensor_reshape", ["a"], {"shape": [1, 200]}),
+        operator("square", "tensor_binary", ["column", "row"], multiplied),
+        operator("long", "tensor_reshape", ["square"], {"shape": [40_000, 1]}),
+        operator("wide", "tensor_slice", ["square"], {"begin": [0, 0], "size": [8, 200], "strides": [1, 1]}),
+        operator("across", "tensor_reshape", ["wide"], {"shape": [1, 1600]}),
+        *(operator(f"filled{k}", "tensor_binary", ["long", "across"], multiplied) for k in range(tensors)),
+    ]

@@ -97,7 +97,7 @@ writeFileSync(`${bundled}.map`, map);
 
 async function buildPage() {
   const scripts = ["page", "runnerWorker"].map((name) => join(web, `page/${name}.ts`));
-  await build({ ...common, plugins: [library], entryPoints: scripts, outdir: dist });
+  await build({ ...common, plugins: [library], entryPoints: scripts, outdir: dist, loader: { ".csv": "text" } });
   cpSync(join(web, "page/static"), dist, { recursive: true });
   copySamples();
   await buildTfjs(dist, offerModels(dist, options.models));

@@ -49,6 +49,8 @@ export function offerModels(dist, folders) {
   const others = folders.flatMap((folder) => endingIn(folder, ".glslnn").map((name) => [folder, name]));
   const own = others.filter(([folder, name]) => !used.has(join(folder, name)));
   for (const [folder, name] of own) copy(folder, dist, "models", name);
+  const pictures = own.map(([folder, name]) => [folder, name.replace(/glslnn$/, "png")]).filter(([folder, name]) => existsSync(join(folder, name)));
+  for (const [folder, name] of pictures) copy(folder, dist, "models", name); // what a test of the AI Benchmark begins with
 
   /** Return the models of a task and of its detector. */
   function needs({ model, detector }) {
@@ -61,6 +63,7 @@ export function offerModels(dist, folders) {
       .filter(([, { task }]) => KINDS.includes(task))
       .map(([name, task]) => ({ name, kind: task.task, missing: needs(task).filter((model) => !(model in taskModels)) })),
     taskModels,
+    pictures: pictures.map(([, name]) => name),
   };
   writeFileSync(join(dist, "models", "index.json"), JSON.stringify(offered));
   return shipped;

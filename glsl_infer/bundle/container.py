@@ -15,6 +15,7 @@ from glsl_infer.bundle.format_constants import (
     FILE_PATTERN,
     MAX_BYTES,
     MAX_GRAPH_BYTES,
+    MAX_LABELS_BYTES,
     MAX_MANIFEST_BYTES,
     MAX_TABLE_BYTES,
     PART_FOLDER_PATTERN,
@@ -34,7 +35,7 @@ AGAIN = zip_directory.AGAIN
 
 _KERAS = "a Keras model; make a model file of it with: glsl-infer export"
 _GIVE = f"give a *{SUFFIX} file that 'glsl-infer export' wrote"
-MOST = {MANIFEST: MAX_MANIFEST_BYTES, GRAPH: MAX_GRAPH_BYTES, PASSES: MAX_TABLE_BYTES}
+MOST = {MANIFEST: MAX_MANIFEST_BYTES, GRAPH: MAX_GRAPH_BYTES, PASSES: MAX_TABLE_BYTES, LABELS: MAX_LABELS_BYTES}
 """Bytes that these members may unpack to."""
 
 

@@ -145,6 +145,10 @@ def _verified_whole(path: Path, data: Any, digest: str, members: Mapping[str, by
 def _check_labels(bundle: Bundle) -> None:
     classes = classes_of(bundle.manifest.outputs)
     try:
+        text = bundle.members[LABELS]
+        lines = text.count(b"\n") + (not text.endswith(b"\n"))
+        if lines > classes + 1:  # as a list, millions of lines take a hundred times their bytes
+            raise BundleError(f"{lines} labels for {classes} classes; give a line for each class")
         labels = bundle.labels
     except UnicodeDecodeError:
         raise BundleError(f"labels.txt is not UTF-8; {AGAIN}") from None

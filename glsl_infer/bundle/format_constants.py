@@ -23,6 +23,9 @@ MAX_GRAPH_BYTES = 16777216
 MAX_TABLE_BYTES = 33554432
 """Bytes of passes.bin: more than the most quads take; in memory, some ten times that."""
 
+MAX_LABELS_BYTES = 16777216
+"""Bytes of labels.txt: 16 for each class of the most."""
+
 MAX_DIRECTORY_BYTES = 16777216
 """Bytes of the zip's central directory; in memory, its entries take many times as many."""
 
@@ -82,6 +85,9 @@ MAX_OPERATORS = 2048
 
 MAX_RANK = 6
 """Axes of a tensor of a CPU part."""
+
+MAX_CPU_NUMBERS = 536870912
+"""Numbers in all tensors of a CPU part together."""
 
 MAX_TENSORS = 64
 """Tensors that an operator reads."""
@@ -221,7 +227,7 @@ GLSL_LIMITS: Mapping[str, int] = {
     "fetch": 4,  # Operations that texture2D counts for.
     "written": 24576,  # Operations of a shader with functions and macros in their places.
     "executed": 1048576,  # Operations of a fragment: with all turns of loops, too.
-    "all_written": 4194304,  # Operations of the shaders of all programs together, as in 'written'.
+    "all_written": 67108864,  # Operations of the shaders of all programs together, as in 'written'.
 }
 """The most of what a shader may have."""
 

@@ -18,6 +18,7 @@ from glsl_infer.bundle import container, parted_json
 from glsl_infer.bundle.cpu_part import WEIGHTS, CpuPart, shape_of, with_weights
 from glsl_infer.bundle.ends_json import check_purpose
 from glsl_infer.bundle.format_constants import (
+    MAX_CPU_NUMBERS,
     MAX_RESULT,
     MAX_TEXTURE_BYTES,
     PART_FOLDER_PATTERN,
@@ -164,7 +165,8 @@ def check(
         for number, part in enumerate(parts):
             where = f"parts[{number}]"
             if isinstance(part, CpuPart):
-                made = _cpu_shapes(part, tensors, where)
+                own = _cpu_shapes(part, tensors, where)
+                made = {name: _known(name, own, f"{where}, its outputs") for name in part.outputs}
             else:
                 _check_gpu_inputs(part, inputs, tensors, where)
                 made = {output.name: output.shape for output in part.manifest.outputs}
@@ -196,7 +198,7 @@ def _check_gpu_inputs(part: Bundle, inputs: Sequence[Input], tensors: Mapping[st
 
 
 def _cpu_shapes(part: CpuPart, tensors: Mapping[str, Shape], where: str) -> dict[str, Shape]:
-    """Return the shapes of a CPU part's outputs."""
+    """Return the shapes of all tensors that a CPU part makes."""
     inside = {name: _known(name, tensors, where) for name in part.inputs}
     own: dict[str, Shape] = {}
     for node in part.nodes:
@@ -211,7 +213,26 @@ def _cpu_shapes(part: CpuPart, tensors: Mapping[str, Shape], where: str) -> dict
         if not fits:
             raise BundleError(f"{where}, operator '{node.name:.60}': a tensor of shape {shape!s:.100}")
         own[node.name] = shape
-    return {name: _known(name, own, f"{where}, its outputs") for name in part.outputs}
+    numbers = sum(map(math.prod, own.values()))
+    if numbers > MAX_CPU_NUMBERS:
+        raise BundleError(
+            f"{where}: {numbers} numbers in its tensors; a CPU part has at most {MAX_CPU_NUMBERS}", "caps"
+        )
+    return own
+
+
+def cpu_numbers(bundle: Bundle) -> int:
+    """Return how many numbers the tensors of all CPU parts have; the bundle was checked."""
+    tensors: dict[str, Shape] = {entry.name: entry.shape for entry in bundle.manifest.inputs}
+    count = 0
+    for part in bundle.parts:
+        if isinstance(part, CpuPart):
+            made = _cpu_shapes(part, tensors, "")
+            count += sum(map(math.prod, made.values()))
+        else:
+            made = {output.name: output.shape for output in part.manifest.outputs}
+        tensors.update(made)
+    return count
 
 
 def _shaped(output: TensorOutput, tensors: Mapping[str, Shape]) -> TensorOutput:

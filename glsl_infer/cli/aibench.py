@@ -78,19 +78,25 @@ def run(args: argparse.Namespace) -> int:
         plot.bars(result, args.plot)
     if args.json:
         print(json.dumps(result, indent=1))
-    elif result["score"] is not None:
-        print_lines([f"score {result['score']:.0f} (a Pixel 2 has 1293)"])
+    else:
+        if result["score"] is not None:
+            print_lines([f"score {result['score']:.0f} (a Pixel 2 has 1293)"])
+        if not args.quick:
+            from glsl_infer.tools.aibench import phones
+
+            print_lines(["", *phones.table("this machine", rows, result["score"])])
     return 1 if all("failed" in row for row in rows) else 0
 
 
 def _done(test: Any, args: argparse.Namespace, folder: Path, machine: dict[str, Any], tell: Any) -> dict[str, Any]:
     """Run a test; return what its row has."""
     from glsl_infer.runtime.session import Session
-    from glsl_infer.tools.aibench import bundles, largest, timing
+    from glsl_infer.tools.aibench import bundles, largest, needs, timing
     from glsl_infer.tools.aibench.tests import LARGEST
     from glsl_infer.tools.benchmark.machine import describe
 
     path = bundles.bundle_of(test, folder, args.quick, tell)
+    needs.check(path)
     tell("running")
     started = time.perf_counter()
     with Session(path, context=args.context) as session:
@@ -105,6 +111,7 @@ def _done(test: Any, args: argparse.Namespace, folder: Path, machine: dict[str, 
         return {
             "width": width, "height": height, "pictures": times.pictures, "ms": times.ms, "first_ms": times.first,
             "passes": len(session.bundle.manifest.passes), "file_bytes": path.stat().st_size,
+            "programs": len(session.bundle.manifest.programs), "restored": session.restored_programs,
         }  # fmt: skip
 
 
@@ -127,7 +134,8 @@ def _line(row: dict[str, Any]) -> str:
         return f"{begin} failed: {row['failed']}"
     if "megapixels" in row:
         return f"{begin} {row['megapixels']:g} megapixels in {row['seconds']:.1f} s; {row['stopped']}"
+    compiled = f"{row['programs'] - row['restored']} of {row['programs']} programs compiled"
     return (
         f"{begin} {row['width']}x{row['height']:<5} {row['ms']:9.1f} ms a picture, {row['pictures']} done, "
-        f"first after {row['first_ms'] / 1000:.1f} s"
+        f"first after {row['first_ms'] / 1000:.1f} s, {compiled}"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,11 @@ from glsl_infer.program.layout import Range
 OCTAVES = 6
 """Sizes of the spots in a picture that stands for a photograph, each half as large as the one before."""
 
+MOST_BYTES = 768 << 20
+"""Of maps that are kept at a time: of a network with large ones fewer pictures are looked at, down to ``FEWEST``."""
+
+FEWEST = 2
+
 
 def typical_maps(graph: Graph, samples: Sequence[Inputs]) -> dict[str, Array]:
     """Return what those layers of a prepared graph compute in float32 whose maps a kernel reads, or is added to.
@@ -27,22 +33,23 @@ def typical_maps(graph: Graph, samples: Sequence[Inputs]) -> dict[str, Array]:
             ``clouds`` stand for its inputs.
 
     Returns:
-        (samples, height, width, channels) by name, the inputs' own values as well: of ``PICTURES`` samples, or of all
-        where there are fewer.
+        (samples, height, width, channels) by name, the inputs' own values as well: of ``PICTURES`` samples, of fewer
+        where their maps are large, or of all where there are fewer.
     """
+    read = {name for node in graph.nodes if "kernel" in node.weights for name in node.inputs}
+    shapes = {name: graph.shapes[name] for name in read if len(graph.shapes[name]) == 3}
+    of_one = sum(4 * math.prod(shape) for shape in shapes.values())
+    count = min(PICTURES, max(FEWEST, MOST_BYTES // max(of_one, 1)))
     chosen: list[Inputs]
     if len(samples):
-        places = dict.fromkeys(index * len(samples) // PICTURES for index in range(PICTURES))
+        places = dict.fromkeys(index * len(samples) // count for index in range(count))
         chosen = [samples[place] for place in places]
     else:
         chosen = [
             {node.name: _stand_in(node, graph.shapes[node.name], seed) for node in graph.inputs}
-            for seed in range(PICTURES)
+            for seed in range(count)
         ]
-    read = {name for node in graph.nodes if "kernel" in node.weights for name in node.inputs}
-    maps = {
-        name: np.empty((len(chosen), *graph.shapes[name]), np.float32) for name in read if len(graph.shapes[name]) == 3
-    }
+    maps = {name: np.empty((len(chosen), *shape), np.float32) for name, shape in shapes.items()}
     for index, sample in enumerate(chosen):
         for name, value in reference.all_values(graph, sample, mode="float"):
             if name in maps:

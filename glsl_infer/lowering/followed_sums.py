@@ -112,10 +112,10 @@ def follow(factors: Floats, constants: Floats, biases: Floats, *, fourth: bool, 
     sums = np.empty(shape, np.float32)
     kept = np.empty((count, slices, positions), np.float32) if fourth else None
     changed = np.empty((count, slices, positions), np.bool_) if fourth else None
-    for column in range(count):
+    # A block of partial sums has zeros for all the others.
+    used = range(count) if fourth else np.flatnonzero(constants.any(axis=(0, 2)))
+    for column in used:
         weights = constants[:, column]
-        if not fourth and not weights.any():
-            continue  # a block of partial sums has zeros for all the others
         met = residual if column == len(factors) and residual is not None else factors[column][:, None]
         product = met * weights
         total += product

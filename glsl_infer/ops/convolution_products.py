@@ -205,10 +205,10 @@ class ConvolutionProducts(Operator):
         """
         source = build.feature_map(node.inputs[0])
         part = slice(columns.starts[slots[0]], columns.starts[slots[-1] + 1])
-        constants = np.zeros_like(packed)
-        constants[:, part] = packed[:, part]
 
         def find() -> cut_sums.Starts:
+            constants = np.zeros_like(packed)
+            constants[:, part] = packed[:, part]
             texels = build.typical.texels(
                 node.inputs[0], source, node.attrs["padding"], alpha=build.shows_alpha(source)
             )

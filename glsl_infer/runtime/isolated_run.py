@@ -15,25 +15,26 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from glsl_infer.bundle import Bundle
+from glsl_infer.bundle import Bundle, probe
+from glsl_infer.cpu import CUSTOM
 from glsl_infer.errors import GlslInferError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import CHOICES, Context
-from glsl_infer.runtime import first_use, known_shaders, selfcheck
+from glsl_infer.runtime import fence, first_use, known_shaders, selfcheck
 from glsl_infer.runtime.isolation import LAYER
 from glsl_infer.runtime.session import Session
 
-FILE_BYTES, FILES, CPU_SECONDS = 512 << 20, 256, 3600
+FILE_BYTES, FILES = 512 << 20, 256
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 _SOFTWARE = ("llvmpipe", "softpipe", "SwiftShader")
 
 
-def limit() -> None:
-    """Give up what this process does not need; it ends with its parent."""
+def limit(seconds: float) -> None:
+    """Give up what this process does not need; it ends with its parent, or after so many seconds of the CPU's time."""
     _set(resource.RLIMIT_CORE, 0)
     _set(resource.RLIMIT_FSIZE, FILE_BYTES)
     _set(resource.RLIMIT_NOFILE, FILES)
-    _more_time()
+    _set(resource.RLIMIT_CPU, int(seconds) + 60)
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -47,18 +48,8 @@ def _set(kind: int, most: int) -> None:
         resource.setrlimit(kind, (most, most))
 
 
-def _more_time() -> None:
-    """Let this process have so much of the CPU's time from now on: the parent looks at each layer's alone."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    with contextlib.suppress(ValueError, OSError):
-        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-        most = int(used.ru_utime + used.ru_stime) + CPU_SECONDS
-        resource.setrlimit(resource.RLIMIT_CPU, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
-
-
 def _tell() -> None:
     """Say that another layer is drawn."""
-    _more_time()
     print(LAYER, end="", flush=True)
 
 
@@ -74,14 +65,18 @@ def work(job: dict[str, Any]) -> int:
 
     Args:
         job: ``path``; ``digest`` of its manifest, or None; ``context``, how the parent made its own; ``memory`` in
-            bytes.
+            bytes; ``seconds`` of the CPU's time that all may take.
     """
-    limit()
+    limit(job["seconds"])
     bundle = known_shaders.read(job["path"])
     if job["digest"] not in (None, bundle.digest):
         return 3  # another file than the parent has read
     choice = next((way for way in CHOICES if way in job["context"]), "auto")  # "hidden glfw window ..."
+    if choice != "glfw":  # which asks a process of its own whether there is a screen
+        fence.close()
     with Context(choice) as context:
+        if choice == "glfw":
+            fence.close()
         with contextlib.suppress(OSError):
             _limit_memory(context, job["memory"])
         for part in bundle.parts or (bundle,):
@@ -92,6 +87,10 @@ def work(job: dict[str, Any]) -> int:
                     first_use.check(session, tell=_tell)
                 else:
                     selfcheck.check(session, _tell)
+        if bundle.parts and not any(node.op == CUSTOM for part in bundle.parts for node in getattr(part, "nodes", ())):
+            with Session(bundle, context=context) as whole:  # what the CPU computes may take hours and fill memory, too
+                whole.run(probe.inputs(bundle.manifest.inputs))
+            _tell()
     return 0
 
 
@@ -99,8 +98,8 @@ def main() -> int:
     """Do the job that is the only argument."""
     try:
         code = work(json.loads(sys.argv[1]))
-    except GlslInferError:
-        code = 0
+    except GlslInferError as error:
+        code = 4 if isinstance(error.__cause__, MemoryError) else 0  # this process has less than its parent
     if code == 0:
         print("\nmet", flush=True)
     return code

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Literal, Union
 
 from glsl_infer.bundle import SUFFIX, Bundle, write
+from glsl_infer.bundle.parted import cpu_numbers
+from glsl_infer.bundle.shader_grammar import parse
 from glsl_infer.errors import RunError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
@@ -35,6 +37,9 @@ VARIABLE = "GLSL_INFER_ISOLATION"
 SECONDS, SECONDS_A_MEGABYTE = 180.0, 5.0
 """How long a child may take for a layer, of the CPU's time: other processes may keep the machine busy. And how much
 longer for the first, for each megabyte of shaders: many drivers compile all of them before."""
+SECONDS_A_PROGRAM, OPERATIONS, MOST_SECONDS = 2.0, 1e8, 3600.0
+"""What all layers together may take: ``SECONDS`` and those for the shaders, so much for each program, and a second for
+so many operations of fragments, at most so long. softpipe, which interprets shaders, did 1.5e9 a second (x22-257)."""
 IDLE = 0.05
 """The part of the CPU's time below which a child waits for something that does not come."""
 MEMORY, TEXTURES, SHADERS = 1 << 30, 8, 32
@@ -67,22 +72,39 @@ def meet(bundle: Bundle, context: Context, isolation: Isolation) -> None:
             path = Path(stack.enter_context(tempfile.TemporaryDirectory())) / f"bundle{SUFFIX}"
             write(bundle, path)
         most = _memory(bundle)
+        opening, whole = SECONDS_A_MEGABYTE * _shader_bytes(bundle) / 1e6, _whole(bundle)
         job = {"path": str(path.absolute()), "digest": bundle.digest, "context": context.how, "memory": most}
-        how = _watched(json.dumps(job), most, SECONDS_A_MEGABYTE * _shader_bytes(bundle) / 1e6)
+        how = _watched(json.dumps({**job, "seconds": whole}), most, opening, whole)
     if how:
         name = bundle.path or bundle.manifest.name
         raise RunError(
             f"{name}: the driver '{driver}' {how} when it met this model, in a process of its own; "
-            "do not use this model here, unless you trust who made it and update the driver"
+            "do not use this model here, unless you trust who made it and update the driver "
+            f"({VARIABLE}=off draws it without that process)"
         )
 
 
 def _memory(bundle: Bundle) -> int:
     textures = sum(4 * texture.width * texture.height for part in _parts(bundle) for texture in part.manifest.textures)
-    most = MEMORY + TEXTURES * textures + SHADERS * _shader_bytes(bundle)
+    most = MEMORY + TEXTURES * textures + SHADERS * _shader_bytes(bundle) + 4 * cpu_numbers(bundle)
     with contextlib.suppress(ValueError, OSError, AttributeError):
         most = min(most, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 4 // 5)
     return most
+
+
+def _whole(bundle: Bundle) -> float:
+    """Return the seconds that all layers of a bundle together may take."""
+    seconds = SECONDS + SECONDS_A_MEGABYTE * _shader_bytes(bundle) / 1e6
+    seconds += SECONDS * sum(not isinstance(part, Bundle) for part in bundle.parts)
+    for part in _parts(bundle):
+        manifest = part.manifest
+        shaders = {entry.name: part.members[entry.fragment] for entry in manifest.programs}
+        costs = {name: parse(name, text.decode("ascii")).executed for name, text in shaders.items()}
+        drawn = sum(
+            costs[entry.program] * quad.width * quad.height for entry in manifest.passes for quad in entry.quads
+        )
+        seconds += SECONDS_A_PROGRAM * len(shaders) + drawn / OPERATIONS
+    return min(seconds, MOST_SECONDS)
 
 
 def _parts(bundle: Bundle) -> list[Bundle]:
@@ -95,19 +117,21 @@ def _shader_bytes(bundle: Bundle) -> int:
     return sum(len(part.members[program.fragment]) for part in _parts(bundle) for program in part.manifest.programs)
 
 
-def _watched(job: str, memory: int, opening: float) -> str:
+def _watched(job: str, memory: int, opening: float, whole: float) -> str:
     """Run a child to its end; return what it did that it may not do, or nothing.
 
     Args:
         job: what it is told, JSON.
         memory: bytes that it may take.
         opening: seconds that it may take for the first layer beyond ``SECONDS``.
+        whole: seconds that it may take for all layers.
     """
     layers, most = 0, SECONDS + opening
     with subprocess.Popen(
         module_command(CHILD, job), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as child:
-        began, used = time.monotonic(), 0.0
+        start = began = time.monotonic()
+        used = 0.0
         try:
             while True:
                 try:
@@ -121,6 +145,8 @@ def _watched(job: str, memory: int, opening: float) -> str:
                         began, used = time.monotonic(), worked or 0.0
                     elif _hangs(wall, None if worked is None else worked - used, most):
                         return f"took more than {most:.0f} s for a layer"
+                    if _hangs(time.monotonic() - start, worked, whole):
+                        return f"took more than {whole:.0f} s for all layers"
                     if _resident(child.pid) > memory:
                         return f"took more than {memory >> 20} MiB of memory"
         finally:

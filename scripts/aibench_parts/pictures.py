@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageFilter, ImageOps
 
 from glsl_infer.runtime.session import Session
+from glsl_infer.tools.aibench.before import CHANGES, Change, cut
 from glsl_infer.tools.aibench.bundles import PICTURES, bundle_of
 from glsl_infer.tools.aibench.tests import Test
 
@@ -24,42 +24,25 @@ SHOWN_IN = PICTURES.parent / "aibench"
 SHOWN = 1
 """Which photograph the row of pictures is of."""
 
-Change = Callable[[Image.Image], Image.Image]
-
 
 @dataclass(frozen=True)
 class Task:
-    """What is done to a photograph, and a plain filter against it, by its name."""
+    """A plain filter against what is done to a photograph, by its name."""
 
-    spoil: Change
     filter: Change
     name: str
 
 
-def _enlarged(sharp: Image.Image) -> Image.Image:
-    small = sharp.resize((sharp.width // 3, sharp.height // 3), Image.Resampling.BICUBIC)
-    return small.resize(sharp.size, Image.Resampling.BICUBIC)
-
-
-def _dull(sharp: Image.Image) -> Image.Image:
-    pixels = np.asarray(sharp, np.float64) / 255.0
-    grey = pixels.mean(axis=-1, keepdims=True)
-    dark = 0.7 * (0.06 + 0.88 * (grey + 0.6 * (pixels - grey))) ** 1.15 * np.array([1.0, 0.95, 0.8])
-    return Image.fromarray(np.uint8(np.clip(255.0 * dark + 0.5, 0, 255)))
-
-
 TASKS = {
     "srcnn": Task(
-        lambda sharp: sharp.filter(ImageFilter.GaussianBlur(1.6)),
         lambda spoilt: spoilt.filter(ImageFilter.UnsharpMask(radius=1.6, percent=150, threshold=0)),
         "unsharp mask",
     ),
     "vdsr": Task(
-        _enlarged,
         lambda spoilt: spoilt.filter(ImageFilter.UnsharpMask(radius=1.2, percent=60, threshold=0)),
         "unsharp mask",
     ),
-    "dped": Task(_dull, lambda spoilt: ImageOps.autocontrast(spoilt, cutoff=0.5), "contrast of each colour"),
+    "dped": Task(lambda spoilt: ImageOps.autocontrast(spoilt, cutoff=0.5), "contrast of each colour"),
 }
 """By network: what it is trained to undo."""
 
@@ -73,9 +56,8 @@ def pictures(test: Test, folder: Path) -> dict[str, Any]:
         (entry,) = session.bundle.manifest.inputs
         mode = "L" if entry.shape[2] == 1 else "RGB"
         for number, path in enumerate(files):
-            with Image.open(path) as image:
-                sharp = ImageOps.fit(image.convert(mode), (test.width, test.height), Image.Resampling.LANCZOS)
-            spoilt = task.spoil(sharp)
+            sharp = cut(path, test.width, test.height)
+            spoilt, sharp = CHANGES[test.network](sharp), sharp.convert(mode)
             plain = task.filter(spoilt)
             answer = session.run(np.asarray(spoilt).reshape(entry.shape))
             after = np.uint8(np.clip(255.0 * answer + 0.5, 0, 255)).reshape(np.asarray(sharp).shape)

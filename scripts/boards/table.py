@@ -10,6 +10,7 @@ scripts/boards/add REPORT.json [NAME]      # one report more, and the page
 from __future__ import annotations
 
 import argparse
+import html
 import json
 import re
 import sys
@@ -18,6 +19,7 @@ from typing import Any
 
 from glsl_infer.errors import GlslInferError, InputError
 from glsl_infer.support.files import write_text
+from glsl_infer.support.plain_text import one_line
 from glsl_infer.tools.report import saved
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -132,7 +134,7 @@ def _row(report: dict[str, Any], models: list[str]) -> list[str]:
         cells.append("-" if times is None else f"{times['median']:.3g}")
     note = f"; {report['note']}" if report["note"] else ""
     driver = report["driver"]
-    board = f"{report['machine']['cpu']}, {report['machine']['cores']} cores{note}"
+    board = f"{report['machine']['cpu']}, {report['machine'].get('cores', '-')} cores{note}"
     return [board, f"{driver.get('renderer', '-')}, {driver.get('version', '-')}", f"{right} of {len(by_name)}", *cells]
 
 
@@ -141,8 +143,15 @@ def _estimate(times: dict[str, float]) -> str:
 
 
 def _table(head: list[str], rows: list[list[str]]) -> list[str]:
-    first, *others = (" | ".join(cell.replace("|", "/") for cell in row) for row in (head, *rows))
+    first, *others = (" | ".join(map(_cell, row)) for row in (head, *rows))
     return [first, f"|{'---|' * len(head)}", *others]
+
+
+def _cell(text: str) -> str:
+    """Return text of a stranger's report as a cell: one line, that neither Markdown nor HTML obeys."""
+    return re.sub(
+        r"[\[\]`*_]", lambda sign: f"&#{ord(sign[0])};", html.escape(one_line(text)[:200], quote=False)
+    ).replace("|", "/")
 
 
 def main() -> int:

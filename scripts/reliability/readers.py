@@ -15,22 +15,19 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(Path(__file__).resolve().parent)]
 
-import tiny  # noqa: E402
-from hypothesis import HealthCheck, Phase, given, seed, settings  # noqa: E402
-from hypothesis.strategies import SearchStrategy  # noqa: E402
-from mutations import Mutated, mutated  # noqa: E402
+import fuzz_files  # noqa: E402
 
 from glsl_infer import bundle as bundles  # noqa: E402
 from glsl_infer.errors import BundleError  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
-BATCH = 200
+BATCH = 500
 TAKEN = "ok"
 
 
@@ -80,30 +77,6 @@ def _python(path: Path) -> str:
     return TAKEN
 
 
-def mutants(sources: Sequence[bytes], count: int, first: int) -> Iterator[Mutated]:
-    """Yield changed bundles; a seed gives the same ones each time."""
-    strategy = mutated(sources)
-    for chunk in range(-(-count // 100)):
-        options = settings(
-            max_examples=min(100, count - 100 * chunk),
-            database=None,
-            deadline=None,
-            phases=[Phase.generate],
-            suppress_health_check=list(HealthCheck),
-        )
-        yield from _chunk(strategy, options, first * 1_000_003 + chunk)
-
-
-def _chunk(strategy: SearchStrategy[Mutated], options: settings, number: int) -> list[Mutated]:
-    made: list[Mutated] = []
-
-    def keep(mutant: Mutated) -> None:
-        made.append(mutant)
-
-    seed(number)(options(given(strategy)(keep)))()
-    return made
-
-
 def compare(files: int, first: int, keep: Path) -> tuple[Counter[str], list[str]]:
     """Return how many files of each kind there were, and the lines about those on which readers differ."""
     kinds: Counter[str] = Counter()
@@ -111,16 +84,14 @@ def compare(files: int, first: int, keep: Path) -> tuple[Counter[str], list[str]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         readers = Readers(folder)
-        sources = [
-            tiny.write_tiny(folder, f"{weights}.glslnn", weights).read_bytes()
-            for weights in ("uniform", "baked", "texture")
-        ]
+        make, _ = fuzz_files.bundles(folder, parts=False)  # other readers refuse them
         batch: list[tuple[str, Path]] = []
-        for number, made in enumerate(mutants(sources, files, first), 1):
+        for number in range(files):
+            kind, data = make(first, number)
             path = folder / f"{number}.glslnn"
-            path.write_bytes(made.data)
-            kinds[made.kind] += 1
-            batch.append((made.kind, path))
+            path.write_bytes(data)
+            kinds[kind] += 1
+            batch.append((kind, path))
             if len(batch) == BATCH:
                 findings += _differing(readers, batch, keep, kinds)
                 batch = []

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Let a driver compile and draw shaders that were changed in hostile ways, those that the format's GLSL lets through.
 
-    python scripts/reliability/shaders.py [--shaders 10000] [--seconds 600] [--seed 0] [--keep DIR]
+    python scripts/reliability/shaders.py [--shaders 10000] [--seconds 600] [--seed 0] [--keep DIR] [--json]
 
 Tokens and lines of the fragment shaders in models/ and tests/conformance/ are changed (``mutations.glsl_tokens``). What
 the reader refuses counts as refused; the rest is compiled with each set of device lines and drawn in a process that is
@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import random
 import re
 import subprocess
 import sys
@@ -29,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(Path(__file__).resolve().parent)]
 
 import numpy as np  # noqa: E402
+from choices import Draw  # noqa: E402
 from glsl_mutations import glsl_tokens  # noqa: E402
 
 from glsl_infer.bundle.shader_grammar import Shader, parse  # noqa: E402
@@ -43,22 +43,6 @@ LINES = ("", "#define ROUND_STORES\n#define ROLLED_FETCHES\n")
 LATE_LINES = ("#define ROUND_STORES\n#define LATE_FETCH\n", "#define LATE_FETCH\n#define NEAREST_SUMS\n")
 """For drivers of VideoCore IV: no other gets them from a runner."""
 SIDE = 8
-
-
-class Draw:
-    """What ``glsl_tokens`` draws its choices with: a stand-in for Hypothesis, which takes more time than the driver."""
-
-    def __init__(self, seed: object) -> None:
-        self.random = random.Random(str(seed))
-
-    def __call__(self, strategy: Any) -> Any:
-        """Return a choice of the strategies that ``glsl_tokens`` uses."""
-        strategy = getattr(strategy, "wrapped_strategy", strategy)
-        if hasattr(strategy, "elements"):
-            return self.random.choice(strategy.elements)
-        if hasattr(strategy, "start"):
-            return self.random.randint(strategy.start, strategy.end)
-        return self.random.random() < 0.5
 
 
 def sources() -> list[str]:
@@ -211,6 +195,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, default=Path("shader-findings"))
+    parser.add_argument("--json", action="store_true")
     parser.add_argument("--work", type=int, help=argparse.SUPPRESS)
     args = parser.parse_args()
     try:
@@ -221,6 +206,9 @@ def main() -> int:
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
+    if args.json:
+        print(json.dumps({"what": f"shaders, {made['driver']}", "seed": args.seed, "files": _met(made), **made}))
+        return 1 if made["findings"] else 0
     counts = ", ".join(f"{name} {count}" for name, count in sorted(made["verdicts"].items()))
     print(f"{made['driver']}: {_met(made)} shaders met the driver: {counts}")
     print(f"slowest {made['slowest_s']} s of CPU time, at most {made['memory'] >> 20} MiB of memory")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from tiny import write_tiny
 from glsl_infer.cli import main
 from glsl_infer.runtime import images
 from glsl_infer.runtime.session import Session
-from glsl_infer.tools.aibench import largest, score, tests, timing
+from glsl_infer.tools.aibench import largest, needs, phones, score, tests, timing
 
 pytestmark = pytest.mark.once
 
@@ -51,11 +52,38 @@ def test_what_cannot_be_run_is_refused(tmp_path: Path, capsys: Capture) -> None:
     assert "not a folder" in refused(capsys, ["aibench", "--models", write_tiny(tmp_path)])
 
 
+def test_what_cannot_fit_is_not_tried(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = folder_of_tiny(tmp_path)
+    path = folder / "srcnn-48x48.glslnn"
+    with zipfile.ZipFile(path) as archive:
+        members = sum(entry.file_size for entry in archive.infolist())
+    assert members < needs.needed(path) < 100 * members
+    assert needs.needed(tmp_path / "none.glslnn") == 0
+    monkeypatch.setattr(needs, "available", lambda: 1000)
+    assert main(["aibench", "--quick", "--only", "4", "--json", "--models", str(folder)]) == 1
+    (row,) = json.loads(capsys.readouterr().out)["tests"]
+    assert "it takes at least" in row["failed"]
+
+
 def test_a_pixel_2_has_its_score() -> None:
     reference = {test.number: test.reference for test in tests.TESTS}
     assert score.score(reference) == pytest.approx(1293.0)
     assert score.score({4: 584.0}) == pytest.approx(2 * 1293.0 / 9)
     assert score.score({9: 8.0}) == pytest.approx(2 * 1293.0 / 9)
+
+
+def test_a_result_stands_among_the_phones() -> None:
+    (pixel,) = (row for row in phones.read() if row["phone"] == "Google Pixel 2")
+    assert {test.number: test.reference for test in tests.TESTS} == {
+        test.number: float(pixel[str(test.number)]) for test in tests.TESTS
+    }
+    assert float(pixel["score"]) == score.PIXEL_2
+    rows = [{"test": 1, "ms": 71.6}, {"test": 2, "failed": "no memory"}, {"test": 9, "megapixels": 0.25}]
+    heads, first, second = (line.split() for line in phones.table("mine", rows, 99.6))
+    assert heads == ["phone", *"123456789", "score"]
+    assert first[:3] == ["Google", "Pixel", "2"] and first[-1] == "1293"
+    assert second == ["mine", "72", "-", "-", "-", "-", "-", "-", "-", "0.25", "100"]
+    assert phones.table("mine", rows, None)[1].startswith("mine")
 
 
 def test_the_first_two_pictures_do_not_count() -> None:
@@ -70,6 +98,11 @@ def test_a_network_built_from_nothing_runs(tmp_path: Path, capsys: Capture, monk
     assert main(["aibench", "--quick", "--only", "4,9", "--json", "--models", str(tmp_path)]) == 0
     rows = json.loads(capsys.readouterr().out)["tests"]
     assert rows[0]["ms"] > 0 and rows[0]["width"] == 48
+    assert main(["aibench", "--quick", "--only", "4", "--models", str(tmp_path)]) == 0
+    compiled = int(capsys.readouterr().out.split(" programs compiled")[0].split()[-3])
+    assert compiled in (0, rows[0]["programs"]), "a driver gives all programs away or none"
+    with Image.open(tmp_path / "srcnn-48x48.png") as begun:
+        assert begun.size == (48, 48)
     assert rows[1]["megapixels"] == 0.01
     (bundle,) = tmp_path.glob("*.glslnn")
     with Session(bundle) as session:

@@ -64,6 +64,10 @@ def float_tiff(path: Path) -> None:
     Image.fromarray(np.full((4, 4), 0.5, np.float32)).save(path, "TIFF")
 
 
+def icon(path: Path) -> None:
+    Image.new("RGB", (64, 64)).save(path, "ICO")
+
+
 BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "text": (content(b"This is no picture.\n"), "not a picture that Pillow can read"),
     "a model": (content(default_model().read_bytes()), "not a picture that Pillow can read"),
@@ -71,6 +75,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "zeros": (content(bytes(5000)), "not a picture that Pillow can read"),
     "an SVG": (content(b'<svg xmlns="http://www.w3.org/2000/svg"/>'), "not a picture that Pillow can read"),
     "PostScript": (content(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n"), "save it as PNG"),
+    "an icon": (icon, "ICO pictures are not read; save it as PNG or JPEG"),
     "a JPEG's first bytes": (cut("jpg", 0.05), "damaged or cannot be read"),
     "a third of a JPEG": (cut("jpg", 0.34), "damaged or cannot be read"),
     "most of a JPEG": (cut("jpg", 0.97), "damaged or cannot be read"),

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import parted
 import pytest
 import tiny
+from conformance_parts import members
+from conformance_zip import zipped
+from pages import ROOT
 
 from glsl_infer import errors
+from glsl_infer.bundle import MANIFEST
 from glsl_infer.cli import main
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime import isolation
@@ -22,9 +31,9 @@ def children(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     monkeypatch.delenv(isolation.VARIABLE)
     jobs: list[str] = []
 
-    def watched(job: str, memory: int, opening: float) -> str:
+    def watched(job: str, *limits: float) -> str:
         jobs.append(job)
-        return run(job, memory, opening)
+        return run(job, *limits)
 
     run = isolation._watched
     monkeypatch.setattr(isolation, "_watched", watched)
@@ -106,7 +115,57 @@ print("\\nmet")
     instead(monkeypatch, code)
     monkeypatch.setattr(isolation, "SECONDS", 1.0)
     monkeypatch.setattr(isolation, "IDLE", 0.0)  # a busy machine may give it nothing for a second
-    assert isolation._watched("", 1 << 30, 0.0) == ""
+    assert isolation._watched("", 1 << 30, 0.0, 60.0) == ""
+    assert isolation._watched("", 1 << 30, 0.0, 1.2) == "took more than 1 s for all layers"
+
+
+def test_the_time_for_all_layers_grows_with_the_work() -> None:
+    """More programs, longer loops and larger quads may take longer; nothing may take hours."""
+    small = tiny.tiny_bundle()
+    whole = isolation._whole(small)
+    assert 180.0 < whole < 300.0
+    passes = [replace(entry, quads=entry.quads * 1000) for entry in small.manifest.passes]
+    assert whole < isolation._whole(replace(small, manifest=replace(small.manifest, passes=tuple(passes)))) < 3600.0
+    wide = [replace(quad, width=8192, height=8192) for quad in small.manifest.passes[0].quads]
+    passes = [replace(small.manifest.passes[0], quads=tuple(wide) * 1000)]
+    assert isolation._whole(replace(small, manifest=replace(small.manifest, passes=tuple(passes)))) == 3600.0
+
+
+def test_a_child_reads_no_home_and_writes_nothing(tmp_path: Path) -> None:
+    """A driver that a shader takes over finds no secrets, and can plant and start nothing."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "secret").write_text("secret")
+    code = f"""
+import glsl_infer.runtime.fence as fence
+held = fence.close()
+import os, subprocess
+def refused(work):
+    try:
+        work()
+    except OSError:
+        return True
+print(*held)
+print(*(refused(work) for work in (
+    lambda: open(r"{home / "secret"}").read(),
+    lambda: os.listdir(r"{home}"),
+    lambda: open(r"{tmp_path / "planted"}", "w"),
+    lambda: subprocess.run(["/bin/true"]),
+    lambda: os.unlink(r"{home / "secret"}"),
+)))
+import PIL.Image, glsl_infer.runtime.session  # what Python needs is there
+"""
+    environment = {**os.environ, "HOME": str(home), "GLSL_INFER_CACHE": "off"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    held, seen = done.stdout.splitlines()
+    if "landlock" not in held:
+        pytest.skip("the kernel has no Landlock")
+    assert seen == " ".join(["True"] * 5)
+    assert (home / "secret").exists()
+    assert not (tmp_path / "planted").exists()
 
 
 def test_long_shaders_may_take_more() -> None:
@@ -125,9 +184,9 @@ def test_a_file_that_changes_meanwhile(
     path = tiny.write_tiny(tmp_path)
     run = isolation._watched
 
-    def watched(job: str, memory: int, opening: float) -> str:
+    def watched(job: str, *limits: float) -> str:
         tiny.write_tiny(tmp_path, "other.glslnn", "baked").replace(path)
-        return run(job, memory, opening)
+        return run(job, *limits)
 
     monkeypatch.setattr(isolation, "_watched", watched)
     with pytest.raises(errors.RunError, match=r"failed \(exit code 3\)"):
@@ -143,4 +202,18 @@ def test_a_command_ends_in_a_line(
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert "crashed (signal 6) when it met this model" in err
+    assert len(children) == 1
+
+
+def test_what_the_cpu_computes_is_met_there_too(
+    context: Context, children: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Three tensors of 256 MB, of a file of some kilobytes."""
+    sound, path = members(), tmp_path / "filling.glslnn"
+    data = json.loads(sound[MANIFEST])
+    parted.filling(data, 3)
+    path.write_bytes(zipped({**sound, MANIFEST: json.dumps(data).encode()}))
+    monkeypatch.setattr(isolation, "_memory", lambda _: 640 << 20)
+    with pytest.raises(errors.RunError, match=r"filling.glslnn.* (took more than 640 MiB|failed|crashed)"):
+        Session(path, context=context, isolated=True)
     assert len(children) == 1

@@ -40,6 +40,23 @@ def test_nothing_is_found_in_some_seconds(tmp_path: Path) -> None:
     assert {"refused", "run"} <= set(found["verdicts"])
 
 
+@pytest.mark.parametrize(("kind", "files"), [("bundle", 150), ("tflite", 60), ("onnx", 60)])
+def test_files_whose_parts_do_not_fit_together(kind: str, files: int, tmp_path: Path) -> None:
+    if kind != "bundle":
+        pytest.importorskip({"tflite": "ai_edge_litert", "onnx": "onnxruntime"}[kind])
+    done = run("fuzz_files.py", kind, "--files", files, "--seed", 27, "--keep", tmp_path / "kept", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["files"], found["findings"], (tmp_path / "kept").exists()) == (files, [], False)
+    assert min(found["verdicts"][verdict] for verdict in ("refused", "taken")) > 0
+
+
+def test_sessions_that_nobody_closes_take_nothing() -> None:
+    done = run("sessions.py", "--sessions", 30, "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["files"] == 30
+
+
 @pytest.mark.skipif(find_spec("atheris") is None, reason="atheris is not installed")
 def test_nothing_is_found_where_coverage_leads(tmp_path: Path) -> None:
     """libFuzzer ends with 77 at what is neither a BundleError nor a sound bundle, 70 at a hang, 71 at 2 GiB."""

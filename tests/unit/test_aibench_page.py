@@ -46,7 +46,7 @@ def test_a_whole_run_has_a_score() -> None:
     text = page.with_tables(EMPTY, measured())
     assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
     assert "On a driver:" in text and "Score: 1293." in text and "Not measured" not in text
-    assert "| 4 srcnn | 1,168.0 | 2.5 | 1168 | 584.0 | 2.0 | 0.99950 | 300 |" in text
+    assert "| 4 srcnn | 1,168.0 | 2.5 | 1168 | 584.0 | 2.0 | 0.99950 |  | 300 |" in text
 
 
 def test_what_failed_says_why_and_what_is_missing_is_named() -> None:

@@ -50,3 +50,36 @@ def test_other_files_are_refused(data: bytes, words: str, tmp_path: Path) -> Non
 def test_a_report_without_times_has_none() -> None:
     assert saved.frame_ms({"benchmark": {"failed": "no GPU"}}) is None
     assert saved.start_ms(json.loads('{"benchmark": {"start_ms": {"total": null}}}')) is None
+
+
+def test_a_hostile_report_is_a_row_and_nothing_more(tmp_path: Path) -> None:
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location("table", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    table = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(table)
+    hostile = "a | b\n# Title <img src=x onerror=alert(1)> [x](javascript:1) `y` **z**" + "z" * 9999
+    (row,) = table._table(["board"], [[hostile]])[2:]
+    assert not set(row) & set("|\n<>[]`*")
+    assert len(row) < 400
+    assert table._table(["board"], [["AMD EPYC (2.25 GHz), 2 cores"]])[2] == "AMD EPYC (2.25 GHz), 2 cores"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"machine": {"cpu": "x", "cores": "many"}}, "machine.cores"),
+        (
+            {"models": [{"model": "m", "selfcheck": {"layers": [1]}, "benchmark": {}, "counters": {}}]},
+            "layers is no list",
+        ),
+    ],
+)
+def test_parts_of_other_types_are_refused(change: dict[str, object], words: str, tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    whole = {"format": "glsl-infer report", "version": 1, "machine": {"cpu": "x"}, "driver": {}, "models": []}
+    path.write_text(json.dumps({**whole, "measured": "", "note": "", **change}))
+    with pytest.raises(InputError, match=words):
+        saved.read(path)

@@ -53,6 +53,23 @@ def test_a_huge_manifest_is_not_unpacked(tmp_path: Path, good: bytes) -> None:
         assert "manifest.json unpacks to more than 16 MiB" in refusal(path)
 
 
+def test_huge_labels_are_not_unpacked(tmp_path: Path, good: bytes) -> None:
+    members = members_of(good, tmp_path)
+    members["labels.txt"] = b"\n" * (format_constants.MAX_LABELS_BYTES + 1)
+    path = zipped(tmp_path / "labels.glslnn", rehashed(members))
+    with peak_memory_below(4 << 20):
+        assert "labels.txt unpacks to more than 16 MiB" in refusal(path)
+
+
+def test_a_million_labels_for_three_classes(tmp_path: Path, good: bytes) -> None:
+    """Their bytes are few; a list of them would take sixty times as many."""
+    members = members_of(good, tmp_path)
+    members["labels.txt"] = b"\n" * (4 << 20)
+    path = zipped(tmp_path / "labels.glslnn", rehashed(members))
+    with peak_memory_below(24 << 20):
+        assert "labels for 3 classes" in refusal(path)
+
+
 def test_a_huge_graph_is_not_unpacked(tmp_path: Path, good: bytes) -> None:
     members = members_of(good, tmp_path)
     members["graph.json"] += b" " * format_constants.MAX_GRAPH_BYTES

@@ -151,3 +151,10 @@ def test_a_damaged_gpu_part_is_named(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match=r"parts\[2\]: limits are") as caught:
         bundles.read(written(tmp_path, nothing, {"parts/2/manifest.json": changed}))
     assert caught.value.rule == "limits"
+
+
+def test_a_few_kilobytes_fill_no_memory(tmp_path: Path) -> None:
+    """Each tensor is within its own cap; two thousand of them would take 512 GB."""
+    assert len(bundles.read(written(tmp_path, lambda data: parted.filling(data, 8))).parts) == 3
+    with pytest.raises(BundleError, match="numbers in its tensors; a CPU part has at most 536870912"):
+        bundles.read(written(tmp_path, lambda data: parted.filling(data, 2000)))

@@ -16,11 +16,11 @@ DROP = """async (address, name) => {
 
 
 @contextmanager
-def opened(browser: Browser, site: Site, *, height: int) -> Iterator[Page]:
+def opened(browser: Browser, site: Site, *, height: int, query: str = "") -> Iterator[Page]:
     """Open the page, 1200 pixels wide, and wait until it has its model; no error may be left in the end."""
     page = browser.page()
     page.resize(1200, height)
-    page.go(f"{site.address}/index.html")
+    page.go(f"{site.address}/index.html{query}")
     page.wait_for("!document.getElementById('camera').disabled")
     yield page
     assert page.errors == []

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write the AI Benchmark's networks as .keras files: ``python -m training.aibench.build FOLDER [NAME ...]``.
 
-Three networks have trained weights (training/aibench/weights; ``training.aibench.pretrain``). Those of the others are
+Four networks have trained weights (training/aibench/weights; ``pretrain``, ``pretrain_masks``). Those of the others are
 drawn with a seed, so that the files are the same everywhere. Batch norms then get the mean and variance of what really
 comes: without that, signals of a deep random network die or explode, and nothing could be compared.
 """
@@ -12,7 +12,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from training.aibench.networks import NETWORKS, Network
+from training.aibench.networks import MASKS, NETWORKS, Network
 from training.backend import keras
 
 # isort: split
@@ -81,7 +81,7 @@ def main(argv: list[str] | None = None) -> int:
     """Write the files; return the exit code."""
     parser = Parser(prog="python -m training.aibench.build", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="gets NAME.keras for each network")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="which networks (default: all)")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="which networks (default: those of the tests)")
     parser.add_argument("--size", metavar="WIDTHxHEIGHT", help="of the picture (default: the benchmark's)")
     add_debug(parser)
     parser.set_defaults(run=_run)
@@ -89,13 +89,13 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    known = {network.name: network for network in NETWORKS}
+    known = {network.name: network for network in (*NETWORKS, MASKS)}
     if unknown := [name for name in args.names if name not in known]:
         raise InputError(f"{', '.join(unknown)}: no such network; there are {', '.join(known)}")
     if not args.folder.is_dir():
         raise InputError(f"{args.folder}: no such folder")
     width, height = _size(args.size) if args.size else (None, None)
-    for name in args.names or known:
+    for name in args.names or [network.name for network in NETWORKS]:
         model = build(known[name], height, width)
         path = args.folder / f"{name}.keras"
         with replacing(path) as target:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from training.aibench import classifiers, faces, pictures, segmentation
+from training.aibench import classifiers, faces, masks, pictures, segmentation
 from training.backend import keras
 
 
@@ -52,3 +52,6 @@ NETWORKS = (
     Network("dped", pictures.dped, 128, 192, 400_000, POSITIVE),
 )
 """Tests 1 to 8; test 9 runs the network of test 4 on ever larger pictures."""
+
+MASKS = Network("masks", masks.masks, 96, 96, 619_000, POSITIVE)
+"""Trained to find waste, of six materials; none of the tests."""

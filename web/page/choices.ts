@@ -29,9 +29,11 @@ interface Lists {
   readonly models: readonly string[];
   readonly tasks: readonly TaskEntry[];
   readonly taskModels: Readonly<Record<string, string>>;
+  /** Pictures beside models: those that tests of the AI Benchmark begin with. */
+  readonly pictures: readonly string[];
 }
 
-let lists: Lists = { models: [], tasks: [], taskModels: {} };
+let lists: Lists = { models: [], tasks: [], taskModels: {}, pictures: [] };
 /** The entry of the list that a model of the person's own has, while it is used. */
 const own = new Option("", "own");
 
@@ -65,6 +67,11 @@ export function task(): { readonly name: string; readonly address: string } | un
 /** The addresses of the tasks' models, by their names. */
 export function taskModels(): Readonly<Record<string, string>> {
   return lists.taskModels;
+}
+
+/** The files of pictures that lie beside models. */
+export function pictures(): readonly string[] {
+  return lists.pictures;
 }
 
 /** Let the lists show what is used: a task by its name, a model of the list, or one of the person's own. */

@@ -9,6 +9,9 @@ export const page = {
   about: element("about"),
   activations: element("activations"),
   activationsTitle: element("activations-title"),
+  bench: element<HTMLButtonElement>("bench"),
+  benchmark: element("benchmark"),
+  benchmarkTitle: element("benchmark-title"),
   camera: element<HTMLButtonElement>("camera"),
   check: element<HTMLButtonElement>("check"),
   compare: element<HTMLButtonElement>("compare"),
@@ -34,6 +37,8 @@ export const page = {
   stage: element("stage"),
   status: element("status"),
   task: element<HTMLSelectElement>("task"),
+  test: element<HTMLTemplateElement>("test"),
+  tests: element("tests"),
   time: element<HTMLOutputElement>("time"),
   video: element<HTMLVideoElement>("video"),
 };

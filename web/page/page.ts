@@ -2,6 +2,7 @@
 
 import type { LayerError } from "glsl-infer";
 import type { MaskLook } from "glsl-infer/tasks";
+import * as benchmark from "./benchmark.ts";
 import * as camera from "./camera.ts";
 import * as choices from "./choices.ts";
 import { compare } from "./comparing.ts";
@@ -35,6 +36,7 @@ async function main(): Promise<void> {
   page.layers.addEventListener("click", () => void attempt(showLayers));
   page.compare.addEventListener("click", () => void attempt(comparison.isOn() ? comparison.stop : compareRunners));
   page.check.addEventListener("click", () => void attempt(check));
+  page.bench.addEventListener("click", () => void attempt(benchmark.isOn() ? benchmark.stop : runBenchmark));
   for (const kind of ["dragenter", "dragover"] as const) document.addEventListener(kind, over);
   for (const kind of ["dragleave", "drop"] as const) document.addEventListener(kind, (event) => over(event, false));
   document.addEventListener("drop", (event) => void attempt(() => open(event.dataTransfer?.files)));
@@ -129,6 +131,7 @@ function enable(ready: boolean): void {
   page.file.disabled = false; // it takes models, too
   page.camera.disabled = !ready && !camera.isOn();
   page.check.disabled = !ready;
+  page.bench.disabled = !ready;
   page.layers.disabled = page.compare.disabled = !ready || !work?.model || !(camera.isOn() || picture);
   page.compare.disabled ||= work?.draws === true;
 }
@@ -268,6 +271,16 @@ async function compareRunners(): Promise<void> {
     });
   } finally {
     if (camera.isOn()) void attempt(watch);
+  }
+}
+
+async function runBenchmark(): Promise<void> {
+  if (camera.isOn()) stopCamera(); // the GPU is the benchmark's
+  page.bench.textContent = "Stop the benchmark";
+  try {
+    await benchmark.run(choices.pictures());
+  } finally {
+    page.bench.textContent = "AI Benchmark";
   }
 }
 

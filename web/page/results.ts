@@ -42,7 +42,7 @@ export function count(took: number): void {
 }
 
 /** Return the output that is shown: the labels', else the first picture, else the first. */
-function shownOf(outputs: Results): Result {
+export function shownOf(outputs: Results): Result {
   const all = Object.values(outputs);
   const best = (["classes", "image", "mask"] as const).map((purpose) => all.find((result) => result.purpose === purpose));
   return best.find(Boolean) ?? all[0]!;

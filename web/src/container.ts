@@ -1,7 +1,14 @@
 /** The container of a bundle: which members a zip file may have, and how large they may be. */
 
 import { BundleError } from "./errors.ts";
-import { FILE_PATTERN, MAX_BYTES, MAX_GRAPH_BYTES, MAX_MANIFEST_BYTES, MAX_TABLE_BYTES } from "./formatConstants.ts";
+import {
+  FILE_PATTERN,
+  MAX_BYTES,
+  MAX_GRAPH_BYTES,
+  MAX_LABELS_BYTES,
+  MAX_MANIFEST_BYTES,
+  MAX_TABLE_BYTES,
+} from "./formatConstants.ts";
 import { sum } from "./lists.ts";
 import { refuse, short, under } from "./refusal.ts";
 import { checkLayout, directory, unpack, type Entry } from "./zip.ts";
@@ -13,6 +20,7 @@ const MOST: Record<string, number> = {
   "manifest.json": MAX_MANIFEST_BYTES,
   "graph.json": MAX_GRAPH_BYTES,
   "passes.bin": MAX_TABLE_BYTES,
+  "labels.txt": MAX_LABELS_BYTES,
 };
 const GIVE = "; give a *.glslnn file that 'glsl-infer export' wrote";
 /** What to do about a file that is not as it was written. */

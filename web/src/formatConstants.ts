@@ -19,6 +19,9 @@ export const MAX_GRAPH_BYTES = 16777216;
 /** Bytes of passes.bin: more than the most quads take; in memory, some ten times that. */
 export const MAX_TABLE_BYTES = 33554432;
 
+/** Bytes of labels.txt: 16 for each class of the most. */
+export const MAX_LABELS_BYTES = 16777216;
+
 /** Bytes of the zip's central directory; in memory, its entries take many times as many. */
 export const MAX_DIRECTORY_BYTES = 16777216;
 
@@ -78,6 +81,9 @@ export const MAX_OPERATORS = 2048;
 
 /** Axes of a tensor of a CPU part. */
 export const MAX_RANK = 6;
+
+/** Numbers in all tensors of a CPU part together. */
+export const MAX_CPU_NUMBERS = 536870912;
 
 /** Tensors that an operator reads. */
 export const MAX_TENSORS = 64;
@@ -269,7 +275,7 @@ export const GLSL_MOST_WRITTEN = 24576;
 /** Operations of a fragment: with all turns of loops, too. */
 export const GLSL_MOST_EXECUTED = 1048576;
 /** Operations of the shaders of all programs together, as in 'written'. */
-export const GLSL_MOST_ALL_WRITTEN = 4194304;
+export const GLSL_MOST_ALL_WRITTEN = 67108864;
 
 /** The keys of every object. */
 export interface Keys {

@@ -33,6 +33,13 @@ ImageSource = Union[str, Path, Image.Image, NDArray[np.uint8]]
 
 _MORE_THAN_16 = "pictures with more than 16 bits a channel are not supported; save it with 8 or 16"
 
+_FORMATS = (
+    *("JPEG", "MPO", "PNG", "WEBP", "AVIF", "GIF", "BMP", "DIB", "TIFF", "PPM", "JPEG2000", "TGA", "QOI", "PCX", "SGI"),
+    "XBM",
+)
+"""What Pillow may decode for a stranger. Icons hold pictures of another size than they say; many others are seldom
+used, and so seldom tried."""
+
 _UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -114,6 +121,8 @@ def _opened(source: ImageSource, *, whole: bool, alpha: bool, least: int) -> Ima
             with Image.open(Path(source)) as image:
                 if image.format == "EPS":  # Pillow would start Ghostscript
                     raise ImageError("PostScript is not supported; save it as PNG or JPEG")
+                if image.format not in _FORMATS:
+                    raise ImageError(f"{image.format} pictures are not read; save it as PNG or JPEG")
                 if image.mode in ("I", "F") and any(";32" in word for tile in image.tile for word in _words(tile[3])):
                     raise ImageError(_MORE_THAN_16)
                 fit_into_memory(image, whole=whole, least=least)

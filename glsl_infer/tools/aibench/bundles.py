@@ -6,6 +6,7 @@ Two processes build one: Keras writes the network with seeded weights, and ``gls
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -14,12 +15,16 @@ from pathlib import Path
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.runtime import program_cache
 from glsl_infer.support.child_process import ROOT, module_command
+from glsl_infer.tools.aibench import before
 from glsl_infer.tools.aibench.tests import Test
 
 Tell = Callable[[str], object]
 
 PICTURES = ROOT / "docs/images"
 """Photographs for the ranges of feature maps; those that the networks' statistics are from as well."""
+
+SHOWN = PICTURES / "pineapple007.jpg"
+"""What the page and the app show before and after; a checkout has it."""
 
 
 def default_folder() -> Path:
@@ -48,6 +53,8 @@ def bundle_of(test: Test, folder: Path, quick: bool, tell: Tell) -> Path:
         quick: whether it is that of a quick run.
         tell: hears of what is built.
 
+    In a checkout the picture that a shown test begins with is written beside the bundle.
+
     Raises:
         InputError: it is not there, and this installation has not what builds it.
         RunError: it could not be built.
@@ -55,6 +62,7 @@ def bundle_of(test: Test, folder: Path, quick: bool, tell: Tell) -> Path:
     width, height = size_of(test, quick)
     path = folder / f"{test.network}-{width}x{height}.glslnn"
     if path.is_file():
+        _show(test, path, (width, height))
         return path
     if not (ROOT / "training/aibench").is_dir() or importlib.util.find_spec("tensorflow") is None:
         raise InputError(
@@ -76,7 +84,15 @@ def bundle_of(test: Test, folder: Path, quick: bool, tell: Tell) -> Path:
             command += ["--labels", str(labels)]
         tell(f"exporting {test.network}")
         _run(command, test.network)
+    _show(test, path, (width, height))
     return path
+
+
+def _show(test: Test, path: Path, size: tuple[int, int]) -> None:
+    """Write the picture that a test begins with beside its bundle, where that can be."""
+    picture = path.with_suffix(".png")
+    if test.shown and SHOWN.is_file() and not picture.exists() and os.access(path.parent, os.W_OK):
+        before.write(test, SHOWN, size, picture)
 
 
 def _run(command: list[str], what: str) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,7 @@ class Test:
         values: what the bytes 0 and 255 of a picture stand for.
         classes: how many the network tells apart, 0 where it makes something else.
         quick: (width, height) of the picture for a quick run, None where a quick run leaves the test out.
+        shown: whether the page and the app run it, with its picture before and after.
     """
 
     number: int
@@ -31,21 +35,32 @@ class Test:
     values: tuple[float, float]
     classes: int = 0
     quick: tuple[int, int] | None = None
+    shown: bool = False
 
 
-SIGNED, POSITIVE = (-1.0, 1.0), (0.0, 1.0)
+def _read() -> tuple[Test, ...]:
+    """Return the rows of tests.csv, which the page and the app read as well."""
+    with Path(__file__).with_name("tests.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(_test(row) for row in csv.DictReader(file))
 
-TESTS = (
-    Test(1, "classification", "mobilenet-v1", 224, 224, 25.0, 143.0, SIGNED, 1000, quick=(64, 64)),
-    Test(2, "classification", "inception-v3", 346, 346, 40.0, 1264.0, SIGNED, 1000),
-    Test(3, "face recognition", "inception-resnet-v1", 512, 512, 40.0, 1953.0, SIGNED),
-    Test(4, "deblurring", "srcnn", 300, 300, 30.0, 1168.0, POSITIVE, quick=(48, 48)),
-    Test(5, "super-resolution x3", "vdsr", 192, 192, 40.0, 2104.0, POSITIVE, quick=(48, 48)),
-    Test(6, "super-resolution x4", "srgan", 128, 128, 50.0, 4219.0, SIGNED),
-    Test(7, "segmentation", "icnet", 576, 384, 20.0, 394.0, POSITIVE),
-    Test(8, "enhancement", "dped", 192, 128, 25.0, 1360.0, POSITIVE, quick=(48, 32)),
-    Test(9, "largest picture", "srcnn", 300, 300, None, 4.0, POSITIVE, quick=(48, 48)),
-)
+
+def _test(row: Mapping[str, str]) -> Test:
+    return Test(
+        number=int(row["number"]),
+        task=row["task"],
+        network=row["network"],
+        width=int(row["width"]),
+        height=int(row["height"]),
+        limit=float(row["limit"]) if row["limit"] else None,
+        reference=float(row["reference"]),
+        values=(float(row["low"]), float(row["high"])),
+        classes=int(row["classes"] or 0),
+        quick=(int(row["quick_width"]), int(row["quick_height"])) if row["quick_width"] else None,
+        shown=row["shown"] == "yes",
+    )
+
+
+TESTS = _read()
 
 LARGEST = 9
 """The test that is about memory and not about time."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -20,6 +21,12 @@ _PAGE = f'<!doctype html><title>glsl-infer</title><body style="margin:0;backgrou
 _BOUNDARY = "frame"
 _MOST = 8
 """Readers at a time; each costs a thread."""
+
+_NAMES = (HOST, "localhost", "[::1]")
+"""Hosts that a browser may ask for. A page elsewhere whose own name leads here would see the camera otherwise."""
+
+_CONNECTIONS = 32
+"""Connections at a time; others are hung up on."""
 
 _PATIENCE = 10.0
 """Seconds after which a reader that takes nothing is given up, and in which a stream without frames ends."""
@@ -83,17 +90,42 @@ class FrameServer(Closing):
         self._thread.join()
 
 
+def _host_of(name: str) -> str:
+    """Return the host of a header, without its port."""
+    return re.sub(r":[0-9]*$", "", name.strip().lower())
+
+
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
     frames: FrameServer
+
+    def __init__(self, *arguments: Any) -> None:
+        self._free = threading.BoundedSemaphore(_CONNECTIONS)
+        super().__init__(*arguments)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread, as long as there are not too many; else hang up."""
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer, and let another in."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
 
 
 class _Handler(BaseHTTPRequestHandler):
     timeout = _PATIENCE
 
     def do_GET(self) -> None:
-        if self.path == "/":
+        if _host_of(self.headers.get("Host", HOST)) not in _NAMES:
+            self._send(403, f"this is http://{HOST}; ask for it by that name")
+        elif self.path == "/":
             self._send(200, _PAGE)
         elif self.path != _STREAM:
             self._send(404, "there is / and nothing else")

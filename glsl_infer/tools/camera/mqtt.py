@@ -27,8 +27,10 @@ PATIENCE = 20.0
 
 _ADVICE = "give mqtt://[USER@]HOST[:PORT]/TOPIC, or mqtts: for TLS"
 _PORTS = {"mqtt": 1883, "mqtts": 8883}
-_NO_NAME = re.compile(r"[#+/\x00]")
-"""What means something in a topic."""
+_NO_NAME = re.compile(r"[#+/\x00-\x1f\x7f-\x9f]")
+"""What means something in a topic, or a broker may refuse."""
+
+_STATUS, _LONGEST = "status", 200
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,12 @@ def address_of(url: str) -> Address:
     )
 
 
+def topic_of(topic: str, name: str) -> str:
+    """Return where a thing is told of: its name may be a stranger's label, of any length and with any sign."""
+    made = _NO_NAME.sub("_", name)[:_LONGEST]
+    return f"{topic}/{made}_" if made in ("", _STATUS) else f"{topic}/{made}"
+
+
 class Broker(Closing):
     """A connection to a broker. Use it as a context manager, or ``close`` it.
 
@@ -93,7 +101,7 @@ class Broker(Closing):
 
     def changed(self, name: str, there: bool) -> None:
         """Publish that something is there, or is there no more."""
-        topic = f"{self._address.topic}/{_NO_NAME.sub('_', name)}"
+        topic = topic_of(self._address.topic, name)
         with self._lock:
             self._known[topic] = "ON" if there else "OFF"
         self._client.publish(topic, self._known[topic], qos=1, retain=True)
@@ -111,7 +119,7 @@ class Broker(Closing):
 
     @property
     def _status(self) -> str:
-        return f"{self._address.topic}/status"
+        return f"{self._address.topic}/{_STATUS}"
 
     def _connected(self) -> Any:
         try:

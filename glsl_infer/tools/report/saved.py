@@ -48,10 +48,15 @@ def _wrong_part(data: dict[str, Any]) -> str | None:
             return f"'{key}' is missing or of another type"
     if not isinstance(data["machine"].get("cpu"), str):
         return "machine.cpu is no text"
+    if not isinstance(data["machine"].get("cores"), (int, type(None))):
+        return "machine.cores is no number"
     for index, model in enumerate(data["models"]):
         if not isinstance(model, dict) or not isinstance(model.get("model"), str):
             return f"models[{index}] has no name"
         for part in ("selfcheck", "benchmark", "counters"):
             if not isinstance(model.get(part), dict):
                 return f"models[{index}].{part} is missing or of another type"
+        layers = model["selfcheck"].get("layers", [])
+        if not isinstance(layers, list) or not all(isinstance(layer, dict) for layer in layers):
+            return f"models[{index}].selfcheck.layers is no list of objects"
     return None

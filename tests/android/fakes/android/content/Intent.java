@@ -8,7 +8,16 @@ public class Intent {
     public final Map<String, String> extras = new HashMap<>();
     public Uri data;
 
-    public Intent(String action) {}
+    /** The activity that is to be started. */
+    public final Class<?> started;
+
+    public Intent(String action) {
+        started = null;
+    }
+
+    public Intent(Context context, Class<?> started) {
+        this.started = started;
+    }
 
     public Intent addCategory(String category) {
         return this;

@@ -213,8 +213,22 @@ public final class Phone {
         return state();
     }
 
+    /** An activity begins over the one that is there. */
+    public static void follow(String name) {
+        activity.pause();
+        lose();
+        try {
+            open(name, null, new String[0]);
+        } catch (ReflectiveOperationException error) {
+            throw new IllegalStateException(error);
+        }
+    }
+
     private static void start(Bundle saved, String[] extras) throws ReflectiveOperationException {
-        String name = System.getProperty("activity", "glslinfer.app.MainActivity");
+        open(System.getProperty("activity", "glslinfer.app.MainActivity"), saved, extras);
+    }
+
+    private static void open(String name, Bundle saved, String[] extras) throws ReflectiveOperationException {
         activity = (Activity) Class.forName(name).getConstructor().newInstance();
         for (int i = 1; i + 1 < extras.length; i += 2) {
             activity.intent.extras.put(extras[i], extras[i + 1]);

@@ -16,11 +16,15 @@ final class ModelChooser {
         /** A model or task inside the app; a file comes by {@link #file}. */
         void onModelChosen(String name);
 
+        /** The AI Benchmark is wanted. */
+        void onBenchmark();
+
         /** There is no app on this device that could show files. */
         void onNoFiles();
     }
 
     private static final int OPEN_FILE = 2;
+    private static final String BENCHMARK = "AI Benchmark";
 
     private final Activity activity;
     private final Listener listener;
@@ -30,15 +34,19 @@ final class ModelChooser {
         this.listener = listener;
     }
 
-    /** Shows the models inside the app, its tasks, and the way to a file. */
-    void show(List<String> models, List<String> tasks) {
+    /** Shows the models inside the app, its tasks, the way to a file, and the benchmark where the app has it. */
+    void show(List<String> models, List<String> tasks, boolean benchmark) {
         final List<String> names = new ArrayList<String>(models);
         names.addAll(tasks);
-        String[] items = names.toArray(new String[names.size() + 1]);
-        for (int i = models.size(); i < names.size(); i++) {
-            items[i] = Models.title(names.get(i));
+        List<String> all = new ArrayList<String>(models);
+        for (String task : tasks) {
+            all.add(Models.title(task));
         }
-        items[names.size()] = "Open a file ...";
+        all.add("Open a file ...");
+        if (benchmark) {
+            all.add(BENCHMARK);
+        }
+        String[] items = all.toArray(new String[all.size()]);
         new AlertDialog.Builder(activity)
                 .setTitle(tasks.isEmpty() ? "Model" : "What to look for")
                 .setItems(
@@ -48,8 +56,10 @@ final class ModelChooser {
                             public void onClick(DialogInterface dialog, int which) {
                                 if (which < names.size()) {
                                     listener.onModelChosen(names.get(which));
-                                } else {
+                                } else if (which == names.size()) {
                                     openFile();
+                                } else {
+                                    listener.onBenchmark();
                                 }
                             }
                         })

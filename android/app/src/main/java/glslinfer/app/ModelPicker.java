@@ -50,7 +50,7 @@ final class ModelPicker implements ModelChooser.Listener, ModelLoader.Listener {
 
     /** Lets the user choose. */
     void choose() {
-        chooser.show(models.names(), models.tasks());
+        chooser.show(models.names(), models.tasks(), !models.benchmark().isEmpty());
     }
 
     /** Begins to read the file that the activity's result names, if it is about models. */
@@ -70,6 +70,11 @@ final class ModelPicker implements ModelChooser.Listener, ModelLoader.Listener {
             messages.ofModel("Reading the model ...");
             loader.loadTask(chosen);
         }
+    }
+
+    @Override
+    public void onBenchmark() {
+        activity.startActivity(new Intent(activity, BenchmarkActivity.class));
     }
 
     @Override

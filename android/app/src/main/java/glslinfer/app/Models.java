@@ -9,6 +9,8 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 
 /** The models inside the app, and those opened from files. */
@@ -23,17 +25,16 @@ final class Models {
         this.assets = assets;
     }
 
-    /** Returns the names of the models inside the app, without their suffix. */
+    /** Returns the names of the models inside the app, without their suffix and without the benchmark's. */
     List<String> names() {
         List<String> names = new ArrayList<String>();
-        try {
-            for (String file : assets.list(FOLDER)) {
-                if (file.endsWith(SUFFIX)) {
-                    names.add(file.substring(0, file.length() - SUFFIX.length()));
-                }
+        for (String file : files()) {
+            if (file.endsWith(SUFFIX)) {
+                names.add(file.substring(0, file.length() - SUFFIX.length()));
             }
-        } catch (IOException error) {
-            return names; // an app without models; files can still be opened
+        }
+        for (BenchmarkTest test : benchmark()) {
+            names.remove(test.file);
         }
         return names;
     }
@@ -65,7 +66,7 @@ final class Models {
      */
     byte[] task(String name) {
         try {
-            return bytes(TASKS + "/" + name + ".json");
+            return asset(TASKS + "/" + name + ".json");
         } catch (IOException error) {
             throw new Errors.InputError(name + ".json: cannot be read (" + error.getMessage() + ")");
         }
@@ -86,16 +87,34 @@ final class Models {
         }
     }
 
+    /** Returns the tests of the AI Benchmark inside the app. */
+    List<BenchmarkTest> benchmark() {
+        return BenchmarkTest.of(text(FOLDER + "/tests.csv"), files());
+    }
+
+    private List<String> files() {
+        try {
+            return Arrays.asList(assets.list(FOLDER));
+        } catch (IOException error) {
+            return Collections.emptyList(); // an app without models; files can still be opened
+        }
+    }
+
     /**
      * Reads a model inside the app; takes a moment, so not in the main thread.
      *
      * @throws Errors.InputError it cannot be read or used
      */
     Bundle read(String name) {
+        return classifier(bundle(name));
+    }
+
+    /** Reads a model inside the app, whatever it does; as {@link #read(String)}. */
+    Bundle bundle(String name) {
         try {
             InputStream stream = assets.open(FOLDER + "/" + name + SUFFIX);
             try {
-                return classifier(Bundle.read(stream, name));
+                return Bundle.read(stream, name);
             } finally {
                 stream.close();
             }
@@ -137,16 +156,25 @@ final class Models {
         return bundle;
     }
 
-    /** Returns the text of a file inside the app. */
-    String text(String name) {
+    /** Returns the bytes of a file beside the models. */
+    byte[] bytes(String name) {
         try {
-            return new String(bytes(name), "UTF-8");
+            return asset(FOLDER + "/" + name);
         } catch (IOException error) {
             throw new IllegalStateException(name + " is missing in the app", error);
         }
     }
 
-    private byte[] bytes(String name) throws IOException {
+    /** Returns the text of a file inside the app. */
+    String text(String name) {
+        try {
+            return new String(asset(name), "UTF-8");
+        } catch (IOException error) {
+            throw new IllegalStateException(name + " is missing in the app", error);
+        }
+    }
+
+    private byte[] asset(String name) throws IOException {
         InputStream stream = assets.open(name);
         try {
             ByteArrayOutputStream out = new ByteArrayOutputStream();

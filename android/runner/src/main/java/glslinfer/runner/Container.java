@@ -77,6 +77,9 @@ final class Container {
         if (member.equals(ManifestCheck.GRAPH)) {
             return FormatConstants.MAX_GRAPH_BYTES;
         }
+        if (member.equals(ManifestCheck.LABELS)) {
+            return FormatConstants.MAX_LABELS_BYTES;
+        }
         return member.equals(PassReader.MEMBER) ? FormatConstants.MAX_TABLE_BYTES : FormatConstants.MAX_BYTES;
     }
 

@@ -22,6 +22,9 @@ final class FormatConstants {
     /** Bytes of passes.bin: more than the most quads take; in memory, some ten times that. */
     static final int MAX_TABLE_BYTES = 33554432;
 
+    /** Bytes of labels.txt: 16 for each class of the most. */
+    static final int MAX_LABELS_BYTES = 16777216;
+
     /** Bytes of the zip's central directory; in memory, its entries take many times as many. */
     static final int MAX_DIRECTORY_BYTES = 16777216;
 
@@ -81,6 +84,9 @@ final class FormatConstants {
 
     /** Axes of a tensor of a CPU part. */
     static final int MAX_RANK = 6;
+
+    /** Numbers in all tensors of a CPU part together. */
+    static final int MAX_CPU_NUMBERS = 536870912;
 
     /** Tensors that an operator reads. */
     static final int MAX_TENSORS = 64;
@@ -291,7 +297,7 @@ final class FormatConstants {
     static final int GLSL_MOST_EXECUTED = 1048576;
 
     /** Operations of the shaders of all programs together, as in 'written'. */
-    static final int GLSL_MOST_ALL_WRITTEN = 4194304;
+    static final int GLSL_MOST_ALL_WRITTEN = 67108864;
 
     static final String[] LIMITS_KEYS = {
         "texture_units",

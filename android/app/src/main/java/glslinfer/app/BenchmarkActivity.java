@@ -1,0 +1,60 @@
+package glslinfer.app;
+
+import android.app.Activity;
+import android.content.res.Configuration;
+import android.opengl.GLSurfaceView;
+import android.os.Bundle;
+import android.view.WindowManager;
+import android.widget.FrameLayout;
+import java.util.List;
+
+/**
+ * The AI Benchmark: the tests inside the app, with pictures before and after. Leaving the screen ends it.
+ *
+ * <p>Started with {@code --ef pictures 4}, a test ends after so many pictures.
+ */
+public final class BenchmarkActivity extends Activity {
+    private static final float MOST = 200;
+
+    private GLSurfaceView view;
+    private BenchmarkView results;
+    private Ink ink;
+
+    @Override
+    protected void onCreate(Bundle saved) {
+        super.onCreate(saved);
+        getWindow().addFlags(WindowManager.LayoutParams.FLAG_KEEP_SCREEN_ON);
+        Models models = new Models(getAssets());
+        List<BenchmarkTest> tests = models.benchmark();
+        ink = new Ink(getResources());
+        results = new BenchmarkView(this, ink, tests);
+        view = new GLSurfaceView(this);
+        view.setEGLContextClientVersion(2);
+        int most = (int) Math.max(2, getIntent().getFloatExtra("pictures", MOST));
+        view.setRenderer(new BenchmarkRenderer(view, results, models, tests, most));
+        view.setRenderMode(GLSurfaceView.RENDERMODE_WHEN_DIRTY);
+        FrameLayout frame = new FrameLayout(this);
+        frame.addView(view);
+        frame.addView(results);
+        setContentView(frame);
+    }
+
+    @Override
+    protected void onResume() {
+        super.onResume();
+        view.onResume();
+    }
+
+    @Override
+    protected void onPause() {
+        view.onPause();
+        super.onPause();
+    }
+
+    @Override
+    public void onConfigurationChanged(Configuration now) {
+        super.onConfigurationChanged(now);
+        ink.palette = Palette.of(now);
+        results.postInvalidate();
+    }
+}

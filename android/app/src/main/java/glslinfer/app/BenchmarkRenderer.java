@@ -1,0 +1,147 @@
+package glslinfer.app;
+
+import android.graphics.Bitmap;
+import android.graphics.BitmapFactory;
+import android.opengl.GLSurfaceView;
+import glslinfer.gles.AndroidGl;
+import glslinfer.runner.Bundle;
+import glslinfer.runner.Classifier;
+import glslinfer.runner.Device;
+import glslinfer.runner.Errors;
+import glslinfer.runner.Gl;
+import glslinfer.runner.Images;
+import glslinfer.runner.Output;
+import glslinfer.runner.Picture;
+import glslinfer.runner.Result;
+import glslinfer.runner.Session;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import javax.microedition.khronos.egl.EGLConfig;
+import javax.microedition.khronos.opengles.GL10;
+
+/** Runs the tests one after the other in the GL thread, a picture in each frame of the screen, by docs/aibench.md. */
+final class BenchmarkRenderer implements GLSurfaceView.Renderer {
+    private final Gl gl = new AndroidGl();
+    private final GLSurfaceView view;
+    private final BenchmarkView results;
+    private final Models models;
+    private final List<BenchmarkTest> tests;
+    private final int most;
+
+    private Device device;
+    private Session session;
+    private Map<String, Picture> picture;
+    private int at;
+    private long begun;
+
+    /** @param most pictures after which a test ends in any case */
+    BenchmarkRenderer(GLSurfaceView view, BenchmarkView results, Models models, List<BenchmarkTest> tests, int most) {
+        this.view = view;
+        this.results = results;
+        this.models = models;
+        this.tests = tests;
+        this.most = most;
+    }
+
+    @Override
+    public void onSurfaceCreated(GL10 unused, EGLConfig config) {
+        session = null; // of another context, which took all with it; its test begins again
+        device = new Device(gl);
+    }
+
+    @Override
+    public void onSurfaceChanged(GL10 unused, int width, int height) {}
+
+    @Override
+    public void onDrawFrame(GL10 unused) {
+        if (at < tests.size()) {
+            BenchmarkTest test = tests.get(at);
+            try {
+                if (session == null ? begin(test) : next(test)) {
+                    end();
+                }
+            } catch (Errors.GlslInferError error) {
+                test.fail(error.getMessage());
+                end();
+            } catch (OutOfMemoryError error) {
+                test.fail("The memory of this device is too small.");
+                end();
+            }
+            results.changed(at == tests.size());
+            view.requestRender();
+        }
+        gl.glBindFramebuffer(Gl.GL_FRAMEBUFFER, 0);
+        gl.glClearColor(0, 0, 0, 1);
+        gl.glClear(Gl.GL_COLOR_BUFFER_BIT);
+        device.touched();
+    }
+
+    /** Reads and compiles a test's network and runs it once; returns whether the test has ended. */
+    private boolean begin(BenchmarkTest test) {
+        byte[] file = models.bytes(test.file + ".png");
+        Bitmap before = BitmapFactory.decodeByteArray(file, 0, file.length, new BitmapFactory.Options());
+        if (before == null) {
+            throw new Errors.InputError(test.file + ".png is no picture; build the app again");
+        }
+        test.setBefore(before);
+        int[] pixels = new int[before.getWidth() * before.getHeight()];
+        before.getPixels(pixels, 0, before.getWidth(), 0, 0, before.getWidth(), before.getHeight());
+        long started = System.nanoTime();
+        Bundle bundle = models.bundle(test.file);
+        session = new Session(device, bundle);
+        picture = Collections.singletonMap(
+                bundle.manifest.onlyPicture().name, new Picture(pixels, before.getWidth(), before.getHeight()));
+        Map<String, Result> found = session.run(picture);
+        double took = (System.nanoTime() - started) / 1e6;
+        Output classes = bundle.manifest.classesOutput();
+        if (classes != null) {
+            test.setFirst(null, best(bundle, classes, found.get(classes.name)), took);
+        } else {
+            test.setFirst(bitmap(bundle, found.get(bundle.manifest.outputs.get(0).name)), "", took);
+        }
+        begun = System.nanoTime();
+        return false;
+    }
+
+    /** Runs one more picture; returns whether it was the last. */
+    private boolean next(BenchmarkTest test) {
+        long started = System.nanoTime();
+        session.run(picture);
+        long now = System.nanoTime();
+        double took = (now - started) / 1e6;
+        if (took > 1e3 * test.limit) {
+            throw new Errors.InputError("A picture takes " + Math.round(took / 1e3) + " s, and the test's limit is "
+                    + Math.round(test.limit) + " s.");
+        }
+        return test.add(took) >= most || (now - begun) / 1e6 + took > 1e3 * test.limit;
+    }
+
+    private void end() {
+        if (session != null) {
+            session.close();
+            session = null;
+        }
+        at += 1;
+    }
+
+    private static String best(Bundle bundle, Output classes, Result found) {
+        int[] best = new int[1];
+        Classifier.rank(found.data, classes.isProbable(), best, new double[1]);
+        return bundle.labels.get(best[0]);
+    }
+
+    private static Bitmap bitmap(Bundle bundle, Result found) {
+        byte[] bytes = Images.toBytes(bundle.manifest, found);
+        int[] shape = found.shape();
+        int[] pixels = new int[shape[0] * shape[1]];
+        for (int i = 0; i < pixels.length; i++) {
+            pixels[i] = 0xFF000000;
+            for (int channel = 0; channel < 3; channel++) {
+                int from = shape[2] == 1 ? i : 3 * i + channel;
+                pixels[i] |= (bytes[from] & 0xFF) << (16 - 8 * channel);
+            }
+        }
+        return Bitmap.createBitmap(pixels, shape[1], shape[0], Bitmap.Config.ARGB_8888);
+    }
+}

@@ -1,0 +1,117 @@
+package glslinfer.app;
+
+import android.graphics.Bitmap;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+
+/** A test of the AI Benchmark that is inside the app, and what it found; shared by two threads. */
+final class BenchmarkTest {
+    /** Pictures that do not count where more were done. */
+    private static final int WARM_UP = 2;
+
+    final String title;
+    final String network;
+
+    /** File of its bundle and of the picture that it begins with, without suffix. */
+    final String file;
+
+    /** Seconds. */
+    final double limit;
+
+    /** Milliseconds of a Pixel 2. */
+    final double reference;
+
+    private final List<Double> times = new ArrayList<Double>();
+    private Bitmap before;
+    private Bitmap after;
+    private String label = "";
+    private double first;
+    private String failed = "";
+
+    private BenchmarkTest(List<String> heads, String[] cells) {
+        title = cells[heads.indexOf("number")] + " " + cells[heads.indexOf("task")];
+        network = cells[heads.indexOf("network")]
+                + (cells[heads.indexOf("trained")].equals("yes") ? "" : ", untrained");
+        file = cells[heads.indexOf("network")] + "-" + cells[heads.indexOf("width")] + "x"
+                + cells[heads.indexOf("height")];
+        limit = Double.parseDouble(cells[heads.indexOf("limit")]);
+        reference = Double.parseDouble(cells[heads.indexOf("reference")]);
+    }
+
+    /** Returns the tests of a table (glsl_infer/tools/aibench/tests.csv) that are shown, of those whose files there are. */
+    static List<BenchmarkTest> of(String table, List<String> files) {
+        String[] lines = table.trim().split("\r?\n");
+        List<String> heads = java.util.Arrays.asList(lines[0].split(","));
+        List<BenchmarkTest> tests = new ArrayList<BenchmarkTest>();
+        for (String line : java.util.Arrays.asList(lines).subList(1, lines.length)) {
+            String[] cells = line.split(",", -1);
+            if (cells[heads.indexOf("shown")].equals("yes")) {
+                BenchmarkTest test = new BenchmarkTest(heads, cells);
+                if (files.contains(test.file + ".glslnn") && files.contains(test.file + ".png")) {
+                    tests.add(test);
+                }
+            }
+        }
+        return Collections.unmodifiableList(tests);
+    }
+
+    synchronized void setBefore(Bitmap picture) {
+        before = picture;
+    }
+
+    /** Takes what the first picture became, a picture or a label, and the milliseconds from the file to it. */
+    synchronized void setFirst(Bitmap picture, String found, double milliseconds) {
+        after = picture;
+        label = found;
+        first = milliseconds;
+        times.clear();
+        times.add(milliseconds);
+    }
+
+    /** Takes the milliseconds of one more picture; returns how many there are now. */
+    synchronized int add(double milliseconds) {
+        times.add(milliseconds);
+        return times.size();
+    }
+
+    synchronized void fail(String message) {
+        failed = message;
+    }
+
+    synchronized Bitmap before() {
+        return before;
+    }
+
+    synchronized Bitmap after() {
+        return after;
+    }
+
+    synchronized String label() {
+        return label;
+    }
+
+    synchronized String failed() {
+        return failed;
+    }
+
+    synchronized int pictures() {
+        return times.size();
+    }
+
+    /** Returns the milliseconds until the first result; 0 before it. */
+    synchronized double first() {
+        return first;
+    }
+
+    /** Returns the mean without the first two where there are more, else without the first; 0 before the second. */
+    synchronized double mean() {
+        int count = times.size();
+        int from = Math.max(0, Math.min(WARM_UP, count - 1));
+        double sum = 0;
+        for (int i = from; i < count; i++) {
+            sum += times.get(i);
+        }
+        return count < 2 ? 0 : sum / (count - from);
+    }
+}

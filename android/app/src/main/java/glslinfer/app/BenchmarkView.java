@@ -1,0 +1,119 @@
+package glslinfer.app;
+
+import android.content.Context;
+import android.graphics.Bitmap;
+import android.graphics.Canvas;
+import android.graphics.RectF;
+import android.view.View;
+import java.util.List;
+
+/** A card for each test: its picture before and after, what a picture took, and what a Pixel 2 took. */
+final class BenchmarkView extends View {
+    private static final int BEHIND = 0xFF000000;
+
+    private static final int FAILURE_LINES = 4;
+
+    private final Ink ink;
+    private final List<BenchmarkTest> tests;
+    private final RectF place = new RectF();
+    private volatile boolean done;
+
+    BenchmarkView(Context context, Ink ink, List<BenchmarkTest> tests) {
+        super(context);
+        this.ink = ink;
+        this.tests = tests;
+        setContentDescription("AI Benchmark");
+    }
+
+    /** Says, from any thread, that there is something new; whether all tests have ended. */
+    void changed(boolean ended) {
+        done = ended;
+        postInvalidate();
+    }
+
+    @Override
+    protected void onDraw(Canvas canvas) {
+        float unit = ink.unit;
+        ink.paint.setColor(BEHIND);
+        canvas.drawRect(0, 0, getWidth(), getHeight(), ink.paint);
+        boolean wide = getWidth() > getHeight();
+        int columns = wide ? 2 : 1;
+        int rows = Math.max(1, (tests.size() + columns - 1) / columns);
+        float gap = 8 * unit;
+        float head = 40 * ink.text;
+        ink.begin().append("AI Benchmark").append(done ? ": done" : " ...");
+        ink.write(canvas, 2 * gap, gap + 0.65f * head, getWidth() - 4 * gap, 20 * ink.text, true, 0xFFFFFFFF);
+        float high = Math.min((getHeight() - head - 2 * gap) / rows - gap, 150 * ink.text);
+        float across = (getWidth() - gap) / columns - gap;
+        for (int i = 0; i < tests.size(); i++) {
+            float left = gap + i % columns * (across + gap);
+            drawTest(canvas, tests.get(i), left, head + gap + i / columns * (high + gap), across, high);
+        }
+    }
+
+    private void drawTest(Canvas canvas, BenchmarkTest test, float left, float top, float across, float high) {
+        float gap = 8 * ink.unit;
+        ink.round(canvas, left, top, left + across, top + high, 16 * ink.unit, ink.palette.panel);
+        float side = Math.min(high - 2 * gap, 0.28f * across);
+        float middle = top + (high - side) / 2;
+        drawPicture(canvas, test.before(), left + gap, middle, side);
+        drawPicture(canvas, test.after(), left + 2 * gap + side, middle, side);
+        float step = Math.min(high / 6, 24 * ink.text);
+        ink.begin().append(test.label());
+        ink.write(canvas, left + 3 * gap + side, middle + side / 2, side - 2 * gap, 0.6f * step, true, ink.palette.text);
+        float x = left + 3 * gap + 2 * side;
+        float most = left + across - gap - x;
+        float y = top + (high - 5 * step) / 2 - 0.25f * step;
+        ink.begin().append(test.title);
+        ink.write(canvas, x, y += step, most, 0.75f * step, true, ink.palette.text);
+        ink.begin().append(test.network);
+        ink.write(canvas, x, y += step, most, 0.6f * step, false, ink.palette.faint);
+        if (!test.failed().isEmpty()) {
+            drawLines(canvas, test.failed(), x, y, most, 0.8f * step);
+            return;
+        }
+        ink.begin();
+        if (test.mean() > 0) {
+            ink.tenths(test.mean()).append(" ms");
+        } else {
+            ink.line.append(test.first() > 0 ? "first picture done" : "waiting");
+        }
+        ink.write(canvas, x, y += step, most, 0.75f * step, test.mean() > 0, ink.palette.accent);
+        ink.begin().append("Pixel 2: ").append(Math.round(test.reference)).append(" ms");
+        ink.write(canvas, x, y += step, most, 0.6f * step, false, ink.palette.faint);
+        ink.begin().append(test.pictures()).append(" done");
+        ink.write(canvas, x, y + step, most, 0.6f * step, false, ink.palette.faint);
+    }
+
+    /** Writes what went wrong in a few lines, the rest of it left out. */
+    private void drawLines(Canvas canvas, String text, float x, float y, float most, float step) {
+        int lines = 0;
+        ink.begin();
+        for (String word : text.split(" ")) {
+            int before = ink.line.length();
+            ink.line.append(before == 0 ? "" : " ").append(word);
+            if (before > 0 && lines < FAILURE_LINES - 1 && ink.wide(0.75f * step, false) > most) {
+                ink.line.setLength(before);
+                ink.write(canvas, x, y += step, most, 0.75f * step, false, ink.palette.text);
+                ink.begin().append(word);
+                lines += 1;
+            }
+        }
+        ink.write(canvas, x, y + step, most, 0.75f * step, false, ink.palette.text);
+    }
+
+    /** Draws a picture into a square, as large as it fits, or an empty place. */
+    private void drawPicture(Canvas canvas, Bitmap picture, float left, float top, float side) {
+        if (picture == null) {
+            ink.round(canvas, left, top, left + side, top + side, 6 * ink.unit, ink.palette.track);
+            return;
+        }
+        float scale = side / Math.max(picture.getWidth(), picture.getHeight());
+        place.left = left + (side - scale * picture.getWidth()) / 2;
+        place.top = top + (side - scale * picture.getHeight()) / 2;
+        place.right = place.left + scale * picture.getWidth();
+        place.bottom = place.top + scale * picture.getHeight();
+        ink.paint.setFilterBitmap(true);
+        canvas.drawBitmap(picture, null, place, ink.paint);
+    }
+}

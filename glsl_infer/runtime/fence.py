@@ -1,0 +1,140 @@
+"""What a child that meets a stranger's shaders gives up, as far as the kernel and the Python here can take it away.
+
+Landlock (Linux 5.13, no library): it reads nothing in homes but what Python and drivers need, writes only to devices
+and caches, executes nothing, and opens no TCP connection. seccomp, where libseccomp's Python bindings are installed: no
+internet sockets at all, and none of the system calls that no driver needs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import importlib
+import os
+import socket
+import struct
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from glsl_infer.runtime.program_cache import default_folder
+
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_VERSION, _PATH_BENEATH = 1, 1
+_EXECUTE, _WRITE, _READ, _READ_FOLDER, _TRUNCATE, _REFER, _IOCTL = 1, 2, 4, 8, 1 << 14, 1 << 13, 1 << 15
+_CHANGES = 0x1FF0
+"""To remove and to make files, folders, links, sockets and devices."""
+_OF_FILES = _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL
+"""The rights that a rule of a single file may give."""
+_TCP, _ABSTRACT_SOCKETS, _SIGNALS = 3, 1, 2
+
+_NEEDLESS = (
+    *("execve", "execveat", "ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "mount", "umount2"),
+    *("pivot_root", "chroot", "unshare", "setns", "bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "keyctl"),
+    *("add_key", "request_key", "init_module", "finit_module", "delete_module", "kexec_load", "open_by_handle_at"),
+)
+_LIBRARIES = ("LD_LIBRARY_PATH", "LD_PRELOAD", "LIBGL_DRIVERS_PATH", "GBM_BACKENDS_PATH", "PYTHONPATH", "XAUTHORITY")
+"""Environment variables with paths that a driver may load from: a home may have them."""
+
+
+def close() -> list[str]:
+    """Fence this process in, for good; return what took hold: ``landlock``, ``seccomp``, both or none."""
+    if not sys.platform.startswith("linux"):
+        return []
+    return [name for name, work in (("landlock", _landlock), ("seccomp", _seccomp)) if work()]
+
+
+def _landlock() -> bool:
+    """Restrict files and TCP; return whether the kernel has it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    version = libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)
+    if version < 1:
+        return False
+    changes = _CHANGES | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
+    handled = _EXECUTE | _WRITE | _READ | _READ_FOLDER | changes | (_IOCTL if version >= 5 else 0)
+    attributes = struct.pack("<3Q", handled, _TCP, _ABSTRACT_SOCKETS | _SIGNALS)
+    attributes = attributes[: 8 if version < 4 else 16 if version < 6 else 24]
+    rules = libc.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0)
+    if rules < 0:
+        return False
+    try:
+        for paths, rights in ((_readable(), _READ | _READ_FOLDER), (_writable(), handled & ~_EXECUTE)):
+            for path in paths:
+                _allow(libc, rules, path, rights)
+        libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
+        return bool(libc.syscall(_RESTRICT_SELF, rules, 0) == 0)
+    finally:
+        os.close(rules)
+
+
+def _allow(libc: ctypes.CDLL, rules: int, path: Path, rights: int) -> None:
+    """Give rights below a path; one that is not there needs none."""
+    with contextlib.suppress(OSError):
+        opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        try:
+            rule = struct.pack("<Qi", rights if path.is_dir() else rights & _OF_FILES, opened)
+            libc.syscall(_ADD_RULE, rules, _PATH_BENEATH, rule, 0)
+        finally:
+            os.close(opened)
+
+
+def _readable() -> Iterable[Path]:
+    """Yield what may be read: all but homes, and in them what Python and drivers load."""
+    home = _home()
+    homes = {Path(top) for top in ("/home", "/root")} | ({home} if home is not None else set())
+    with contextlib.suppress(OSError):
+        yield from _but(Path("/"), {home for home in homes if home != Path("/")})
+    yield from (Path(entry) for entry in (*sys.path, sys.prefix, sys.base_prefix, sys.executable) if entry)
+    yield Path(__file__).resolve().parents[2]
+    for name in _LIBRARIES:
+        yield from (Path(entry) for entry in os.environ.get(name, "").split(os.pathsep) if entry.startswith("/"))
+    yield from (home / name for name in (".drirc", ".Xauthority") if home is not None)
+
+
+def _but(folder: Path, kept: set[Path]) -> Iterable[Path]:
+    """Yield what is in a folder, without some paths below it."""
+    for entry in folder.iterdir():
+        if entry in kept or entry.is_symlink():
+            continue  # what a link leads to is allowed at its own place, or not at all
+        if any(entry in path.parents for path in kept):
+            yield from _but(entry, kept)
+        else:
+            yield entry
+
+
+def _writable() -> Iterable[Path]:
+    """Yield what may be written: devices, and the caches of drivers and of compiled programs."""
+    home, own = _home(), default_folder()
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or (home or Path("/nowhere")) / ".cache")
+    if own is not None:
+        with contextlib.suppress(OSError):
+            own.mkdir(mode=0o700, parents=True, exist_ok=True)
+    yield from (Path("/dev"), Path("/proc"), *([own] if own is not None else []))
+    yield from (caches / name for name in ("mesa_shader_cache", "mesa_shader_cache_db", "nvidia"))
+    if "MESA_SHADER_CACHE_DIR" in os.environ:
+        yield Path(os.environ["MESA_SHADER_CACHE_DIR"])
+
+
+def _home() -> Path | None:
+    """Return this user's home; None without one."""
+    try:
+        return Path.home().resolve()
+    except (OSError, RuntimeError):
+        return None
+
+
+def _seccomp() -> bool:
+    """Refuse system calls that no driver needs; return whether a library for that is here."""
+    for name in ("seccomp", "pyseccomp"):
+        with contextlib.suppress(Exception):
+            library = importlib.import_module(name)
+            rules = library.SyscallFilter(library.ALLOW)
+            for call in _NEEDLESS:
+                with contextlib.suppress(Exception):  # another machine has other calls
+                    rules.add_rule(library.ERRNO(errno.EPERM), call)
+            for family in (socket.AF_INET, socket.AF_INET6):
+                rules.add_rule(library.ERRNO(errno.EPERM), "socket", library.Arg(0, library.EQ, int(family)))
+            rules.load()
+            return True
+    return False

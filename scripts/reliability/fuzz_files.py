@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""Try readers with files whose structure was changed in hostile ways, as many as are asked for.
+
+    python scripts/reliability/fuzz_files.py bundle|tflite|onnx [--files 20000] [--seconds S] [--seed 0] [--json]
+
+Bundles are changed as `mutations.py` does, read and checked, their graphs too; `.tflite` and `.onnx` files as
+`tests/tflite_damage.py` and `tests/onnx_damage.py` do, imported and optimised. Every file must end in an error of our
+own class, or in what a sound one does. A file that takes longer than `EACH` seconds, or needs more memory than `MEMORY`
+besides what the process began with, is a finding, like a traceback. Exit code 1 if there are findings; their files are
+kept. Linux only; .tflite needs ai-edge-litert for the schema that writes, .onnx needs onnx and onnxruntime.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests/importers"), str(Path(__file__).resolve().parent)]
+
+from glsl_infer.errors import GlslInferError  # noqa: E402
+
+EACH = 20
+MEMORY = 2 << 30
+MOST_FINDINGS = 30
+
+Make = Callable[[int, int], tuple[str, bytes]]
+"""Of a seed and a number: how a file was changed, and its bytes."""
+Try = Callable[[bytes], str]
+"""What became of a file."""
+
+
+class TooLongError(Exception):
+    """A file took longer than it may."""
+
+
+def bundles(folder: Path, *, parts: bool = True) -> tuple[Make, Try]:
+    """Return what makes changed bundles, and what reads them in a folder; ``parts``: some have parts for the CPU."""
+    import tiny
+    from choices import Draw
+    from hypothesis.errors import InvalidArgument
+    from mutations import KINDS
+
+    from glsl_infer import bundle as reader
+
+    sources = [tiny.tiny_bundle(weights, layout) for weights in ("uniform", "baked", "texture")
+               for layout in ("atlas", "planar")]  # fmt: skip
+    files = []
+    for number, source in enumerate(sources):
+        reader.write(source, folder / f"{number}.glslnn")
+        files.append((folder / f"{number}.glslnn").read_bytes())
+    for name in ("several", "fine", "numbers", *(["cpu-parts"] if parts else [])):
+        files.append((ROOT / f"tests/conformance/{name}.glslnn").read_bytes())
+    kinds = sorted(KINDS)
+    place = folder / "tried.glslnn"
+
+    def make(seed: int, number: int) -> tuple[str, bytes]:
+        draw = Draw((seed, number))
+        for _ in range(20):
+            kind, data = draw.random.choice(kinds), draw.random.choice(files)
+            try:
+                return kind, KINDS[kind](draw, data)
+            except (
+                InvalidArgument,
+                KeyError,
+                IndexError,
+                ValueError,
+                StopIteration,
+            ):  # it has no place for this change
+                continue
+        return "sound", files[0]
+
+    def attempt(data: bytes) -> str:
+        place.write_bytes(data)
+        bundle = reader.read(place)
+        _ = bundle.graph
+        return "taken"
+
+    return make, attempt
+
+
+def tflite(_: Path) -> tuple[Make, Try]:
+    """Return what makes changed .tflite files, of each operator's case and quantised ones, and what imports them."""
+    from test_tflite_operators import CASES
+    from test_tflite_pieces import ON_CPU, free_sizes
+    from test_tflite_quantized import quantize, random_network
+    from tflite_damage import damaged
+    from tflite_files import File
+
+    from glsl_infer.compiler.optimize import optimize
+    from glsl_infer.importers.tflite.file import parse
+    from glsl_infer.importers.tflite.reader import survey_of
+
+    files = [quantize(*random_network(seed), kind) for seed, kind in ((0, "INT8"), (1, "UINT8"))]
+    files.append(free_sizes())
+    for cases in (CASES, ON_CPU):
+        for builds in cases.values():
+            for seed, build in enumerate(builds):
+                made = File(seed)
+                files.append(made.bytes([build(made, made.conv(made.input((1, 8, 6, 3)), 4))]))
+
+    def make(seed: int, number: int) -> tuple[str, bytes]:
+        return "structure", damaged(files[number % len(files)], np.random.default_rng((seed, number)))
+
+    def attempt(data: bytes) -> str:
+        survey = survey_of(parse(data, "damaged.tflite"))
+        if survey.graph is None or survey.problems:
+            return "refused"
+        optimize(survey.graph)
+        return "taken"
+
+    return make, attempt
+
+
+def onnx(folder: Path) -> tuple[Make, Try]:
+    """Return what makes changed .onnx files, and what imports them."""
+    from onnx_damage import damaged, sound
+    from onnx_networks import network
+
+    from glsl_infer.compiler.optimize import optimize
+    from glsl_infer.importers import onnx as importer
+
+    files = [sound(seed) for seed in range(6)]
+    files += [network(seed)[0].SerializeToString() for seed in range(24)]
+    place = folder / "damaged.onnx"
+
+    def make(seed: int, number: int) -> tuple[str, bytes]:
+        return "structure", damaged(files[number % len(files)], np.random.default_rng((seed, number)))
+
+    def attempt(data: bytes) -> str:
+        place.write_bytes(data)
+        survey = importer.survey(place)
+        if survey.graph is None or survey.problems:
+            return "refused"
+        optimize(survey.graph)
+        return "taken"
+
+    return make, attempt
+
+
+KINDS = {"bundle": bundles, "tflite": tflite, "onnx": onnx}
+
+
+def _late(number: int, frame: FrameType | None) -> None:
+    raise TooLongError
+
+
+def fuzz(kind: str, count: int, seconds: float, seed: int, keep: Path, folder: Path) -> dict[str, object]:
+    """Try so many files in a folder, or as many as the time allows; return what was tried and found, as plain data."""
+    make, attempt = KINDS[kind](folder)
+    kinds, verdicts, found = Counter[str](), Counter[str](), Counter[str]()
+    used = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, resource.RLIM_INFINITY))
+    signal.signal(signal.SIGALRM, _late)
+    warnings.simplefilter("ignore")
+    slowest, began = 0.0, time.monotonic()
+    for number in range(count):
+        if time.monotonic() - began > seconds:
+            break
+        how, data = make(seed, number)
+        kinds[how] += 1
+        started = time.monotonic()
+        signal.alarm(EACH)
+        try:
+            verdicts[attempt(data)] += 1
+        except GlslInferError:
+            verdicts["refused"] += 1
+        except Exception as error:
+            at = traceback.extract_tb(error.__traceback__)[-1]
+            name = f"{type(error).__name__} at {Path(at.filename).name}:{at.lineno}: {str(error)[:120]}"
+            if not found[name]:
+                keep.mkdir(parents=True, exist_ok=True)
+                (keep / f"{seed}-{number}.{kind}").write_bytes(data)
+                print(f"file {number}: {name}", file=sys.stderr, flush=True)
+            found[name] += 1
+            if len(found) >= MOST_FINDINGS:
+                break
+        finally:
+            signal.alarm(0)
+        slowest = max(slowest, time.monotonic() - started)
+    return {
+        "what": kind,
+        "seed": seed,
+        "files": sum(kinds.values()),
+        "kinds": dict(sorted(kinds.items())),
+        "verdicts": dict(sorted(verdicts.items())),
+        "seconds": round(time.monotonic() - began, 1),
+        "slowest_s": round(slowest, 3),
+        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10,
+        "findings": [f"{name} ({times} times)" for name, times in found.items()],
+    }
+
+
+def main() -> int:
+    """Try files, and say what was found."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", choices=sorted(KINDS))
+    parser.add_argument("--files", type=int, default=20_000)
+    parser.add_argument("--seconds", type=float, default=3600.0, help="end after so many, with fewer files")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, default=Path("fuzz-findings"))
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        made = fuzz(args.kind, args.files, args.seconds, args.seed, args.keep, Path(folder))
+    findings = list(made["findings"])  # type: ignore[call-overload]
+    if args.json:
+        print(json.dumps(made))
+    else:
+        print(f"{made['files']} files in {made['seconds']} s: {made['verdicts']}; slowest {made['slowest_s']} s; "
+              f"{len(findings)} findings", *findings, sep="\n")  # fmt: skip
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""Write docs/images/aibench-app.png: the app's AI Benchmark with its real networks, four pictures each.
+
+PYTHONPATH=. .venv/bin/python tests/android/benchmark_screenshot.py DIR [FILE.png]
+
+DIR has the bundles and pictures of `glsl-infer aibench --models DIR`.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "android")]
+
+import build_apk  # noqa: E402
+from app import command_of_app  # noqa: E402
+from phone import Phone  # noqa: E402
+from PIL import Image  # noqa: E402
+from toolchain import Tools  # noqa: E402
+
+ACTIVITY = "glslinfer.app.BenchmarkActivity"
+DONE = "AI Benchmark: done"
+
+
+def main() -> None:
+    """Build the app with the networks, run them, and save what is on the screen."""
+    target = Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "docs/images/aibench-app.png"
+    models = [path.with_suffix(".glslnn") for path in sorted(Path(sys.argv[1]).glob("*.png"))]
+    with tempfile.TemporaryDirectory() as name:
+        folder, tools = Path(name), Tools()
+        apk = folder / "demo.apk"
+        build_apk.build(tools, [path for path in models if path.exists()], apk, folder / "key" / "debug.keystore")
+        phone = Phone(command_of_app(tools, apk, folder, ACTIVITY), apk, folder, screen=(450, 800))
+        phone.tell("start", "pictures", 4)
+        while DONE not in phone.tell("idle")["texts"]:
+            pass
+        Image.fromarray(phone.shot()).convert("P", palette=Image.Palette.ADAPTIVE, colors=256).save(
+            target, optimize=True
+        )
+        phone.close()
+    print(target)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""What a camera serves and tells is served to this machine alone, whatever others ask for and models call things."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import urllib.error
+import urllib.request
+
+import pytest
+
+from glsl_infer.tools.camera import mjpeg, mqtt
+
+
+@pytest.mark.parametrize(("host", "code"), [("localhost", 200), ("LOCALHOST:8080", 200), ("[::1]:1", 200),
+                                            ("evil.example", 403), ("evil.example:80", 403), ("", 403)])  # fmt: skip
+def test_a_page_whose_name_leads_here_sees_nothing(host: str, code: int) -> None:
+    with mjpeg.FrameServer(0) as server:
+        request = urllib.request.Request(server.address, headers={"Host": host})
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                assert (answer.status, code) == (200, 200)
+                assert b"frames.mjpeg" in answer.read()
+        except urllib.error.HTTPError as error:
+            with error:
+                assert error.code == code
+                assert b"frames.mjpeg" not in error.read()
+
+
+def test_connections_that_say_nothing_take_no_more_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mjpeg, "_CONNECTIONS", 3)
+    with mjpeg.FrameServer(0) as server, contextlib.ExitStack() as stack:
+        silent = [stack.enter_context(socket.create_connection(("127.0.0.1", server.port), 60)) for _ in range(3)]
+        for one in silent:
+            one.sendall(b"GET / HT")
+        more = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), 60))
+        assert more.recv(1) == b"", "it is hung up on"
+        silent[0].sendall(b"TP/1.0\r\n\r\n")
+        assert silent[0].recv(12) == b"HTTP/1.0 200"
+
+
+def test_a_label_is_no_other_topic() -> None:
+    assert mqtt.topic_of("cam", "a/b#c+\0\n") == "cam/a_b_c___"
+    assert mqtt.topic_of("cam", "status") == "cam/status_"
+    assert mqtt.topic_of("cam", "") == "cam/_"
+    assert len(mqtt.topic_of("cam", "x" * 70_000)) == 204

@@ -1,0 +1,32 @@
+"""How many pictures' maps are kept while sums are followed: fewer where maps are large."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import conv_node, input_node
+from image_models import SIZE
+
+from glsl_infer.compiler import typical
+from glsl_infer.compiler.optimize import optimize
+from glsl_infer.compiler.ranges import prepare
+from glsl_infer.graph import Graph, GraphOutput
+from glsl_infer.lowering.cut_sums import PICTURES
+
+OF_ONE = 4 * SIZE * SIZE * 3
+"""Bytes of the picture, which the convolution reads."""
+
+
+@pytest.mark.parametrize(
+    "most, count", [(1 << 20, PICTURES), (3 * OF_ONE, 3), (0, typical.FEWEST)], ids=["small", "large", "huge"]
+)
+def test_large_maps_are_of_fewer_pictures(monkeypatch: pytest.MonkeyPatch, most: int, count: int) -> None:
+    conv = conv_node(np.random.default_rng(3), "conv", ("image",), 3, 4)
+    graph = prepare(optimize(Graph("one", [input_node(SIZE), conv], [GraphOutput("end", ("conv",))]))).graph
+    monkeypatch.setattr(typical, "MOST_BYTES", most)
+    rng = np.random.default_rng(4)
+    samples = [rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8) for _ in range(20)]
+    for given in (samples, ()):
+        maps = typical.typical_maps(graph, given)
+        assert {len(found) for found in maps.values()} == {count}
+        assert len({found.tobytes() for found in next(iter(maps.values()))}) == count, "they are different pictures"

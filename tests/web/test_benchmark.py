@@ -1,0 +1,92 @@
+"""The AI Benchmark in the demo page: its cards, and what a page without its networks says."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from chromium import Browser, Page
+from demo_page import opened, status
+from picture_models import picture_model
+from PIL import Image
+from tiny import write_tiny
+from web_site import ROOT, SHOTS, Site
+
+from glsl_infer.tools.aibench import before
+from glsl_infer.tools.aibench.tests import TESTS
+
+PHOTOGRAPH = ROOT / "docs/images/pineapple007.jpg"
+SHOWN = [test for test in TESTS if test.shown]
+RUN = "document.getElementById('bench').click()"
+CARDS = """[...document.querySelectorAll("#tests article")].map((card) => ({
+    name: card.querySelector("h3").textContent,
+    about: card.querySelector(".about").textContent,
+    wrong: card.classList.contains("failed"),
+    labels: card.querySelectorAll("li").length,
+    lit: [...card.querySelectorAll("canvas")].map((one) => !one.hidden && one.width > 0),
+    ...Object.fromEntries([...card.querySelectorAll("output")].map((one) => [one.className, one.textContent])),
+}))"""
+
+
+@pytest.fixture
+def demo(browser: Browser, site: Site) -> Iterator[Page]:
+    with opened(browser, site, height=1600) as page:
+        yield page
+
+
+def small_networks(site: Site, folder: Path, broken: str) -> None:
+    """Offer small networks under the names of the benchmark's, one of them ``broken``, and their pictures."""
+    offered = json.loads((ROOT / "web/dist/models/index.json").read_text("utf-8"))
+    for test in SHOWN:
+        stem = f"{test.network}-{test.width}x{test.height}"
+        offered["pictures"].append(f"{stem}.png")
+        if test.classes:
+            made = write_tiny(folder).read_bytes()
+        else:
+            channels = 1 if test.network == "vdsr" else 3
+            made = picture_model(folder / f"{stem}.glslnn", (24, 36), "stretch/area-average", channels, "image")
+        site.files[f"/models/{stem}.glslnn"] = b"no bundle" if test.network == broken else made
+        before.write(test, PHOTOGRAPH, (test.width, test.height), folder / f"{stem}.png")
+        site.files[f"/models/{stem}.png"] = (folder / f"{stem}.png").read_bytes()
+    site.files["/models/index.json"] = json.dumps(offered).encode()
+
+
+def test_every_test_has_a_card_with_its_pictures(browser: Browser, site: Site, tmp_path: Path) -> None:
+    files = dict(site.files)
+    small_networks(site, tmp_path, broken="dped")
+    try:
+        with opened(browser, site, height=1600, query="?quick") as demo:
+            demo.evaluate(RUN)
+            demo.wait_for("document.getElementById('status').textContent.startsWith('The AI Benchmark:')")
+            assert status(demo) == "The AI Benchmark: 4 of 5 tests have run."
+            cards = {card["name"]: card for card in demo.evaluate(CARDS)}
+            demo.screenshot(SHOTS / "benchmark.png")
+    finally:
+        site.files.clear()
+        site.files.update(files)
+    assert list(cards) == [f"{test.number} {test.task}" for test in SHOWN]
+    failed = cards.pop("8 enhancement")
+    assert failed["wrong"] and "dped-192x128.glslnn" in failed["about"]
+    for card in cards.values():
+        assert not card["wrong"] and float(card["mean"].removesuffix(" ms")) > 0 and card["pictures"] == "4"
+        assert card["lit"] == [True, not card["labels"]]
+    assert cards["4 deblurring"]["reference"] == "1168 ms"
+
+
+def test_a_page_without_the_networks_says_how_to_get_them(demo: Page) -> None:
+    demo.evaluate(RUN)
+    demo.wait_for("document.getElementById('status').className === 'wrong'")
+    assert "glsl-infer aibench --only 1,4,5,6,8 --models DIR" in status(demo)
+    assert demo.evaluate("document.getElementById('benchmark').hidden")
+
+
+def test_the_picture_before_is_spoilt(tmp_path: Path) -> None:
+    for test in SHOWN:
+        path = tmp_path / f"{test.network}.png"
+        before.write(test, PHOTOGRAPH, (test.width, test.height), path)
+        with Image.open(io.BytesIO(path.read_bytes())) as picture:
+            assert picture.size == (test.width, test.height)
+            assert picture.mode == ("L" if test.network == "vdsr" else "RGB")

@@ -1,0 +1,175 @@
+/** The AI Benchmark: the tests that have pictures, one after the other, by the rules of docs/aibench.md. */
+
+import { GlslInfer, type Result } from "glsl-infer";
+import table from "../../glsl_infer/tools/aibench/tests.csv";
+import { page, say } from "./elements.ts";
+import { milliseconds, showOutput, shownOf, type Place } from "./results.ts";
+
+/** Pictures that do not count where more were done, and those after which a test ends in any case: few with ?quick. */
+const WARM_UP = 2;
+const MOST = new URLSearchParams(location.search).has("quick") ? 4 : 200;
+const TOP = 3;
+
+/** A test: a row of the table. */
+export interface Test {
+  readonly number: number;
+  readonly task: string;
+  readonly network: string;
+  /** File of its bundle and, beside it, of the picture that it begins with; without suffix. */
+  readonly file: string;
+  /** Seconds. */
+  readonly limit: number;
+  /** Milliseconds of a Pixel 2. */
+  readonly reference: number;
+  readonly trained: boolean;
+}
+
+/** The tests that the page shows. */
+export const TESTS: readonly Test[] = testsOf(table);
+
+/** Counts the runs that were begun or ended, so that one notices that it is no longer wanted. */
+let turn = 0;
+let on = false;
+
+/** Return whether a run is going on. */
+export function isOn(): boolean {
+  return on;
+}
+
+/** End the run that is going on, and leave what it has found. */
+export function stop(): void {
+  turn += 1;
+  on = false;
+}
+
+/**
+ * Run all tests; one that fails is a card that says why.
+ *
+ * @param pictures the files of pictures that the page's build has.
+ * @throws Error the page was built without the networks.
+ */
+export async function run(pictures: readonly string[]): Promise<void> {
+  const there = TESTS.filter(({ file }) => pictures.includes(`${file}.png`));
+  if (!there.length) {
+    const numbers = TESTS.map(({ number }) => number).join(",");
+    throw new Error(
+      `This page was built without the networks of the AI Benchmark. Make them, glsl-infer aibench --only ${numbers} ` +
+        "--models DIR, which takes TensorFlow and minutes, and build the page with them, make web MODELS=DIR.",
+    );
+  }
+  const mine = ++turn;
+  on = true;
+  page.tests.replaceChildren();
+  page.benchmark.hidden = false;
+  page.benchmarkTitle.focus();
+  try {
+    for (const test of there) {
+      const card = cardOf(test);
+      page.tests.append(card.element);
+      await runTest(test, card, () => mine === turn);
+      if (mine !== turn) return;
+    }
+    const [done, all] = [page.tests.querySelectorAll("article:not(.failed)").length, there.length];
+    say(`The AI Benchmark: ${done === all ? "all" : done} of ${all} tests have run.`);
+  } finally {
+    if (mine === turn) on = false;
+  }
+}
+
+/** A test's part of the page. */
+interface Card extends Place {
+  readonly element: HTMLElement;
+  readonly before: HTMLCanvasElement;
+}
+
+async function runTest(test: Test, card: Card, wanted: () => boolean): Promise<void> {
+  const name = `test ${test.number}, ${test.task}`;
+  say(`Running ${name} …`);
+  let model: GlslInfer | undefined;
+  try {
+    const picture = await pictureOf(test);
+    card.before.width = picture.width;
+    card.before.height = picture.height;
+    card.before.getContext("2d")?.drawImage(picture, 0, 0);
+    const begun = performance.now();
+    model = await GlslInfer.load(`models/${test.file}.glslnn`);
+    let output = await frame(model, picture);
+    const first = performance.now() - begun;
+    showOutput(model, output, TOP, card);
+    number(card, "first", first);
+    const times: number[] = [];
+    let took = 0;
+    const started = performance.now();
+    while (wanted() && times.length < MOST - 1) {
+      if (times.length && performance.now() - started + took > 1000 * test.limit) break;
+      const now = performance.now();
+      output = await frame(model, picture);
+      took = performance.now() - now;
+      times.push(took);
+      if (took > 1000 * test.limit) {
+        throw new Error(`A picture takes ${(took / 1000).toFixed(1)} s, and the test's limit is ${test.limit} s.`);
+      }
+      number(card, "mean", meanOf([first, ...times]));
+      number(card, "pictures", times.length + 1);
+    }
+    showOutput(model, output, TOP, card);
+  } catch (error) {
+    if (!wanted()) return;
+    const about = card.element.querySelector<HTMLElement>(".about")!;
+    about.textContent = error instanceof Error ? error.message : String(error);
+    about.classList.add("wrong");
+    card.element.classList.add("failed");
+  } finally {
+    model?.close();
+  }
+}
+
+/** Return the mean of times without the first two where there are more, else without the first. */
+export function meanOf(times: readonly number[]): number {
+  const counted = times.slice(Math.min(WARM_UP, times.length - 1));
+  return counted.reduce((sum, one) => sum + one, 0) / counted.length;
+}
+
+async function frame(model: GlslInfer, picture: ImageBitmap): Promise<Result> {
+  await new Promise((resolve) => setTimeout(resolve)); // so that the page goes on answering
+  return shownOf(await model.run({ [model.session.picture.name]: picture }));
+}
+
+async function pictureOf({ file }: Test): Promise<ImageBitmap> {
+  const response = await fetch(`models/${file}.png`);
+  if (!response.ok) throw new Error(`models/${file}.png is missing beside this page: build it again with make web MODELS=DIR.`);
+  return createImageBitmap(await response.blob(), { premultiplyAlpha: "none", colorSpaceConversion: "none" });
+}
+
+function number({ element }: Card, kind: "mean" | "first" | "pictures", value: number): void {
+  element.querySelector<HTMLOutputElement>(`output.${kind}`)!.value = kind === "pictures" ? String(value) : milliseconds(value);
+}
+
+/** Make a card, as the page's template has it. */
+function cardOf({ number, task, network, reference, trained }: Test): Card {
+  const element = (page.test.content.cloneNode(true) as DocumentFragment).querySelector<HTMLElement>("article")!;
+  element.querySelector("h3")!.textContent = `${number} ${task}`;
+  element.querySelector(".about")!.textContent = `${network}${trained ? "" : ", weights not trained"}`;
+  element.querySelector<HTMLOutputElement>("output.reference")!.value = `${reference} ms`;
+  const [before, output] = element.querySelectorAll("canvas");
+  before!.setAttribute("aria-label", `The picture before: ${task}`);
+  output!.setAttribute("aria-label", `The picture after: ${task}`);
+  return { element, before: before!, output: output!, labels: element.querySelector("ol")! };
+}
+
+/** Return the tests of the table that are shown. */
+function testsOf(text: string): Test[] {
+  const [head, ...lines] = text.trim().split(/\r?\n/).map((line) => line.split(","));
+  const rows = lines.map((cells) => Object.fromEntries(cells.map((cell, i) => [head![i]!, cell])) as Record<string, string>);
+  return rows
+    .filter(({ shown }) => shown === "yes")
+    .map(({ number, task, network, width, height, limit, reference, trained }) => ({
+      number: Number(number),
+      task: task!,
+      network: network!,
+      file: `${network}-${width}x${height}`,
+      limit: Number(limit),
+      reference: Number(reference),
+      trained: trained === "yes",
+    }));
+}

@@ -1,0 +1,5 @@
+/** Tables that the build puts into the page as text. */
+declare module "*.csv" {
+  const text: string;
+  export default text;
+}
