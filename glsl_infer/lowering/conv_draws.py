@@ -34,8 +34,9 @@ has 18 of one slice.
 MOST_COLUMNS_ALIVE = 12
 """Most x coordinates that taps by tiles have in common before each tile begins with its own."""
 
-MOST_ROWS_ALIVE = 24
-"""Most y coordinates that columns of tiles have in common: with 32, a 1x1 over 2048 channels does not compile."""
+MOST_ROWS_ALIVE = 16
+"""Most y coordinates that columns of tiles have in common: with 20, a 1x1 over 1536 channels of 12x12 pixels does not
+compile."""
 
 SOURCE = "source"
 

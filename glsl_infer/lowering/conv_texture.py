@@ -39,6 +39,11 @@ Weights = Union[WeightTexture, WeightBytes]
 SHORT_COLUMNS = 320
 """Most columns of a window of more than 3x3 texels: 5x5 over 8 slices has 800 and does not compile, 4x4 over 5 does."""
 
+FINE_READS: Mapping[int, int] = {8: 58, 16: 32}
+"""Most slices of 16 bits that a draw reads, by the bits of its weights. A fetch of 16 bits needs a coordinate more.
+Mesa's vc4 compiler takes 29 of 32 registers for 58 slices and weights of 8 bits; with 16 it has none for 58, and 34
+slices compile."""
+
 ROUNDING = 0.02
 """Most steps of 8 bits that the sums of a layer may lose to the rounding of 32-bit floats."""
 
@@ -119,6 +124,10 @@ def possible(
         most, fits = weight_bytes.most_columns(taps), weight_bytes.fits(len(reads), columns.count, taps)
     else:
         most, fits = weight_texture.MOST_COLUMNS, weight_texture.fits(len(reads), columns.count)
+    if fine and columns.slots > FINE_READS[bits]:
+        return Possible(
+            bits, f"{columns.slots} slices of 16 bits, and VideoCore IV has registers for {FINE_READS[bits]}"
+        )
     return Possible(bits, _untextured(reads, columns, constants, fits, bits, most))
 
 

@@ -17,7 +17,7 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.compiler.build import Options, build
 from glsl_infer.errors import InputError
 from glsl_infer.graph import reference
-from glsl_infer.lowering.weights_plan import LONGEST_ARRAY
+from glsl_infer.lowering.weights_plan import LONG_ARRAY
 from glsl_infer.runtime.session import Session
 
 SIZES = {
@@ -68,9 +68,7 @@ def _measured(name: str, size: int, data: Path) -> Section:
             floats = _rows(saved["outputs"])
     shape = graph.shapes[graph.output]
     labels = [str(index) for index in range(shape[0])] if len(shape) == 1 else ()
-    made, _, prepared = build(
-        graph, labels, options=Options(uniform_vectors=LONGEST_ARRAY), calibration=list(calibration)
-    )
+    made, _, prepared = build(graph, labels, options=Options(uniform_vectors=LONG_ARRAY), calibration=list(calibration))
     exact = _rows(np.stack([reference.run(made, picture) for picture in test]))
     gpu = _on_gpu(made, test)
     return {

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import keras
 import numpy as np
 import pytest
 from imported import check_model
+from keras.src.applications import convnext
+
+from glsl_infer.importers.keras import load
 
 OPTIONS = {"weights": None, "input_shape": (32, 32, 3), "classes": 7, "classifier_activation": None}
 NETWORKS = {
@@ -52,3 +57,10 @@ def test_the_head_of_mobilenet_with_its_softmax() -> None:
         next(layer.name for layer in model.layers if isinstance(layer, keras.layers.GlobalAveragePooling2D)),
         "conv_preds",
     ]
+
+
+def test_a_saved_file_with_the_layer_of_convnext(tmp_path: Path) -> None:
+    image = keras.Input((6, 6, 3))
+    scaled = convnext.LayerScale(0.5, 4)(keras.layers.Conv2D(4, 1)(image))
+    keras.Model(image, scaled).save(tmp_path / "scaled.keras")
+    assert [node.op for node in load(tmp_path / "scaled.keras").nodes] == ["input", "conv2d", "rescaling"]

@@ -125,3 +125,16 @@ def test_partial_sums_with_weights_in_textures(
     assert failures == {}
     products = [count for name, count in threads.items() if "products" in name]
     assert products and set(products) == {2}
+
+
+def test_a_wide_layer_has_few_rows_of_tiles_in_common(driver: Driver, tmp_path: Path) -> None:
+    options = Options(uniform_vectors=3500, precision="8")
+    failures, threads, mode = compiled(layer(12, 1536, (1, 1)), options, driver, tmp_path)
+    assert (failures, set(threads.values()), mode) == ({}, {2}, "uniform")
+
+
+def test_weights_in_textures_for_many_slices_of_16_bits(driver: Driver, tmp_path: Path) -> None:
+    options = Options(weights="texture", uniform_vectors=3500, precision="16")
+    failures, threads, mode = compiled(layer(19, 240, (1, 1)), options, driver, tmp_path)
+    assert (failures, set(threads.values())) == ({}, {2})
+    assert mode != "texture", "60 slices of 16 bits are more than it has registers for"

@@ -33,6 +33,9 @@ _ROOMS = frozenset(
 )
 """Modules of Keras that only compute. Others download, unpack, or switch the safe mode off."""
 
+_OF_NETWORKS = frozenset({("applications.convnext", "LayerScale")})
+"""Layers of Keras' own networks, by the place of their module."""
+
 _H5 = ("h5", "hdf5")
 _MOST_OBJECTS = 100_000
 
@@ -91,7 +94,8 @@ def _check_object(source: object, name: str, entry: dict[str, Any]) -> None:
         )
     parts = str(module or "").split(".")
     inside = parts[2:] if parts[1:2] == ["src"] else parts[1:]
-    if parts[0] == "keras" and inside and inside[0] not in _ROOMS:
+    known = (".".join(inside), name) in _OF_NETWORKS
+    if parts[0] == "keras" and inside and inside[0] not in _ROOMS and not known:
         given = entry.get("config") if name == "function" else name
         raise ModelError(
             f"{source}: names '{module}.{given:.60}', which is no part of a network; nothing of it was loaded; do not "
