@@ -7,8 +7,8 @@
     python scripts/vc4/applications.py FOLDER --table           # Markdown, of what FOLDER has
 
 Weights are random (seeded) and keep a signal; ``applications_keras.py`` makes the networks. ``glsl-infer export`` runs
-as a person runs it, in a process whose seconds and memory are measured. FOLDER/NAME.json has a network's numbers, and
-FOLDER/NAME.blank.glslnn is the bundle with all weights 0: small enough to take along, and read in the same way.
+as a person runs it, in a process whose seconds and memory are measured. FOLDER/NAME.json has a network's numbers,
+FOLDER/NAME.glslnn is its bundle.
 """
 
 # ruff: noqa: E402
@@ -22,7 +22,6 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -127,8 +126,6 @@ def measure(name: str, folder: Path) -> dict[str, Any]:
     exact = np.stack([reference.run(made, preprocess.load(one, facts["size"])) for one in tests(folder)])
     with np.load(folder / f"{name}.npz") as saved:
         floats = saved["outputs"]
-    blank = {key: bytes(len(data)) if key.startswith("weights/") else data for key, data in made.members.items()}
-    bundles.write(replace(made, members=blank), folder / f"{name}.blank.glslnn")
     return {
         **facts,
         **report.totals,
@@ -140,7 +137,6 @@ def measure(name: str, folder: Path) -> dict[str, Any]:
         "file_bytes": path.stat().st_size,
         "parts": [type(part).__name__ for part in made.parts],
         "cosines": cosines(exact, floats),
-        "centred_cosines": cosines(exact - floats.mean(axis=0), floats - floats.mean(axis=0)),
     }
 
 
