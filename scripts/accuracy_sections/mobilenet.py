@@ -27,7 +27,6 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import lower, optimize
 from glsl_infer.compiler.assemble import classes_of, to_bundle
 from glsl_infer.compiler.ranges import PreparedGraph, prepare
-from glsl_infer.compiler.ranges.covering import HEADROOM
 from glsl_infer.graph import Graph, reference
 from glsl_infer.runtime.session import Session
 
@@ -71,9 +70,6 @@ def measure(data: Path) -> Section:
         "layers": layers,
         "worst": worst,
         "exports": exports,
-        "ranges": {
-            name: _ranges(network["graph"], network["logits"], calibration, test) for name, network in networks.items()
-        },
         "passed": worst <= BOUNDS["layer"] and ratio <= BOUNDS["ratio"],
     }
 
@@ -109,22 +105,3 @@ def bundle_of(prepared: PreparedGraph) -> Bundle:
 
 def _slices(made: Bundle, layer: str) -> int:
     return -(-made.graph.shapes[layer][-1] // 4)
-
-
-def _ranges(graph: Graph, floats: NDArray[Any], calibration: Pictures, test: Pictures) -> list[Section]:
-    """Compare ways to choose ranges, on the exact reference alone."""
-    ways: list[dict[str, Any]] = [
-        {},
-        {"per_channel": False},
-        *({"percentile": percentile} for percentile in PERCENTILES[1:]),
-        *({"percentile": percentile, "per_channel": False} for percentile in PERCENTILES[1:]),
-        *({"headroom": headroom} for headroom in OTHER_HEADROOMS),
-    ]
-    rows = []
-    for way in ways:
-        print(f"  ranges {way}", file=sys.stderr, flush=True)
-        prepared = prepare(graph, list(calibration), **way)
-        logits = np.stack([reference.run(prepared.graph, picture) for picture in test])
-        settings = {"per_channel": True, "percentile": 100.0, "headroom": HEADROOM, **way}
-        rows.append({**settings, **compared(logits, floats)})
-    return rows

@@ -29,10 +29,6 @@ random. The GPU's mean error may be {ratio} times the exact reference's.
 {ends}
 
 Worst of its layers: **{worst:.4f}**.
-
-### Which ranges
-
-The exact reference's mean error, with a range for each channel of the values seen times 1, 1.25 ...: {ranges}.
 """
 
 NETWORKS = """
@@ -64,9 +60,6 @@ halved to {size}x{size}. [Its card](../models/superres-x2-96.md) has the quality
 
 Worst of its layers: **{worst:.4f}**. GPU and exact reference differ by at most **{largest:g}** of 255 steps, in
 {share:.5f} % of all values. Error against the float network, in steps of 255: {floats}.
-
-The largest errors occur where a value lies outside the calibrated range. On {saturation_photographs} photographs of
-trashnet's train split the float network exceeds the ranges this often: {saturation}.
 """
 
 AMPLIFICATION = """
@@ -88,18 +81,10 @@ def mobilenet(numbers: dict[str, Any]) -> str:
         ends += [[f"GPU, {_by(export['percentile'])}", *_comparison(export["gpu"])]]
     ends.append(["Keras, noise", *_comparison(numbers["noisy"]["varied"])])
     ratios = ", ".join(f"{export['ratio']:.3f} ({_by(export['percentile'])})" for export in numbers["exports"])
-    channels = [row for row in numbers["ranges"]["varied"] if row["per_channel"]]
-    ranges = [
-        f"{row['mean']:.4f} (times {row['headroom']:g}{_rare(row['percentile'])})"
-        for row in sorted(channels, key=lambda row: (row["headroom"], -row["percentile"]))
-    ]
-    layer = next(row for row in numbers["ranges"]["varied"] if not row["per_channel"] and row["percentile"] >= 100.0)
-    ranges.append(f"{layer['mean']:.4f} with one range for each layer")
     return MOBILENET.format(
         **{key: numbers[key] for key in ("size", "calibration", "photographs", "spread", "worst", "classes")},
         ratio=BOUNDS["ratio"],
         ends=f"{table(['', *COMPARISON], ends)}\n\nGPU / exact reference, mean error: {ratios}.",
-        ranges=", ".join(ranges),
     )
 
 
@@ -159,11 +144,6 @@ def superres(numbers: dict[str, Any]) -> str:
         largest=numbers["gpu_exact"]["largest"],
         share=100 * numbers["gpu_exact"]["share"],
         floats="; ".join(floats),
-        saturation_photographs=numbers["saturation"]["photographs"],
-        saturation=", ".join(
-            f"{row['layer']} {row['beyond']:,} of {row['values']:,}, by at most {row['largest']:.3f}"
-            for row in numbers["saturation"]["rows"]
-        ),
     )
 
 
@@ -189,10 +169,6 @@ def amplification(numbers: dict[str, Any]) -> str:
 
 def _by(percentile: float) -> str:
     return "maximum" if percentile >= 100.0 else f"percentile {percentile:g}"
-
-
-def _rare(percentile: float) -> str:
-    return "" if percentile >= 100.0 else f", {_by(percentile)}"
 
 
 def _comparison(errors: dict[str, float]) -> list[str]:

@@ -17,18 +17,14 @@ from accuracy_sections.common import (
     keras_side,
     layer_rows,
     paths,
-    photographs,
     random_inputs,
 )
-from glsl_infer import bundle as bundles
-from glsl_infer.bundle import Bundle
 from glsl_infer.compiler.build import build
 from glsl_infer.graph import reference
-from glsl_infer.program.layout import FeatureMap
 from glsl_infer.runtime.pictures.preprocess import open_image
 from glsl_infer.runtime.session import Session
 
-CALIBRATION, TEST, SATURATION = 64, 20, 600
+CALIBRATION, TEST = 64, 20
 
 
 def measure(keras: Path, data: Path) -> Section:
@@ -66,31 +62,8 @@ def measure(keras: Path, data: Path) -> Section:
             }
             for key, pixels in (("exact", exact), ("gpu", gpu))
         },
-        "saturation": saturation(bundles.read(keras.with_suffix(".glslnn")), data),
         "passed": worst <= BOUNDS["layer"],
     }
-
-
-def saturation(made: Bundle, data: Path) -> Section:
-    """Count what the float network computes beyond the ranges of a bundle that were learnt from pictures."""
-    graph = made.graph
-    learnt = [node for node in graph.nodes if node.op == "conv2d"]
-    rows = {node.name: {"values": 0, "beyond": 0, "pictures": 0, "largest": 0.0, "highest": 0.0} for node in learnt}
-    for picture in photographs(data, "train", SATURATION, made.manifest.input.size):
-        outputs = dict(reference.layers(graph, picture, mode="float"))
-        for node in learnt:
-            value, row = outputs[node.name].astype(np.float64), rows[node.name]
-            map_ = made.values[node.name]
-            assert isinstance(map_, FeatureMap)
-            low, high = -map_.scale_of * map_.zero_of / 255.0, map_.scale_of * (255.0 - map_.zero_of) / 255.0
-            over = np.maximum(value - high, low - value)
-            count = int((over > map_.scale_of / 255.0).sum())  # by more than a step: the rest is rounding
-            row["values"] += value.size
-            row["beyond"] += count
-            row["pictures"] += count > 0
-            row["largest"] = max(row["largest"], float(over.max()))
-            row["highest"] = float(high.max())
-    return {"photographs": SATURATION, "rows": [{"layer": name, **row} for name, row in rows.items()]}
 
 
 def centres(data: Path, split: str, count: int, size: int) -> Pictures:

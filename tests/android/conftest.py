@@ -34,10 +34,15 @@ def runner(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Jvm:
 
 
 @pytest.fixture(scope="session")
-def apk(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def squares(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of tasks that the app has inside."""
+    return folder_of_tasks(tmp_path_factory.mktemp("squares"))
+
+
+@pytest.fixture(scope="session")
+def apk(tools: Tools, squares: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The app with a model, signed with a key of its own."""
     folder = tmp_path_factory.mktemp("apk")
-    squares = folder_of_tasks(tmp_path_factory.mktemp("squares"))
     build_apk.build(tools, [MODEL], folder / "demo.apk", folder / "key" / "debug.keystore", [squares])
     return folder / "demo.apk"
 

@@ -95,17 +95,17 @@ def test_resources_are_stored_and_aligned(apk: Path) -> None:
     assert (info.header_offset + 30 + name + extra) % 4 == 0
 
 
-def test_the_same_again(tools: Tools, apk: Path, tmp_path: Path) -> None:
+def test_the_same_again(tools: Tools, apk: Path, squares: Path, tmp_path: Path) -> None:
     again = tmp_path / "elsewhere" / "again.apk"
-    build_apk.build(tools, [MODEL], again, apk.parent / "key" / "debug.keystore")
+    build_apk.build(tools, [MODEL], again, apk.parent / "key" / "debug.keystore", [squares])
     assert hashlib.sha256(again.read_bytes()).digest() == hashlib.sha256(apk.read_bytes()).digest()
     assert [path.name for path in again.parent.iterdir()] == ["again.apk"]
 
 
-def test_other_models_and_another_key(apk: Path, tmp_path: Path) -> None:
+def test_other_models_and_another_key(apk: Path, squares: Path, tmp_path: Path) -> None:
     models = [ROOT / "models" / "superres-x2-96.glslnn", MODEL]
     command = [sys.executable, str(ROOT / "android" / "build_apk.py"), "--json", "-o", str(tmp_path / "two.apk")]
-    command += ["--keystore", str(tmp_path / "own.keystore"), "--model", *map(str, models)]
+    command += ["--keystore", str(tmp_path / "own.keystore"), "--models", str(squares), "--model", *map(str, models)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["signatures"] == ["v1", "v2", "v3"]
     first, second = members(apk), members(tmp_path / "two.apk")

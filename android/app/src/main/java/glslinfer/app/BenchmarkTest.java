@@ -39,7 +39,7 @@ final class BenchmarkTest {
         reference = Double.parseDouble(cells[heads.indexOf("reference")]);
     }
 
-    /** Returns the tests of a table (glsl_infer/tools/aibench/tests.csv) that are shown, of those whose files there are. */
+    /** Returns the tests of a table (glsl_infer/tools/aibench/tests.csv) that are shown and whose files there are. */
     static List<BenchmarkTest> of(String table, List<String> files) {
         String[] lines = table.trim().split("\r?\n");
         List<String> heads = java.util.Arrays.asList(lines[0].split(","));

@@ -60,7 +60,8 @@ final class BenchmarkView extends View {
         drawPicture(canvas, test.after(), left + 2 * gap + side, middle, side);
         float step = Math.min(high / 6, 24 * ink.text);
         ink.begin().append(test.label());
-        ink.write(canvas, left + 3 * gap + side, middle + side / 2, side - 2 * gap, 0.6f * step, true, ink.palette.text);
+        float wide = side - 2 * gap;
+        ink.write(canvas, left + 3 * gap + side, middle + side / 2, wide, 0.6f * step, true, ink.palette.text);
         float x = left + 3 * gap + 2 * side;
         float most = left + across - gap - x;
         float y = top + (high - 5 * step) / 2 - 0.25f * step;

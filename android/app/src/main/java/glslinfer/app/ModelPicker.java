@@ -6,7 +6,7 @@ import android.net.Uri;
 import glslinfer.runner.Bundle;
 import java.util.List;
 
-/** Which model or task there is: the user's choice of one inside the app or in a file, its reading, and what to tell of it. */
+/** Which model or task there is: the user's choice inside the app or in a file, its reading, and what to tell of it. */
 final class ModelPicker implements ModelChooser.Listener, ModelLoader.Listener {
     /** Gets the model, in the main thread. */
     interface Listener {

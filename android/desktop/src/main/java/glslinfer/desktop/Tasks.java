@@ -24,7 +24,7 @@ import java.util.List;
 final class Tasks {
     private Tasks() {}
 
-    /** Looks at pictures; with {@code film} each is the next frame. {@code folders}: of tasks and bundles, by colons. */
+    /** Looks at pictures; with {@code film} each is the next frame. {@code folders}: tasks and bundles, by colons. */
     static void look(String folders, String name, boolean film, List<Picture> pictures) {
         new Egl();
         Task task = Task.open(name, new Folders(folders), new Device(new DesktopGl()));

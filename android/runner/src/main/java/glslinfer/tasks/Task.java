@@ -18,9 +18,9 @@ import java.util.Map;
  * What finds something in pictures: sessions, and the steps behind them. Everything is called in the thread of the
  * context.
  *
- * <p>Either {@link #run} and {@link #follow} whole pictures, or, where the picture is on the GPU already: {@link #begin}
- * a frame, then for each {@link #next} step draw what it reads into its session's input, run that, and {@link #take} its
- * outputs; at the end there is what was {@link #found}.
+ * <p>Either {@link #run} and {@link #follow} whole pictures or, where the picture is on the GPU already, {@link #begin}
+ * a frame, then for each {@link #next} step draw what it reads into its session's input, run that, and {@link #take}
+ * its outputs; at the end there is what was {@link #found}.
  */
 public abstract class Task {
     /** Where tasks and bundles lie. */
