@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Literal, Union
 
 from glsl_infer.bundle import SUFFIX, Bundle, write
-from glsl_infer.bundle.parted import cpu_numbers
-from glsl_infer.bundle.shader_grammar import parse
 from glsl_infer.errors import RunError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
@@ -85,6 +83,8 @@ def meet(bundle: Bundle, context: Context, isolation: Isolation) -> None:
 
 
 def _memory(bundle: Bundle) -> int:
+    from glsl_infer.bundle.parted import cpu_numbers  # later starts need none of it
+
     textures = sum(4 * texture.width * texture.height for part in _parts(bundle) for texture in part.manifest.textures)
     most = MEMORY + TEXTURES * textures + SHADERS * _shader_bytes(bundle) + 4 * cpu_numbers(bundle)
     with contextlib.suppress(ValueError, OSError, AttributeError):
@@ -94,6 +94,8 @@ def _memory(bundle: Bundle) -> int:
 
 def _whole(bundle: Bundle) -> float:
     """Return the seconds that all layers of a bundle together may take."""
+    from glsl_infer.bundle.shader_grammar import parse
+
     seconds = SECONDS + SECONDS_A_MEGABYTE * _shader_bytes(bundle) / 1e6
     seconds += SECONDS * sum(not isinstance(part, Bundle) for part in bundle.parts)
     for part in _parts(bundle):
