@@ -1,4 +1,4 @@
-"""Pictures that are hard for published networks: right results or none, never a crash; and a face's mesh in a window."""
+"""Pictures that are hard for published networks: right results or none, never a crash; and a mesh in a window."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_no_face(mesh: FaceMesh, size: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("x", range(-192, 300, 96))
 def test_a_face_at_the_edge(mesh: FaceMesh, x: int) -> None:
-    wanted = nose(mesh) + (x, 64)
+    wanted = nose(mesh) + np.array([x, 64])
     for face in mesh(scene((person(), x, 64))):
         assert np.linalg.norm(face.points[1, :2] - wanted) < 30
 
@@ -105,6 +105,6 @@ def test_face_mesh_of_a_film_in_a_window(mesh: FaceMesh, tmp_path: Path) -> None
     assert window.shape == (480, 640, 3)
     changed = np.abs(window - np.asarray(scene((person(), 88, 64), size=(640, 480))).astype(int)).max(axis=2) > 40
     rows, columns = np.nonzero(changed)
-    x, y = nose(mesh) + (88, 64)
+    x, y = nose(mesh) + np.array([88, 64])
     assert len(rows) > 1000  # the lines of the mesh, around the nose of the last frame
     assert columns.mean() == pytest.approx(x, abs=25) and rows.mean() == pytest.approx(y, abs=40)
