@@ -20,7 +20,6 @@ from glsl_infer.graph.purposes import VALUES
 from glsl_infer.importers.onnx import endings
 from glsl_infer.importers.onnx.file import parse, read_model
 from glsl_infer.importers.onnx.model import Model, Sizes
-from glsl_infer.importers.onnx.slimmed import slimmed
 from glsl_infer.importers.onnx.view import View
 from glsl_infer.importers.onnx.walk import Walk
 from glsl_infer.importers.shared.ends import Ends, Range, with_ends
@@ -104,6 +103,8 @@ def imported(source: Source, input_range: Range | None = None, ends: Ends | None
     made = _imported(model, input_range, ends)
     if not made.uncomputed:
         return made
+    from glsl_infer.importers.onnx.slimmed import slimmed  # it is run as a module, too
+
     shapes = {made.names[name]: view.shape for name, view in made.inputs.items()}
     simpler = slimmed(Path(source), shapes)
     if simpler is None:
