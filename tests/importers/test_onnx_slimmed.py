@@ -30,7 +30,7 @@ def network(folder: Path) -> Path:
     y = made.op("Relu", [y], (1, 4, "height", "width"))
     made.outputs.append(helper.make_tensor_value_info(y, TensorProto.FLOAT, (1, 4, "height", "width")))
     path = folder / "product.onnx"
-    onnx.save(made.model(), path, save_as_external_data=True, size_threshold=64, location="product.bin")
+    onnx.save(made.model(), path, save_as_external_data=True, size_threshold=128, location="product.bin")
     return path
 
 
