@@ -13,9 +13,16 @@ from onnx_networks import File, TensorProto, helper, onnx
 
 from glsl_infer.errors import GlslInferError, ModelError
 from glsl_infer.importers import onnx as importer
+from glsl_infer.importers.onnx import slimmed
 from glsl_infer.importers.onnx.file import read_model
 
 MAP = (1, 4, 8, 6)
+
+
+@pytest.fixture(autouse=True)
+def _no_onnxslim(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a process for each file that has operators of constants; test_onnx_slimmed.py has those."""
+    monkeypatch.setattr(slimmed, "find_spec", lambda name: None)
 
 
 def sound() -> bytes:
