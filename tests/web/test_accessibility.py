@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from chromium import Browser, Page
@@ -30,6 +31,28 @@ def check(page: Page) -> None:
         passed, violations = page.evaluate(VIOLATIONS)
         assert violations == [], scheme
         assert passed > 20
+
+
+def read_out(page: Page) -> list[tuple[str, str]]:
+    """Return role and name of what a screen reader stops at, in its order."""
+    nodes = {node["nodeId"]: node for node in page.call("Accessibility.getFullAXTree")["nodes"]}
+    stops: list[tuple[str, str]] = []
+
+    def walk(node: dict[str, Any]) -> None:
+        role = node.get("role", {}).get("value", "")
+        if not node["ignored"] and role in {"heading", "combobox", "button", "status", "image"}:
+            stops.append((role, node["name"]["value"]))
+        for child in node.get("childIds", []):
+            walk(nodes[child])
+
+    walk(next(node for node in nodes.values() if "parentId" not in node))
+    return stops
+
+
+def test_a_screen_reader_walks_through_it(demo: Page) -> None:
+    stops = read_out(demo)
+    print(stops)
+    assert 0
 
 
 def test_before_there_is_a_picture(demo: Page) -> None:
