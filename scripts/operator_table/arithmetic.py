@@ -155,7 +155,7 @@ POWERS = Group(
         _alone("", "`keras.ops.clip`", lambda: lambda y: K.clip(y, 0.25, 0.75)),
         _alone("", "`keras.ops.hard_tanh`", lambda: K.hard_tanh, listed=False),
         _alone("", "`keras.ops.maximum(x, 0.25)`", lambda: lambda y: K.maximum(y, 0.25)),
-        _alone("", "`keras.ops.minimum(x, 0.25)`", lambda: lambda y: K.minimum(y, 0.25)),
+        _alone("", "`keras.ops.minimum(x, 0.5)`", lambda: lambda y: K.minimum(y, 0.5)),
         _alone("3", "`keras.ops.power`", lambda: lambda y: K.power(y, 3), "a number from -2 to 8, not 0"),
         _alone("1.5", "`x ** y`", lambda: lambda y: y**1.5, "0 of negative numbers if y has a fraction"),
         _of_more("`keras.ops.rsqrt`", lambda y: K.rsqrt(y), _NEAR_0),

@@ -89,7 +89,7 @@ def test_pipes_in_the_cache_are_not_waited_for(argv: list[str], tmp_path: Path) 
     first = ended(command, GLSL_INFER_CACHE=str(cache))
     assert first.returncode == 0, first.stderr
     kept = sorted(cache.iterdir())
-    assert {path.suffix for path in kept} == {".passed", ".programs"}
+    assert {path.suffix for path in kept} == {".passed", ".programs", ".shaders"}
     for path in kept:
         path.unlink()
         os.mkfifo(path)

@@ -113,13 +113,13 @@ def test_what_the_counting_does_not_understand(shader: str, message: str) -> Non
 @pytest.mark.parametrize(
     "name, passes, fetched",
     [
-        ("conv2d-kernel-3x3-same-8-to-8", 2, 9 * 2),
+        ("conv2d-3x3-same-8-to-8", 2, 9 * 2),
         ("conv2d-kernel-2x5-strides-2-1-same-8-to-8", 2, 2 * 5 * 2),
         ("conv2d-many-slices-1x1-64-to-8", 2, 16),
-        ("depthwiseconv2d-kernel-3x3-same-8-channels", 2, 9),
-        ("add-residual-a-conv2d-without-activation-and-a-map-8-channels", 0, 1),
+        ("depthwiseconv2d-3x3-same-8-channels", 2, 9),
+        ("add-of-a-conv2d-without-activation-and-a-map-a-residual-8-channels", 0, 1),
         ("maxpooling2d-3x3-strides-2-same-8-channels", 1, 9),
-        ("globalaveragepooling2d-8x8-pixels-8-channels", 2, 2 * 64),
+        ("globalaveragepooling2d-8x8", 2, 2 * 64),
         ("upsampling2d-bilinear-2-8-channels", 1, 4),
         # 5 values in 3 texels: of products (8 inputs and twice 8 weights) and of sums (1 column, 2 constants)
         ("dense-8-to-5", 2, 3 * (24 + 3) / 2),
