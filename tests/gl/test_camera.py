@@ -89,10 +89,10 @@ def test_below_the_threshold_it_is_none_of_these(
     source = folder(tmp_path / "f", 2)
     words = ["--model", str(model), "--json", "--top", "1", "--threshold", threshold]
     assert main(["camera", "--source", str(source), *words]) == 0
-    watched = [one["predictions"] for one in lines(capsys)]
+    watched = [one["predictions"][0]["label"] for one in lines(capsys)]
     assert main(["classify", str(source), *words]) == 0
-    assert [one["predictions"] for one in json.loads(capsys.readouterr().out)] == watched
-    assert [one["label"] == NONE for (one,) in watched] == [none] * 2
+    assert [one["predictions"][0]["label"] for one in json.loads(capsys.readouterr().out)] == watched
+    assert [label == NONE for label in watched] == [none] * 2
 
 
 def test_every_and_frames(model: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -50,9 +50,18 @@ def read_out(page: Page) -> list[tuple[str, str]]:
 
 
 def test_a_screen_reader_walks_through_it(demo: Page) -> None:
-    stops = read_out(demo)
-    print(stops)
-    assert 0
+    before = ["heading glsl-infer", "heading Picture", "combobox Find", "combobox Model", "button Start camera"]
+    before += ["button Choose picture", "status ", "heading What the network says", "heading Pictures to try"]
+    stops = [f"{role} {name}" for role, name in read_out(demo)]
+    assert stops[: len(before)] == before
+    samples = demo.evaluate("[...document.querySelectorAll('#samples img')].map((one) => one.alt)")
+    after = len(before) + 2 * len(samples)
+    assert stops[len(before) : after] == [f"{role} {name}" for name in samples for role in ("button", "image")]
+    assert stops[after:][:3] == ["heading Look closer", "button Check this GPU", "button Show every layer"]
+    drop(demo, "/images/carrots014.jpg")
+    more = read_out(demo)
+    assert ("image", "The picture, as far as the network reads it") in more
+    assert all(name for role, name in more if role != "status")
 
 
 def test_before_there_is_a_picture(demo: Page) -> None:
