@@ -14,7 +14,7 @@ from glsl_infer.cli.terminal_text import say_warning
 from glsl_infer.compiler.ranges.precision import AUTO, BITS, PRECISIONS
 from glsl_infer.compiler.sharing import MEMORY
 from glsl_infer.errors import InputError
-from glsl_infer.lowering.conv_texture import WEIGHT_BITS
+from glsl_infer.lowering.texture_choice import WEIGHT_BITS
 from glsl_infer.lowering.weights_plan import LEAST_ARRAY, LONGEST_ARRAY, UNIFORM_VECTORS, WEIGHTS_MODES
 from glsl_infer.program.layout import LAYOUTS
 from glsl_infer.runtime.pictures import paths as pictures

@@ -21,7 +21,7 @@ from glsl_infer.compiler.ranges.reach import reach
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.graph.kernels import input_channels
 from glsl_infer.graph.reference import Inputs
-from glsl_infer.lowering.conv_texture import ROUNDING
+from glsl_infer.lowering.texture_choice import ROUNDING
 from glsl_infer.program.layout import FeatureMap, FineMap, Value
 from glsl_infer.program.texels import shape_of
 

@@ -43,7 +43,7 @@ class Builder(Places):
 
     Attributes:
         planning: whether only lifetimes of textures are wanted, so that the texts of shaders may be empty.
-        weight_bits: one of ``conv_texture.WEIGHT_BITS``, for weights in textures.
+        weight_bits: one of ``texture_choice.WEIGHT_BITS``, for weights in textures.
         typical: what the layers' outputs are like.
         spares: whether single maps have 16 bits, to be drawn for little, and not as many as can.
     """

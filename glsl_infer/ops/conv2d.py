@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
-from glsl_infer.lowering import conv_arrays, conv_texture, fold, weights_plan
+from glsl_infer.lowering import conv_arrays, conv_texture, fold, texture_choice, weights_plan
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.lowering.conv_columns import Columns, columns_of
 from glsl_infer.lowering.weight_texture import Constants
@@ -101,7 +101,7 @@ class Conv2D(Operator):
         # pictures, those of 8 are nearly as good, unless all maps have 16.
         exact = target.bits == 16 and not (build.typical.given and build.spares)
         for bits in (["16"] if exact else []) + [build.weight_bits]:
-            texture = conv_texture.possible(
+            texture = texture_choice.possible(
                 reads,
                 columns,
                 constants,

@@ -7,7 +7,7 @@ from typing import Any
 from accuracy_sections.common import BOUNDS
 from accuracy_sections.table import table
 from glsl_infer.compiler.amplification import MAX_ERROR, MAX_GAIN
-from glsl_infer.lowering.conv_texture import ROUNDING
+from glsl_infer.lowering.texture_choice import ROUNDING
 
 COMPARISON = [
     "mean",

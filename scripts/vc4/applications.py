@@ -36,6 +36,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer.errors import GlslInferError
 from glsl_infer.graph import reference
 from glsl_infer.runtime.pictures import preprocess
+from glsl_infer.support.child_process import module_command
 from glsl_infer.tools import videocore as vc4
 from glsl_infer.tools.videocore import estimate
 
@@ -107,7 +108,7 @@ def measure(name: str, folder: Path) -> dict[str, Any]:
     with said.open("w") as log:
         process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "glsl_infer", "export", str(folder / f"{name}.keras"), "-o", str(path)),
+                *module_command("glsl_infer", "export", str(folder / f"{name}.keras"), "-o", str(path)),
                 *(["--labels", str(folder / f"{name}.labels.txt")] if facts["classes"] else []),
                 *("--calibrate", str(folder / "calibration"), "--uniform-vectors", "videocore", "--verify", "0"),
                 f"--input-range={facts['fed'][0]},{facts['fed'][1]}",

@@ -70,6 +70,6 @@ def test_what_is_fetched_is_what_the_page_says() -> None:
     said = {
         word for line in re.findall(r"^ {4}sudo apt install ([^#\n]+)", PAGE, re.MULTILINE) for word in line.split()
     }
-    # What installs, and not what runs; libglfw3 is for --window, and no camera is emulated.
+    # venv installs, and does not run; libglfw3 is for --window, picamera2 for a camera.
     assert said - fetched == {"python3-venv", "libglfw3", "python3-picamera2"}
     assert fetched - said == {"python3-minimal", "libpython3-stdlib"}, "a part of the python3 that is always there"

@@ -82,7 +82,7 @@ def test_it_is_for_every_platform(wheel: Path) -> None:
 def test_only_the_package_is_inside(members: dict[str, bytes]) -> None:
     assert {name.partition("/")[0] for name in members} == {"glsl_infer", DIST_INFO}
     assert {Path(name).suffix for name in members if name.startswith("glsl_infer/")} == {
-        *(".py", ".typed", ".json"),
+        *(".py", ".typed", ".json", ".csv"),
         *(".glsl", ".frag", ".vert"),
         *(".glslnn", ".jpg", ".npz"),
     }

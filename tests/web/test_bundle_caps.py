@@ -127,7 +127,7 @@ def test_a_graph(blank: Page, site: Site, tmp_path: Path, good: Members) -> None
 def test_all_members_together(blank: Page, site: Site, tmp_path: Path, good: Members) -> None:
     """The directory's word is enough: nothing is unpacked, and no byte of it is there."""
     whole = zipped(tmp_path / "whole.zip", good).read_bytes()
-    entry = whole.rindex(b"PK\1\2", 0, whole.rindex(b"labels.txt"))
+    entry = whole.rindex(b"PK\1\2", 0, whole.rindex(b"weights/probe.bin"))
     rest = (
         format_constants.MAX_BYTES
         - sum(map(len, good.values()))
@@ -135,7 +135,7 @@ def test_all_members_together(blank: Page, site: Site, tmp_path: Path, good: Mem
     )
 
     def declaring(size: int) -> bytes:
-        """Return the zip with another size of the labels, in the directory and in their own header."""
+        """Return the zip with another size of the probe, in the directory and in their own header."""
         local = int.from_bytes(whole[entry + 42 : entry + 46], "little") + 22
         changed = whole[: entry + 24] + size.to_bytes(4, "little") + whole[entry + 28 :]
         return changed[:local] + size.to_bytes(4, "little") + changed[local + 4 :]

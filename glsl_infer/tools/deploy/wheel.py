@@ -19,7 +19,7 @@ NAME = f"glsl_infer-{__version__}-py3-none-any.whl"
 
 _DIST_INFO = f"glsl_infer-{__version__}.dist-info"
 _WHEEL = "Wheel-Version: 1.0\nGenerator: glsl-infer deploy\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-_SUFFIXES = (".py", ".typed", ".json", ".jpg", ".npz")
+_SUFFIXES = (".py", ".typed", ".json", ".csv", ".jpg", ".npz")
 _INSTALLERS = ("INSTALLER", "RECORD", "REQUESTED", "WHEEL", "direct_url.json")
 """What an installer, and not the wheel, put beside the metadata; or what is written anew."""
 
