@@ -315,10 +315,10 @@ public final class Phone {
 
     /** Returns all texts on the screen; with an image, draws them onto it. */
     private static List<String> texts(BufferedImage image) {
-        return drawn(image).texts;
+        return canvas(image).texts;
     }
 
-    private static Canvas drawn(BufferedImage image) {
+    private static Canvas canvas(BufferedImage image) {
         Canvas canvas = new Canvas(image == null ? new BufferedImage(width, height, BufferedImage.TYPE_INT_ARGB)
                 : image);
         if (activity != null && activity.content != null) {
@@ -377,7 +377,7 @@ public final class Phone {
     private static String state() {
         CameraDevice device = device();
         CaptureRequest request = device == null ? null : device.request;
-        Canvas canvas = drawn(null);
+        Canvas canvas = canvas(null);
         String texts =
                 canvas.texts.stream()
                         .map(text -> '"' + text.replace("\\", "\\\\").replace("\"", "\\\"") + '"')
