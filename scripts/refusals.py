@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""What ``glsl-infer train`` refuses: the tables of docs/your-classes.md, of pairs of classes of a data set.
+"""What ``glsl-infer train`` refuses, of pairs of classes of a data set: a table of docs/your-classes.md.
 
     python scripts/refusals.py trashnet-x22-257 data/trashnet paper,glass,cardboard,metal data/trashnet data/grocery
+    python scripts/refusals.py grocery-x22-257 data/grocery Banana,Carrots,Kiwi data/grocery data/trashnet
 
 The network to start from, the data set, its classes (each two are a pair), and the data sets whose test pictures are
-unknown. Each pair learns from 30 photographs of a class, in 3 variations; minutes.
+unknown. Each pair learns from 30 photographs of a class, in 3 variations; the last line is the mean. Minutes.
 """
 
 from __future__ import annotations
@@ -37,15 +38,20 @@ def refused(head: Head, features: Numbers) -> float:
     return float((head.logits(features).argmax(axis=-1) == head.bias.size - 1).mean())
 
 
-def report(head: Head, known: list[Numbers], unknown: Mapping[str, Numbers]) -> str:
-    """Return a line: what is right and refused of known pictures, and refused of each data set's others."""
+def shares(head: Head, known: list[Numbers], unknown: Mapping[str, Numbers]) -> dict[str, float]:
+    """Return what is right and refused of known pictures, and refused of each data set's others."""
     right = np.mean([(head.logits(each).argmax(axis=-1) == index).mean() for index, each in enumerate(known)])
-    others = ", ".join(f"{name} {100 * refused(head, each):.0f} %" for name, each in unknown.items())
-    return f"right {100 * right:.0f} %, refused: known {100 * refused(head, np.concatenate(known)):.0f} %, {others}"
+    others = {f"other {name}": refused(head, each) for name, each in unknown.items()}
+    return {"right": float(right), "refused: known": refused(head, np.concatenate(known)), **others}
+
+
+def line(name: str, found: Mapping[str, float]) -> str:
+    """Return shares in words."""
+    return f"{name}: " + ", ".join(f"{key} {100 * share:.0f} %" for key, share in found.items())
 
 
 def main(name: str, folder: str, classes: str, *others: str) -> None:
-    """Print a line for each pair."""
+    """Print a line for each pair, and the mean."""
     start, labels = read_start(model(name)), classes.split(",")
     typical = [path for label in labels for path in pictures(Path(folder, "train", label), 4)]
     with Extractor(start, typical) as extractor:
@@ -62,6 +68,7 @@ def main(name: str, folder: str, classes: str, *others: str) -> None:
                 files = pictures(kind, max(UNKNOWN // len(kinds), 1))
                 unknown[each.name, kind.name] = features(files)[:, 0]
     given, groups = background(start)
+    measured: list[dict[str, float]] = []
     for pair in itertools.combinations(labels, 2):
         photographs = np.concatenate([learnt[label] for label in pair])
         truth = np.repeat([0, 1], [len(learnt[label]) for label in pair])
@@ -71,7 +78,10 @@ def main(name: str, folder: str, classes: str, *others: str) -> None:
             data: np.concatenate([found for (of, kind), found in unknown.items() if of == data and kind not in pair])
             for data in dict.fromkeys(data for data, _ in unknown)
         }
-        print(f"{' / '.join(pair)}: {report(made, known, rest)}", flush=True)
+        measured.append(shares(made, known, rest))
+        print(line(" / ".join(pair), measured[-1]), flush=True)
+    means = {key: float(np.mean([one[key] for one in measured])) for key in measured[0]}
+    print(line(f"mean of {len(measured)} pairs", means))
 
 
 if __name__ == "__main__":

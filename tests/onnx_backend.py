@@ -78,10 +78,6 @@ class Wrong(Exception):
     """Other numbers than there should be."""
 
 
-class Coarse(Exception):
-    """What inputs lose in a texture changes an output more than any output may be off."""
-
-
 def judge(case: Case, context: Context) -> Verdict:
     """Return what becomes of a case."""
     ends = (*case.inputs[:1], *case.outputs)
@@ -104,8 +100,6 @@ def judge(case: Case, context: Context) -> Verdict:
                     return Verdict(PASSED, form)
         except InputError as error:
             refused = " ".join(str(error).split())
-        except Coarse as error:
-            return Verdict(EXCLUDED, str(error))
         except Wrong as error:
             return Verdict(FAILED, f"{form}: {error}")
         except Exception as error:  # whatever it is, it is a fault of ours
@@ -242,9 +236,6 @@ def _errors(bundle: Any, session: Session, sample: Any) -> Iterator[tuple[str, f
         apart = np.subtract(*(one[output.name] for one in floats))
         mixed = float(np.max(np.abs(apart) / step)) if bundle.parts else 0.0
         wide = float(np.max(MOST_OFF * span / step))
-        held_in = [max(node.attrs["scales"]) / 255.0 for node in bundle.graph.inputs if node.attrs.get("scales")]
-        if off > wide and float(np.ptp(right)) < min(held_in, default=0.0):
-            raise Coarse("its outputs are closer together than the steps in which a texture holds its inputs")
         yield output.name, off, max(STEPS, min(wide, mixed + max(STEPS * rounding, FACTOR * own)))
 
 

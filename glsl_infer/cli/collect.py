@@ -11,12 +11,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glsl_infer.errors import InputError
+from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.support.files import cannot_be_written, writing
 from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
     from glsl_infer.tools.camera.frame import Frame
+    from glsl_infer.tools.camera.sources import CameraSource
 
 CAMERA = "/dev/video0"
 KEYS = "123456789abcdefghijklmnoprstuvwxyz"
@@ -28,10 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument(
         "--camera",
-        action="store_const",
-        const=CAMERA,
-        dest="source",
-        help=f"the camera {CAMERA} (the default)",
+        action="store_true",
+        help=f"the Raspberry Pi's camera where python3-picamera2 is installed, else {CAMERA} (the default)",
     )
     shown.add_argument(
         "--source",
@@ -49,12 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Take photographs until q is pressed, the keys or the source end."""
-    from glsl_infer.tools.camera import sources
     from glsl_infer.tools.camera.latest import Latest
     from glsl_infer.tools.camera.stopping import until_signalled
 
     labels = _labels(args.classes)
-    source = sources.open_source(args.source or CAMERA)
+    source = _source(args.source)
     folders = {label: args.out / label for label in labels}
     for folder in folders.values():
         try:
@@ -80,6 +78,18 @@ def run(args: argparse.Namespace) -> int:
     for label, count in taken.items():
         print(one_line(f"{count:5} {folders[label]}"))
     return 0
+
+
+def _source(given: str | None) -> CameraSource:
+    """Return what was named, else the camera that is there: a Pi's is no ``/dev/video0`` that gives pictures."""
+    from glsl_infer.tools.camera import sources
+
+    if given is not None:
+        return sources.open_source(given)
+    try:
+        return sources.open_source(sources.PICAMERA2)
+    except MissingExtraError:
+        return sources.open_source(CAMERA)
 
 
 def _take(

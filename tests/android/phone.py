@@ -169,3 +169,8 @@ def labels(state: Any) -> list[tuple[str, float]]:
     return [
         (label, float(percent.removesuffix(" %"))) for percent, label in zip(texts, texts[1:]) if percent.endswith(" %")
     ]
+
+
+def size_of(state: Any, text: str) -> float:
+    """Return how large a text of the screen is, in pixels."""
+    return float(state["sizes"][state["texts"].index(text)])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from graphs import conv_node, dense_node, pool_node
-from phone import IMAGES, LANDSCAPE, MODEL, PORTRAIT, Phone, Pixels, labels, scene
+from phone import IMAGES, LANDSCAPE, MODEL, PORTRAIT, Phone, Pixels, labels, scene, size_of
 from PIL import Image
 from several import several_bundle
 from tiny import tiny_bundle
@@ -112,6 +112,10 @@ def test_a_turned_phone(phone: Phone, classifier: glsl_infer.Classifier, rotatio
     picture = scene("pineapple007.jpg", *((640, 480) if rotation % 2 else (480, 640)))
     state = phone.look(picture)
     assert_labels(phone, state, classifier, picture)
+    point = min(PORTRAIT) / 360
+    (first, _), *others = labels(state)
+    assert size_of(state, first) >= 28 * point  # twice a text's 14
+    assert all(size_of(state, label) >= 14 * point for label, _ in others)
     screen = phone.shot()
     assert screen.shape[:2] == (PORTRAIT if rotation % 2 else LANDSCAPE)
     assert likeness(screen, picture) < 25

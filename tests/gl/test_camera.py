@@ -19,6 +19,7 @@ from PIL import Image
 from tiny import tiny_bundle, write_tiny
 
 from glsl_infer.cli import main
+from glsl_infer.runtime.classifier import NONE
 
 pytestmark = pytest.mark.once
 
@@ -79,6 +80,19 @@ def test_a_compressed_film(model: Path, tmp_path: Path, capsys: Capture) -> None
         container.mux(stream.encode())
     assert main(["camera", "--source", str(path), "--model", str(model), "--json"]) == 0
     assert [one["frame"] for one in lines(capsys)] == list(range(6))
+
+
+@pytest.mark.parametrize(("threshold", "none"), [("0", False), ("1", True)])
+def test_below_the_threshold_it_is_none_of_these(
+    threshold: str, none: bool, model: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    source = folder(tmp_path / "f", 2)
+    words = ["--model", str(model), "--json", "--top", "1", "--threshold", threshold]
+    assert main(["camera", "--source", str(source), *words]) == 0
+    watched = [one["predictions"][0]["label"] for one in lines(capsys)]
+    assert main(["classify", str(source), *words]) == 0
+    assert [one["predictions"][0]["label"] for one in json.loads(capsys.readouterr().out)] == watched
+    assert [label == NONE for label in watched] == [none] * 2
 
 
 def test_every_and_frames(model: Path, tmp_path: Path, capsys: Capture) -> None:

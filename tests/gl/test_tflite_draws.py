@@ -6,46 +6,16 @@ import json
 import sys
 from pathlib import Path
 
-import numpy as np
+import foreign_models
 import pytest
-from PIL import Image
-from tflite_files import File
 
 from glsl_infer.cli import main
 
 pytestmark = pytest.mark.once
 
-SIZE = (1, 16, 12, 3)
-
-
-def network() -> bytes:
-    """Channels of zeros beside a map, slopes, a gate, a transposed convolution, and rows of two maps: a detector."""
-    made = File(5)
-    x = made.conv(made.input(SIZE), 6, stride=2)
-    x = made.op("PRELU", [x, made.random(1, 1, 6)], (1, 8, 6, 6))
-    wide = made.op("PAD", [x, made.constant([[0, 0]] * 3 + [[0, 4]], "i4")], (1, 8, 6, 10))
-    x = made.op("ADD", [made.conv(x, 10, 1), wide], (1, 8, 6, 10), {"Add": {"fusedActivationFunction": 1}})
-    mean = made.op("MEAN", [x, made.constant([1, 2], "i4")], (1, 1, 1, 10), {"Reducer": {"keepDims": True}})
-    gate = made.op("LOGISTIC", [made.conv(mean, 10, 1)], (1, 1, 1, 10))
-    x = made.op("MUL", [x, gate], (1, 8, 6, 10), {"Mul": {}})
-    rows = [
-        made.op("RESHAPE", [made.conv(x, 4, stride=stride), made.constant([1, -1, 2], "i4")], (1, count, 2))
-        for stride, count in ((1, 96), (2, 24))
-    ]
-    boxes = made.op("CONCATENATION", rows, (1, 120, 2), {"Concatenation": {"axis": 1}}, name="boxes")
-    weights = [made.constant([1, 16, 12, 1], "i4"), made.random(1, 2, 2, 10), x]
-    mask = made.op("TRANSPOSE_CONV", weights, (1, 16, 12, 1), {"TransposeConv": {"strideH": 2, "strideW": 2}})
-    return made.bytes([boxes, made.op("LOGISTIC", [mask], (1, 16, 12, 1), name="mask")])
-
 
 def test_from_a_file_to_agreement_with_litert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    model, bundle, photos = tmp_path / "detector.tflite", tmp_path / "detector.glslnn", tmp_path / "photos"
-    model.write_bytes(network())
-    photos.mkdir()
-    for seed in range(4):
-        pixels = np.random.default_rng(seed).integers(0, 256, (20, 20, 3), np.uint8)
-        Image.fromarray(pixels).save(photos / f"{seed}.png")
-    assert main(["export", str(model), "-o", str(bundle), "--calibrate", str(photos), "--verify", "0"]) == 0
+    model, bundle, photos = foreign_models.exported("detector.tflite", tmp_path)
     assert main(["selfcheck", str(bundle)]) == 0
     capsys.readouterr()
     assert (
@@ -58,3 +28,14 @@ def test_from_a_file_to_agreement_with_litert(tmp_path: Path, capsys: pytest.Cap
     # Zeros, phases of a transposed convolution and partial sums are nobody's tensor in the file.
     assert len(agreement["layers"]) >= 8 and len(agreement["not_compared"]) <= 3
     assert "tensorflow" not in sys.modules
+
+
+def test_sizes_that_the_file_leaves_open(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, bundle, photos = foreign_models.exported("open.tflite", tmp_path, "--input-size", "12x20")
+    assert main(["inspect", str(model), "--input-size", "12x20"]) == 0
+    capsys.readouterr()
+    assert main(["validate", str(model), str(bundle), "--data", str(photos), "--json"]) == 0
+    agreement = json.loads(capsys.readouterr().out)
+    assert agreement["failures"] == [] and agreement["outputs"][0]["cosine"] > 0.99
+    assert main(["inspect", str(model)]) == 2
+    assert "--input-size" in capsys.readouterr().err

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -33,12 +35,17 @@ def photographs(folder: Path) -> None:
             Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8)).save(folder / label / f"{number}.png")
 
 
-def test_from_folders_to_a_file(context: Context, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_from_folders_to_a_file(
+    context: Context, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     photographs(tmp_path / "photos")
     out = tmp_path / "own.glslnn"
     argv = ["train", str(tmp_path / "photos"), "-o", str(out), "--start", str(default_model()), "--json"]
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert main(argv) == 0
-    made = json.loads(capsys.readouterr().out)
+    printed = capsys.readouterr()
+    assert re.search(r"features of photograph \d+ of 12, about \d+\.\d minutes left", printed.err)
+    made = json.loads(printed.out)
     assert made["classes"] == ["apple", "leaf"]
     assert made["photographs"] == [6, 6, 0]
     assert made["right"] == 1.0

@@ -13,9 +13,16 @@ from onnx_networks import File, TensorProto, helper, onnx
 
 from glsl_infer.errors import GlslInferError, ModelError
 from glsl_infer.importers import onnx as importer
+from glsl_infer.importers.onnx import slimmed
 from glsl_infer.importers.onnx.file import read_model
 
 MAP = (1, 4, 8, 6)
+
+
+@pytest.fixture(autouse=True)
+def _no_onnxslim(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a process for each file that has operators of constants; test_onnx_slimmed.py has those."""
+    monkeypatch.setattr(slimmed, "find_spec", lambda name: None)
 
 
 def sound() -> bytes:
@@ -127,6 +134,16 @@ def harmful(what: str) -> Any:
     elif what == "a loop":
         body = helper.make_graph([], "body", [], [])
         y = made.op("Loop", [made.constant(10**9, "int64"), "", x], MAP, body=body)
+    elif what == "a scan":
+        inner = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (4, 8, 6)) for name in ("a", "b")]
+        body = helper.make_graph([helper.make_node("Relu", ["a"], ["b"])], "body", inner[:1], inner[1:])
+        y = made.op("Scan", [x], MAP, body=body, num_scan_inputs=1)
+    elif what == "a choice":
+        branch = helper.make_graph(
+            [helper.make_node("Relu", [x], ["b"])], "branch", [], [onnx.ValueInfoProto(name="b")]
+        )
+        bright = made.op("Greater", [made.op("ReduceMax", [x], (), keepdims=0), made.constant(0.5)], ())
+        y = made.op("If", [bright], MAP, then_branch=branch, else_branch=branch)
     elif what == "another's operator":
         y = made.op("Magic", [x], MAP, domain="example.org")
     elif what == "a function that calls itself":
@@ -166,6 +183,8 @@ def harmful(what: str) -> Any:
         ("stride 0", "damaged"),
         ("no such tensor", "no earlier operator"),
         ("a loop", "Loop.*without If, Loop and Scan"),
+        ("a scan", "Scan.*without If, Loop and Scan"),
+        ("a choice", "If.*without If, Loop and Scan"),
         ("another's operator", "Magic of the domain 'example.org'"),
         ("a function that calls itself", "calls itself"),
         ("functions that double", "operators|without end"),

@@ -378,13 +378,16 @@ def test_fixed_sizes_stay() -> None:
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_control_flow_is_refused_by_name(several: bool) -> None:
+@pytest.mark.parametrize("kind", ["WHILE", "IF"])
+def test_control_flow_is_refused_by_name(kind: str, several: bool) -> None:
     made = File()
     x = made.input()
-    y = made.op("WHILE", [x], (1, 8, 8, 3), {"While": {"condSubgraphIndex": 1, "bodySubgraphIndex": 1}}, name="loop")
+    names = {"WHILE": ("cond", "body"), "IF": ("then", "else")}[kind]
+    options = {kind.title(): {f"{name}SubgraphIndex": 1 for name in names}}
+    y = made.op(kind, [x], (1, 8, 8, 3), options, name="flow")
     if several:
         made.model.subgraphs.append(made.graph)
-    with pytest.raises(ModelError, match="WHILE 'loop': operators that run other subgraphs"):
+    with pytest.raises(ModelError, match=f"{kind} 'flow': operators that run other subgraphs"):
         parsed(made.bytes([made.conv(y)]))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import keras
@@ -15,6 +16,7 @@ from glsl_infer.compiler import optimize
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import reference
 from glsl_infer.importers.keras import load, to_graph
+from glsl_infer.tools.videocore import foresight
 from training.models import x22
 
 
@@ -39,6 +41,7 @@ def test_the_same_model_gives_the_same_bytes(saved: Path, tmp_path: Path, capsys
     printed = capsys.readouterr().out
     assert "b1-stage1-dw" in printed
     assert "passes in" in printed
+    assert re.search(r"^Pi Zero W: about \S+ ms a frame, an estimate without its compiler: .*longest: '", printed, re.M)
     assert bundle.read(tmp_path / "a.glslnn").labels == ("one", "two words", " drei ", "vier")
 
 
@@ -82,6 +85,18 @@ def test_report_as_json(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert {one["layer"] for one in report["layers"]} >= {"b0-conv", "b3-conv", "pool", "Dense-products", "Dense"}
     assert report["totals"]["passes"] == sum(one["passes"] for one in report["layers"])
     assert [one["by"] for one in report["scales"]] == ["bound"] * 3
+
+
+def test_what_is_absurd_on_a_pi_is_warned_of_with_its_layer(
+    saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(foresight, "ABSURD_MS", 0.001)
+    assert main(arguments(saved, tmp_path / "m.glslnn", "--json")) == 0
+    printed = capsys.readouterr()
+    board = json.loads(printed.out)["board"]
+    longest = max(board["layers"], key=lambda layer: layer["milliseconds"])
+    (warning,) = (line for line in printed.err.splitlines() if "on a Pi Zero W" in line)
+    assert warning.startswith("warning: a frame takes about ") and f"'{longest['layer']}' ({longest['op']}, " in warning
 
 
 def test_calibration_refines_scales_of_heavy_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

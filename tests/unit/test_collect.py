@@ -9,10 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from command_line import Capture, refused
+from picamera_stand_in import Picamera
 from PIL import Image
 
 from glsl_infer.cli import main
+from glsl_infer.cli.collect import CAMERA
 
 
 @pytest.fixture
@@ -70,3 +74,27 @@ def test_labels_that_are_no_folders(pictures: Path, classes: str, capsys: pytest
     argv = ["collect", "--source", str(pictures), f"--classes={classes}", "-o", str(pictures / "out")]
     assert main(argv) == 2
     assert "different names that can be folders" in capsys.readouterr().err
+
+
+def test_the_camera_is_a_pis_where_its_library_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    picamera2 = Picamera([np.full((480, 640, 3), 90, np.uint8)])
+    monkeypatch.setitem(sys.modules, "picamera2", picamera2)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("1x21q"))
+    assert main(["collect", "--camera", "--classes", "cat,none", "-o", str(tmp_path / "photos"), "--json"]) == 0
+    assert counts(tmp_path / "photos") == {"cat": 2, "none": 1} == json.loads(capsys.readouterr().out)
+    with Image.open(next((tmp_path / "photos/cat").iterdir())) as image:
+        assert (image.size, image.getpixel((9, 9))) == ((640, 480), (90, 90, 90))
+    assert picamera2.over() and len(picamera2.cameras) == 1
+    picamera2.close()
+
+
+def test_the_camera_is_a_laptops_where_it_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setitem(sys.modules, "picamera2", None)
+    monkeypatch.setattr("glsl_infer.cli.collect.CAMERA", str(tmp_path / "video0"))
+    assert CAMERA == "/dev/video0"
+    said = refused(capsys, ["collect", "--camera", "--classes", "cat", "-o", tmp_path / "photos"])
+    assert f"--source {tmp_path}/video0: No such file" in said

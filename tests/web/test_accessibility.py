@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from chromium import Browser, Page
@@ -30,6 +31,37 @@ def check(page: Page) -> None:
         passed, violations = page.evaluate(VIOLATIONS)
         assert violations == [], scheme
         assert passed > 20
+
+
+def read_out(page: Page) -> list[tuple[str, str]]:
+    """Return role and name of what a screen reader stops at, in its order."""
+    nodes = {node["nodeId"]: node for node in page.call("Accessibility.getFullAXTree")["nodes"]}
+    stops: list[tuple[str, str]] = []
+
+    def walk(node: dict[str, Any]) -> None:
+        role = node.get("role", {}).get("value", "")
+        if not node["ignored"] and role in {"heading", "combobox", "button", "status", "image"}:
+            stops.append((role, node["name"]["value"]))
+        for child in node.get("childIds", []):
+            walk(nodes[child])
+
+    walk(next(node for node in nodes.values() if "parentId" not in node))
+    return stops
+
+
+def test_a_screen_reader_walks_through_it(demo: Page) -> None:
+    before = ["heading glsl-infer", "heading Picture", "combobox Find", "combobox Model", "button Start camera"]
+    before += ["button Choose picture", "status ", "heading What the network says", "heading Pictures to try"]
+    stops = [f"{role} {name}" for role, name in read_out(demo)]
+    assert stops[: len(before)] == before
+    samples = demo.evaluate("[...document.querySelectorAll('#samples img')].map((one) => one.alt)")
+    after = len(before) + 2 * len(samples)
+    assert stops[len(before) : after] == [f"{role} {name}" for name in samples for role in ("button", "image")]
+    assert stops[after:][:3] == ["heading Look closer", "button Check this GPU", "button Show every layer"]
+    drop(demo, "/images/carrots014.jpg")
+    more = read_out(demo)
+    assert ("image", "The picture, as far as the network reads it") in more
+    assert all(name for role, name in more if role != "status")
 
 
 def test_before_there_is_a_picture(demo: Page) -> None:

@@ -12,7 +12,6 @@ from web_site import Site
 import glsl_infer
 from models import RUN_EVERYWHERE
 
-
 BESIDE_A_TIE = {"xception_block"}
 """A sum of these lies so near the middle of two steps that SwiftShader stores the other one than llvmpipe does."""
 

@@ -19,6 +19,7 @@ from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, s
 from glsl_infer.compiler.ranges.held_out import PARTS
 from glsl_infer.compiler.ranges.inputs import assign_input_ranges
 from glsl_infer.compiler.ranges.known import KnownRanges
+from glsl_infer.compiler.ranges.lowest import with_lowest
 from glsl_infer.compiler.ranges.precision import BY_RULE, PrecisionChoice
 from glsl_infer.compiler.ranges.sensitivity import AUTO_NUMBERS, AUTO_SHARE, AUTO_TOLERANCE, Spent, spend
 from glsl_infer.compiler.ranges.wide import EXACTNESS, WideLayer, split_wide
@@ -98,7 +99,8 @@ def prepare(
     """
     require_stored_values(graph)
     before = known_ranges or KnownRanges()
-    graph = assign_input_ranges(graph, pictures, HEADROOM if headroom is None else headroom)
+    room = HEADROOM if headroom is None else headroom
+    graph = with_lowest(assign_input_ranges(graph, pictures, room), pictures, before.maps, room, assumed)
     wider: dict[str, Range] = dict(before.fine)
     by_itself = precision == precision_of_layers.AUTO and bool(pictures) and tolerance is None and budget is None
     apart: list[dict[str, Range]] = [{} for _ in range(min(PARTS, len(pictures)))] if by_itself else []

@@ -41,6 +41,7 @@ class Imported:
         made: the file's tensor that each node computes, by the node's name.
         names: the names of these tensors in the file.
         spans: what the file says that the numbers of inputs of 8 bits reach from and to, by the graph's names.
+        uncomputed: whether an operator of constants alone was refused.
     """
 
     survey: Survey
@@ -49,6 +50,7 @@ class Imported:
     made: Mapping[str, View]
     names: Mapping[str, str]
     spans: Mapping[str, Range]
+    uncomputed: bool
 
     def given(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
         """Return an array in the file's shape as the graph's input of this name has it."""
@@ -90,9 +92,33 @@ def survey(source: Source, input_range: Range | None = None, ends: Ends | None =
 
 
 def imported(source: Source, input_range: Range | None = None, ends: Ends | None = None) -> Imported:
-    """As ``survey``, with what says how the file's tensors lie in the graph's."""
-    model = read_model(source) if isinstance(source, (str, Path)) else parse(source)
-    return _imported(model, input_range, ends or Ends())
+    """As ``survey``, with what says how the file's tensors lie in the graph's.
+
+    A file with operators of constants that are refused is simplified by onnxslim, where that is installed.
+    """
+    ends = ends or Ends()
+    if not isinstance(source, (str, Path)):
+        return _imported(parse(source), input_range, ends)
+    model = read_model(source)
+    made = _imported(model, input_range, ends)
+    if not made.uncomputed:
+        return made
+    from glsl_infer.importers.onnx.slimmed import slimmed  # it is run as a module, too
+
+    shapes = {made.names[name]: view.shape for name, view in made.inputs.items()}
+    simpler = slimmed(Path(source), shapes)
+    if simpler is None:
+        return made
+    try:
+        again = _imported(simpler, input_range, ends)
+    except ModelError:  # a tensor is asked for that onnxslim has removed
+        return made
+    if len(again.survey.problems) >= len(made.survey.problems):
+        return made
+    known = {name for operator in model.part.operators for name in operator.outputs}
+    known |= {declared.name for declared in model.inputs}
+    names = {node: name for node, name in again.names.items() if name in known}
+    return replace(again, made={node: again.made[node] for node in names}, names=names)
 
 
 def declared(path: str | Path) -> dict[str, Sizes | None]:
@@ -160,7 +186,7 @@ def _imported(model: Model, input_range: Range | None, ends: Ends) -> Imported:
     rows: list[LayerVerdict] = endings.with_ended(collected.rows, graph, outputs)
     made = Survey(tuple(rows), graph, frozenset(collected.guessed), tuple(problems))
     inputs = {view.node: view for view in walk.inputs}
-    return Imported(made, inputs, views, walk.made, walk.names, walk.spans)
+    return Imported(made, inputs, views, walk.made, walk.names, walk.spans, walk.uncomputed)
 
 
 def _with_ranges(ends: Ends, graph: Graph, input_range: Range | None, spans: Mapping[str, Range]) -> Ends:

@@ -90,7 +90,7 @@ class Stored:
             raise ModelError(f"{self._source}: '{text(tensor.name):.96}': constants of type {kind} cannot be exported")
         self.count(8 * size if kind.startswith(_WIDE) else np.dtype(kind).itemsize * size)
         if tensor.data_location == self._onnx.TensorProto.EXTERNAL:
-            tensor = self._beside(tensor)
+            tensor = self.beside(tensor)
         try:
             numbers = np.asarray(self._onnx.numpy_helper.to_array(tensor))
             numbers = numbers.reshape(shape)
@@ -100,8 +100,12 @@ class Stored:
             return numbers.astype(np.int32 if "int" in kind else np.float32)
         return numbers
 
-    def _beside(self, tensor: Any) -> Any:
-        """Return a tensor with the bytes that lie in another file."""
+    def beside(self, tensor: Any) -> Any:
+        """Return a tensor with the bytes that lie in another file.
+
+        Raises:
+            ModelError: there is no such file in the model's folder, or it has fewer bytes.
+        """
         about = {text(entry.key): text(entry.value) for entry in tensor.external_data}
         location = about.get("location", "")
         if self._folder is None:

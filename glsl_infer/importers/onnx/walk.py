@@ -44,6 +44,7 @@ class Walk:
         names: what the file calls these tensors.
         inputs: the inputs' tensors.
         spans: what a quantised file says that inputs stand for, by the nodes' names.
+        uncomputed: whether an operator of constants alone was refused.
     """
 
     def __init__(self, model: Model, sizes: Mapping[str, tuple[int, int]]) -> None:
@@ -54,6 +55,7 @@ class Walk:
         self.names: dict[str, str] = {}
         self.inputs: list[View] = []
         self.spans: dict[str, Range] = {}
+        self.uncomputed = False
         self._bytes_of: dict[str, Range] = {}
         self._unknown: set[str] = set()
         self._types: dict[str, str] = {}
@@ -165,6 +167,8 @@ class Walk:
             views = self._converted(call)
         except ModelError as refusal:
             del self.collected.nodes[before:]
+            read = [self.values.get(each) for each in operator.reads]
+            self.uncomputed |= not any(isinstance(value, View) for value in read)
             refusal = refusal if refusal.name else ModelError.layer(name, f"{operator.kind}: {refusal}", "change it")
             self._refuse(operator, name, row.refused(refusal), refusal)
             return
@@ -199,7 +203,7 @@ class Walk:
 
     def _converted(self, call: Call) -> list[Given]:
         if not call.views:
-            raise call.refused("of constants alone", "convert the model anew, so that they are computed once")
+            raise call.refused("of constants alone", "pip install onnxslim onnxruntime, which then compute it once")
         try:
             with np.errstate(all="ignore"):
                 views = ranges.saturated(call, convert(call))

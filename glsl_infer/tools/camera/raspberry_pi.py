@@ -150,7 +150,9 @@ def _opened(picamera2: Any, pixel_format: str, **more: Any) -> Any:
     except (RuntimeError, IndexError, OSError) as error:
         if camera is not None:
             camera.close()
-        raise InputError(f"--source picamera2: the camera cannot be opened ({error})") from None
+        raise InputError(
+            f"--source picamera2: the camera cannot be opened ({error}); a USB camera is --source /dev/video0"
+        ) from None
     return camera
 
 

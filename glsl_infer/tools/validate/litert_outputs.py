@@ -23,6 +23,7 @@ from glsl_infer.graph.host_steps import SOFTMAX
 from glsl_infer.importers import tflite as importer
 from glsl_infer.importers.shared.ends import NO_PICTURE
 from glsl_infer.importers.tflite.file import read_model
+from glsl_infer.importers.tflite.model import Model
 from glsl_infer.support.child_process import execute, tell
 from glsl_infer.tools.validate.job import ABOUT, batch, computed_nodes, ends_file, given, layer_file, output_of
 
@@ -36,13 +37,16 @@ class LiteRt:
     Args:
         path: a file that ``importers.tflite`` can read: LiteRT itself crashes on some damaged files.
         every_tensor: keep them all, not those of the outputs alone.
+        shapes: of inputs whose shapes the file leaves open, with their batch axes.
 
     Raises:
         InputError: LiteRT refuses the file.
         MissingExtraError: LiteRT is not installed.
     """
 
-    def __init__(self, path: str | Path, *, every_tensor: bool = False) -> None:
+    def __init__(
+        self, path: str | Path, *, every_tensor: bool = False, shapes: Mapping[int, Sequence[int]] | None = None
+    ) -> None:
         try:
             from ai_edge_litert import interpreter
         except ImportError as error:
@@ -59,6 +63,8 @@ class LiteRt:
                         experimental_op_resolver_type=resolver,
                         experimental_preserve_all_tensors=every_tensor,
                     )
+                for index, shape in (shapes or {}).items():
+                    self._interpreter.resize_tensor_input(index, [int(size) for size in shape])
                 self._interpreter.allocate_tensors()
             except (RuntimeError, ValueError) as error:
                 reasons.append(str(error).strip().splitlines()[0])
@@ -112,13 +118,17 @@ def work(job: dict[str, Any]) -> None:
     """Do a job; see ``job``."""
     model = read_model(job["model"])
     ranges = {name: tuple(ends) for name, ends in job["input_ranges"].items()}
-    graph = importer.to_graph(model, ends=importer.Ends(ranges, dict.fromkeys(job["numbers"], NO_PICTURE)))
-    tensors, nodes = importer.tensors_of(model), computed_nodes(graph)
+    sizes = _free(model, job["inputs"])
+    graph = importer.to_graph(model, ends=importer.Ends(ranges, dict.fromkeys(job["numbers"], NO_PICTURE), sizes=sizes))
+    tensors, nodes = importer.tensors_of(model, sizes), computed_nodes(graph)
     known = [name for name in job["layers"] if nodes.get(name) in tensors]
     outputs = dict(model.outputs)
     ends = [_end(graph, output, nodes, tensors, outputs) for output in job["outputs"]]
     samples, numbers = given(graph, job["inputs"]), _input_tensors(graph, dict(model.inputs))
-    runner, out = LiteRt(job["model"], every_tensor=True), Path(job["out"])
+    shapes = {
+        number: (1, *graph.shapes[node.name]) for number, node in zip(numbers, graph.inputs) if node.name in sizes
+    }
+    runner, out = LiteRt(job["model"], every_tensor=True, shapes=shapes), Path(job["out"])
     rows: list[list[NDArray[np.float32]]] = [[] for _ in ends]
     held: list[str] = known
     for index in range(job["count"]):
@@ -163,6 +173,17 @@ def _required(runner: LiteRt, tensor: int, model: str) -> NDArray[np.float32]:
     if value is None:
         raise InputError(f"{model}: LiteRT does not keep the numbers of tensor {tensor}, which the bundle ends in")
     return value
+
+
+def _free(model: Model, files: Mapping[str, str]) -> dict[str, tuple[int, int]]:
+    """Return (height, width), as the samples have them, of those inputs that the file leaves open, by name."""
+    alone = next(iter(files.values()))
+    sizes: dict[str, tuple[int, int]] = {}
+    for name, index in model.inputs:
+        if {1, 2} & set(model.tensors[index].free) and len(model.tensors[index].shape) == 4:
+            _, height, width, *_ = np.load(files.get(name, alone), mmap_mode="r").shape
+            sizes[name] = (height, width)
+    return sizes
 
 
 def _input_tensors(graph: Graph, known: Mapping[str, int]) -> list[int]:

@@ -13,9 +13,13 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 
-/** Draws with AWT, remembers the texts, and lets none run off the screen. */
+/** Draws with AWT, remembers the texts and their sizes, and lets none run off the screen. */
 public class Canvas {
     public final List<String> texts = new ArrayList<>();
+
+    /** Of the texts, in pixels. */
+    public final List<Float> sizes = new ArrayList<>();
+
     private final Graphics2D graphics;
     private final int width;
     private final int height;
@@ -104,6 +108,7 @@ public class Canvas {
             throw new IllegalStateException("off the screen: " + shown);
         }
         texts.add(shown);
+        sizes.add(paint.drawn().getSize2D());
         graphics.setColor(paint.color);
         graphics.setFont(paint.drawn());
         graphics.drawString(shown, x, y);

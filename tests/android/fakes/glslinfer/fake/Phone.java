@@ -315,6 +315,10 @@ public final class Phone {
 
     /** Returns all texts on the screen; with an image, draws them onto it. */
     private static List<String> texts(BufferedImage image) {
+        return canvas(image).texts;
+    }
+
+    private static Canvas canvas(BufferedImage image) {
         Canvas canvas = new Canvas(image == null ? new BufferedImage(width, height, BufferedImage.TYPE_INT_ARGB)
                 : image);
         if (activity != null && activity.content != null) {
@@ -322,7 +326,7 @@ public final class Phone {
             activity.content.layout(0, 0, width, height);
             activity.content.draw(canvas);
         }
-        return canvas.texts;
+        return canvas;
     }
 
     /** Writes what is on the screen as raw RGBA, top row first: the GL surface, and the views over it. */
@@ -373,8 +377,9 @@ public final class Phone {
     private static String state() {
         CameraDevice device = device();
         CaptureRequest request = device == null ? null : device.request;
+        Canvas canvas = canvas(null);
         String texts =
-                texts(null).stream()
+                canvas.texts.stream()
                         .map(text -> '"' + text.replace("\\", "\\\\").replace("\"", "\\\"") + '"')
                         .collect(Collectors.joining(", "));
         return "{\"camera\": "
@@ -391,6 +396,8 @@ public final class Phone {
                 + (GLSurfaceView.only == null ? 0 : GLSurfaceView.only.frames)
                 + ", \"texts\": ["
                 + texts
-                + "]}";
+                + "], \"sizes\": "
+                + canvas.sizes
+                + "}";
     }
 }

@@ -1,0 +1,63 @@
+"""Padding that no maximum takes -> a number that a texture can hold beside the map's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from glsl_infer.compiler.ranges import calibration
+from glsl_infer.errors import ModelError
+from glsl_infer.graph import Graph, Node
+from glsl_infer.graph.reference import Inputs
+from glsl_infer.program.layout import Range
+
+LOWEST = -1e29
+"""Padding of this number or a lower one stands for minus infinity: a maximum pooling's, whose taps lie apart."""
+
+
+def with_lowest(
+    graph: Graph,
+    pictures: Sequence[Inputs],
+    known: Mapping[str, Range],
+    headroom: float,
+    assumed: tuple[float, float] | None,
+) -> Graph:
+    """Return a graph whose padding for maxima is the lowest number that its map takes, or 0 if that is less.
+
+    With minus infinity in its range, a map would have no step left for its own numbers.
+
+    Args:
+        graph: an optimised graph.
+        pictures: typical inputs, as ``reference.run`` takes them.
+        known: ranges of layers that were learnt before.
+        headroom: how much further than on the pictures a map may reach.
+        assumed: without pictures, (low, high) of open ranges.
+
+    Raises:
+        ModelError: nobody knows the lowest number.
+    """
+    padded = [node for node in graph.nodes if node.op == "constant_padding" and node.attrs["value"] <= LOWEST]
+    if not padded:
+        return graph
+    read = {node.inputs[0] for node in padded}
+    lows = {name: float(low.min()) for name, (low, _) in calibration.extremes(graph, read, pictures).items()}
+
+    def lowest(node: Node) -> float:
+        if node.name in known:
+            return float(min(known[node.name].ends(graph.shapes[node.name][-1])[0]))
+        source = graph.by_name[node.inputs[0]]
+        if source.operator.is_input:
+            low, _ = Range(source.attrs["scales"], source.attrs["zeros"]).ends(graph.shapes[source.name][-1])
+            return float(min(low.min(), 0.0))
+        if pictures:
+            return headroom * min(lows[node.inputs[0]], 0.0)
+        if assumed is not None:
+            return min(assumed[0], 0.0)
+        raise ModelError.layer(
+            node.name,
+            "the lowest number of its map, with which a dilated maximum pooling pads, is not known",
+            "give typical pictures with --calibrate DIR",
+        )
+
+    names = {node.name for node in padded}
+    nodes = [node.with_attrs(value=lowest(node)) if node.name in names else node for node in graph.nodes]
+    return Graph(graph.name, nodes, graph.outputs)

@@ -1,0 +1,92 @@
+"""Files of TensorFlow Lite and ONNX, exported by the command that a person types.
+
+model, bundle, photos = exported("detector.tflite", folder)
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx_networks
+from numpy.typing import NDArray
+from PIL import Image
+from tflite_files import File
+
+from glsl_infer import bundle as bundles
+from glsl_infer.cli import main
+from glsl_infer.runtime.pictures import preprocess
+
+PHOTOS = 4
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def detector() -> bytes:
+    """Channels of zeros beside a map, slopes, a gate, a transposed convolution, and rows of two maps: a detector."""
+    made = File(5)
+    x = made.conv(made.input((1, 16, 12, 3)), 6, stride=2)
+    x = made.op("PRELU", [x, made.random(1, 1, 6)], (1, 8, 6, 6))
+    wide = made.op("PAD", [x, made.constant([[0, 0]] * 3 + [[0, 4]], "i4")], (1, 8, 6, 10))
+    x = made.op("ADD", [made.conv(x, 10, 1), wide], (1, 8, 6, 10), {"Add": {"fusedActivationFunction": 1}})
+    mean = made.op("MEAN", [x, made.constant([1, 2], "i4")], (1, 1, 1, 10), {"Reducer": {"keepDims": True}})
+    gate = made.op("LOGISTIC", [made.conv(mean, 10, 1)], (1, 1, 1, 10))
+    x = made.op("MUL", [x, gate], (1, 8, 6, 10), {"Mul": {}})
+    rows = [
+        made.op("RESHAPE", [made.conv(x, 4, stride=stride), made.constant([1, -1, 2], "i4")], (1, count, 2))
+        for stride, count in ((1, 96), (2, 24))
+    ]
+    boxes = made.op("CONCATENATION", rows, (1, 120, 2), {"Concatenation": {"axis": 1}}, name="boxes")
+    weights = [made.constant([1, 16, 12, 1], "i4"), made.random(1, 2, 2, 10), x]
+    mask = made.op("TRANSPOSE_CONV", weights, (1, 16, 12, 1), {"TransposeConv": {"strideH": 2, "strideW": 2}})
+    return made.bytes([boxes, made.op("LOGISTIC", [mask], (1, 16, 12, 1), name="mask")])
+
+
+def open_sizes() -> bytes:
+    """A network of any height and width, as Keras writes one: shapes of the file are those of one example."""
+    made = File(7)
+    x = made.input((1, 1, 1, 3))
+    y = made.conv(x, 6, stride=2, fused=1)
+    z = made.conv(y, 4)
+    last = made.op("ADD", [z, made.conv(y, 4, 1)], (1, 1, 1, 4), {"Add": {}})
+    for index in (x, y, z, *made.graph.operators[-1].inputs, last):
+        made.graph.tensors[index].shapeSignature = [-1, -1, -1, made.shape(index)[3]]
+    return made.bytes([last])
+
+
+def rows() -> bytes:
+    """ONNX: two maps of a detector whose rows are joined and cut, a gate, and a mask of twice the size."""
+    made = onnx_networks.File(9)
+    y = made.op("Relu", [made.conv(made.input((1, 3, 24, 20)), 8, stride=2)], (1, 8, 12, 10))
+    y = made.op("Mul", [y, made.op("Sigmoid", [y], (1, 8, 12, 10))], (1, 8, 12, 10))
+    maps = [made.reshape(made.conv(part, 4, 1), (1, 4, -1)) for part in (y, made.conv(y, 8, stride=2))]
+    made.output(made.op("Concat", maps, (1, 4, 150), axis=2))
+    large = made.op("Resize", [y, "", made.constant([1.0, 1.0, 2.0, 2.0])], (1, 8, 24, 20), mode="nearest",
+                    coordinate_transformation_mode="asymmetric", nearest_mode="floor")  # fmt: skip
+    made.output(made.op("Sigmoid", [made.conv(large, 1)], (1, 1, 24, 20)))
+    return bytes(made.model().SerializeToString())
+
+
+FILES = {"detector.tflite": detector, "open.tflite": open_sizes, "rows.onnx": rows}
+
+EVERYWHERE = ("detector.tflite", "rows.onnx")
+"""Those that are compared in the three runners."""
+
+
+def exported(name: str, folder: Path, *options: str) -> tuple[Path, Path, Path]:
+    """Return a file of a name in ``FILES``, its bundle, and the folder with the photographs that it was made with."""
+    model, bundle, photos = folder / name, folder / "made.glslnn", folder / "photos"
+    model.write_bytes(FILES[name]())
+    photos.mkdir()
+    for seed in range(PHOTOS):
+        pixels = np.random.default_rng(seed).integers(0, 256, (20, 20, 3), np.uint8)
+        Image.fromarray(pixels).save(photos / f"{seed}.png")
+    given = ["export", str(model), "-o", str(bundle), "--calibrate", str(photos), "--verify", "0"]
+    assert main([*given, *options]) == 0
+    return model, bundle, photos
+
+
+def picture(bundle: Path) -> dict[str, NDArray[np.uint8]]:
+    """Return a photograph as the bundle's input."""
+    (asked,) = bundles.read(bundle).manifest.inputs
+    return {asked.name: preprocess.load(ROOT / "docs/images/example.jpg", asked.shape[:2])}
