@@ -96,6 +96,14 @@ _FINE = {
 }
 
 
+_SWITCH = ["sum += min(texture2D(source, coord0.xy), 0.0); // 0, but a fetch in no loop"]
+"""What follows loops that VideoCore IV's compiler does not write out: it gives two threads only where the last fetch is
+in no loop. No compiler can know that it adds nothing."""
+
+_WRITTEN_OUT = {8: 25, 16: 1}
+"""Pixels of a window, by the bits of the map, up to which that compiler surely writes them out."""
+
+
 class _Draws:
     """Draws of means over ``window`` (width, height) of a map, two channels at a time."""
 
@@ -105,6 +113,8 @@ class _Draws:
         self._node, self._build, self._source, self._target = node, build, source, target
         self._window = window
         self._fine = _FINE if source.bits == 16 else {}
+        if window[0] * window[1] > _WRITTEN_OUT[source.bits]:
+            self._fine = {**self._fine, "all": [*self._fine.get("all", []), *_SWITCH]}
         factor = fold.slices(source.scale_of / (255.0 * window[0] * window[1] * target.scale))
         offset = fold.slices(-source.scale_of * source.zero_of / (255.0 * target.scale))
         self._factor, self._offset = factor, offset

@@ -141,29 +141,35 @@ def test_a_mask_and_labels(runner: Jvm, folder: Path, context: Context, tmp_path
     assert labels[0]["label"] == "cardboard" and len(labels) == 2
 
 
-@pytest.mark.parametrize(
-    ("task", "change", "said"),
-    [
-        (DETECTOR, {"anchors": [{"stride": 8, "sizes": [[1, 1]]}]}, "64 rows of 8 numbers for the boxes of 16"),
-        (DETECTOR, {"points": ["one", "two", "three"], "lines": []}, "which are no rows of 10"),
-        (DETECTOR, {"scores": "score"}, "no output 'score'; the model has scores, boxes"),
-        (DETECTOR, {"model": "nowhere.glslnn"}, "nowhere.glslnn"),
-        (DETECTOR, {"thresold": 0.3}, "unknown key 'thresold'"),
-        (DETECTOR, {"threshold": 3}, "not a number from 0 to 1"),
-        (LANDMARKS, {"lines": [[0, 2]]}, "'lines' names point 2; there are 2"),
-        (LANDMARKS, {"presence": "sides"}, "4 numbers, where one is needed"),
-        (LANDMARKS, {"detector": "mask.json"}, "is a task for segmentation"),
-        (LANDMARKS, {"cut": {"from": 0, "to": 7}}, "'cut' names point 7"),
-        (MASK, {"channel": 1}, "'channel' is 1"),
-        (MASK, {"edge": [0.7, 0.3]}, "must be the larger one"),
-    ],
-)
-def test_what_is_wrong_in_a_task_is_named(
-    runner: Jvm, folder: Path, tmp_path: Path, task: dict[str, object], change: dict[str, object], said: str
-) -> None:
-    (tmp_path / "mine.json").write_text(json.dumps({**task, **change}), "utf-8")
+WRONG: list[tuple[dict[str, object], dict[str, object], str]] = [
+    (DETECTOR, {"anchors": [{"stride": 8, "sizes": [[1, 1]]}]}, "64 rows of 8 numbers for the boxes of 16"),
+    (DETECTOR, {"points": ["one", "two", "three"], "lines": []}, "which are no rows of 10"),
+    (DETECTOR, {"scores": "score"}, "no output 'score'; the model has scores, boxes"),
+    (DETECTOR, {"model": "nowhere.glslnn"}, "nowhere.glslnn"),
+    (DETECTOR, {"thresold": 0.3}, "unknown key 'thresold'"),
+    (DETECTOR, {"threshold": 3}, "not a number from 0 to 1"),
+    (LANDMARKS, {"lines": [[0, 2]]}, "'lines' names point 2; there are 2"),
+    (LANDMARKS, {"presence": "sides"}, "4 numbers, where one is needed"),
+    (LANDMARKS, {"detector": "mask.json"}, "is a task for segmentation"),
+    (LANDMARKS, {"cut": {"from": 0, "to": 7}}, "'cut' names point 7"),
+    (MASK, {"channel": 1}, "'channel' is 1"),
+    (MASK, {"edge": [0.7, 0.3]}, "must be the larger one"),
+]
+
+
+def test_what_is_wrong_in_a_task_is_named(runner: Jvm, folder: Path, tmp_path: Path) -> None:
+    for index, (task, change, _) in enumerate(WRONG):
+        (tmp_path / f"wrong{index}.json").write_text(json.dumps({**task, **change}), "utf-8")
+    names = [f"wrong{index}" for index in range(len(WRONG))]
+    folders = f"{tmp_path}:{folder}"
+    done = runner.start("tasks", folders, *names, "squares")
+    assert (done.returncode, done.stderr) == (0, "")
+    *lines, right = done.stdout.split("\n")[:-1]
+    assert len(lines) == len(WRONG) and right == ""
+    for line, name, (_, _, said) in zip(lines, names, WRONG):
+        assert said in line and (name in line or said == "nowhere.glslnn")  # which lies beside no task
     (tmp_path / "0.argb").write_bytes(np.array([1, 1, 0], "<u4").tobytes())
-    assert said in runner.refused("task", f"{tmp_path}:{folder}", "mine", "look", tmp_path / "0.argb")
+    assert lines[0] in runner.refused("task", folders, names[0], "look", tmp_path / "0.argb")
 
 
 @pytest.mark.parametrize("task", ["faces", "face-mesh", "selfie"])

@@ -119,7 +119,7 @@ def test_what_the_counting_does_not_understand(shader: str, message: str) -> Non
         ("depthwiseconv2d-3x3-same-8-channels", 2, 9),
         ("add-of-a-conv2d-without-activation-and-a-map-a-residual-8-channels", 0, 1),
         ("maxpooling2d-3x3-strides-2-same-8-channels", 1, 9),
-        ("globalaveragepooling2d-8x8", 2, 2 * 64),
+        ("globalaveragepooling2d-8x8", 2, 2 * (64 + 1)),
         ("upsampling2d-bilinear-2-8-channels", 1, 4),
         # 5 values in 3 texels: of products (8 inputs and twice 8 weights) and of sums (1 column, 2 constants)
         ("dense-8-to-5", 2, 3 * (24 + 3) / 2),

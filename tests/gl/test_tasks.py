@@ -89,6 +89,18 @@ def test_every_cell_full(detector: Detector) -> None:
     assert found.draw(picture(32, 32)).size == (32, 32)
 
 
+def test_things_at_the_edge_and_beyond_it(detector: Detector, sides: Landmarker) -> None:
+    # A half of each lies outside: what is seen of it is found, its box and its cut reach over the edge, both are drawn.
+    pixels = picture(128, 128, (0, 48, 32), (128, 80, 32), (64, 0, 32))
+    found = detector(pixels)
+    assert len(found) == 6 and all(thing.score > 0.99 for thing in found)  # two cells of each
+    assert min(thing.box[0] for thing in found) == pytest.approx(0, abs=1)
+    drawn = sides(pixels)
+    assert len(drawn) > 0 and any(item.cut.corners.min() < 0 for item in drawn)
+    assert drawn.draw(pixels).size == found.draw(pixels).size == (128, 128)
+    assert all(np.isfinite(item.points).all() for item in sides.follow(pixels))
+
+
 def test_a_drawing_is_a_copy_of_the_picture_that_was_looked_at(detector: Detector) -> None:
     pixels = picture(128, 128, (40, 40, 16))
     before = pixels.copy()

@@ -41,11 +41,18 @@ def test_two_threads_of_weighted_sums(driver: Driver, tmp_path: Path, axis: int,
     check(driver, tmp_path, Node("n", "resample", ("c",), {"axis": axis, "first": (0,) * 9, **attrs}, weights))
 
 
-def check(driver: Driver, tmp_path: Path, node: Node) -> None:
+@pytest.mark.parametrize("bits, size", [("8", 12), ("16", 7)])
+def test_two_threads_of_means(driver: Driver, tmp_path: Path, bits: str, size: int) -> None:
+    check(driver, tmp_path, Node("n", "global_average_pool", ("c",), {}), bits, size)
+
+
+def check(driver: Driver, tmp_path: Path, node: Node, bits: str = "auto", size: int = SIZE) -> None:
     rng = np.random.default_rng(0)
-    body = (input_node(SIZE), conv_node(rng, "c", ("image",), 3, 8, activation="linear"), node)
-    picture = rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8)
-    made, _, _ = build(Graph("window", body, "n"), (), options=Options(), calibration=[picture])
+    mean = node.op == "global_average_pool"  # of channels with one range, for others fetch that behind the loop
+    body = (input_node(size), conv_node(rng, "c", ("image",), 3, 8, activation="sigmoid" if mean else "linear"), node)
+    picture = rng.integers(0, 256, (size, size, 3), np.uint8)
+    labels = tuple("abcdefgh") if mean else ()
+    made, _, _ = build(Graph("window", body, "n"), labels, options=Options(precision=bits), calibration=[picture])
     path = tmp_path / "window.glslnn"
     bundles.write(made, path)
     _, measured = vc4.measure(path, driver)

@@ -38,6 +38,7 @@ import java.util.Map;
  *   time BUNDLE FRAMES                   milliseconds of each of some frames, upload and read-back included
  *   read FILE...                         what is wrong with each file, a line each, empty where nothing is
  *   task FOLDERS NAME look|film PICTURE.argb...   what a task finds in each picture, a line each; FOLDERS: by colons
+ *   tasks FOLDERS NAME...                what is wrong with each task, a line each, empty where nothing is
  *   fit FIT WIDTH HEIGHT CHANNELS PICTURE OUT   OUT: raw bytes of PICTURE.argb as a model of that size reads it
  * </pre>
  *
@@ -82,6 +83,8 @@ public final class Main {
             read(rest);
         } else if (name.equals("fit") && rest.size() == 6) {
             fit(rest);
+        } else if (name.equals("tasks") && rest.size() > 1) {
+            Tasks.check(rest.get(0), rest.subList(1, rest.size()));
         } else if (name.equals("task") && rest.size() > 3) {
             List<Picture> pictures = new ArrayList<Picture>();
             for (String file : rest.subList(3, rest.size())) {
@@ -90,7 +93,8 @@ public final class Main {
             Tasks.look(rest.get(0), rest.get(1), rest.get(2).equals("film"), pictures);
         } else {
             throw new Errors.InputError(
-                    "give one of: run, frame, image, layers, check, time, read, fit, task; see glslinfer.desktop.Main");
+                    "give one of: run, frame, image, layers, check, time, read, task, tasks, fit; "
+                            + "see glslinfer.desktop.Main");
         }
     }
 

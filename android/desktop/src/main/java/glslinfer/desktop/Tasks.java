@@ -34,6 +34,21 @@ final class Tasks {
         task.close();
     }
 
+    /** Opens each task, and prints what is wrong with it. */
+    static void check(String folders, List<String> names) {
+        new Egl();
+        Device device = new Device(new DesktopGl());
+        for (String name : names) {
+            String wrong = "";
+            try {
+                Task.open(name, new Folders(folders), device).close();
+            } catch (Errors.InputError error) {
+                wrong = error.getMessage();
+            }
+            System.out.println(wrong.replace("\n", "\\n"));
+        }
+    }
+
     private static final class Folders implements Task.Files {
         private final String[] folders;
 

@@ -1,0 +1,110 @@
+"""Pictures that are hard for published networks: right results or none, never a crash; and a mesh in a window."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from screen import virtual_screen
+
+from glsl_infer.gl.context import Context
+from glsl_infer.tasks import FaceMesh, models
+
+PERSON = Path(__file__).resolve().parents[2] / "glsl_infer/tools/get/person.jpg"
+SHOTS = Path(__file__).resolve().parents[2] / "build/screenshots"
+ROOM = 512
+
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(
+        not all((models.folder() / f"{name}.glslnn").is_file() for name in ("face-detection", "face-mesh")),
+        reason="not fetched: glsl-infer get face-mesh",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def mesh(context: Context) -> Iterator[FaceMesh]:
+    with FaceMesh(context=context) as made:
+        yield made
+
+
+def person(side: int = 384) -> Image.Image:
+    with Image.open(PERSON) as image:
+        return image.convert("RGB").resize((side, side), Image.Resampling.LANCZOS)
+
+
+def scene(*placed: tuple[Image.Image, int, int], size: tuple[int, int] = (ROOM, ROOM)) -> Image.Image:
+    """Return a grey room with pictures at places x, y."""
+    room = Image.new("RGB", size, (90, 90, 90))
+    for image, x, y in placed:
+        room.paste(image, (x, y))
+    return room
+
+
+def nose(mesh: FaceMesh) -> np.ndarray:
+    (face,) = mesh(person())
+    return face.points[1, :2]
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 300), (300, 1), (64, 48)])
+def test_no_face(mesh: FaceMesh, size: tuple[int, int]) -> None:
+    for pixels in (np.zeros((*size[::-1], 3)), np.random.default_rng(1).integers(0, 256, (*size[::-1], 3))):
+        assert len(mesh.detector(pixels.astype(np.uint8))) == len(mesh(pixels.astype(np.uint8))) == 0
+
+
+@pytest.mark.parametrize("x", range(-192, 300, 96))
+def test_a_face_at_the_edge(mesh: FaceMesh, x: int) -> None:
+    wanted = nose(mesh) + np.array([x, 64])
+    for face in mesh(scene((person(), x, 64))):
+        assert np.linalg.norm(face.points[1, :2] - wanted) < 30
+
+
+def test_upside_down(mesh: FaceMesh) -> None:
+    wanted = 384 - nose(mesh)
+    for face in mesh(person().rotate(180)):  # it may be taken for one that stands upright
+        assert np.linalg.norm(face.points[:, :2].mean(axis=0) - wanted) < 100
+        assert np.isfinite(face.points).all()
+    turned = np.array([nose(mesh)[1], 384 - nose(mesh)[0]])
+    (lying,) = mesh(person().rotate(90))
+    assert np.linalg.norm(lying.points[1, :2] - turned) < 12
+
+
+def test_fifty_faces(mesh: FaceMesh) -> None:
+    """Each thing that is found is one of them, and the mesh looks at no more than it says."""
+    small = person(72)
+    middle = nose(mesh) * 72 / 384
+    places = [(72 * (k % 10), 72 * (k // 10)) for k in range(50)]
+    crowd = scene(*((small, x, y) for x, y in places), size=(720, 360))
+    for thing in mesh.detector(crowd):
+        away = np.linalg.norm(np.array(places) + middle - thing.points[2], axis=1)
+        assert away.min() < 12
+    assert len(mesh(crowd)) <= 2
+
+
+def test_face_mesh_of_a_film_in_a_window(mesh: FaceMesh, tmp_path: Path) -> None:
+    """``camera --task face-mesh --window`` follows a face that moves; the picture is kept to be looked at."""
+    film = tmp_path / "film"
+    film.mkdir()
+    for index in range(12):
+        scene((person(), 8 * index, 64), size=(640, 480)).save(film / f"{index:02}.png")
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    shown = SHOTS / "camera-face-mesh.png"
+    words = [sys.executable, "-m", "glsl_infer", "camera", "--source", str(film), "--task", "face-mesh", "--window"]
+    with virtual_screen("800x600x24") as screen:
+        environment = {**os.environ, "DISPLAY": screen}
+        subprocess.run([*words, "--screenshot", str(shown)], env=environment, check=True, timeout=300)
+    with Image.open(shown) as image:
+        window = np.asarray(image.convert("RGB")).astype(int)
+    assert window.shape == (480, 640, 3)
+    changed = np.abs(window - np.asarray(scene((person(), 88, 64), size=(640, 480))).astype(int)).max(axis=2) > 40
+    rows, columns = np.nonzero(changed)
+    x, y = nose(mesh) + np.array([88, 64])
+    assert len(rows) > 1000  # the lines of the mesh, around the nose of the last frame
+    assert columns.mean() == pytest.approx(x, abs=25) and rows.mean() == pytest.approx(y, abs=40)
