@@ -10,7 +10,7 @@ from glsl_infer.tools.aibench.score import score
 from glsl_infer.tools.aibench.tests import LARGEST, TESTS, Test
 
 BEGIN, END = "<!-- measured: written by scripts/aibench.py -->", "<!-- end of measured -->"
-MISSING = "not measured"
+MISSING = "?"
 BUSY, BUSY_LOAD = "\\*", 4.0
 """Marks times that were taken while so many other processes ran."""
 

@@ -21,7 +21,6 @@ KNOWN = {
     "test_dma_import.py": NO_IMPORTS,
     r"test_random_convolutions_are_exact|\[wide(-one|-few)?\]|wide-3x3": REGISTERS,
     "test_clear_colours_are_those_of_the_layers": REGISTERS,
-    "test_a_followed_frame_is_uploaded_once": REGISTERS,  # a window of 16x16 texels
     r"is_exact\[(concat|shuffle|dense|dilated_wide|channel_gather|channel_extreme)(-few)?\]": TRUNCATION,
     "test_several_ends.*test_random_networks": TRUNCATION,
     r"test_vectors.py::test_normalised|test_fine_maps.py::test_every_operator|test_a_model\[ssd_head\]": TRUNCATION,
