@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import zipfile
 from pathlib import Path
 
-from glsl_infer.errors import RunError
+from glsl_infer.bundle import MANIFEST, zip_directory
+from glsl_infer.bundle.container import MOST, parse
+from glsl_infer.errors import BundleError, RunError
 from glsl_infer.support.memory import available
 
 PYTHON = 60_000_000
@@ -16,11 +16,14 @@ PYTHON = 60_000_000
 def needed(path: Path) -> int:
     """Return bytes: the unpacked members of a bundle and its textures; 0 for what is none: reading it says why."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            members = sum(entry.file_size for entry in archive.infolist())
-            textures = json.loads(archive.read("manifest.json"))["textures"]
+        with path.open("rb") as file:
+            entries = {entry.name: entry for entry in zip_directory.read(file)}
+            if entries[MANIFEST].size > MOST[MANIFEST]:
+                return 0
+            textures = parse(zip_directory.unpack(file, entries[MANIFEST]), MANIFEST)["textures"]
+        members = sum(entry.size for entry in entries.values())
         return members + sum(4 * int(texture["width"]) * int(texture["height"]) for texture in textures)
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, NotImplementedError, RuntimeError):
+    except (BundleError, OSError, ValueError, LookupError, TypeError):
         return 0
 
 
