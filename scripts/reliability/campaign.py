@@ -2,12 +2,15 @@
 """Try many files and shaders of strangers in as many processes as there are cores, and write what was found as JSON.
 
     python scripts/reliability/campaign.py --out campaign.json [--processes 16] [--seconds 480] [--seed 0]
-        [--bundle 100000] [--tflite 40000] [--onnx 40000] [--llvmpipe 10000] [--softpipe 10000] [--sessions 10000]
-        [--mesa FOLDER]
+        [--bundle 50000] [--tflite 40000] [--onnx 40000] [--llvmpipe 10000] [--softpipe 10000] [--nvidia 0]
+        [--sessions 10000] [--mesa FOLDER]
 
-The numbers are files that `fuzz_files.py` reads, and shaders that meet a driver in `shaders.py`. Each kind is cut into
-pieces, a seed each. --mesa: what `pack_mesa.sh` packed, for a machine without Mesa. Findings' files go to a folder
-beside --out. A piece that fails by itself is a finding, with its last words. Exit code 1 if there are findings.
+The numbers are files that `fuzz_files.py` reads, shaders that meet a driver in `shaders.py`, and sessions that
+`sessions.py` drops. Each kind is first tried with a few; one that cannot start here says why, and the others go on. Then
+each is cut into pieces, a seed each, and the kinds take turns, so that all of them get as far as the time allows. Every
+piece is written beside --out as it ends (`*.pieces.jsonl`), and --out anew. --mesa: what `pack_campaign.sh` packed, for a
+machine without Mesa; there nvidia is its own driver. Findings' files go to a folder beside --out. Exit code 1 if there
+are findings, or kinds that did not start.
 """
 
 from __future__ import annotations
@@ -17,59 +20,152 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-DRIVERS = ("llvmpipe", "softpipe")
-WHOLE = "sessions"
-"""Is not cut: one process opens and drops all of them."""
-COUNTS = {WHOLE: 10_000, "llvmpipe": 10_000, "bundle": 100_000, "onnx": 40_000, "tflite": 40_000, "softpipe": 10_000}
+DRIVERS = ("llvmpipe", "softpipe", "nvidia")
+SESSIONS = "sessions"
+COUNTS = {
+    SESSIONS: 10_000,
+    "llvmpipe": 10_000,
+    "bundle": 50_000,
+    "onnx": 40_000,
+    "tflite": 40_000,
+    "softpipe": 10_000,
+    "nvidia": 0,
+}
 """How many of each; what takes longest comes first."""
+FEW = {SESSIONS: 30, "bundle": 40, "onnx": 40, "tflite": 40}
+"""How many are tried before; of shaders 4."""
+GRACE = 60.0
+"""Seconds that a process may take beyond the time it was given."""
 
 
-def piece(kind: str, count: int, seed: int, end: float, keep: Path, mesa: Path | None) -> dict[str, Any]:
-    """Try so many of a kind in a process; return what it said, as plain data."""
-    left = max(1.0, end - time.monotonic())
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "LP_NUM_THREADS": "0"}
-    if kind in (*DRIVERS, WHOLE):
-        driver = "softpipe" if kind == WHOLE else kind
-        environment |= {"LIBGL_ALWAYS_SOFTWARE": "1", "GALLIUM_DRIVER": driver, "GLSL_INFER_CACHE": "off"}
-        if mesa is not None:
+class Campaign:
+    """What is tried, where, until when.
+
+    Args:
+        out: the JSON file; the others lie beside it.
+        seconds: until the last piece ends.
+        mesa: a folder with Mesa, for a machine without it.
+    """
+
+    def __init__(self, out: Path, seconds: float, mesa: Path | None) -> None:
+        self._out, self._mesa = out, None if mesa is None else mesa.resolve()
+        self._began = time.monotonic()
+        self._end = self._began + seconds
+        self._lock = threading.Lock()
+        self._keep = out.with_name(f"{out.stem}-findings").resolve()
+        self.pieces: list[dict[str, Any]] = []
+        self.stopped: dict[str, str] = {}
+
+    def run(self, counts: dict[str, int], processes: int, seed: int) -> dict[str, Any]:
+        """Try all kinds; return what came of it, as plain data."""
+        log = self._out.with_suffix(".pieces.jsonl")
+        log.write_text("", "utf-8")
+        # Half as many pieces of sessions as processes at most: what many of them leave behind shows in one process.
+        pieces = {kind: min(2 if kind == SESSIONS else 2 * processes, count) for kind, count in counts.items() if count}
+        with ThreadPoolExecutor(processes) as pool:
+            tried = {kind: pool.submit(self._piece, kind, FEW.get(kind, 4), 999_999) for kind in pieces}
+            for kind, future in tried.items():
+                if why := future.result().get("failed"):
+                    self.stopped[kind] = why
+                    print(f"{kind}: does not start here: {why}", file=sys.stderr, flush=True)
+            jobs = [
+                (number / pieces[kind], kind, -(-counts[kind] // pieces[kind]), 1000 * seed + number)
+                for kind in pieces
+                if kind not in self.stopped
+                for number in range(pieces[kind])
+            ]
+            waiting = [pool.submit(self._piece, *job[1:]) for job in sorted(jobs, key=lambda job: job[0])]
+            made = self._summary(counts, processes, seed)
+            for future in as_completed(waiting):
+                piece = future.result()
+                self.pieces.append(piece)
+                with log.open("a", encoding="utf-8") as stream:
+                    stream.write(json.dumps(piece) + "\n")
+                made = self._summary(counts, processes, seed)
+                self._out.write_text(json.dumps(made, indent=2) + "\n", "utf-8")
+        self._out.write_text(json.dumps(made, indent=2) + "\n", "utf-8")
+        return made
+
+    def _piece(self, kind: str, count: int, seed: int) -> dict[str, Any]:
+        """Try so many of a kind in a process; return what it said, as plain data."""
+        left = self._end - time.monotonic()
+        if left < 1:
+            return {"kind": kind, "seed": seed, "wall_s": 0.0, "files": 0}
+        rest = ["--seconds", f"{left:.0f}", "--json"]
+        if kind != SESSIONS:
+            rest += ["--seed", str(seed), "--keep", str(self._keep)]
+        if kind == SESSIONS:
+            words = ["sessions.py", "--sessions", str(count)]
+        elif kind in DRIVERS:
+            words = ["shaders.py", "--shaders", str(count)]
+        else:
+            words = ["fuzz_files.py", kind, "--files", str(count)]
+        command = [sys.executable, "-W", "ignore", str(HERE / words[0]), *words[1:], *rest]
+        began = time.monotonic()
+        said: dict[str, Any]
+        try:
+            done = subprocess.run(
+                command,
+                env=self._environment(kind),
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=left + GRACE,
+                check=False,
+            )
+            said = json.loads(done.stdout.splitlines()[-1])
+        except subprocess.TimeoutExpired:
+            said = {"late": True}
+        except (ValueError, IndexError):
+            said = {"failed": f"exit code {done.returncode}: {done.stderr.strip()[-600:]}"}
+        except OSError as error:
+            said = {"failed": str(error)}
+        return {"kind": kind, "seed": seed, "wall_s": round(time.monotonic() - began, 1), **said}
+
+    def _environment(self, kind: str) -> dict[str, str]:
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "LP_NUM_THREADS": "0"}
+        environment["GLSL_INFER_CACHE"] = "off"
+        if kind not in (*DRIVERS, SESSIONS):
+            return environment
+        if kind == "nvidia":
+            environment |= {"__GL_SHADER_DISK_CACHE": "0", "CUDA_VISIBLE_DEVICES": "0"}
+            vendors = [Path(f"{root}/glvnd/egl_vendor.d/10_nvidia.json")
+                       for root in ("/usr/share", "/etc", "/usr/local/nvidia/share")]  # fmt: skip
+            environment["__EGL_VENDOR_LIBRARY_FILENAMES"] = ":".join(str(path) for path in vendors if path.exists())
+            return environment | self._libraries("glvnd")
+        environment |= {"LIBGL_ALWAYS_SOFTWARE": "1", "GALLIUM_DRIVER": "softpipe" if kind == SESSIONS else kind}
+        if self._mesa is not None:
             environment |= {
-                "LD_LIBRARY_PATH": str(mesa / "lib"),
-                "LIBGL_DRIVERS_PATH": str(mesa / "dri"),
-                "__EGL_VENDOR_LIBRARY_FILENAMES": str(mesa / "egl.json"),
+                "LIBGL_DRIVERS_PATH": str(self._mesa / "dri"),
+                "__EGL_VENDOR_LIBRARY_FILENAMES": str(self._mesa / "egl.json"),
                 "EGL_PLATFORM": "surfaceless",
+                **self._libraries("glvnd", "lib"),
             }
-    rest = ["--seed", str(seed), "--keep", str(keep)]
-    if kind == WHOLE:
-        command = ["sessions.py", "--sessions", str(count), "--seconds", f"{left:.0f}"]
-    elif kind in DRIVERS:
-        command = ["shaders.py", "--shaders", str(count), "--seconds", f"{left:.0f}", *rest]
-    else:
-        command = ["fuzz_files.py", kind, "--files", str(count), "--seconds", f"{left:.0f}", *rest]
-    command = [sys.executable, "-W", "ignore", str(HERE / command[0]), *command[1:]]
-    began = time.monotonic()
-    try:
-        done = subprocess.run(
-            [*command, "--json"],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=left + 60,
-            check=False,
-        )
-        said: dict[str, Any] = json.loads(done.stdout)
-    except subprocess.TimeoutExpired:
-        said = {"late": True}
-    except ValueError:
-        said = {"findings": [f"the process ended with {done.returncode}: {done.stderr.strip()[-600:]}"]}
-    return {"kind": kind, "seed": seed, "wall_s": round(time.monotonic() - began, 1), **said}
+        return environment
+
+    def _libraries(self, *folders: str) -> dict[str, str]:
+        if self._mesa is None:
+            return {}
+        own = os.environ.get("LD_LIBRARY_PATH", "")
+        return {"LD_LIBRARY_PATH": ":".join([*(str(self._mesa / folder) for folder in folders), *([own] if own else [])])}
+
+    def _summary(self, counts: dict[str, int], processes: int, seed: int) -> dict[str, Any]:
+        return {
+            "processes": processes,
+            "seed": seed,
+            "wall_s": round(time.monotonic() - self._began),
+            "stopped": self.stopped,
+            "of": {kind: summary(kind, self.pieces) for kind in counts if counts[kind] and kind not in self.stopped},
+        }
 
 
 def summary(kind: str, pieces: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -86,15 +182,16 @@ def summary(kind: str, pieces: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "kinds": dict(kinds),
         "slowest_s": max((entry.get("slowest_s", 0.0) for entry in mine), default=0.0),
         "most_bytes": max((entry.get("memory", entry.get("peak_bytes", 0)) for entry in mine), default=0),
-        "wall_s": max((entry["wall_s"] for entry in mine), default=0.0),
+        "cpu_s": round(sum(entry["wall_s"] for entry in mine)),
         "late": sum(entry.get("late", False) for entry in mine),
-        **({"grown": mine[0]["grown"]} if mine and "grown" in mine[0] else {}),
+        "grown": [entry["grown"] for entry in mine if "grown" in entry],
+        "failed": [entry["failed"] for entry in mine if "failed" in entry],
         "findings": [finding for entry in mine for finding in entry.get("findings", ())],
     }
 
 
 def main() -> int:
-    """Run the campaign and write it; return the exit code."""
+    """Run the campaign and say what it found; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
@@ -104,25 +201,15 @@ def main() -> int:
     for kind, count in COUNTS.items():
         parser.add_argument(f"--{kind}", type=int, default=count)
     args = parser.parse_args()
-    end, began = time.monotonic() + args.seconds, time.monotonic()
-    keep = args.out.with_name(f"{args.out.stem}-findings")
-    with ThreadPoolExecutor(args.processes) as pool:
-        waiting = [
-            pool.submit(piece, kind, -(-count // pieces), 1000 * args.seed + number, end, keep, args.mesa)
-            for kind, count in ((kind, getattr(args, kind)) for kind in COUNTS)
-            for pieces in (1 if kind == WHOLE else args.processes,)
-            if count
-            for number in range(pieces)
-        ]
-        said = [future.result() for future in waiting]
-    made = {kind: summary(kind, said) for kind in COUNTS if getattr(args, kind)}
-    whole = {"processes": args.processes, "seed": args.seed, "wall_s": round(time.monotonic() - began), "of": made}
-    args.out.write_text(json.dumps(whole, indent=2) + "\n", "utf-8")
-    for kind, entry in made.items():
+    campaign = Campaign(args.out, args.seconds, args.mesa)
+    made = campaign.run({kind: getattr(args, kind) for kind in COUNTS}, args.processes, args.seed)
+    wrong = bool(made["stopped"])
+    for kind, entry in made["of"].items():
+        bad = [*entry["findings"], *entry["failed"], *(["late"] * entry["late"])]
+        wrong |= bool(bad)
         print(f"{kind}: {entry['files']}, {entry['verdicts']}; slowest {entry['slowest_s']} s, "
-              f"{entry['most_bytes'] >> 20} MiB; {len(entry['findings'])} findings")  # fmt: skip
-        print(*(f"    {finding}" for finding in entry["findings"][:10]), sep="\n", end="")
-    return 1 if any(entry["findings"] or entry["late"] for entry in made.values()) else 0
+              f"{entry['most_bytes'] >> 20} MiB; {len(bad)} findings", *bad[:10], sep="\n    ")  # fmt: skip
+    return int(wrong)
 
 
 if __name__ == "__main__":

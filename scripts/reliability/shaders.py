@@ -18,6 +18,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 import zipfile
 from collections.abc import Sequence
@@ -32,7 +33,7 @@ from choices import Draw  # noqa: E402
 from glsl_mutations import glsl_tokens  # noqa: E402
 
 from glsl_infer.bundle.shader_grammar import Shader, parse  # noqa: E402
-from glsl_infer.errors import BundleError, GlslInferError, ShaderError  # noqa: E402
+from glsl_infer.errors import BundleError, GlslInferError, RunError, ShaderError  # noqa: E402
 from glsl_infer.gl import constants as GL  # noqa: E402
 from glsl_infer.gl.context import Context  # noqa: E402
 from glsl_infer.gl.objects import Objects  # noqa: E402
@@ -120,15 +121,21 @@ def watch(shaders: int, seconds: float, seed: int, keep: Path) -> dict[str, Any]
     texts, first = sources(), 0
     while _met(made) < shaders and time.monotonic() < end and len(made["findings"]) < 20:
         command = [sys.executable, __file__, "--work", str(first), "--seed", str(seed)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-            assert process.stdout is not None
+        with (
+            tempfile.TemporaryFile("w+", errors="replace") as words,
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=words, text=True) as process,
+        ):
             first, how = _follow(process, made, first, shaders, end)
             process.kill()
+            words.seek(0)
+            last = words.read().strip()[-600:]
+            if how and not made["driver"]:
+                raise RunError(f"the process that draws did not start: {how}: {last}")
         if how:
             keep.mkdir(parents=True, exist_ok=True)
             file = keep / f"shader-{seed}-{first - 1}.frag"
             file.write_text(mutant(texts, seed, first - 1)[0], "ascii")
-            made["findings"].append(f"{file}: {how}")
+            made["findings"].append(f"{file}: {how}: {last}")
     return made
 
 
