@@ -3,14 +3,14 @@
 
     python scripts/reliability/campaign.py --out campaign.json [--processes 16] [--seconds 480] [--seed 0]
         [--bundle 50000] [--tflite 40000] [--onnx 40000] [--llvmpipe 10000] [--softpipe 10000] [--nvidia 0]
-        [--sessions 10000] [--mesa FOLDER]
+        [--sessions 10000] [--mesa FOLDER] [--sound FOLDER]
 
 The numbers are files that `fuzz_files.py` reads, shaders that meet a driver in `shaders.py`, and sessions that
-`sessions.py` drops. Each kind is first tried with a few; one that cannot start here says why, and the others go on. Then
-each is cut into pieces, a seed each, and the kinds take turns, so that all of them get as far as the time allows. Every
-piece is written beside --out as it ends (`*.pieces.jsonl`), and --out anew. --mesa: what `pack_campaign.sh` packed, for a
-machine without Mesa; there nvidia is its own driver. Findings' files go to a folder beside --out. Exit code 1 if there
-are findings, or kinds that did not start.
+`sessions.py` drops. Each kind is first tried with a few; one that cannot start here says why, and the others go on.
+Then each is cut into pieces, a seed each, and the kinds take turns, so that all of them get as far as the time allows.
+Every piece is written beside --out as it ends (`*.pieces.jsonl`), and --out anew. --mesa, --sound: what
+`pack_campaign.sh` packed, for a machine without Mesa and LiteRT; there nvidia is its own driver. Findings' files go to
+a folder beside --out. Exit code 1 if there are findings, or kinds that did not start.
 """
 
 from __future__ import annotations
@@ -54,9 +54,11 @@ class Campaign:
         out: the JSON file; the others lie beside it.
         seconds: until the last piece ends.
         mesa: a folder with Mesa, for a machine without it.
+        sound: a folder of .tflite files, for a machine without LiteRT.
     """
 
-    def __init__(self, out: Path, seconds: float, mesa: Path | None) -> None:
+    def __init__(self, out: Path, seconds: float, mesa: Path | None, sound: Path | None = None) -> None:
+        self._sound = sound
         self._out, self._mesa = out, None if mesa is None else mesa.resolve()
         self._began = time.monotonic()
         self._end = self._began + seconds
@@ -109,6 +111,8 @@ class Campaign:
             words = ["shaders.py", "--shaders", str(count)]
         else:
             words = ["fuzz_files.py", kind, "--files", str(count)]
+            if kind == "tflite" and self._sound is not None:
+                words += ["--sound", str(self._sound)]
         command = [sys.executable, "-W", "ignore", str(HERE / words[0]), *words[1:], *rest]
         began = time.monotonic()
         said: dict[str, Any]
@@ -156,7 +160,9 @@ class Campaign:
         if self._mesa is None:
             return {}
         own = os.environ.get("LD_LIBRARY_PATH", "")
-        return {"LD_LIBRARY_PATH": ":".join([*(str(self._mesa / folder) for folder in folders), *([own] if own else [])])}
+        return {
+            "LD_LIBRARY_PATH": ":".join([*(str(self._mesa / folder) for folder in folders), *([own] if own else [])])
+        }
 
     def _summary(self, counts: dict[str, int], processes: int, seed: int) -> dict[str, Any]:
         return {
@@ -198,10 +204,11 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=480.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--mesa", type=Path)
+    parser.add_argument("--sound", type=Path)
     for kind, count in COUNTS.items():
         parser.add_argument(f"--{kind}", type=int, default=count)
     args = parser.parse_args()
-    campaign = Campaign(args.out, args.seconds, args.mesa)
+    campaign = Campaign(args.out, args.seconds, args.mesa, args.sound)
     made = campaign.run({kind: getattr(args, kind) for kind in COUNTS}, args.processes, args.seed)
     wrong = bool(made["stopped"])
     for kind, entry in made["of"].items():

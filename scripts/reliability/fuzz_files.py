@@ -2,12 +2,14 @@
 """Try readers with files whose structure was changed in hostile ways, as many as are asked for.
 
     python scripts/reliability/fuzz_files.py bundle|tflite|onnx [--files 20000] [--seconds S] [--seed 0] [--json]
+        [--sound DIR]
 
 Bundles are changed as `mutations.py` does, read and checked, their graphs too; `.tflite` and `.onnx` files as
 `tests/tflite_damage.py` and `tests/onnx_damage.py` do, imported and optimised. Every file must end in an error of our
 own class, or in what a sound one does. A file that takes longer than `EACH` seconds, or needs more memory than `MEMORY`
 besides what the process began with, is a finding, like a traceback. Exit code 1 if there are findings; their files are
-kept. Linux only; .tflite needs ai-edge-litert for the schema that writes, .onnx needs onnx and onnxruntime.
+kept. Linux only; .tflite needs ai-edge-litert for the schema that writes, .onnx needs onnx and onnxruntime. --sound: a
+folder that the sound .tflite files are written to, and read from where it has some, which takes the schema alone.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ class TooLongError(Exception):
     """A file took longer than it may."""
 
 
-def bundles(folder: Path, *, parts: bool = True) -> tuple[Make, Try]:
+def bundles(folder: Path, sound: Path | None = None, *, parts: bool = True) -> tuple[Make, Try]:
     """Return what makes changed bundles, and what reads them in a folder; ``parts``: some have parts for the CPU."""
     import tiny
     from choices import Draw
@@ -92,17 +94,12 @@ def bundles(folder: Path, *, parts: bool = True) -> tuple[Make, Try]:
     return make, attempt
 
 
-def tflite(_: Path) -> tuple[Make, Try]:
-    """Return what makes changed .tflite files, of each operator's case and quantised ones, and what imports them."""
+def sound_tflite() -> list[bytes]:
+    """Return .tflite files of each operator's case and quantised ones, which LiteRT has to run for their ranges."""
     from test_tflite_operators import CASES
     from test_tflite_pieces import ON_CPU, free_sizes
     from test_tflite_quantized import quantize, random_network
-    from tflite_damage import damaged
     from tflite_files import File
-
-    from glsl_infer.compiler.optimize import optimize
-    from glsl_infer.importers.tflite.file import parse
-    from glsl_infer.importers.tflite.reader import survey_of
 
     files = [quantize(*random_network(seed), kind) for seed, kind in ((0, "INT8"), (1, "UINT8"))]
     files.append(free_sizes())
@@ -111,6 +108,24 @@ def tflite(_: Path) -> tuple[Make, Try]:
             for seed, build in enumerate(builds):
                 made = File(seed)
                 files.append(made.bytes([build(made, made.conv(made.input((1, 8, 6, 3)), 4))]))
+    return files
+
+
+def tflite(_: Path, sound: Path | None = None) -> tuple[Make, Try]:
+    """Return what makes changed .tflite files, and what imports them."""
+    from tflite_damage import damaged
+
+    from glsl_infer.compiler.optimize import optimize
+    from glsl_infer.importers.tflite.file import parse
+    from glsl_infer.importers.tflite.reader import survey_of
+
+    files = [] if sound is None else [path.read_bytes() for path in sorted(sound.glob("*.tflite"))]
+    if not files:
+        files = sound_tflite()
+        if sound is not None:
+            sound.mkdir(parents=True, exist_ok=True)
+            for number, data in enumerate(files):
+                (sound / f"{number:04}.tflite").write_bytes(data)
 
     def make(seed: int, number: int) -> tuple[str, bytes]:
         return "structure", damaged(files[number % len(files)], np.random.default_rng((seed, number)))
@@ -125,7 +140,7 @@ def tflite(_: Path) -> tuple[Make, Try]:
     return make, attempt
 
 
-def onnx(folder: Path) -> tuple[Make, Try]:
+def onnx(folder: Path, sound: Path | None = None) -> tuple[Make, Try]:
     """Return what makes changed .onnx files, and what imports them."""
     from onnx_damage import damaged, sound
     from onnx_networks import network
@@ -158,9 +173,11 @@ def _late(number: int, frame: FrameType | None) -> None:
     raise TooLongError
 
 
-def fuzz(kind: str, count: int, seconds: float, seed: int, keep: Path, folder: Path) -> dict[str, object]:
+def fuzz(
+    kind: str, count: int, seconds: float, seed: int, keep: Path, folder: Path, sound: Path | None = None
+) -> dict[str, object]:
     """Try so many files in a folder, or as many as the time allows; return what was tried and found, as plain data."""
-    make, attempt = KINDS[kind](folder)
+    make, attempt = KINDS[kind](folder, sound)
     kinds, verdicts, found = Counter[str](), Counter[str](), Counter[str]()
     used = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, resource.RLIM_INFINITY))
@@ -212,10 +229,11 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=3600.0, help="end after so many, with fewer files")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, default=Path("fuzz-findings"))
+    parser.add_argument("--sound", type=Path, help="where sound .tflite files are kept")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        made = fuzz(args.kind, args.files, args.seconds, args.seed, args.keep, Path(folder))
+        made = fuzz(args.kind, args.files, args.seconds, args.seed, args.keep, Path(folder), args.sound)
     findings = list(made["findings"])  # type: ignore[call-overload]
     if args.json:
         print(json.dumps(made))

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Packs what campaign.py needs for an x86-64 machine that has only Python, NumPy, Pillow, onnx and onnxruntime:
 #
-#     scripts/reliability/pack_campaign.sh python3.12 .gl/campaign.tar.xz    # some 35 MB; a Python of the version there
-#     tar -xf campaign.tar.xz -C /tmp && /tmp/campaign/run.sh OUT-FOLDER --seconds 480    # there; glibc 2.36 or newer
+#     scripts/reliability/pack_campaign.sh python3.12 .gl    # a Python of the version there; some 40 MB
+#     for f in .gl/*.tar.xz; do tar -xf $f -C /tmp; done; /tmp/campaign/run.sh OUT-FOLDER --seconds 480    # there
 #
-# In it: this commit's tree, Mesa (llvmpipe, softpipe) with all that it loads, the small Python packages of the tests.
+# mesa.tar.xz, made once: Mesa (llvmpipe, softpipe) with all that it loads but glibc, of 2.36 or newer. tests.tar.xz: this
+# commit's tree, the tests' small Python packages, and the .tflite files that the fuzzer begins with: LiteRT makes them.
 # libz3 and libxml2, with 50 MB of ICU, are empty: LLVM has them for what Mesa does not use.
 set -euo pipefail
 python=$1 out=$(realpath "$2") lib=/usr/lib/x86_64-linux-gnu work=$(mktemp -d)
@@ -15,6 +16,8 @@ mkdir -p "$mesa/lib" "$mesa/dri" "$mesa/glvnd" "$all/tree" "$all/site/ai_edge_li
 
 git archive HEAD glsl_infer shaders scripts/reliability tests models/*.glslnn pyproject.toml | tar -x -C "$all/tree"
 rm -rf "$all"/tree/tests/{android,vc4,web,keras,arm}
+.venv/bin/python scripts/reliability/fuzz_files.py tflite --files 0 --sound "$all/tflite"
+if [ ! -e "$out/mesa.tar.xz" ]; then
 
 cp -L "$lib/dri/swrast_dri.so" "$mesa/dri/"
 cp -L "$lib/libEGL_mesa.so.0" "$mesa/lib/"
@@ -33,10 +36,13 @@ stub libxml2.so.2 '^xml' versions
 cat >"$mesa/egl.json" <<'JSON'
 {"file_format_version": "1.0.0", "ICD": {"library_path": "libEGL_mesa.so.0"}}
 JSON
+tar -C "$work" -c campaign/mesa | xz -9e -T2 >"$out/mesa.tar.xz"
 
+fi
 packages=(PyOpenGL glfw hypothesis sortedcontainers flatbuffers tflite pytest iniconfig pluggy packaging pygments)
 "$python" -m pip install -q --no-compile --no-deps --target "$all/site" "${packages[@]}" # NumPy and Pillow are there
 touch "$all/site/ai_edge_litert/__init__.py"
+rm -rf "$mesa" "$all"/site/bin "$all"/site/OpenGL/GLUT
 schema='import importlib.util as u, pathlib; print(pathlib.Path(u.find_spec("ai_edge_litert").origin).with_name("schema_py_generated.py"))'
 cp "$(.venv/bin/python -c "$schema")" "$all/site/ai_edge_litert/"
 
@@ -47,7 +53,8 @@ here=$(cd "$(dirname "$0")" && pwd) out=$1
 shift
 ldconfig "$here/mesa/glvnd" 2>/dev/null || true # where PyOpenGL looks
 export PYTHONPATH=$here/site PYTHONDONTWRITEBYTECODE=1
-python3 "$here/tree/scripts/reliability/campaign.py" --out "$out/campaign.json" --mesa "$here/mesa" "$@"
+campaign=$here/tree/scripts/reliability/campaign.py
+python3 "$campaign" --out "$out/campaign.json" --mesa "$here/mesa" --sound "$here/tflite" "$@"
 code=$?
 if [ -d "$out/campaign-findings" ]; then
     tar -czf "$out/findings.tgz" -C "$out" campaign-findings && rm -r "$out/campaign-findings"
@@ -55,5 +62,5 @@ fi
 exit $code
 SH
 chmod +x "$all/run.sh"
-tar -C "$work" -c campaign | xz -9e -T2 >"$out"
+tar -C "$work" -c campaign | xz >"$out/tests.tar.xz"
 ls -l "$out"

@@ -21,7 +21,10 @@ from glsl_infer.importers.onnx.view import View
 Folded = Callable[[Sequence[Any], Operator, int], Any]
 """From the constants (None for what is left out), the operator, and the most bytes that a result may have."""
 
-_MISFITS = (ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError, MemoryError)
+_MISFITS = (
+    *(ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError),
+    *(MemoryError, RuntimeError),
+)
 
 
 def fold(operator: Operator, given: Sequence[Any], most: int) -> list[Numbers] | None:

@@ -10,7 +10,7 @@ from glsl_infer.errors import ModelError
 from glsl_infer.importers.onnx.folding import fold
 from glsl_infer.importers.onnx.model import Numbers, Operator, Part
 
-MISFITS = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+MISFITS = (AttributeError, IndexError, KeyError, TypeError, ValueError, MemoryError, RuntimeError)
 """What operators raise that a damaged file has left without inputs, or with attributes of another type: they are no
 pieces of anything."""
 

@@ -23,7 +23,10 @@ from glsl_infer.importers.shared.collected import Collected
 from glsl_infer.importers.shared.ends import Range
 from glsl_infer.importers.shared.verdict import CPU, DROPPED, SHADER, UNKNOWN, LayerVerdict
 
-_NO_OPTIONS = (ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+_NO_OPTIONS = (
+    *(ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError),
+    *(MemoryError, RuntimeError),
+)
 """What numbers raise that no operator has: converters check what models have, not what a damaged file may."""
 
 MOST_FOLDED = 2**28

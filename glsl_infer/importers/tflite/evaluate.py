@@ -225,7 +225,7 @@ def require(size: int, tensor: Tensor) -> None:
 MOST_COMPUTED = 2**23
 """Numbers of a tensor of a piece."""
 
-NO_NUMBERS = (ArithmeticError, IndexError, KeyError, TypeError, ValueError)
+NO_NUMBERS = (ArithmeticError, IndexError, KeyError, TypeError, ValueError, MemoryError, RuntimeError)
 """What computing operators of a damaged file raises."""
 
 

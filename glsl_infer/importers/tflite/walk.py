@@ -34,7 +34,7 @@ STORED: Mapping[str, tuple[float, float]] = {
 }
 """The lowest and the highest number of types that stand for others."""
 
-_NO_OPTIONS = (ArithmeticError, IndexError, KeyError, TypeError, ValueError)
+_NO_OPTIONS = (ArithmeticError, IndexError, KeyError, TypeError, ValueError, MemoryError, RuntimeError)
 """What numbers raise that no operator has: converters check what models have, not what a damaged file may."""
 
 _FLOATS = ("FLOAT32", "FLOAT16")
