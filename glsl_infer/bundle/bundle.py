@@ -115,7 +115,16 @@ class Bundle:
                 if shape_of(self.values[name]) != shape:
                     raise ValueError(f"the output of layer '{name}' is {shape}, not {shape_of(self.values[name])}")
             return graph
-        except (ModelError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError, MemoryError) as error:
+        except (
+            ModelError,
+            LookupError,
+            ValueError,
+            TypeError,
+            AttributeError,
+            ArithmeticError,
+            MemoryError,
+            RuntimeError,
+        ) as error:
             raise BundleError(
                 f"{self.path or 'bundle'}: its layers do not fit together ({one_line(error)})", "graph"
             ) from error
@@ -126,7 +135,7 @@ class Bundle:
         try:
             graph = joined.graph(self)
             _ = graph.shapes
-        except (ModelError, LookupError, ValueError, TypeError) as error:
+        except (ModelError, LookupError, ValueError, TypeError, RuntimeError) as error:
             raise BundleError(
                 f"{self.path or 'bundle'}: its parts do not fit together ({one_line(error)})", "parts"
             ) from error

@@ -208,7 +208,16 @@ def _cpu_shapes(part: CpuPart, tensors: Mapping[str, Shape], where: str) -> dict
         try:
             shape = shape_of(node, shapes)
             fits = all(isinstance(size, int) and size >= 1 for size in shape) and math.prod(shape) <= MAX_RESULT
-        except (ModelError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError) as error:
+        except (
+            ModelError,
+            ValueError,
+            TypeError,
+            LookupError,
+            ArithmeticError,
+            AttributeError,
+            MemoryError,
+            RuntimeError,
+        ) as error:
             raise BundleError(f"{where}, operator '{node.name:.60}' ({node.op}): {error}") from None
         if not fits:
             raise BundleError(f"{where}, operator '{node.name:.60}': a tensor of shape {shape!s:.100}")
