@@ -2,7 +2,7 @@
 
 Landlock (Linux 5.13, no library): it reads nothing in homes but what Python and drivers need, writes only to devices
 and caches, executes nothing, and opens no TCP connection. seccomp, where libseccomp's Python bindings are installed: no
-internet sockets at all, and none of the system calls that no driver needs.
+sockets but local ones, and none of the system calls that no driver needs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def close() -> list[str]:
     """Fence this process in, for good; return what took hold: ``landlock``, ``seccomp``, both or none."""
     if not sys.platform.startswith("linux"):
         return []
-    return [name for name, work in (("landlock", _landlock), ("seccomp", _seccomp)) if work()]
+    # seccomp first: its bindings start programs to find their library, which Landlock refuses.
+    return [name for name, work in (("seccomp", _seccomp), ("landlock", _landlock)) if work()]
 
 
 def _landlock() -> bool:
@@ -133,8 +134,8 @@ def _seccomp() -> bool:
             for call in _NEEDLESS:
                 with contextlib.suppress(Exception):  # another machine has other calls
                     rules.add_rule(library.ERRNO(errno.EPERM), call)
-            for family in (socket.AF_INET, socket.AF_INET6):
-                rules.add_rule(library.ERRNO(errno.EPERM), "socket", library.Arg(0, library.EQ, int(family)))
+            others = library.Arg(0, library.NE, int(socket.AF_UNIX))  # a display may be behind such a one
+            rules.add_rule(library.ERRNO(errno.EPERM), "socket", others)
             rules.load()
             return True
     return False

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import tempfile
 import time
@@ -43,6 +44,8 @@ IDLE = 0.05
 MEMORY, TEXTURES, SHADERS = 1 << 30, 8, 32
 """Bytes that a child may take, and so many times those of the bundle's textures and of its shaders on top of them.
 llvmpipe took 115 bytes for one of a network whose weights were all in the text (SqueezeNet)."""
+MOST_SAID = 1 << 20
+"""Bytes that a child may print: it says a word for each layer."""
 _LOOK = 0.05
 """Seconds between two looks at a child's memory."""
 
@@ -130,7 +133,11 @@ def _watched(job: str, memory: int, opening: float, whole: float) -> str:
     """
     layers, most = 0, SECONDS + opening
     with subprocess.Popen(
-        module_command(CHILD, job), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        module_command(CHILD, job),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # it cannot type into this terminal, and what it starts ends with it
     ) as child:
         start = began = time.monotonic()
         used = 0.0
@@ -140,6 +147,8 @@ def _watched(job: str, memory: int, opening: float, whole: float) -> str:
                     said, _ = child.communicate(timeout=_LOOK)
                     break
                 except subprocess.TimeoutExpired as late:
+                    if len(late.output or b"") > MOST_SAID:
+                        return "said more than a child has to say"
                     done = (late.output or b"").count(LAYER.encode())
                     wall, worked = time.monotonic() - began, _worked(child.pid)
                     if done > layers:
@@ -152,12 +161,19 @@ def _watched(job: str, memory: int, opening: float, whole: float) -> str:
                     if _resident(child.pid) > memory:
                         return f"took more than {memory >> 20} MiB of memory"
         finally:
-            child.kill()
+            _end(child)
     if child.returncode < 0:
         return f"crashed (signal {-child.returncode})"
     if said.split(b"\n")[-2:] != [b"met", b""]:
         return f"failed (exit code {child.returncode})"
     return ""
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Kill a child and what it has started."""
+    child.kill()
+    with contextlib.suppress(OSError, AttributeError):  # Windows has no groups
+        os.killpg(child.pid, signal.SIGKILL)
 
 
 def _hangs(wall: float, worked: float | None, most: float) -> bool:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -78,6 +79,7 @@ def test_a_command_meets_a_model_once(children: list[str], tmp_path: Path, capsy
         ("print('met and more')", 60.0, 1 << 30, r"failed \(exit code 0\)"),
         ("import time; time.sleep(99)", 0.5, 1 << 30, "took more than 0 s for a layer"),
         ("while True: pass", 0.5, 1 << 30, "took more than 0 s for a layer"),
+        ("while True: print('x' * 65535)", 60.0, 1 << 30, "said more than a child has to say"),
         ("more = bytearray(b'x' * (200 << 20)); import time; time.sleep(99)", 90.0, 64 << 20, "took more than 64 MiB"),
     ],
 )
@@ -166,6 +168,63 @@ import PIL.Image, glsl_infer.runtime.session  # what Python needs is there
     assert seen == " ".join(["True"] * 5)
     assert (home / "secret").exists()
     assert not (tmp_path / "planted").exists()
+
+
+def test_what_a_child_has_started_ends_with_it(
+    context: Context, children: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It has no terminal to type into, either."""
+    said = tmp_path / "pid"
+    code = f"""
+import os, time
+try:
+    os.open("/dev/tty", os.O_RDWR)
+except OSError:
+    if os.fork() == 0:
+        open({str(said)!r}, "w").write(str(os.getpid()))
+        time.sleep(99)
+    while not os.path.exists({str(said)!r}):
+        time.sleep(0.01)
+    os.abort()
+"""
+    instead(monkeypatch, code)
+    with pytest.raises(errors.RunError, match=r"crashed \(signal 6\)|for a layer"):
+        monkeypatch.setattr(isolation, "SECONDS", 3.0)
+        Session(tiny.write_tiny(tmp_path), context=context, isolated=True)
+    state = Path(f"/proc/{said.read_text()}/stat")
+    deadline = time.monotonic() + 20.0
+    while state.exists() and state.read_text().split()[2] != "Z" and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
+def test_seccomp_refuses_what_no_driver_needs() -> None:
+    """Where libseccomp's bindings are; they find their library by a program, so before Landlock forbids programs."""
+    pytest.importorskip("pyseccomp", reason="libseccomp's bindings are not installed: pip install pyseccomp")
+    code = """
+import glsl_infer.runtime.fence as fence
+held = fence.close()
+import ctypes, os, socket
+libc = ctypes.CDLL(None, use_errno=True)
+def refused(work):
+    try:
+        return work() == -1 and ctypes.get_errno() == 1
+    except PermissionError:
+        return True
+kinds = (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK, socket.AF_PACKET)
+print(*held)
+print(*(refused(lambda: socket.socket(kind, socket.SOCK_RAW)) for kind in kinds))
+print(refused(lambda: libc.ptrace(0, 0, 0, 0)), refused(lambda: libc.unshare(1 << 28)))
+print(refused(lambda: os.execv("/bin/true", ["true"])))
+socket.socketpair()
+from glsl_infer.gl.context import Context
+Context().close()
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    held, *seen = done.stdout.splitlines()
+    assert "seccomp" in held.split()
+    assert " ".join(seen) == " ".join(["True"] * 7)
 
 
 def test_long_shaders_may_take_more() -> None:

@@ -132,6 +132,7 @@ def test_it_needs_four_packages(metadata: Message) -> None:
         "gpio",
         "tflite",
         "onnx",
+        "fence",
         "signatures",
         "dev",
     }
