@@ -52,6 +52,13 @@ REFUSED: dict[str, str] = {
     "loops in loops": _main(
         *(f"for (int i{k} = 0; i{k} < 1000; i{k}++) {{" for k in range(4)), "float y = coord0.x;", *"}}}", "} //!"
     ),
+    "nine loops: 16 took llvmpipe more than a minute": _main(
+        "vec4 sum = vec4(0.0);",
+        *["for (int i = 0; i < 4; i++) { sum += coord0; }"] * 9,
+        "sum += coord0; //!",
+    ),
+    "nine loops by a function": "vec4 turned(vec4 x) {\nfor (int i = 0; i < 4; i++) { x += coord0; }\nreturn x;\n}\n"
+    + _main("vec4 sum = vec4(0.0);", *["sum += turned(sum);"] * 8, "sum += turned(sum); //!"),
     "a loop that goes back": _main("for (int i = 0; i < 4; i++) {", "i = 0; //!", "}"),
     "brackets": _main(f"float y = {'(' * 50}coord0.x{')' * 50}; //!"),
     "signs": _main(f"float y = {'- ' * 50}coord0.x; //!"),
@@ -84,6 +91,10 @@ REFUSED: dict[str, str] = {
 
 TAKEN: dict[str, str] = {
     "the least": _main(),
+    "eight loops": _main(
+        "vec4 sum = vec4(0.0);",
+        *["for (int i = 0; i < 4; i++) { sum += coord0; }"] * 8,
+    ),
     "a loop": _main("vec4 sum = vec4(0.0);", "for (int i = 0; i < 4; ++i) {", "    sum += float(i) * coord0;", "}"),
     "a function": "float f(float x) {\n    return x * 0.5;\n}\n" + _main("float y = f(coord0.x) / 3.0;"),
     "a condition": _main("#ifdef ROUND_STORES", "float y = 1.0;", "#else", "float y = 2.0;", "#endif", "y += 1.0;"),

@@ -225,6 +225,7 @@ GLSL_LIMITS: Mapping[str, int] = {
     "turns": 8192,  # Turns of a loop.
     "coordinate": 65536,  # The largest constant in a coordinate of texture2D.
     "fetch": 4,  # Operations that texture2D counts for.
+    "loop": 3000,  # Operations that a loop counts for in 'written': compilers take twice as long for another loop.
     "written": 24576,  # Operations of a shader with functions and macros in their places.
     "executed": 1048576,  # Operations of a fragment: with all turns of loops, too.
     "all_written": 67108864,  # Operations of the shaders of all programs together, as in 'written'.

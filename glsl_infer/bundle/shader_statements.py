@@ -167,4 +167,4 @@ class Statements(Calls):
         executed = self.executed
         self.block()
         self.scopes.pop()
-        self.cost(0, int(max(most, 1) - 1) * (self.executed - executed))
+        self.cost(GLSL_LIMITS["loop"], int(max(most, 1) - 1) * (self.executed - executed))

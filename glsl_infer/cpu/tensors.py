@@ -56,7 +56,10 @@ def _slices(attrs: Attrs, shape: Shape) -> tuple[slice, ...]:
     steps = tuple(attrs["strides"]) or (1,) * len(shape)
     lines = [range(b, b + s * step, step or 1) for b, s, step in zip(begin, size, steps)]
     fits = len(begin) == len(size) == len(steps) == len(shape) and all(steps)
-    if not fits or any(not line or min(line) < 0 or max(line) >= n for line, n in zip(lines, shape)):
+    # The ends of a line are its least and its most: a file may ask for one of any length.
+    if not fits or any(
+        not line or min(line[0], line[-1]) < 0 or max(line[0], line[-1]) >= n for line, n in zip(lines, shape)
+    ):
         raise ValueError(f"a slice of {size} from {begin} on of a tensor of shape {shape}; stay inside it")
     return tuple(slice(line.start, line.stop if line.stop >= 0 else None, line.step) for line in lines)
 

@@ -221,6 +221,8 @@ def test_detections_are_sorted_and_end_in_zeros() -> None:
         ("tensor_transpose", {"axes": (0, 0)}, [(2, 3)], "name each once"),
         ("tensor_concat", {"axis": 0}, [(2, 3), (2, 4)], "may differ on that axis only"),
         ("tensor_slice", {"begin": (0, 0), "size": (3, 1)}, [(2, 3)], "stay inside it"),
+        ("tensor_slice", {"begin": (0, 0), "size": (10**15, 1), "strides": (1, 1)}, [(2, 3)], "stay inside it"),
+        ("tensor_slice", {"begin": (0, 0), "size": (10**30, 1), "strides": (-1, 1)}, [(2, 3)], "stay inside it"),
         ("tensor_reduce", {"reduction": "median", "axes": (0,)}, [(2, 3)], "there are: mean"),
         ("tensor_binary", {"operation": "nand"}, [(2,), (2,)], "there are: add"),
         ("tensor_binary", {"operation": "add"}, [(2,)], "1 operands"),

@@ -270,6 +270,8 @@ export const GLSL_MOST_TURNS = 8192;
 export const GLSL_MOST_COORDINATE = 65536;
 /** Operations that texture2D counts for. */
 export const GLSL_MOST_FETCH = 4;
+/** Operations that a loop counts for in 'written': compilers take twice as long for another loop. */
+export const GLSL_MOST_LOOP = 3000;
 /** Operations of a shader with functions and macros in their places. */
 export const GLSL_MOST_WRITTEN = 24576;
 /** Operations of a fragment: with all turns of loops, too. */

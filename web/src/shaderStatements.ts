@@ -1,6 +1,6 @@
 /** Statements and blocks: which variables have a value, and how often a loop turns. */
 
-import { GLSL_MOST_BLOCKS, GLSL_MOST_TURNS, GLSL_STATEMENTS, GLSL_TYPES } from "./formatConstants.ts";
+import { GLSL_MOST_BLOCKS, GLSL_MOST_LOOP, GLSL_MOST_TURNS, GLSL_STATEMENTS, GLSL_TYPES } from "./formatConstants.ts";
 import {
   add,
   declare,
@@ -145,5 +145,5 @@ function loop(cursor: Cursor): void {
   const before = cursor.count[1];
   block(cursor);
   cursor.scopes.pop();
-  add(cursor, [0, Math.trunc(Math.max(isEnded ? least : most, 1) - 1) * (cursor.count[1] - before)]);
+  add(cursor, [GLSL_MOST_LOOP, Math.trunc(Math.max(isEnded ? least : most, 1) - 1) * (cursor.count[1] - before)]);
 }

@@ -290,6 +290,9 @@ final class FormatConstants {
     /** Operations that texture2D counts for. */
     static final int GLSL_MOST_FETCH = 4;
 
+    /** Operations that a loop counts for in 'written': compilers take twice as long for another loop. */
+    static final int GLSL_MOST_LOOP = 3000;
+
     /** Operations of a shader with functions and macros in their places. */
     static final int GLSL_MOST_WRITTEN = 24576;
 

@@ -215,6 +215,7 @@ abstract class ShaderStatements extends ShaderCalls {
         long before = count.executed;
         block();
         scopes.remove(scopes.size() - 1);
-        add(0, (long) (Math.max(isEnded ? turns.least : turns.most, 1) - 1) * (count.executed - before));
+        long turning = (long) (Math.max(isEnded ? turns.least : turns.most, 1) - 1) * (count.executed - before);
+        add(FormatConstants.GLSL_MOST_LOOP, turning);
     }
 }
