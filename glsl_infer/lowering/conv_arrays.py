@@ -175,4 +175,4 @@ def _starts(
             columns, factors, biases, texels[0], strides, least=least, apart=apart, residual=residual
         )
 
-    return build.typical.known(node.name, find)
+    return cut_sums.Starts.known(build.typical, node.name, columns.slices, find)
