@@ -137,7 +137,7 @@ def _cut_start(node: Node, build: Builder, columns: Columns, weights: WeightByte
         constants = weights.texels[:, : columns.count + weight_bytes.BIAS].astype(np.float32) / np.float32(255.0)
         return (np.array([cut_sums.byte_start(columns, constants, float(weights.units[1]), texels, strides)]),)
 
-    return float(build.typical.known(node.name, find, lambda found: found[0].shape == (1,))[0][0])
+    return float(build.typical.known(f"{node.name} in a texture", find, lambda found: found[0].shape == (1,))[0][0])
 
 
 def _lines(tap: Tap) -> list[str]:

@@ -79,7 +79,7 @@ class Typical:
         """Return what was found before, or else what ``find`` returns: programs are built twice to share textures.
 
         Args:
-            key: the layer, and what it is of it.
+            key: the layer, and all that the answer depends on: its weights may lie elsewhere when it is built again.
             find: looks at the maps.
             fits: whether arrays are of this layer as it is now.
         """
