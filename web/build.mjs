@@ -83,7 +83,7 @@ const library = {
     }
   },
 };
-await build({ ...common, plugins: [library], entryPoints: [join(web, "src/tasks/index.ts")], outfile: join(dist, "glsl-infer-tasks.js") });
+await build({ ...common, plugins: [library, glsl], entryPoints: [join(web, "src/tasks/index.ts")], outfile: join(dist, "glsl-infer-tasks.js") });
 
 // A second pass over what is one file now: it inlines and reorders more than esbuild does.
 const bundled = join(dist, "glsl-infer.js");

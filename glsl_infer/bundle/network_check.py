@@ -106,27 +106,28 @@ def _check_ends(network: Network, manifest: Manifest) -> None:
 
 
 def _check_sharing(network: Network, manifest: Manifest) -> None:
-    """Refuse a texture that holds something else when it is read: layers may share one, each in its time."""
+    """Refuse a texture that holds something else when it is read: layers share one in a job, or each in its time."""
     drawn = set(manifest.layers)
     behind: dict[str, set[str]] = {}  # whose passes draw a layer's output: its own, or where it has none its inputs'
     readable: dict[str, set[str]] = {}
     for layer in network.layers:
         readable[layer.name] = {name for source in layer.inputs for name in behind[source]}
         behind[layer.name] = {layer.name} if layer.name in drawn else readable[layer.name]
-    holds: dict[str, str] = {}
+    holds: dict[str, list[str]] = {}
     for index, entry in enumerate(manifest.passes):
         for name in entry.textures:
-            if name in holds and holds[name] not in readable[entry.layer] | {entry.layer}:
+            if name in holds and not {*holds[name]} & (readable[entry.layer] | {entry.layer}):
                 raise BundleError(
                     f"pass {index} (layer '{entry.layer}'): reads texture '{name}', which by then holds "
-                    f"layer '{holds[name]}', none of its inputs"
+                    f"layer '{holds[name][-1]}', none of its inputs"
                 )
-        holds[entry.target] = entry.layer
+        before = [] if entry.clear else holds[entry.target]
+        holds[entry.target] = before if entry.layer in before else [*before, entry.layer]
     for output, wanted in zip(network.outputs, manifest.outputs):
         for source, value in zip(output.layers, wanted.values):
             for name in textures_of(value):
-                if holds[name] not in behind[source]:
+                if not {*holds[name]} & behind[source]:
                     raise BundleError(
-                        f"output '{output.name}': texture '{name}' holds layer '{holds[name]}' at the end of a frame, "
-                        f"not '{source}'"
+                        f"output '{output.name}': texture '{name}' holds layer '{holds[name][-1]}' at the end of a "
+                        f"frame, not '{source}'"
                     )

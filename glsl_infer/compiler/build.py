@@ -140,5 +140,6 @@ def build(
         tell=tell,
         samples=calibration,
         weight_bits=options.weight_bits,
+        findings={} if options.ranges is None else options.ranges.findings,
     )
     return to_bundle(program, labels, tell), program, prepared

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from glsl_infer import ops
 from glsl_infer.compiler import sharing
@@ -18,6 +19,7 @@ from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering import weights_plan
 from glsl_infer.lowering.builder import Builder
 from glsl_infer.lowering.cut_sums import Typical
+from glsl_infer.lowering.findings import Findings
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, WEIGHTS_MODES
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program import CompiledNetwork
@@ -36,6 +38,7 @@ def to_program(
     samples: Sequence[Inputs] = (),
     weight_bits: str = "auto",
     typical: Typical | None = None,
+    findings: Findings = MappingProxyType({}),
 ) -> CompiledNetwork:
     """Turn a prepared graph into textures, shaders and passes.
 
@@ -53,6 +56,7 @@ def to_program(
         weight_bits: of weights in textures: ``auto`` (8 where that adds little noise) or ``16``.
         samples: as the network reads them, for shaders of devices that cut sums (``compiler.typical``).
         typical: what was found with them for programs of this graph that share textures in another way.
+        findings: what was found with pictures that are not here.
 
     Raises:
         ModelError: a layer that the shaders cannot do, by name.
@@ -67,7 +71,7 @@ def to_program(
     if layout not in LAYOUTS:
         raise InputError(f"layout '{layout}'; choose one of {', '.join(LAYOUTS)}")
     needed = gutters(graph)
-    typical = typical or Typical(lambda: typical_maps(graph, samples), given=len(samples) > 0)
+    typical = typical or Typical(lambda: typical_maps(graph, samples), given=len(samples) > 0, stored=findings)
     bits = {name: chosen.bits for name, chosen in ranges_of(graph).items()}
     _require_a_gutter_of_zeros(graph, needed)
 
@@ -113,6 +117,7 @@ def to_program(
             tell=tell,
             samples=samples,
             weight_bits=weight_bits,
+            findings=findings,
         )
     program = builder.finish()
     choices = list(program.choices)

@@ -8,10 +8,11 @@ into, and every job clears its texture, so that gutters of different layers neve
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from glsl_infer.compiler import memory
+from glsl_infer.compiler.joined_jobs import Grids, Unit, units
 from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.program import CompiledNetwork, MemoryUse
 from glsl_infer.program.layout import Share, textures_of
@@ -23,9 +24,6 @@ MEMORY = ("auto", *memory.METHODS)
 MOST_LARGER = 12
 """A shared texture is at most so many times as large as any layer's own: a job clears and stores all of it."""
 
-
-Grids = Mapping[str, Sequence[Grid]]
-"""The ways to arrange the tiles of a texture, by its name; a vector has one."""
 
 Colour = tuple[int, int, int, int]
 
@@ -73,7 +71,7 @@ def plan(program: CompiledNetwork, grids: Grids, method: str) -> tuple[dict[str,
     """
     if method not in MEMORY:
         raise InputError(f"memory '{method}'; choose one of {', '.join(MEMORY)}")
-    plans: dict[str, list[tuple[list[str], memory.Plan]]] = {}
+    plans: dict[str, list[tuple[list[Unit], memory.Plan]]] = {}
     uses: list[MemoryUse] = []
     for known in memory.METHODS:
         try:
@@ -90,42 +88,49 @@ def plan(program: CompiledNetwork, grids: Grids, method: str) -> tuple[dict[str,
     uses = [replace(use, chosen=use.method == chosen) for use in uses]
     shares: dict[str, Share] = {}
     number = 0
-    for names, part in plans[chosen]:
+    for some, part in plans[chosen]:
         members: dict[int, list[int]] = defaultdict(list)
         for index, place in enumerate(part.placement):
             members[place].append(index)
         for place, indices in members.items():
-            if len(indices) == 1:
+            if len(indices) == 1 and len(some[indices[0]].names) == 1:
                 continue
             width, height = part.objects[place]
             for index in indices:
-                grid = next(
-                    possible
-                    for possible in grids[names[index]]
-                    if (possible.width, possible.height) == part.sizes[index]
-                )
-                # Names of layers have no "~" in them here, so none is taken.
-                shares[names[index]] = Share(f"shared~{number}", width, height, grid.columns)
+                for name, (x, y) in zip(some[index].names, some[index].corners):
+                    columns = _grid(grids[name], part.sizes[index], some[index]).columns
+                    # Names of layers have no "~" in them here, so none is taken.
+                    shares[name] = Share(f"shared~{number}", width, height, columns, x, y)
             number += 1
     return shares, tuple(uses)
 
 
-def _plans(program: CompiledNetwork, grids: Grids, method: str) -> list[tuple[list[str], memory.Plan]]:
-    """Return a plan for the textures of each clear colour, and their names: a texture has one colour for all jobs."""
+def _grid(possible: Sequence[Grid], size: tuple[int, ...], unit: Unit) -> Grid:
+    """Return how the tiles of a texture of a unit are arranged: together with others as is best for it alone."""
+    if len(unit.names) > 1:
+        return possible[0]
+    return next(grid for grid in possible if (grid.width, grid.height) == size)
+
+
+def _plans(program: CompiledNetwork, grids: Grids, method: str) -> list[tuple[list[Unit], memory.Plan]]:
+    """Return a plan for the textures of each clear colour, and these: a texture has one colour for all jobs."""
     alive = lifetimes(program)
-    coloured: dict[Colour, list[str]] = defaultdict(list)
-    for texture in program.textures:
-        if texture.kind == "target":
-            coloured[texture.clear].append(texture.name)
+    clears = {texture.name: texture.clear for texture in program.textures}
+    coloured: dict[Colour, list[Unit]] = defaultdict(list)
+    for unit in units(program, grids):
+        coloured[clears[unit.names[0]]].append(unit)
     return [
         (
-            names,
+            some,
             memory.plan_textures(
-                [[(grid.width, grid.height) for grid in grids[name]] for name in names],
-                [alive[name] for name in names],
+                [unit.sizes for unit in some],
+                [
+                    (min(alive[name][0] for name in unit.names), max(alive[name][1] for name in unit.names))
+                    for unit in some
+                ],
                 method,
                 most_larger=MOST_LARGER,
             ),
         )
-        for names in coloured.values()
+        for some in coloured.values()
     ]

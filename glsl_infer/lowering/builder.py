@@ -248,6 +248,7 @@ class Builder(Places):
             self._choices,
             self._members,
             self._weight_members,
+            findings=self.typical.findings,
         )
 
     def _program(

@@ -175,4 +175,5 @@ def _starts(
             columns, factors, biases, texels[0], strides, least=least, apart=apart, residual=residual
         )
 
-    return build.typical.known(node.name, find)
+    key = f"{node.name} {'apart' if apart else 'in common'}"
+    return cut_sums.Starts.known(build.typical, key, columns.slices, find)

@@ -19,6 +19,7 @@ from glsl_infer.lowering import (
 )
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.lowering.conv_columns import Columns
+from glsl_infer.lowering.findings import Arrays
 from glsl_infer.lowering.taps import Tap
 from glsl_infer.lowering.texture_choice import LEAST_BYTE_COLUMNS, Weights
 from glsl_infer.lowering.weight_bytes import WeightBytes
@@ -131,12 +132,12 @@ def draw(
 def _cut_start(node: Node, build: Builder, columns: Columns, weights: WeightBytes) -> float:
     """Return where sums start on a device that cuts them; see ``cut_sums.byte_start``."""
 
-    def find() -> float:
+    def find() -> Arrays:
         texels, strides = build.typical_input(node), node.attrs["strides"]
         constants = weights.texels[:, : columns.count + weight_bytes.BIAS].astype(np.float32) / np.float32(255.0)
-        return cut_sums.byte_start(columns, constants, float(weights.units[1]), texels, strides)
+        return (np.array([cut_sums.byte_start(columns, constants, float(weights.units[1]), texels, strides)]),)
 
-    return build.typical.known(node.name, find)
+    return float(build.typical.known(f"{node.name} in a texture", find, lambda found: found[0].shape == (1,))[0][0])
 
 
 def _lines(tap: Tap) -> list[str]:

@@ -13,13 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar, cast
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.lowering import followed_sums, immediates
 from glsl_infer.lowering.conv_columns import Columns, DepthwiseColumns
+from glsl_infer.lowering.findings import Arrays, Findings
 from glsl_infer.program.layout import FeatureMap
 
 if TYPE_CHECKING:
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float32]
 Places = NDArray[np.int64]
-Found = TypeVar("Found")
 
 PICTURES = 8
 """Pictures whose maps sums are followed on, turn by turn; of fewer some are looked at more often."""
@@ -56,21 +57,36 @@ class Typical:
         compute: returns the maps that layers read (pictures, height, width, channels), by name, in real values; called
             when the first layer asks.
         given: whether a person gave the pictures; else they only look like some.
+        stored: what was found before, with pictures that are not here.
     """
 
-    def __init__(self, compute: Callable[[], Mapping[str, Array]], *, given: bool = False) -> None:
-        self._compute, self.given = compute, given
-        self._known: dict[str, object] = {}
+    def __init__(
+        self,
+        compute: Callable[[], Mapping[str, Array]],
+        *,
+        given: bool = False,
+        stored: Findings = MappingProxyType({}),
+    ) -> None:
+        self._compute, self.given = compute, given or bool(stored)
+        self._stored = stored
+        self.findings: dict[str, Arrays] = {}
 
     @cached_property
     def _maps(self) -> Mapping[str, Array]:
         return self._compute()
 
-    def known(self, layer: str, find: Callable[[], Found]) -> Found:
-        """Return what ``find`` returns, called once for each layer: programs are built twice to share textures."""
-        if layer not in self._known:
-            self._known[layer] = find()
-        return cast(Found, self._known[layer])
+    def known(self, key: str, find: Callable[[], Arrays], fits: Callable[[Arrays], bool] = bool) -> Arrays:
+        """Return what was found before, or else what ``find`` returns: programs are built twice to share textures.
+
+        Args:
+            key: the layer, and all that the answer depends on: its weights may lie elsewhere when it is built again.
+            find: looks at the maps.
+            fits: whether arrays are of this layer as it is now.
+        """
+        before = self._stored.get(key, ())
+        if key not in self.findings:
+            self.findings[key] = before if before and fits(before) else find()
+        return self.findings[key]
 
     def texels(self, name: str, value: FeatureMap, padding: Sequence[int] = (0, 0, 0, 0), *, alpha: bool) -> Texels:
         """Return the texels of a layer's output, with its gutter.
@@ -135,6 +151,20 @@ class Starts:
 
     cut: Floats
     late: Floats | None
+
+    def arrays(self) -> Arrays:
+        """Return them as a file keeps them."""
+        return (self.cut,) if self.late is None else (self.cut, self.late)
+
+    @staticmethod
+    def known(typical: Typical, key: str, slices: int, find: Callable[[], Starts]) -> Starts:
+        """Return what was found before of so many slices, or else what ``find`` returns."""
+
+        def fits(arrays: Arrays) -> bool:
+            return arrays[0].shape == (slices, 4) and all(array.shape[0] == slices for array in arrays)
+
+        cut, *late = typical.known(key, lambda: find().arrays(), fits)
+        return Starts(cut, late[0] if late else None)
 
 
 def starts(

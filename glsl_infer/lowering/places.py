@@ -217,7 +217,12 @@ class Places:
             name: self._add_texture(Texture(name, width, height, kind, clear=clear), possible)
             for (name, width, height), possible in zip(placed.textures, placed.grids)
         }
-        return tuple(replace(view, texture=names[view.texture]) for view in placed.views)
+        views = []
+        for view in placed.views:
+            share = self._shares.get(view.texture)
+            x, y = (0, 0) if share is None else (share.x, share.y)
+            views.append(replace(view, texture=names[view.texture], x=view.x + x, y=view.y + y))
+        return tuple(views)
 
     def _allocate_fixed(self, node: Node, value: FixedPoint, kind: str = "target") -> FixedPoint:
         own = Texture(value.texture, *value.size, kind)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Union
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from glsl_infer.lowering import cut_sums, weight_bytes, weight_rounding, weight_texture, weights_plan
 from glsl_infer.lowering.bindings import MAX_TEXTURES, Read
 from glsl_infer.lowering.conv_columns import Columns
+from glsl_infer.lowering.findings import Arrays
 from glsl_infer.lowering.weight_bytes import WeightBytes
 from glsl_infer.lowering.weight_texture import Constants, WeightTexture
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
@@ -56,11 +58,14 @@ class Possible:
         if self.bits == 16 or not build.typical.given:
             return weight_texture.pack(constants) if self.bits == 16 else weight_bytes.pack(constants)
 
-        def find() -> WeightBytes:
-            met = cut_sums.met(columns, build.typical_input(node), node.attrs["strides"], weight_rounding.POSITIONS)
-            return weight_rounding.pack(constants, columns, met)
+        @cache
+        def met() -> weight_rounding.Met:
+            return cut_sums.met(columns, build.typical_input(node), node.attrs["strides"], weight_rounding.POSITIONS)
 
-        return build.typical.known(f"{node.name} rounded", find)
+        def known(what: str, find: Callable[[], Arrays], fits: Callable[[Arrays], bool]) -> Arrays:
+            return build.typical.known(f"{node.name} {what}", find, fits)
+
+        return weight_rounding.pack(constants, columns, met, known)
 
 
 LEAST_BYTE_COLUMNS = 2

@@ -10,13 +10,13 @@ What filters meet counts by its mean square, not around its mean: pictures may b
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.lowering import weight_bytes
+from glsl_infer.lowering import findings, weight_bytes
 from glsl_infer.lowering.conv_columns import Columns
+from glsl_infer.lowering.findings import Arrays
 from glsl_infer.lowering.weight_bytes import WeightBytes
 from glsl_infer.lowering.weight_texture import Constants
 
@@ -34,10 +34,45 @@ SWEEPS = 2
 """How often all weights are looked at again."""
 
 
-def pack(constants: Constants, columns: Columns, met: Met) -> WeightBytes:
-    """Return the texture of 8 bits whose weights are rounded together, with biases that make up for the rest."""
-    rounding = partial(rounded, columns=columns, met=met)
-    return weight_bytes.pack(constants, rounding, partial(moved, columns=columns, met=met))
+Known = Callable[[str, Callable[[], Arrays], Callable[[Arrays], bool]], Arrays]
+"""``Typical.known`` of a layer."""
+
+
+def pack(constants: Constants, columns: Columns, met: Callable[[], Met], known: Known) -> WeightBytes:
+    """Return the texture of 8 bits whose weights are rounded together, with biases that make up for the rest.
+
+    Args:
+        constants: the numbers.
+        columns: how the kernel's columns follow one another.
+        met: returns what they meet.
+        known: keeps how far each weight is from the nearest integer, and what all of that moves outputs by.
+    """
+    chosen: list[NDArray[np.int64]] = []
+
+    def rounding(numbers: Numbers, most: int) -> NDArray[np.int64]:
+        nearest = np.clip(np.rint(numbers), -most, most).astype(np.int64)
+
+        def find() -> Arrays:
+            whole = rounded(numbers, most, columns=columns, met=met())
+            return findings.small(whole - nearest), findings.mark(nearest)
+
+        off, _ = known("rounded", find, lambda found: _fits(found, nearest.shape, nearest))
+        chosen.append(nearest + off)
+        return chosen[0]
+
+    def moving(added: Numbers) -> Numbers:
+        def find() -> Arrays:
+            return moved(added, columns=columns, met=met()).astype(np.float32), findings.mark(chosen[0])
+
+        found = known("moved", find, lambda found: _fits(found, (len(added), 4), chosen[0]))[0]
+        return found.astype(np.float64)
+
+    return weight_bytes.pack(constants, rounding, moving)
+
+
+def _fits(found: Arrays, shape: Sequence[int], numbers: NDArray[np.int64]) -> bool:
+    """Return whether what was found before has a shape, and was found for these integers."""
+    return found[0].shape == tuple(shape) and found[1].tolist() == findings.mark(numbers).tolist()
 
 
 def rounded(numbers: Numbers, most: int, *, columns: Columns, met: Met) -> NDArray[np.int64]:

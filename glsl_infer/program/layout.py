@@ -220,9 +220,11 @@ def slices_of(channels: int, per_texel: int = 4) -> int:
 
 @dataclass(frozen=True)
 class Share:
-    """A place in a shared texture: its name and size, and in how many columns tiles are arranged there."""
+    """A place in a shared texture: its name and size, in how many columns tiles are arranged, and from where on."""
 
     texture: str
     width: int
     height: int
     columns: int
+    x: int = 0
+    y: int = 0

@@ -6,8 +6,10 @@ These classes are also the entries of a bundle's manifest; docs/bundle-format.md
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Union
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Union
+
+from numpy.typing import NDArray
 
 from glsl_infer.program.layout import Value
 
@@ -155,6 +157,7 @@ class CompiledNetwork:
         members: files of the bundle: shaders and weights, by name.
         weight_members: for each node, the members that its weights can be read back from.
         memory: what each method of sharing textures takes.
+        findings: what was found with typical pictures; see ``lowering.findings``.
     """
 
     graph: Graph
@@ -166,6 +169,7 @@ class CompiledNetwork:
     members: Mapping[str, bytes]
     weight_members: Mapping[str, tuple[str, ...]]
     memory: tuple[MemoryUse, ...] = ()
+    findings: Mapping[str, tuple[NDArray[Any], ...]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         lines = [

@@ -18,6 +18,9 @@ ORDERS = ("xywh", "yxhw")
 WEIGHTED, BEST = "weighted", "best"
 MERGES = (WEIGHTED, BEST)
 
+BLOCK = 16
+"""Boxes that are looked at together, each with each."""
+
 _LARGEST_EXPONENT = 20.0
 """A box e**20 times its anchor is no box; and more would overflow."""
 
@@ -107,33 +110,32 @@ def suppress(
     order = order[np.argsort(-scores[order], kind="stable")]
     boxes, scores = boxes[order], scores[order]
     number = len(boxes)
-    # The loop is few operations without a copy: of rows of left, top, less right and less bottom, from the best on.
-    rows = np.ascontiguousarray((boxes[:, :4] * (1.0, 1.0, -1.0, -1.0)).T)
-    # shared > overlap * (both areas - shared), sorted
-    areas = (rows[0] + rows[2]) * (rows[1] + rows[3]) * (overlap / (1.0 + overlap))
-    corners, shared, limits = np.empty_like(rows), np.empty(number), np.empty(number)
-    same, alive = np.empty(number, bool), np.ones(number, bool)
-    group = np.full(number, -1)
+    alive, group = np.arange(number), np.full(number, -1)
     best: list[int] = []
-    while len(best) < most and number:
-        first = int(alive.argmax())
-        if not alive[first]:
-            break
-        there = slice(first, None)
-        corner, one, limit, now = corners[:, there], shared[there], limits[there], same[there]
-        np.maximum(rows[:, there], rows[:, first : first + 1], out=corner)
-        sides = np.add(corner[:2], corner[2:], out=corner[:2])  # below 0 where they overlap
-        np.minimum(sides, 0.0, out=sides)
-        np.multiply(sides[0], sides[1], out=one)
-        np.greater(one, np.add(areas[there], areas[first], out=limit), out=now)
-        np.logical_and(now, alive[there], out=now)
-        now[0] = True
-        group[there][now] = len(best)
-        np.logical_xor(alive[there], now, out=alive[there])
-        best.append(first)
+    # Of each: left, top, less right, less bottom, and a part of its area.
+    sides = np.empty((5, number))
+    sides[:4] = (boxes[:, :4] * (1.0, 1.0, -1.0, -1.0)).T
+    sides[4] = (sides[0] + sides[2]) * (sides[1] + sides[3]) * (overlap / (1.0 + overlap))
+    while len(best) < most and len(alive):
+        block = alive[:BLOCK]  # all of it is decided here: bits of Python's integers know which boxes overlap which
+        own = sides[:, block]
+        rows = [int.from_bytes(row, "little") for row in np.packbits(_same(own, own), 1, "little")]
+        left = (1 << len(block)) - 1
+        chosen: list[int] = []
+        while left and len(best) + len(chosen) < most:
+            first = (left & -left).bit_length() - 1
+            chosen.append(first)
+            left &= ~(rows[first] | 1 << first)
+        claims = _same(sides[:, alive], own[:, chosen])
+        claims[chosen, np.arange(len(chosen))] = True
+        who = claims.argmax(axis=1)
+        taken = claims[np.arange(len(alive)), who]
+        group[alive[taken]] = len(best) + who[taken]
+        best += block[chosen].tolist()
+        alive = alive[~taken]
     if not best:
         return boxes[:0], order[:0]
-    kept = boxes[best]
+    merged = boxes[best]
     if merge == WEIGHTED:
         members = np.flatnonzero(group >= 0)
         members = members[np.argsort(group[members], kind="stable")]
@@ -142,5 +144,19 @@ def suppress(
         totals = np.add.reduceat(weights, begins)
         sums = np.add.reduceat(boxes[members] * weights[:, None], begins)
         several = (totals > 0.0) & (np.diff(begins, append=len(members)) > 1)
-        kept[several] = sums[several] / totals[several, None]
-    return kept, order[best]
+        merged[several] = sums[several] / totals[several, None]
+    return merged, order[best]
+
+
+def _same(some: Floats, others: Floats) -> NDArray[np.bool_]:
+    """Return which boxes are of one thing, (some, others): shared > overlap * (both areas - shared), sorted."""
+    left, top, right, bottom, area = some[:, :, None]
+    wide = np.maximum(left, others[0])
+    high = np.maximum(right, others[2])
+    wide += high
+    np.minimum(wide, 0.0, out=wide)  # below 0 where they overlap
+    high = np.maximum(top, others[1], out=high)
+    high += np.maximum(bottom, others[3])
+    wide *= np.minimum(high, 0.0, out=high)
+    same: NDArray[np.bool_] = wide > np.add(area, others[4], out=high)
+    return same

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 import math
+import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from glsl_infer.compiler.ranges.known import KnownRanges
 from glsl_infer.compiler.ranges.stored import StoredRanges
+from glsl_infer.lowering.findings import TYPES
 from glsl_infer.program.layout import Range
 from glsl_infer.support import saved_json
 from glsl_infer.support.files import replacing
@@ -28,6 +35,13 @@ def write(stored: StoredRanges, path: str | Path) -> None:
             for name, found in ranges.items()
         )
         objects[key] = "{\n  " + ",\n  ".join(lines) + "}"
+    found = (
+        f"{json.dumps(key)}: {json.dumps([_packed(array) for array in arrays])}"
+        for key, arrays in stored.known.findings.items()
+    )
+    objects["findings"] = "{\n  " + ",\n  ".join(found) + "}"
+    if stored.known.sixteen is not None:
+        objects["sixteen"] = json.dumps(list(stored.known.sixteen))
     head = {"format": FORMAT, "version": VERSION, "model": stored.model, "fingerprint": stored.fingerprint}
     parts = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
     parts += [f"{json.dumps(key)}: {text}" for key, text in objects.items()]
@@ -46,7 +60,43 @@ def read(path: str | Path) -> StoredRanges:
         {name: Range(tuple(one["scales"]), tuple(one["zeros"])) for name, one in data[key].items()}
         for key in ("maps", "fine")
     )
-    return StoredRanges(data["model"], data["fingerprint"], KnownRanges(maps, fine, data["scales"]))
+    sixteen = tuple(data["sixteen"]) if "sixteen" in data else None
+    findings = {key: tuple(map(_unpacked, arrays)) for key, arrays in data.get("findings", {}).items()}
+    return StoredRanges(data["model"], data["fingerprint"], KnownRanges(maps, fine, data["scales"], sixteen, findings))
+
+
+def _packed(array: NDArray[Any]) -> dict[str, Any]:
+    """Return an array as JSON: its type, its shape, and its bytes, deflated and in base64."""
+    small = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    text = base64.b64encode(zlib.compress(small.tobytes(), 9)).decode("ascii")
+    return {"type": small.dtype.str, "shape": list(small.shape), "bytes": text}
+
+
+def _unpacked(one: Any) -> NDArray[Any]:
+    """Return the array of ``_packed``.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not isinstance(one, dict) or one.get("type") not in TYPES or not isinstance(one.get("bytes"), str):
+        raise ValueError("no array")
+    shape = one.get("shape")
+    if not isinstance(shape, list) or not all(type(size) is int and 0 <= size <= MAX_BYTES for size in shape):
+        raise ValueError("an array without a shape")
+    size = math.prod(shape) * np.dtype(one["type"]).itemsize
+    if size > MAX_BYTES:
+        raise ValueError("an array that is too large")
+    unpacker = zlib.decompressobj()
+    try:
+        data = unpacker.decompress(base64.b64decode(one["bytes"], validate=True), size + 1)
+    except (zlib.error, binascii.Error) as error:
+        raise ValueError(f"an array that cannot be unpacked ({error})") from None
+    if len(data) != size:
+        raise ValueError("an array of another size")
+    array = np.frombuffer(data, one["type"]).reshape(shape)
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError("numbers that are not finite")
+    return array
 
 
 def _wrong_part(data: dict[str, Any]) -> str | None:
@@ -71,6 +121,24 @@ def _wrong_part(data: dict[str, Any]) -> str | None:
             return f"'{name}' has a scale that is not above 0"
         if not all(0.0 <= zero <= 255.0 and zero == int(zero) for zero in zeros):
             return f"'{name}' has a zero point that is no whole number from 0 to 255"
+    return _wrong_finding(data)
+
+
+def _wrong_finding(data: dict[str, Any]) -> str | None:
+    names = data.get("sixteen", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return "'sixteen' is no list of layers"
+    found = data.get("findings", {})
+    if not isinstance(found, dict):
+        return "'findings' is no object"
+    for key, arrays in found.items():
+        try:
+            if not isinstance(arrays, list) or not arrays:
+                return f"the finding '{key}' is no list of arrays"
+            for one in arrays:
+                _unpacked(one)
+        except ValueError as error:
+            return f"the finding '{key}' has {error}"
     return None
 
 

@@ -131,7 +131,7 @@ def test_a_texture_that_holds_another_layer_by_then() -> None:
 
 
 def test_an_output_that_another_layer_overwrites() -> None:
-    last = replace(BUNDLE.manifest.passes[-1], layer="dense-products", clear=False)
+    last = replace(BUNDLE.manifest.passes[-1], layer="dense-products", clear=True)
     manifest = replace(BUNDLE.manifest, passes=(*BUNDLE.manifest.passes, last))
     with pytest.raises(BundleError, match="output 'softmax': texture 'dense' holds layer 'dense-products' at the end"):
         network_check.check(GOOD, manifest, SIZES)

@@ -174,7 +174,13 @@ def test_what_nothing_reads_is_not_drawn_over_in_the_same_job() -> None:
     rng = np.random.default_rng(0)
     nodes = [input_node(9), conv_node(rng, "unread", ("image",), 3, 8), conv_node(rng, "next", ("image",), 3, 8)]
     made = lower.to_program(prepare(classifier(rng, nodes, 8)).graph, memory="by-size")
-    assert [one.layer for one in made.passes if one.clear][:2] == ["unread", "next"]
+    first, second = made.passes[:2]
+    assert (first.layer, second.layer, second.clear) == ("unread", "next", False) and first.target == second.target
+    taken = [
+        {(x, y) for quad in one.quads for x in range(quad.x, quad.x + 9) for y in range(quad.y, quad.y + 9)}
+        for one in (first, second)
+    ]
+    assert not taken[0] & taken[1], "they lie side by side"
     check_frame(made)
 
 

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from graphs import classifier, conv_node, input_node
 
+from glsl_infer import importers
 from glsl_infer.compiler import optimize
+from glsl_infer.compiler.build import Options
+from glsl_infer.compiler.delegate import build
+from glsl_infer.compiler.delegate.build import BuiltPart
 from glsl_infer.compiler.ranges import prepare
+from glsl_infer.compiler.ranges.known import KnownRanges
+from glsl_infer.compiler.ranges.precision import PrecisionChoice
 from glsl_infer.compiler.ranges.stored import StoredRanges, fingerprint, learnt
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, Node
+from glsl_infer.importers.shared.ends import Ends
+from glsl_infer.lowering.cut_sums import Typical
 from glsl_infer.tools import ranges_file
+from glsl_infer.tools.get import catalogue, making
 
 PICTURES = [np.random.default_rng(seed).integers(0, 256, (8, 8, 3), np.uint8) for seed in range(3)]
 
@@ -77,6 +90,74 @@ def test_all_layers_without_a_range_are_named(tmp_path: Path) -> None:
     prepare(graph, PICTURES, known_ranges=read.of(graph, "r.json", calibrated=True))
 
 
+def exported(graph: Graph, pictures: Sequence[np.ndarray], ranges: KnownRanges | None = None) -> BuiltPart:
+    made = build(graph, ["label"] * 3, options=Options(ranges=ranges, weights="texture"), calibration=pictures)
+    return made.gpu[0]
+
+
+def test_all_that_pictures_tell_makes_the_same_bytes_without_them(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    body = [input_node(12), conv_node(rng, "a", ("image",), 3, 12), conv_node(rng, "b", ("a",), 12, 8)]
+    graph = classifier(rng, [*body, conv_node(rng, "c", ("b",), 8, 8, activation="linear")], 8)
+    pictures = [np.random.default_rng(seed).integers(0, 256, (12, 12, 3), np.uint8) for seed in range(4)]
+    made = exported(graph, pictures)
+    known = learnt([replace(made.prepared, precision=(PrecisionChoice("b", "asked for"),))], [made.program])
+    assert {"a rounded", "a moved", "b rounded", "c moved"} <= {*known.findings}
+    assert any(found[0].any() for key, found in known.findings.items() if key.endswith("rounded"))
+    known = ranges_file.read(
+        written(tmp_path, StoredRanges("test", fingerprint(optimize.optimize(graph)), known))
+    ).known
+    assert exported(graph, (), known).program.graph.by_name["b"].attrs["bits"] == 16
+    known = replace(known, sixteen=())
+    again = exported(graph, (), known)
+    assert again.bundle.members == made.bundle.members
+    assert exported(graph, (), replace(known, findings={})).bundle.members != made.bundle.members
+
+
+def test_what_was_found_of_other_weights_is_found_anew() -> None:
+    found = (np.array([1.0]),)
+    typical = Typical(dict, stored={"a": found})
+    assert typical.given
+    assert typical.known("a", lambda: (np.array([2.0]),), lambda arrays: arrays[0].shape == (2,))[0] == 2.0
+    assert Typical(dict, stored={"a": found}).known("a", lambda: (np.array([2.0]),))[0] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"type": "<i8"}, "no array"),
+        ({"shape": [3]}, "another size"),
+        ({"shape": [-1]}, "without a shape"),
+        ({"shape": [1 << 26, 1 << 26]}, "too large"),
+        ({"bytes": "AAAA"}, "cannot be unpacked"),
+        ({"bytes": "?"}, "cannot be unpacked"),
+        ({"bytes": base64.b64encode(zlib.compress(bytes(1000))).decode()}, "another size"),
+        ({"bytes": base64.b64encode(zlib.compress(b"\xff" * 8)).decode()}, "not finite"),
+    ],
+)
+def test_damaged_findings_are_refused(tmp_path: Path, change: dict[str, object], what: str) -> None:
+    stored = calibrated(network())
+    path = written(tmp_path, replace(stored, known=replace(stored.known, findings={"a": (np.ones(2, np.float32),)})))
+    assert ranges_file.read(path).known.findings["a"][0].tolist() == [1.0, 1.0]
+    data = json.loads(path.read_text("utf-8"))
+    data["findings"]["a"][0].update(change)
+    path.write_text(json.dumps(data), "utf-8")
+    with pytest.raises(InputError, match=f"the finding 'a' has .*{what}"):
+        ranges_file.read(path)
+
+
+@pytest.mark.parametrize("name", [model.name for model in catalogue.read().values() if not model.weights_of])
+def test_the_catalogues_ranges_are_those_of_its_networks(name: str) -> None:
+    model = catalogue.read()[name]
+    stored = ranges_file.read(making.ranges_of(model))
+    assert stored.known.sixteen is not None and stored.known.findings
+    kept = making.kept_file(model)
+    if not kept.is_file():
+        pytest.skip(f"not fetched: glsl-infer get {name}")
+    ends = Ends({}, making.options_of(model).fits, {}, {}, ())
+    stored.of(optimize.optimize(importers.survey(kept, model.input_range, ends).whole()), name)
+
+
 @pytest.mark.parametrize(
     ("key", "value", "what"),
     [
@@ -86,6 +167,8 @@ def test_all_layers_without_a_range_are_named(tmp_path: Path) -> None:
         ("fine", {"a": {"scales": [1.0], "zeros": [0.5]}}, "'a' has a zero point that is no whole number"),
         ("scales", {"a": 3.0}, "the scale of 'a' is no power of two"),
         ("model", 1, "'model' is no text"),
+        ("sixteen", [1], "'sixteen' is no list of layers"),
+        ("findings", {"a": []}, "the finding 'a' is no list of arrays"),
     ],
 )
 def test_damaged_files_are_refused(tmp_path: Path, key: str, value: object, what: str) -> None:

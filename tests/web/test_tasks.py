@@ -185,6 +185,10 @@ def test_a_thing_is_followed_as_in_python(look: Page, folder: Path, context: Con
         """async (pngs) => {
             const task = await tasks.openTask("/squares/sides.json");
             const found = [];
+            const read = OffscreenCanvasRenderingContext2D.prototype;
+            for (const one of [CanvasRenderingContext2D.prototype, read]) {
+                one.getImageData = () => { throw new Error("a frame visits the CPU"); };
+            }
             for (const png of pngs) {
                 const blob = await (await fetch(`data:image/png;base64,${png}`)).blob();
                 found.push((await task.follow(blob)).things);
@@ -233,6 +237,34 @@ def test_a_cut_has_pythons_bytes(look: Page, cut: Cut) -> None:
     )
     expected = cuts.pixels_of(pixels, cut, 17, 24)
     assert np.array_equal(np.array(found).reshape(17, 24, 4)[..., :3], expected)
+
+
+@pytest.mark.parametrize(
+    "cut", [*CUTS[:2], CUTS[4], Cut(60, 50, 72, 51, 0.1)], ids=lambda cut: f"{cut.width}x{cut.height}"
+)
+def test_a_cut_on_the_gpu_is_pythons(look: Page, cut: Cut) -> None:
+    smooth = Image.fromarray(np.random.default_rng(1).integers(0, 256, (10, 12, 3)).astype(np.uint8))
+    pixels = np.asarray(smooth.resize((120, 100), Image.Resampling.BICUBIC))
+    found = look.evaluate(
+        """async (png, numbers) => {
+            const bitmap = await createImageBitmap(await (await fetch(`data:image/png;base64,${png}`)).blob());
+            const studio = tasks.Studio.open();
+            if (!studio.take(bitmap)) throw new Error("it takes no picture");
+            const canvas = studio.cut(new tasks.Cut(...numbers), 24, 17);
+            const copy = new OffscreenCanvas(24, 17).getContext("2d");
+            copy.drawImage(canvas, 0, 0);
+            studio.close();
+            return [Array.from(copy.getImageData(0, 0, 24, 17).data), studio.take(bitmap)];
+        }""",
+        png_of(pixels),
+        [cut.x, cut.y, cut.width, cut.height, cut.angle],
+    )
+    off = np.abs(np.array(found[0]).reshape(17, 24, 4)[..., :3] - cuts.pixels_of(pixels, cut, 17, 24).astype(int))
+    # Where a cut shrinks, Python takes means of whole squares, and shaders of places no farther apart than texels.
+    shrinks = cut.width > 32 or cut.height > 32
+    assert off.mean() < (2.5 if shrinks else 0.6)
+    assert off.max() <= (40 if shrinks else 2)
+    assert found[1] is False  # its context is given back
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "glsl_infer/tasks/data").glob("*.json")))

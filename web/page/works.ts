@@ -9,6 +9,9 @@ import { kilobytes } from "./results.ts";
 /** Longest side to which a picture with findings is drawn, and the least: lines are no finer than its pixels. */
 const [MOST_DRAWN, LEAST_DRAWN] = [1024, 640];
 
+/** Longest side in pixels of the mask that shares are counted in. */
+const COUNTED = 128;
+
 /** What a network reads of a picture, in words. */
 const READ: Record<Fit, string> = {
   "center-square/area-average": "the centred square",
@@ -134,7 +137,9 @@ function rowsOf(found: Found): results.Row[] {
 }
 
 function shareOf({ mask }: Extract<Found, { kind: "segmentation" }>): number {
-  const alpha = mask.alpha({ width: page.picture.width, height: page.picture.height });
+  const { width, height } = page.picture;
+  const part = Math.min(1, COUNTED / Math.max(width, height)); // a share needs no more, and the CPU makes it
+  const alpha = mask.alpha({ width: Math.ceil(part * width), height: Math.ceil(part * height) });
   return alpha.reduce((sum, one) => sum + one, 0) / 255 / alpha.length;
 }
 

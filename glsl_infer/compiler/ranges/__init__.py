@@ -32,6 +32,9 @@ from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
 from glsl_infer.ops.operator import GraphOnlyOperator
 from glsl_infer.program.layout import Range
 
+LEARNT = ("error", "layer", "maximum", "percentile")
+"""How ranges are chosen that pictures tell."""
+
 
 @dataclass(frozen=True)
 class PreparedGraph:
@@ -44,6 +47,7 @@ class PreparedGraph:
         precision: one choice for each feature map in 16 bits.
         spent: what each layer's rounding does to the outputs, where that was measured.
         wider: ranges for 16 bits of layers whose range in 8 pictures told.
+        told: those ranges in 8 bits.
     """
 
     graph: Graph
@@ -53,6 +57,7 @@ class PreparedGraph:
     precision: tuple[PrecisionChoice, ...] = ()
     spent: Spent | None = None
     wider: Mapping[str, Range] = field(default_factory=dict)
+    told: Mapping[str, Range] = field(default_factory=dict)
 
 
 def prepare(
@@ -116,20 +121,32 @@ def prepare(
         apart=apart,
     )
     known = {name: bits for name, bits in precision_for.items() if name in ranged.by_name}
-    chosen, spent = precision_of_layers.choose(ranged, precision, known, numbers), None
+    told = {choice.layer: _range_of(ranged, choice.layer) for choice in ranges if choice.by.partition(" ")[0] in LEARNT}
+    stored = before.sixteen is not None and precision == precision_of_layers.AUTO and tolerance is None
+    if stored and budget is None:
+        chosen = precision_of_layers.stored(ranged, before.sixteen or (), known)
+        by_itself = False
+    else:
+        chosen = precision_of_layers.choose(ranged, precision, known, numbers)
+    spent = None
     if tolerance is not None or budget is not None:
         chosen, spent = spend(ranged, chosen, pictures, tolerance=tolerance, budget=budget)
     elif by_itself:
         enough = AUTO_NUMBERS if any(choice and choice.why == BY_RULE for choice in chosen.values()) else AUTO_TOLERANCE
         chosen, spent = spend(ranged, chosen, pictures, tolerance=enough, share=AUTO_SHARE, apart=apart)
-    stored, fine = precision_of_layers.assign(ranged, chosen)
-    stored, ranges = with_room(stored, wider, ranges)
-    narrow, wide = split_wide(split_dense(carry_offset_in_alpha(stored)), layout, uniform_vectors, exactness)
+    precise, fine = precision_of_layers.assign(ranged, chosen)
+    precise, ranges = with_room(precise, wider, ranges)
+    narrow, wide = split_wide(split_dense(carry_offset_in_alpha(precise)), layout, uniform_vectors, exactness)
     scaled, scales = assign_scales(narrow, pictures, before.scales)
     scaled = zeros_once(scaled)
     ranges = tuple(choice for choice in ranges if choice.layer in scaled.by_name)
     fine = tuple(layer for layer in fine if layer.layer in scaled.by_name)
-    return PreparedGraph(scaled, ranges, wide, scales, fine, spent, wider)
+    return PreparedGraph(scaled, ranges, wide, scales, fine, spent, wider, told)
+
+
+def _range_of(graph: Graph, layer: str) -> Range:
+    attrs = graph.by_name[layer].attrs
+    return Range(tuple(attrs["scales"]), tuple(attrs["zeros"]))
 
 
 def require_stored_values(graph: Graph) -> None:

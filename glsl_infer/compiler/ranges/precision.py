@@ -26,7 +26,8 @@ for its time (``sensitivity``); else all maps in 8, or in 16.
 BITS = (8, 16)
 
 BY_RULE, BEFORE, BY_NAME, WITH_OTHERS = "an output of numbers", "read by one", "asked for", "joined with one"
-"""Why a map has 16 bits: by the rule, by a person's choice, or because of a map that it is joined with."""
+FROM_FILE = "as the file of ranges says"
+"""Why a map has 16 bits: by the rule, by a person's choice, by a map that it is joined with, or as stored."""
 
 PER_NUMBER = 8
 """Operations for each number of a layer without a kernel."""
@@ -42,7 +43,7 @@ class PrecisionChoice:
 
     Attributes:
         layer: its name.
-        why: one of ``BY_RULE``, ``BEFORE``, ``BY_NAME`` and ``WITH_OTHERS``, or what a search says.
+        why: one of ``BY_RULE``, ``BEFORE``, ``BY_NAME``, ``WITH_OTHERS`` and ``FROM_FILE``, or what a search says.
         added: about what it adds to the network's work: the share of that in 8 bits.
     """
 
@@ -84,6 +85,15 @@ def choose(
     for name, bits in precision_for.items():
         chosen[name] = PrecisionChoice(name, BY_NAME) if bits == 16 else None
     return chosen
+
+
+def stored(
+    graph: Graph, sixteen: Collection[str], precision_for: Mapping[str, int]
+) -> dict[str, PrecisionChoice | None]:
+    """Return the same for layers that had 16 bits before; what a person chooses, ``precision_for``, goes first."""
+    possible = possible_layers(graph)
+    before = {name: PrecisionChoice(name, FROM_FILE) for name in sixteen if name in possible}
+    return {**before, **choose(graph, EIGHT, precision_for)}
 
 
 def assign(graph: Graph, chosen: Mapping[str, PrecisionChoice | None]) -> tuple[Graph, tuple[PrecisionChoice, ...]]:

@@ -15,10 +15,12 @@ from glsl_infer.compiler.ranges.known import KnownRanges
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph
 from glsl_infer.graph.node import NORMAL
+from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import Range
 
-LEARNT = ("error", "layer", "maximum", "percentile")
-"""How ranges are chosen that pictures tell."""
+
+class ForeignRangesError(InputError):
+    """Ranges of another network."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class StoredRanges:
             return self.known
         foreign = sorted({*self.known.maps, *self.known.scales} - set(_names(graph, self.known.scales)))
         what = f"it has no {', '.join(map(repr, foreign))}" if foreign else "its layers or weights are others"
-        raise InputError(
+        raise ForeignRangesError(
             f"{where}: ranges of another network, '{self.model}'; of '{graph.name}' {what}; give the model that they "
             "were learnt for, with the same --input-range, or make others with 'glsl-infer calibrate'"
         )
@@ -64,19 +66,26 @@ def _names(graph: Graph, scales: Mapping[str, float]) -> Sequence[str]:
     return [*graph.by_name, *(name for name in scales if name.rpartition("-")[0] in graph.by_name)]
 
 
-def learnt(prepared: Sequence[PreparedGraph]) -> KnownRanges:
-    """Return what pictures told of a network: of its GPU parts, of which the whole may be the only one."""
+def learnt(prepared: Sequence[PreparedGraph], programs: Sequence[CompiledNetwork] = ()) -> KnownRanges:
+    """Return what pictures told of a network.
+
+    Args:
+        prepared: its GPU parts, of which the whole may be the only one.
+        programs: what was made of these; without them, neither what has 16 bits nor what was found is kept.
+    """
     maps: dict[str, Range] = {}
     fine: dict[str, Range] = {}
     scales: dict[str, float] = {}
     for part in prepared:
-        for choice in part.ranges:
-            if choice.by.partition(" ")[0] in LEARNT:
-                attrs = part.graph.by_name[choice.layer].attrs
-                maps[choice.layer] = Range(tuple(attrs["scales"]), tuple(attrs["zeros"]))
+        maps.update(part.told)
         fine.update(part.wider)
         scales.update({choice.layer: choice.scale for choice in part.scales if choice.by == "calibration"})
-    return KnownRanges(maps, fine, scales)
+    if not programs:
+        return KnownRanges(maps, fine, scales)
+    sixteen = tuple(choice.layer for part in prepared for choice in part.precision)
+    return KnownRanges(
+        maps, fine, scales, sixteen, {key: found for program in programs for key, found in program.findings.items()}
+    )
 
 
 def fingerprint(graph: Graph) -> str:

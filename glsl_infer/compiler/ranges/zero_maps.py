@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
+
 from glsl_infer import ops
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.activations.clipped import LINEAR
@@ -24,13 +27,44 @@ def zeros_once(graph: Graph) -> Graph:
         if first.setdefault(key, node.name) != node.name:
             renamed[node.name] = first[key]
     if not renamed:
-        return graph
+        return _sooner(graph, set(first.values()))
     made = graph.rebuilt([node for node in graph.nodes if node.name not in renamed], renamed)
     needed = set(outputs)
     for node in reversed(made.nodes):
         if node.name in needed or not node.inputs:
             needed.update((node.name, *node.inputs))
-    return made.rebuilt([node for node in made.nodes if node.name in needed])
+    return _sooner(made.rebuilt([node for node in made.nodes if node.name in needed]), set(first.values()))
+
+
+def _sooner(graph: Graph, zeros: Collection[str]) -> Graph:
+    """Let maps of zeros read what a pooling reads, and not the pooling: they can be one job then."""
+    changed: dict[str, Node] = {}
+    for name in zeros:
+        node = graph.by_name[name]
+        view = graph.by_name[node.inputs[0]]
+        picked = view if "channels" in view.operator.attrs and len(graph.consumers[view.name]) == 1 else None
+        read = graph.by_name[(picked or node).inputs[0]]
+        strides = _strides(graph, read)
+        if strides is None or node.attrs["strides"] != (1, 1):
+            continue
+        if picked is not None:
+            changed[picked.name] = replace(picked, inputs=read.inputs)
+            changed[name] = node.with_attrs(strides=strides)
+        else:
+            changed[name] = replace(node.with_attrs(strides=strides), inputs=read.inputs)
+    return graph.rebuilt([changed.get(node.name, node) for node in graph.nodes]) if changed else graph
+
+
+def _strides(graph: Graph, node: Node) -> tuple[int, int] | None:
+    """Return with which strides single texels of a pooling's input make as many pixels as it has; None if none do."""
+    if not ops.get(node.op).keeps_range or len(node.inputs) != 1 or graph.by_name[node.inputs[0]].operator.is_input:
+        return None
+    before, after = graph.shapes[node.inputs[0]], graph.shapes[node.name]
+    if len(before) != 3 or len(after) != 3 or before[2] != after[2]:
+        return None
+    down, across = (-(-whole // part) for whole, part in zip(before, after[:2]))
+    made = (-(-before[0] // down), -(-before[1] // across))
+    return (down, across) if made == after[:2] and max(down, across) > 1 else None
 
 
 def _is_zero(node: Node) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from PIL import Image
 
 from glsl_infer.compiler.build import Options
+from glsl_infer.compiler.ranges.stored import ForeignRangesError
 from glsl_infer.errors import InputError
 from glsl_infer.graph.picture import FITS
 from glsl_infer.support.child_process import module_command
@@ -23,6 +24,9 @@ from glsl_infer.tools.get.catalogue import FIT_NAMES, Model
 from glsl_infer.tools.get.fetching import File, digest
 
 Tell = Callable[[str], None]
+
+RANGES = Path(__file__).with_name("ranges")
+"""What ``scripts/catalogue_ranges.py`` found of networks of the catalogue."""
 
 
 def bundle_of(model: Model) -> Path:
@@ -46,6 +50,11 @@ def pin_of(model: Model) -> str:
         return (models.folder() / f"{model.name}.sha256").read_text("ascii").strip()
     except (OSError, UnicodeDecodeError):
         return ""
+
+
+def ranges_of(model: Model) -> Path:
+    """Return where the ranges that the catalogue has of a network lie, if it has any."""
+    return RANGES / f"{model.name}.json"
 
 
 def licence_of(model: Model) -> Path:
@@ -87,23 +96,37 @@ def make(model: Model, file: File, tell: Tell, labels: Path | None = None) -> Pa
 
 
 def compile_kept(model: Model, tell: Tell) -> None:
-    """Export the kept file of a network anew.
-
-    Its ranges are learnt from ``samples``. Ranges that are stored with the catalogue would be given to ``export`` here.
-    """
-    options = Options(input_range=model.input_range, fits={"": FITS[FIT_NAMES.index(model.fit)]})
+    """Export the kept file of a network anew: with the catalogue's ranges, or, if there are none, with ``samples``."""
+    options, stored = options_of(model), ranges_of(model)
+    if stored.is_file():
+        try:
+            export(kept_file(model), bundle_of(model), options=options, ranges=stored, tell=tell)
+            return
+        except ForeignRangesError:
+            tell("learning ranges")  # they are of an earlier importer: pictures tell as much, in more time
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
-        files = []
-        for index, pixels in enumerate(samples.pictures(model.samples)):
-            path = Path(folder) / f"{index:02}.png"
-            Image.fromarray(pixels).save(path, compress_level=1)
-            files.append(path)
+        files = pictures_of(model, Path(folder))
         source, labels = kept_file(model), labels_of(model) if model.weights_of else None
         if labels is not None:
             source = Path(folder) / f"{model.name}.keras"
             classes = sum(1 for line in labels.read_text("utf-8").splitlines() if line.strip())
             whole_of(kept_file(model), classes, source, tell)
         export(source, bundle_of(model), labels, options=options, calibration=files, tell=tell)
+
+
+def options_of(model: Model) -> Options:
+    """Return how a network is exported."""
+    return Options(input_range=model.input_range, fits={"": FITS[FIT_NAMES.index(model.fit)]})
+
+
+def pictures_of(model: Model, folder: Path) -> list[Path]:
+    """Write the pictures that a network is calibrated with into a folder, and return them."""
+    files = []
+    for index, pixels in enumerate(samples.pictures(model.samples)):
+        path = folder / f"{index:02}.png"
+        Image.fromarray(pixels).save(path, compress_level=1)
+        files.append(path)
+    return files
 
 
 def whole_of(weights: Path, classes: int, out: Path, tell: Tell) -> None:

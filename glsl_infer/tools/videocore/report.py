@@ -162,7 +162,8 @@ def _row(
     compiled = [(entry, measured.programs[entry.program]) for entry in passes if entry.program in measured.programs]
     shaders = [shader for _, shader in compiled]
     waiting = [shader for shader in shaders if shader.fetches]  # others have one thread and no need of two
-    jobs = measured.jobs.get(layer, ())
+    # A layer that clears nothing draws in the job of another; alone, between two flushes, it has one that loads.
+    jobs = measured.jobs.get(layer, ()) if any(entry.clear for entry in passes) else ()
     return Row(
         layer,
         op,

@@ -3,19 +3,14 @@
 import type { PictureSource } from "glsl-infer";
 import type { Extent } from "./anchors.ts";
 import type { Mask } from "./masks.ts";
-import { sizeOf } from "./picture.ts";
 import type { Found } from "./results.ts";
+import { Studio, type MaskLook } from "./studio.ts";
 
 /** One for each class or thing, again and again: those of glsl_infer/tasks/drawing.py. */
 const COLOURS = ["#ffc400", "#00c8ff", "#ff6090", "#78e664", "#be8cff", "#ff8c3c"] as const;
 const FINE = "rgb(190 225 235 / 75%)";
 /** A point nearer than this many pixels of the canvas to the next needs no dot of its own beside lines. */
 const MANY_POINTS = 100;
-/** Longest side in pixels to which a picture is made smaller to blur it. */
-const BLURRED = 48;
-
-/** What becomes of the pixels that a mask leaves out, or `tint`: of those that it holds. */
-export type MaskLook = "tint" | "cut" | "blur";
 
 type Context = CanvasRenderingContext2D;
 
@@ -103,42 +98,14 @@ function write(context: Context, words: string, [left, bottom]: readonly [number
   context.fillText(words, x + 2 * unit, y + high / 2);
 }
 
-function drawMask(context: Context, picture: PictureSource, mask: Mask, look: MaskLook): void {
-  const { width, height } = context.canvas;
-  const alpha = mask.alpha({ width, height });
-  const layer = new ImageData(width, height);
-  const [red, green, blue] = [0, 200, 255];
-  for (let i = 0; i < alpha.length; i++) {
-    const tone = ((i % width >> 4) + (Math.floor(i / width) >> 4)) & 1 ? 236 : 208; // a chessboard stands for nothing
-    const ground = look === "tint" ? [red, green, blue, alpha[i]! / 2] : [tone, tone, tone, 255 - alpha[i]!];
-    layer.data.set(ground, 4 * i);
-  }
-  const over = canvasOf(layer);
-  if (look === "blur") {
-    const soft = over.getContext("2d")!;
-    soft.imageSmoothingQuality = "high";
-    soft.globalCompositeOperation = "source-in"; // what is drawn takes the alpha of what is there
-    soft.drawImage(blurred(picture), 0, 0, width, height);
-  }
-  context.drawImage(over, 0, 0);
-}
+let studio: Studio | undefined;
 
-/** Return a picture so small that it is blurred when it is drawn large. */
-function blurred(picture: PictureSource): HTMLCanvasElement {
-  const { width, height } = sizeOf(picture);
-  let source: CanvasImageSource = picture instanceof ImageData ? canvasOf(picture) : (picture as CanvasImageSource);
-  let [wide, high] = [width, height];
-  let canvas = document.createElement("canvas");
-  do {
-    // Half by half, so that every pixel counts.
-    [wide, high] = [Math.max(1, Math.round(wide / 2)), Math.max(1, Math.round(high / 2))];
-    canvas = document.createElement("canvas");
-    canvas.width = wide;
-    canvas.height = high;
-    canvas.getContext("2d")?.drawImage(source, 0, 0, wide, high);
-    source = canvas;
-  } while (Math.max(wide, high) > BLURRED);
-  return canvas;
+/** Draw a picture under its mask, both on the GPU; without one, the picture alone. */
+function drawMask(context: Context, picture: PictureSource, mask: Mask, look: MaskLook): void {
+  if (studio?.isLost) studio = undefined;
+  studio ??= Studio.open();
+  const { width, height } = context.canvas;
+  if (studio?.take(picture)) context.drawImage(studio.masked(mask.seen, look, width, height), 0, 0);
 }
 
 function canvasOf(pixels: ImageData): HTMLCanvasElement {

@@ -11,9 +11,10 @@
 export type { Extent } from "./anchors.ts";
 export { Cut, pixelsOf, type Pixels, type Point } from "./cuts.ts";
 export type { Description, Rules } from "./description.ts";
-export { colour, draw, type MaskLook } from "./drawing.ts";
-export { Mask } from "./masks.ts";
+export { colour, draw } from "./drawing.ts";
+export { Mask, type Seen } from "./masks.ts";
 export { Network, type Source } from "./picture.ts";
 export { readTask } from "./reading.ts";
 export type { Detection, Found, Landmarks } from "./results.ts";
+export { Studio, type MaskLook } from "./studio.ts";
 export { fetchTask, openTask, Task, type TaskOptions } from "./task.ts";

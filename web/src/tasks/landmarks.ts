@@ -1,18 +1,25 @@
 /** Landmarks: points of each thing that a detector finds, from a cut in which it stands upright. */
 
-import { InputError, type PictureSource, type Tensor } from "glsl-infer";
+import { fitted, InputError, type Picture, type PictureSource, type Tensor } from "glsl-infer";
 import type { Extent } from "./anchors.ts";
 import { sigmoid } from "./boxes.ts";
-import { around, Cut, direction, least, most, pixelsOf, type Pixels, type Point } from "./cuts.ts";
+import { around, Cut, direction, least, most, pixelsOf, type Point } from "./cuts.ts";
 import type { LandmarkRules, Region } from "./description.ts";
 import type { Detector } from "./detection.ts";
-import { pixelsIn, type Network } from "./picture.ts";
+import { pixelsIn, sizeOf, type Network } from "./picture.ts";
 import type { Detection, FoundLandmarks, Landmarks } from "./results.ts";
+import { Studio } from "./studio.ts";
 
 /** Of the area that two cuts cover, the share above which they show one thing. */
 const SAME = 0.4;
 /** Frames after which the detector looks for more things, while some are followed. */
 const SEARCH = 15;
+
+/** A picture, and what returns a cut of it. */
+interface Frame extends Extent {
+  readonly picture: PictureSource;
+  readonly cut: (cut: Cut, width: number, height: number) => Picture;
+}
 
 /** Finds points of things: a detector says where they are, a network reads the cut around each. */
 export class Landmarker {
@@ -21,6 +28,7 @@ export class Landmarker {
   private _cuts: Cut[] = [];
   private _size = "";
   private _since = 0;
+  private _studio: Studio | undefined;
 
   /** @throws InputError the networks do not fit the rules. */
   constructor(
@@ -41,8 +49,8 @@ export class Landmarker {
 
   /** Return the points of all things in a picture, best detection first. */
   async run(picture: PictureSource): Promise<FoundLandmarks> {
-    const pixels = pixelsIn(picture);
-    return this._found(pixels, await this._points(pixels, await this._detected(pixels)));
+    const frame = onCpu(picture); // byte for byte what Python's cuts of photographs are
+    return this._found(frame, await this._points(frame, await this._detected(frame)));
   }
 
   /**
@@ -52,21 +60,21 @@ export class Landmarker {
    * to time while fewer things are than may be.
    */
   async follow(picture: PictureSource): Promise<FoundLandmarks> {
-    const pixels = pixelsIn(picture);
-    const size = `${pixels.width} ${pixels.height}`;
+    const frame = this._onGpu(picture) ?? onCpu(picture);
+    const size = `${frame.width} ${frame.height}`;
     if (!this.rules.follow || size !== this._size) this._cuts = [];
     this._size = size;
-    let found = await this._points(pixels, this._cuts);
+    let found = await this._points(frame, this._cuts);
     this._since += 1;
     if (!found.length || (found.length < this.rules.most && this._since >= SEARCH)) {
       this._since = 0;
       const known = found.map(({ cut }) => cut);
       const isNew = (cut: Cut): boolean => known.every((other) => !(cut.overlap(other) >= SAME));
-      const added = (await this._detected(pixels)).filter(isNew).slice(0, this.rules.most - found.length);
-      found = [...found, ...(await this._points(pixels, added))];
+      const added = (await this._detected(frame)).filter(isNew).slice(0, this.rules.most - found.length);
+      found = [...found, ...(await this._points(frame, added))];
     }
     this._cuts = this.rules.follow ? distinct(found, this.rules.follow) : [];
-    return this._found(pixels, found);
+    return this._found(frame, found);
   }
 
   /** Return the cut that shows a thing upright. */
@@ -101,26 +109,50 @@ export class Landmarker {
     return { points, score, attributes, cut };
   }
 
-  private async _detected(pixels: Pixels & ImageData): Promise<Cut[]> {
+  /** Give the GPU's resources back. */
+  close(): void {
+    this._studio?.close();
+    this._studio = undefined;
+  }
+
+  /** Return a frame of which the GPU makes cuts; nothing where it cannot. */
+  private _onGpu(picture: PictureSource): Frame | undefined {
+    const { entry } = this.network;
+    const { from, to } = fitted(entry.fit, entry, entry);
+    if ([from, to].some(({ width, height }) => width !== entry.width || height !== entry.height)) return undefined;
+    if (this._studio?.isLost) this._studio = undefined;
+    const studio = (this._studio ??= Studio.open());
+    if (!studio?.take(picture)) return undefined;
+    return { ...sizeOf(picture), picture, cut: (cut, width, height) => studio.cut(cut, width, height) };
+  }
+
+  private async _detected({ picture }: Frame): Promise<Cut[]> {
     this.detections += 1;
-    const { things } = await this.detector.run(pixels);
+    const { things } = await this.detector.run(picture);
     return things.slice(0, this.rules.most).map((thing) => this.cutOf(thing));
   }
 
-  private async _points(pixels: Pixels, cuts: readonly Cut[]): Promise<Landmarks[]> {
+  private async _points(frame: Frame, cuts: readonly Cut[]): Promise<Landmarks[]> {
     const { width, height } = this.network.entry;
     const found: Landmarks[] = [];
     for (const cut of cuts) {
-      if (!reaches(cut, pixels)) continue;
-      const item = this.points(await this.network.run(pixelsOf(pixels, cut, width, height)), cut);
+      if (!reaches(cut, frame)) continue;
+      const item = this.points(await this.network.run(frame.cut(cut, width, height)), cut);
       if (item) found.push(item);
     }
     return found;
   }
 
-  private _found({ width, height }: Pixels, things: readonly Landmarks[]): FoundLandmarks {
+  private _found({ width, height }: Extent, things: readonly Landmarks[]): FoundLandmarks {
     return { kind: "landmarks", size: { width, height }, things, rules: this.rules };
   }
+}
+
+/** Return a picture of which the CPU makes cuts. */
+function onCpu(source: PictureSource): Frame {
+  const picture = pixelsIn(source);
+  const { width, height } = picture;
+  return { width, height, picture, cut: (cut, wide, high) => pixelsOf(picture, cut, wide, high) };
 }
 
 /** Return the cuts of the next frame: two that came to show one thing become one. */

@@ -6,6 +6,20 @@ import { scoresOf, sigmoid } from "./boxes.ts";
 import type { SegmentationRules } from "./description.ts";
 import { resized } from "./resample.ts";
 
+/** Where a network saw something of a picture. */
+export interface Seen {
+  /** 0 to 1, row by row. */
+  readonly numbers: Float32Array;
+  readonly columns: number;
+  readonly rows: number;
+  /** Between which numbers its edge is soft. */
+  readonly edge: readonly [number, number];
+  /** The part of the mask that shows something of the picture: left, top, right, bottom in its pixels. */
+  readonly box: readonly [number, number, number, number];
+  /** The part of the picture that the network saw, in its pixels. */
+  readonly inner: readonly [number, number, number, number];
+}
+
 /** The mask of a picture; it is computed for the size that one asks for. */
 export class Mask {
   private readonly _part: Float32Array;
@@ -24,6 +38,22 @@ export class Mask {
   ) {
     this._part = partOf(output, rules);
     this._columns = output.shape[1]!;
+  }
+
+  /** The network's own numbers, and where they lie in the picture. */
+  get seen(): Seen {
+    const { _entry, _part, _columns: columns, rules } = this;
+    const rows = _part.length / columns;
+    const { from, to } = fitted(_entry.fit, this.size, _entry);
+    const [across, down] = [columns / _entry.width, rows / _entry.height];
+    return {
+      numbers: _part,
+      columns,
+      rows,
+      edge: rules.edge,
+      box: [to.x * across, to.y * down, (to.x + to.width) * across, (to.y + to.height) * down],
+      inner: [from.x, from.y, from.x + from.width, from.y + from.height],
+    };
   }
 
   /** Return the numbers, 0 to 1, row by row; by default as many as the picture has pixels. */

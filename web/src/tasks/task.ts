@@ -24,6 +24,7 @@ export class Task {
     /** Its own network first, then the detector's. */
     readonly networks: readonly Network[],
     private readonly _run: (picture: PictureSource, followed: boolean) => Promise<Found>,
+    private readonly _close: () => void = () => {},
   ) {}
 
   /** Return what is in a picture. */
@@ -38,6 +39,7 @@ export class Task {
 
   /** Free the GPU's resources. */
   close(): void {
+    this._close();
     free(this.networks);
   }
 
@@ -100,9 +102,8 @@ export async function openTask(address: string, options: TaskOptions = {}): Prom
       const beside = new URL(file, base).href;
       const finder = await detector(await fetchTask(beside), beside, description.name);
       const made = named(description, () => new Landmarker(own, rules, finder));
-      return new Task(description, [own, finder.network], (picture, followed) =>
-        followed ? made.follow(picture) : made.run(picture),
-      );
+      const run = (picture: PictureSource, followed: boolean) => (followed ? made.follow(picture) : made.run(picture));
+      return new Task(description, [own, finder.network], run, () => made.close());
     }
     if (rules.task === "classification") {
       return new Task(description, [own], async (picture) => {

@@ -1,0 +1,109 @@
+"""Layers that do not read each other are drawn in one job, side by side in one texture; and come out as they should."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import conv_node, input_node
+from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
+
+from glsl_infer.bundle import Bundle
+from glsl_infer.compiler import joined_jobs
+from glsl_infer.compiler.lower import to_program
+from glsl_infer.compiler.ranges import prepare
+from glsl_infer.compiler.ranges.zero_maps import zeros_once
+from glsl_infer.gl.context import Context
+from glsl_infer.graph import Graph, GraphOutput, Node
+from glsl_infer.runtime.session import Session
+
+PICTURE = np.random.default_rng(0).integers(0, 256, (16, 16, 3), np.uint8)
+
+
+def block(size: int = 16, channels: int = 12) -> Graph:
+    """Return a block whose pooling and convolution read one map, and two heads: clips have ranges of their own."""
+    rng = np.random.default_rng(1)
+    clip = {"activation": "relu(6)"}
+    nodes = [
+        input_node(size),
+        conv_node(rng, "a", ("image",), 3, channels, **clip),
+        conv_node(rng, "b", ("a",), channels, channels, kernel=(3, 3), strides=(2, 2), padding=(0, 1, 0, 1), **clip),
+        Node("pool", "max_pool", ("a",), {"pool": (2, 2), "strides": (2, 2)}),
+        conv_node(rng, "c", ("b",), channels, channels, activation="relu(6)"),
+        Node("sum", "add", ("c", "pool"), {"activation": "relu(6)"}),
+        conv_node(rng, "boxes", ("sum",), channels, 5, **clip),
+        conv_node(rng, "scores", ("sum",), channels, 7, **clip),
+    ]
+    return Graph("block", nodes, [GraphOutput(name, (name,)) for name in ("boxes", "scores")])
+
+
+def jobs(made: Bundle) -> list[list[str]]:
+    """Return the layers of each job."""
+    found: list[list[str]] = []
+    for entry in made.manifest.passes:
+        if entry.clear:
+            found.append([])
+        if entry.layer not in found[-1]:
+            found[-1].append(entry.layer)
+    return found
+
+
+@pytest.mark.parametrize("memory", ["naive", "greedy", "by-size"])
+@pytest.mark.parametrize("precision", ["8", "16"])
+def test_what_does_not_read_each_other_is_one_job(
+    context: Context, memory: str, precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = make_bundle(block(), memory=memory, precision=precision)
+    assert jobs(made) == [["a"], ["b", "pool"], ["c"], ["sum"], ["boxes", "scores"]]
+    rng = np.random.default_rng(2)
+    with Session(made, context=context, selfcheck=True) as session:
+        for layer in ("b", "pool", "sum", "boxes", "scores") if precision == "8" else ():
+            assert layer_error(session, layer, stored_inputs(made, layer, rng)) <= TOLERANCE
+        together = session.run({"image": PICTURE})
+    monkeypatch.setattr(joined_jobs, "MOST_TILES", -(1 << 20))
+    with Session(make_bundle(block(), memory=memory, precision=precision), context=context) as session:
+        assert len(jobs(session.bundle)) == 7
+        apart = session.run({"image": PICTURE})
+    assert all((together[name] == apart[name]).all() for name in ("boxes", "scores"))
+
+
+def test_tiles_of_a_job_never_meet() -> None:
+    made = make_bundle(block())
+    taken: dict[str, set[tuple[int, int]]] = {}
+    for entry in made.manifest.passes:
+        pixels = taken.setdefault(entry.target, set())
+        if entry.clear:
+            pixels.clear()
+        for quad in entry.quads:
+            drawn = {(x, y) for x in range(quad.x, quad.x + quad.width) for y in range(quad.y, quad.y + quad.height)}
+            assert not drawn & pixels
+            pixels |= drawn
+
+
+def test_textures_that_would_grow_too_large_stay_apart() -> None:
+    rng = np.random.default_rng(3)
+    nodes = [input_node(500), conv_node(rng, "a", ("image",), 3, 4, activation="relu(6)")]
+    for name, strides in (("b", (1, 490)), ("c", (490, 1))):  # one is high, the other wide
+        nodes.append(conv_node(rng, name, ("a",), 4, 4, strides=strides, activation="relu(6)"))
+    graph = prepare(Graph("cross", nodes, [GraphOutput(name, (name,)) for name in ("b", "c")])).graph
+    program = to_program(graph)
+    assert len({entry.target for entry in program.passes}) == 3
+
+
+def test_zeros_beside_a_pooling_do_not_wait_for_it() -> None:
+    rng = np.random.default_rng(4)
+    zeros = {"kernel": np.zeros((1, 1, 1, 4), np.float32), "bias": np.zeros(4, np.float32)}
+    nodes = [
+        input_node(16),
+        conv_node(rng, "a", ("image",), 3, 8, activation="relu(6)"),
+        conv_node(rng, "b", ("a",), 8, 12, kernel=(2, 2), strides=(2, 2), activation="relu(6)"),
+        Node("pool", "max_pool", ("a",), {"pool": (2, 2), "strides": (2, 2)}),
+        Node("part", "channel_view", ("pool",), {"channels": (0, 1, 2, 3)}),
+        Node("zeros", "conv2d", ("part",), {"groups": 4, "activation": "linear"}, zeros),
+        Node("joined", "concat", ("pool", "zeros")),
+        Node("sum", "add", ("b", "joined"), {"activation": "relu(6)"}),
+    ]
+    graph = Graph("zeros", nodes, [GraphOutput("sum", ("sum",))])
+    moved = zeros_once(graph)
+    assert moved.by_name["part"].inputs == ("a",)
+    assert moved.by_name["zeros"].attrs["strides"] == (2, 2)
+    assert moved.shapes == {**graph.shapes, "part": (16, 16, 4)}
