@@ -1,9 +1,9 @@
 """Prepared graph -> prepared graph: convolutions whose weights would be long texts become partial sums.
 
 ``ranges.wide`` splits what cannot be one pass for each slice before anybody knows whether weights can lie in a texture:
-that depends on ranges, and on what rounding them to 8 bits does. Where they cannot, and no uniform array is long enough,
-each output slice would have a program of its own, with all weights as constants. A network of a hundred layers had a
-thousand such programs of 90 kB each, which every reader checks and every driver compiles.
+that depends on ranges, and on what rounding them to 8 bits does. Where they cannot, and no uniform array is long
+enough, each output slice would have a program of its own, with all weights as constants. A network of a hundred layers
+had a thousand such programs of 90 kB each, which every reader checks and every driver compiles.
 """
 
 from __future__ import annotations
