@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from glsl_infer.bundle import Bundle
-from glsl_infer.compiler import lower, optimize
+from glsl_infer.compiler import long_texts, lower, optimize
 from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.ranges import PreparedGraph, precision, prepare
 from glsl_infer.compiler.ranges.known import KnownRanges
@@ -130,6 +130,20 @@ def build(
         tolerance=options.tolerance,
         budget=options.budget,
     )
+    findings = {} if options.ranges is None else options.ranges.findings
+    typical = lower.typical_of(prepared.graph, calibration, findings)
+    if options.weights == "auto" and options.layout == "atlas":
+        choices = lower.weights_choices(
+            prepared.graph,
+            options.weights_for,
+            typical,
+            uniform_vectors=most,
+            weight_bits=options.weight_bits,
+            tell=tell,
+        )
+        free = tuple(choice for choice in choices if choice.layer not in options.weights_for)
+        scales = options.ranges.scales if options.ranges is not None else {}
+        prepared = long_texts.split(prepared, free, pictures, uniform_vectors=most, scales=scales)
     program = lower.to_program(
         prepared.graph,
         weights=options.weights,
@@ -140,6 +154,7 @@ def build(
         tell=tell,
         samples=calibration,
         weight_bits=options.weight_bits,
-        findings={} if options.ranges is None else options.ranges.findings,
+        typical=typical,
+        findings=findings,
     )
     return to_bundle(program, labels, tell), program, prepared

@@ -22,7 +22,7 @@ from glsl_infer.lowering.cut_sums import Typical
 from glsl_infer.lowering.findings import Findings
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, WEIGHTS_MODES
 from glsl_infer.ops.operator import ViewOperator
-from glsl_infer.program import CompiledNetwork
+from glsl_infer.program import CompiledNetwork, WeightsChoice
 from glsl_infer.program.layout import LAYOUTS, Share
 
 
@@ -71,12 +71,11 @@ def to_program(
     if layout not in LAYOUTS:
         raise InputError(f"layout '{layout}'; choose one of {', '.join(LAYOUTS)}")
     needed = gutters(graph)
-    typical = typical or Typical(lambda: typical_maps(graph, samples), given=len(samples) > 0, stored=findings)
-    bits = {name: chosen.bits for name, chosen in ranges_of(graph).items()}
+    typical = typical or typical_of(graph, samples, findings)
     _require_a_gutter_of_zeros(graph, needed)
 
     def built(shares: Mapping[str, Share], *, planning: bool) -> Builder:
-        builder = Builder(
+        return _built(
             graph,
             weights,
             alone,
@@ -85,19 +84,10 @@ def to_program(
             shares,
             typical,
             uniform_vectors,
+            weight_bits,
+            tell,
             planning=planning,
-            weight_bits=weight_bits,
-            bits=bits,
         )
-        for number, node in enumerate(graph.nodes, 1):
-            what = "memory" if planning else "shaders"
-            tell(f"{what}: layer {number} of {len(graph.nodes)}, {node.name}")
-            try:
-                ops.get(node.op).passes(node, builder)
-            except ModelError as refusal:
-                refusal.refused = node.name
-                raise
-        return builder
 
     builder = built({}, planning=True)
     longer = weights_plan.longer_array(builder.choices, uniform_vectors) if weights == "auto" else None
@@ -126,6 +116,81 @@ def to_program(
             raise InputError(f"no layer '{name}' has weights to choose for; there are: {', '.join(choices)}")
     shares, uses = sharing.plan(program, builder.grids, memory)
     return replace(built(shares, planning=False).finish(), memory=uses)
+
+
+def typical_of(graph: Graph, samples: Sequence[Inputs], findings: Findings = MappingProxyType({})) -> Typical:
+    """Return what layers of a prepared graph are like for some pictures; it is found when the first of them asks.
+
+    Args:
+        graph: as ``to_program`` takes it.
+        samples: the pictures.
+        findings: what was found with pictures that are not here.
+    """
+    return Typical(lambda: typical_maps(graph, samples), given=len(samples) > 0, stored=findings)
+
+
+def weights_choices(
+    graph: Graph,
+    weights_for: Mapping[str, str],
+    typical: Typical,
+    *,
+    uniform_vectors: int = UNIFORM_VECTORS,
+    weight_bits: str = "auto",
+    tell: Callable[[str], object] = str,
+) -> tuple[WeightsChoice, ...]:
+    """Return where ``to_program`` would put weights with ``auto`` in atlas layout, however much text that is."""
+    return _built(
+        graph,
+        "auto",
+        weights_for,
+        "atlas",
+        gutters(graph),
+        {},
+        typical,
+        uniform_vectors,
+        weight_bits,
+        tell,
+        planning=True,
+    ).choices
+
+
+def _built(
+    graph: Graph,
+    weights: str,
+    weights_for: Mapping[str, str],
+    layout: str,
+    needed: Mapping[str, int],
+    shares: Mapping[str, Share],
+    typical: Typical,
+    uniform_vectors: int,
+    weight_bits: str,
+    tell: Callable[[str], object],
+    *,
+    planning: bool,
+) -> Builder:
+    bits = {name: chosen.bits for name, chosen in ranges_of(graph).items()}
+    builder = Builder(
+        graph,
+        weights,
+        weights_for,
+        layout,
+        needed,
+        shares,
+        typical,
+        uniform_vectors,
+        planning=planning,
+        weight_bits=weight_bits,
+        bits=bits,
+    )
+    for number, node in enumerate(graph.nodes, 1):
+        what = "memory" if planning else "shaders"
+        tell(f"{what}: layer {number} of {len(graph.nodes)}, {node.name}")
+        try:
+            ops.get(node.op).passes(node, builder)
+        except ModelError as refusal:
+            refusal.refused = node.name
+            raise
+    return builder
 
 
 def _require_a_gutter_of_zeros(graph: Graph, needed: Mapping[str, int]) -> None:

@@ -15,6 +15,7 @@ from aibench_parts.pictures import TASKS, pictures
 from glsl_infer import bundle as bundles
 from glsl_infer.errors import RunError
 from glsl_infer.support.child_process import module_command
+from glsl_infer.tools.aibench import before
 from glsl_infer.tools.aibench.bundles import PICTURES, bundle_of
 from glsl_infer.tools.aibench.tests import LARGEST, Test
 
@@ -33,11 +34,14 @@ def made(test: Test, folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if not path.is_file():
         low, high = test.values
-        command = module_command(
-            "glsl_infer", "export", _keras(test, folder), "-o", path, "--calibrate", PICTURES,
-            f"--input-range={low:g},{high:g}", "--verify", "0",
-        )  # fmt: skip
         with tempfile.TemporaryDirectory() as work:
+            typical = Path(work) / "typical"
+            typical.mkdir()
+            command = module_command(
+                "glsl_infer", "export", _keras(test, folder), "-o", path,
+                "--calibrate", before.typical(test, PICTURES, typical),
+                f"--input-range={low:g},{high:g}", "--verify", "0",
+            )  # fmt: skip
             if test.classes:
                 labels = Path(work) / "labels.txt"
                 labels.write_text("".join(f"class {index}\n" for index in range(test.classes)), "utf-8")

@@ -3,13 +3,15 @@
 
     python training/aibench/pretrain.py pack ../shared/data .trained/patches.npz        # where the pictures are
     python3 training/aibench/pretrain.py train .trained/patches.npz OUT --seconds 130   # where the GPU is: 8 minutes
+    ... train .trained/patches.npz OUT --only dped --go-on training/aibench/weights     # from what was learnt before
 
 It needs NumPy, JAX and, to pack, Pillow: no Keras, no TensorFlow, nothing of this project. OUT gets NAME.npz, the
 arrays of Keras' ``get_weights()``, and scores.json: PSNR on patches of the validation split, before and after. What
 ``training.aibench.build`` takes lies in training/aibench/weights, in 16-bit floats.
 
 A network learns to undo what its task does to a picture (``blurred``, ``enlarged``, ``dull``). Everything is rounded to
-8 bits where a picture would be.
+8 bits where a picture would be. DPED, whose blocks add up, learns with its feature maps in 8 bits as well: without,
+what rounding did to them were stains of colour.
 """
 
 from __future__ import annotations
@@ -37,6 +39,9 @@ EPSILON = 1e-3
 
 STEPS = 50
 """In one call of the GPU."""
+
+ROOM = 1.5
+"""How much wider than its values a channel's range is; see docs/design.md."""
 
 Params = list[Any]
 
@@ -100,9 +105,15 @@ def dped(params: Params, image: Any, moments: Any) -> tuple[Any, list[Any]]:
         moments: None to use the batch's own mean and variance, else anything: then those of ``params`` are used.
     """
     import jax.numpy as jnp
+    from jax import lax
     from jax.nn import relu
 
     seen: list[Any] = []
+
+    def stored(x: Any) -> Any:
+        """Return a map of no negative numbers in 8 bits; slopes pass as if it was not rounded."""
+        step = lax.stop_gradient(x.max(axis=(0, 1, 2)) * (ROOM / 255.0) + 1e-6)
+        return x + lax.stop_gradient(jnp.round(x / step) * step - x)
 
     def block(x: Any, at: int) -> Any:
         x = _conv(x, *params[at : at + 2])
@@ -110,13 +121,13 @@ def dped(params: Params, image: Any, moments: Any) -> tuple[Any, list[Any]]:
         if moments is None:
             mean, variance = x.mean(axis=(0, 1, 2)), x.var(axis=(0, 1, 2))
             seen.extend([mean, variance])
-        return relu((x - mean) / jnp.sqrt(variance + EPSILON) * gamma + beta)
+        return stored(relu((x - mean) / jnp.sqrt(variance + EPSILON) * gamma + beta))
 
-    x = relu(_conv(image, *params[0:2]))
+    x = stored(relu(_conv(image, *params[0:2])))
     for at in range(2, 50, 12):
-        x = x + block(block(x, at), at + 6)
-    x = relu(_conv(x, *params[50:52]))
-    x = relu(_conv(x, *params[52:54]))
+        x = stored(x + block(block(x, at), at + 6))
+    x = stored(relu(_conv(x, *params[50:52])))
+    x = stored(relu(_conv(x, *params[52:54])))
     return jnp.tanh(_conv(x, *params[54:56])) * 0.58 + 0.5, seen
 
 
@@ -131,13 +142,20 @@ TASKS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any
 # ---- training
 
 
-def learn(name: str, patches: dict[str, NDArray[np.uint8]], seconds: float) -> tuple[Params, dict[str, float]]:
-    """Train one network for a time; return its arrays and its scores."""
+def learn(
+    name: str, patches: dict[str, NDArray[np.uint8]], seconds: float, before: Path | None = None
+) -> tuple[Params, dict[str, float]]:
+    """Train one network for a time, from what it has in a file if one is given; return its arrays and its scores."""
     import jax
     import jax.numpy as jnp
 
     begin, network, task, count, highest = TASKS[name]
-    params = [jnp.asarray(array) for array in begin(np.random.default_rng(2018))]
+    start = begin(np.random.default_rng(2018))
+    if before is not None:
+        with np.load(before) as known:
+            start = [known[f"arr_{at}"].astype(np.float32) for at in range(len(start))]
+        highest /= 3.0
+    params = [jnp.asarray(array) for array in start]
     sharp = jnp.asarray(patches["train"])
     norms = [at for at in range(2, 50, 6)] if name == "dped" else []
     fixed = {at + place for at in norms for place in (4, 5)}
@@ -199,6 +217,9 @@ def learn(name: str, patches: dict[str, NDArray[np.uint8]], seconds: float) -> t
     held = jnp.asarray(patches["val"]).astype(jnp.float32) / 255.0
     seen, wanted = task(held, jax.random.key(7))
     made = in_bytes(network(params, seen, True)[0])
+    if before is not None:
+        old = in_bytes(network([jnp.asarray(array) for array in start], seen, True)[0])
+        print(f"{name}: {psnr(old, wanted):.2f} dB as it was", flush=True)
     scores = {"steps": done, "before": psnr(seen, wanted), "after": psnr(made, wanted)}
     print(f"{name}: {done} steps, PSNR {scores['before']:.2f} -> {scores['after']:.2f} dB", flush=True)
     return params, scores
@@ -210,13 +231,13 @@ def psnr(made: Any, wanted: Any) -> float:
     return float(np.mean(-10.0 * np.log10(np.maximum((error**2).mean(axis=(1, 2, 3)), 1e-10))))
 
 
-def train(packed: Path, out: Path, seconds: float, names: list[str]) -> None:
+def train(packed: Path, out: Path, seconds: float, names: list[str], known: Path | None) -> None:
     """Train networks one after another and write what they learnt after each."""
     patches = unpack(packed)
     out.mkdir(parents=True, exist_ok=True)
     scores: dict[str, dict[str, float]] = {}
     for name in names:
-        params, scores[name] = learn(name, patches, seconds)
+        params, scores[name] = learn(name, patches, seconds, known and known / f"{name}.npz")
         np.savez_compressed(out / f"{name}.npz", *[np.asarray(array, np.float16) for array in params])
         (out / "scores.json").write_text(json.dumps(scores, indent=1) + "\n", "utf-8")
 
@@ -233,11 +254,12 @@ def main(argv: list[str] | None = None) -> int:
     training.add_argument("out", type=Path, metavar="FOLDER")
     training.add_argument("--seconds", type=float, default=130.0, help="for each network (default: 130)")
     training.add_argument("--only", nargs="+", choices=list(TASKS), default=list(TASKS), help="which networks")
+    training.add_argument("--go-on", type=Path, metavar="FOLDER", help="where NAME.npz are that were learnt before")
     args = parser.parse_args(argv)
     if args.verb == "pack":
         pack(args.data, args.out)
     else:
-        train(args.packed, args.out, args.seconds, args.only)
+        train(args.packed, args.out, args.seconds, args.only, args.go_on)
     return 0
 
 

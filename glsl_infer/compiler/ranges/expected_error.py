@@ -178,12 +178,18 @@ def _tails(seen: Sequence[Shown], side: int, last: int, *, like: bool = True) ->
             continue
         place = one.first + begin - first
         shares[number, :, place : place + kept.shape[1] - begin] = kept[:, begin:]
+    if not shares.any():  # as what ends cut off below, behind a ReLU
+        return shares
     if like:
         shares = shares @ _others(len(seen), count)
-    middle = 2.0 ** ((np.arange(first, last) + 0.5) / STEPS - OCTAVES)
-    edges = 2.0 ** (np.arange(first, last) / STEPS - OCTAVES)
-    none, one_, two = ((shares * middle**power)[..., ::-1].cumsum(axis=-1)[..., ::-1] for power in range(3))
-    tails: Array = np.maximum(two - 2.0 * edges * one_ + edges**2 * none, 0.0)
+    # From the last end down, for sums run fastest along memory.
+    shares = np.ascontiguousarray(shares[..., ::-1])
+    middle = 2.0 ** ((np.arange(last - 1, first - 1, -1) + 0.5) / STEPS - OCTAVES)
+    edges = 2.0 ** (np.arange(last - 1, first - 1, -1) / STEPS - OCTAVES)
+    none, one_, two = (np.cumsum(shares * middle**power, axis=-1) for power in range(3))
+    two -= 2.0 * edges * one_
+    two += edges**2 * none
+    tails: Array = np.ascontiguousarray(np.maximum(two, 0.0, out=two)[..., ::-1])
     return tails
 
 

@@ -74,7 +74,9 @@ def assign_scales(
     largest = {name: ops.get(storing[name].op).margin * bound for name, bound in largest.items()}
     units = {name: _unit(graph, node) for name, node in storing.items()}
     coarse = [
-        name for name in storing if quantize.power_of_two_scale(largest[name]) / 256.0 * units[name] > LARGEST_STEP
+        name
+        for name in storing
+        if name not in known and quantize.power_of_two_scale(largest[name]) / 256.0 * units[name] > LARGEST_STEP
     ]
     seen = calibration.extremes(graph, coarse, pictures) if pictures and coarse else {}
     choices = {name: _choose(name, largest[name], seen.get(name), units[name]) for name in storing}

@@ -8,13 +8,15 @@ up, and the bias, the residual and the activation with them, where
 * its input and its residual lie in more than 8 textures, or
 * it has more columns of weights than a uniform array and a text of constants can (``weights_plan.MOST_BAKED``), or
 * more than a uniform array can, and constants would cost much more than partial sums do: a long program for each output
-  slice, which the device compiles at every start.
+  slice, which the device compiles at every start. Some of these only show when textures of weights are made
+  (``compiler.long_texts``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +34,7 @@ from glsl_infer.lowering.conv_draws import MOST_COORDINATES
 from glsl_infer.lowering.product_blocks import block_kernels
 from glsl_infer.lowering.weights_plan import MOST_BAKED, UNIFORM_VECTORS
 from glsl_infer.ops.operator import Bounds, ViewOperator
-from glsl_infer.program import quantize
+from glsl_infer.program import WeightsChoice, quantize
 from glsl_infer.program.layout import clear_colours
 from glsl_infer.program.placement import place
 
@@ -59,7 +61,11 @@ class WideLayer:
 
 
 def split_wide(
-    graph: Graph, layout: str = "atlas", uniform_vectors: int = UNIFORM_VECTORS, exactness: float = EXACTNESS
+    graph: Graph,
+    layout: str = "atlas",
+    uniform_vectors: int = UNIFORM_VECTORS,
+    exactness: float = EXACTNESS,
+    known: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Graph, tuple[WideLayer, ...]]:
     """Split every convolution that cannot be one pass for each output slice, or had better not be.
 
@@ -68,6 +74,7 @@ def split_wide(
         layout: see ``lower.to_program``.
         uniform_vectors: see ``lower.to_program``.
         exactness: see ``EXACTNESS``; 0 takes partial sums wherever an array is too short.
+        known: why some convolutions are to be split whatever is found here, by their names.
     """
     bounds: dict[str, Bounds] | None = None
     textures: dict[str, frozenset[str]] | None = None
@@ -78,13 +85,15 @@ def split_wide(
             nodes.append(node)
             continue
         columns = columns_of(node.weights["kernel"].shape, node.attrs["groups"])
-        if columns.slots + len(node.inputs) - 1 <= MAX_TEXTURES and columns.count <= uniform_vectors:
+        reason = known.get(node.name, "")
+        if not reason and columns.slots + len(node.inputs) - 1 <= MAX_TEXTURES and columns.count <= uniform_vectors:
             nodes.append(node)  # each slice may have a texture of its own
             continue
         textures = _textures(graph, layout) if textures is None else textures
         bound = min(columns.slots, len(textures[node.inputs[0]]))
         block = _block(columns, bound, uniform_vectors)
-        reason = _why_split(graph, node, columns, bound + len(node.inputs) - 1, block, uniform_vectors, exactness)
+        bound += len(node.inputs) - 1
+        reason = reason or _why_split(graph, node, columns, bound, block, uniform_vectors, exactness)
         if not reason:
             nodes.append(node)
             continue
@@ -119,18 +128,29 @@ def _why_split(
     modes = weights_plan.costs(whole, uniform_vectors)
     if columns.count > weight_bytes.most_columns(columns.taps_per_slot):
         del modes["texture"]
-    cheapest = min(modes.values())
-    blocks = -(-columns.slots // block)
-    part = -(-columns.count // blocks)
-    halves = weights_plan.LayerWeights(node.name, 2 * blocks * columns.slices, height * width, part // 2, part // 2)
-    apart = weights_plan.costs(halves, uniform_vectors)["baked" if part // 2 > uniform_vectors else "uniform"]
-    last = weights_plan.costs(replace(whole, columns=2 * blocks, vectors=2 * blocks), uniform_vectors)["uniform"]
-    if cheapest <= exactness * (apart + last):
+    sums = _cost_of_sums(whole, -(-columns.slots // block), uniform_vectors)
+    if min(modes.values()) <= exactness * sums:
         return ""
     return (
         f"{columns.count} columns of weights are more than a uniform array of {uniform_vectors} vec4 holds, and as "
         "constants they would cost more than partial sums"
     )
+
+
+def cost_of_sums(choice: WeightsChoice, columns: Columns, uniform_vectors: int) -> float:
+    """Return the microseconds a frame of partial sums for a layer whose weights are constants in texts."""
+    vectors = choice.columns + 2
+    whole = weights_plan.LayerWeights(choice.layer, choice.slices, choice.pixels, choice.columns, vectors, bits=8)
+    block = _block(columns, min(columns.slots, MAX_TEXTURES), uniform_vectors)
+    return _cost_of_sums(whole, -(-columns.slots // block), uniform_vectors)
+
+
+def _cost_of_sums(whole: weights_plan.LayerWeights, blocks: int, uniform_vectors: int) -> float:
+    part = -(-whole.columns // blocks) // 2
+    halves = replace(whole, slices=2 * blocks * whole.slices, columns=part, vectors=part)
+    apart = weights_plan.costs(halves, uniform_vectors)["baked" if part > uniform_vectors else "uniform"]
+    last = replace(whole, columns=2 * blocks, vectors=2 * blocks)
+    return apart + weights_plan.costs(last, uniform_vectors)["uniform"]
 
 
 def _block(columns: Columns, textures: int, uniform_vectors: int) -> int:

@@ -17,6 +17,9 @@ from glsl_infer.tools.aibench.tests import Test
 SCALE = 3
 """Of test 5."""
 
+SOFT, NOISE = 0.7, 0.012
+"""Of test 8: a blur's standard deviation in pixels, and that of the noise."""
+
 Change = Callable[[Image.Image], Image.Image]
 
 
@@ -33,11 +36,12 @@ def enlarged(sharp: Image.Image) -> Image.Image:
 
 
 def dull(sharp: Image.Image) -> Image.Image:
-    """Test 8: pale, dark and yellow."""
-    pixels = np.asarray(sharp, np.float64) / 255.0
+    """Test 8: soft, pale, dark, yellow and noisy, as ``training/aibench/patches.py`` has it."""
+    pixels = np.asarray(sharp.filter(ImageFilter.GaussianBlur(SOFT)), np.float64) / 255.0
     grey = pixels.mean(axis=-1, keepdims=True)
     dark = 0.7 * (0.06 + 0.88 * (grey + 0.6 * (pixels - grey))) ** 1.15 * np.array([1.0, 0.95, 0.8])
-    return Image.fromarray(np.uint8(np.clip(255.0 * dark + 0.5, 0, 255)))
+    noisy = dark + NOISE * np.random.default_rng(2018).standard_normal(dark.shape)
+    return Image.fromarray(np.uint8(np.clip(255.0 * noisy + 0.5, 0, 255)))
 
 
 CHANGES: dict[str, Change] = {"srcnn": blurred, "vdsr": enlarged, "dped": dull}
@@ -48,6 +52,21 @@ def cut(photograph: Path, width: int, height: int) -> Image.Image:
     """Return the middle of a photograph with a number of pixels."""
     with Image.open(photograph) as image:
         return ImageOps.fit(image.convert("RGB"), (width, height), Image.Resampling.LANCZOS)
+
+
+def typical(test: Test, photographs: Path, folder: Path) -> Path:
+    """Return a folder of pictures as a test's network reads them, for the ranges of its export.
+
+    Args:
+        test: which.
+        photographs: a folder of them; what is returned where they are not spoilt.
+        folder: where to write them.
+    """
+    if test.network not in CHANGES:
+        return photographs
+    for path in sorted(photographs.glob("*.jpg")):
+        CHANGES[test.network](cut(path, test.width, test.height)).save(folder / f"{path.stem}.png")
+    return folder
 
 
 def write(test: Test, photograph: Path, size: tuple[int, int], path: Path) -> None:

@@ -74,8 +74,11 @@ def bundle_of(test: Test, folder: Path, quick: bool, tell: Tell) -> Path:
         tell(f"building {test.network}")
         _run(module_command("training.aibench.build", work, test.network, "--size", f"{width}x{height}"), test.network)
         low, high = test.values
+        typical = Path(work) / "typical"
+        typical.mkdir()
         command = module_command(
-            "glsl_infer", "export", Path(work) / f"{test.network}.keras", "-o", path, "--calibrate", PICTURES,
+            "glsl_infer", "export", Path(work) / f"{test.network}.keras", "-o", path,
+            "--calibrate", before.typical(test, PICTURES, typical),
             f"--input-range={low:g},{high:g}", "--verify", "0",
         )  # fmt: skip
         if test.classes:
