@@ -191,6 +191,14 @@ def activation_layer(call: Call) -> list[Node]:
     return [_node(call.name, call.inputs, _given(call))]
 
 
+def function_of(call: Call, given: Any) -> Activation:
+    """Return a function that a layer has as an option, such as ``activation``; softmax is none."""
+    found = _found(call, given)
+    if found is None:
+        raise call.refused(f"activation '{SOFTMAX}' here", "use a function of single numbers")
+    return found
+
+
 def own_activation(call: Call, after: str | None = None) -> list[Node]:
     """Return the node of the ``activation=`` argument of a layer, if it has one; ``after`` is the node it reads."""
     function = _given(call)
@@ -207,7 +215,10 @@ def _node(name: str, inputs: tuple[str, ...], function: Activation | None) -> No
 
 def _given(call: Call) -> Activation | None:
     """Return what a layer has as its ``activation``; None for softmax."""
-    given = call.layer.activation
+    return _found(call, call.layer.activation)
+
+
+def _found(call: Call, given: Any) -> Activation | None:
     kind = type(given).__name__
     if kind in LAYERS:
         return LAYERS[kind](call, given)
