@@ -175,4 +175,5 @@ def _starts(
             columns, factors, biases, texels[0], strides, least=least, apart=apart, residual=residual
         )
 
-    return build.typical.known(node.name, find)
+    # A layer may change its mode when the program is built again, and what slices do apart a common shader cannot.
+    return build.typical.known(f"{node.name} apart" if apart else node.name, find)

@@ -228,7 +228,9 @@ def open_layers(graph: Graph, known: Collection[str] = ()) -> list[Node]:
 def _hardly_seen(graph: Graph, names: Collection[str], pictures: int) -> set[str]:
     """Return the layers that pictures show too few numbers of to give each channel a range of its own."""
     shapes = {name: graph.shapes[name] for name in names}
-    return {name for name, shape in shapes.items() if shape[0] * shape[1] * pictures < LEAST_SEEN} if pictures else set()
+    return (
+        {name for name, shape in shapes.items() if shape[0] * shape[1] * pictures < LEAST_SEEN} if pictures else set()
+    )
 
 
 def _headroom(pictures: int) -> float:

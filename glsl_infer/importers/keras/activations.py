@@ -9,6 +9,7 @@ import numpy as np
 
 from glsl_infer.graph import Node
 from glsl_infer.graph.activations import Activation, activation, bent, clipped, powers, shrinking, sigmoids, smooth
+from glsl_infer.importers.keras import log_softmax
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.weights import array
 
@@ -188,6 +189,8 @@ def converters(kinds: Mapping[str, Found]) -> dict[str, Converter]:
 
 def activation_layer(call: Call) -> list[Node]:
     """Convert an ``Activation`` layer."""
+    if _is_log_softmax(call):
+        return log_softmax.nodes(call.name, call.inputs[0], -1)
     return [_node(call.name, call.inputs, _given(call))]
 
 
@@ -200,11 +203,17 @@ def function_of(call: Call, given: Any) -> Activation:
 
 
 def own_activation(call: Call, after: str | None = None) -> list[Node]:
-    """Return the node of the ``activation=`` argument of a layer, if it has one; ``after`` is the node it reads."""
+    """Return the nodes of the ``activation=`` argument of a layer, if it has one; ``after`` is the node it reads."""
+    if _is_log_softmax(call):
+        return log_softmax.nodes(f"{call.name}-activation", after or call.name, -1)
     function = _given(call)
     if function == clipped.LINEAR:
         return []
     return [_node(f"{call.name}-activation", (after or call.name,), function)]
+
+
+def _is_log_softmax(call: Call) -> bool:
+    return getattr(call.layer.activation, "__name__", "") == "log_softmax"
 
 
 def _node(name: str, inputs: tuple[str, ...], function: Activation | None) -> Node:

@@ -21,6 +21,9 @@ _EPSILON = 1e-7
 
 def _input(call: Call) -> list[Node]:
     shape = tuple(call.layer.batch_shape)[1:]
+    if len(shape) == 3 and None in shape[:2] and shape[2] is not None:
+        advice = f"give --input-size {call.name}=HEIGHTxWIDTH, or keras.Input a fixed (height, width, channels)"
+        raise call.refused(f"an input of any size, {shape}", advice)
     if len(shape) not in (1, 3) or None in shape:
         raise call.refused(
             f"an input of shape {shape}",

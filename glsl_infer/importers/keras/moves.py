@@ -1,4 +1,4 @@
-"""Operations of Keras that repeat, take, roll and join channels, rows and columns -> nodes, and what is made of such."""
+"""Operations of Keras that repeat, take, roll and join channels, rows and columns -> nodes; norms and gates."""
 
 from __future__ import annotations
 

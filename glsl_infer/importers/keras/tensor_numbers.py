@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.cpu.kernel import axis_of
 from glsl_infer.graph import Node
+from glsl_infer.importers.keras import log_softmax
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.tensor_products import is_tensor
 from glsl_infer.importers.keras.weights import array
@@ -193,18 +194,7 @@ def _spread(*, root: bool) -> Converter:
 
 
 def _log_softmax(call: Call) -> list[Node]:
-    over, made = (axis(call, call.layer.axis),), Chain(call)
-    made.add("tensor_reduce", {"reduction": "max", "axes": over, "keep": True})
-    less = {"operation": "subtract", "constant_first": False}
-    apart = Node(f"{call.name}-apart", "tensor_binary", (call.inputs[0], call.name), dict(less))
-    rest = [("exp", "tensor_function", {"function": "exponential"})]
-    rest.append(("sum", "tensor_reduce", {"reduction": "sum", "axes": over, "keep": True}))
-    rest.append(("log", "tensor_function", {"function": "log"}))
-    nodes = [*made.nodes, apart]
-    for part, op, attrs in rest:
-        nodes.append(Node(f"{call.name}-{part}", op, (nodes[-1].name,), attrs))
-    last = (apart.name, nodes[-1].name)
-    return [*nodes, Node(f"{call.name}-result", "tensor_binary", last, dict(less))]
+    return log_softmax.nodes(call.name, call.inputs[0], axis(call, call.layer.axis))
 
 
 def _log_sum_exp(call: Call) -> list[Node]:
@@ -318,8 +308,3 @@ OPERATIONS: Mapping[str, Converter] = {
     "Where": _where,
 }
 """Converters by class name."""
-
-
-def join(parts: Sequence[str], name: str, over: int) -> Node:
-    """Return the node that joins tensors."""
-    return Node(name, "tensor_concat", tuple(parts), {"axis": over})
