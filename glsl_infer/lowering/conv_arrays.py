@@ -175,5 +175,4 @@ def _starts(
             columns, factors, biases, texels[0], strides, least=least, apart=apart, residual=residual
         )
 
-    # A layer may change its mode when the program is built again, and what slices do apart a common shader cannot.
-    return build.typical.known(f"{node.name} apart" if apart else node.name, find)
+    return build.typical.known(f"{node.name} {'apart' if apart else 'in common'}", find)

@@ -136,7 +136,7 @@ def _cut_start(node: Node, build: Builder, columns: Columns, weights: WeightByte
         constants = weights.texels[:, : columns.count + weight_bytes.BIAS].astype(np.float32) / np.float32(255.0)
         return cut_sums.byte_start(columns, constants, float(weights.units[1]), texels, strides)
 
-    return build.typical.known(node.name, find)
+    return build.typical.known(f"{node.name} in a texture", find)
 
 
 def _lines(tap: Tap) -> list[str]:

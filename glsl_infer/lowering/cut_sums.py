@@ -67,7 +67,10 @@ class Typical:
         return self._compute()
 
     def known(self, layer: str, find: Callable[[], Found]) -> Found:
-        """Return what ``find`` returns, called once for each layer: programs are built twice to share textures."""
+        """Return what ``find`` returns, called once for each layer: programs are built again to share textures.
+
+        Then a layer's weights may lie elsewhere: ``layer`` is its name, and all that the answer depends on.
+        """
         if layer not in self._known:
             self._known[layer] = find()
         return cast(Found, self._known[layer])

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.keras import activations, sequences, tensor_numbers, tensor_places
+from glsl_infer.importers.keras import activations, sequences, tensor_numbers, tensor_places, tensor_statistics
 from glsl_infer.importers.keras.attention import attention, multi_head_attention
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.moves import norm
@@ -183,6 +183,7 @@ OPERATIONS: Mapping[str, Converter] = {
     "Transpose": _transpose,
     **tensor_numbers.OPERATIONS,
     **tensor_places.OPERATIONS,
+    **tensor_statistics.OPERATIONS,
     **_functions(activations.OPERATIONS),
 }
 """Converters of operations by class name."""
