@@ -1,4 +1,4 @@
-"""Statistics of Keras' operations -> nodes that the CPU computes: deviations, logarithms of sums, norms by constants."""
+"""Statistics of Keras' operations -> nodes that the CPU computes: deviations, logarithms of sums, norms."""
 
 from __future__ import annotations
 
