@@ -1,13 +1,22 @@
 #!/usr/bin/env python3
 """Compare networks of keras.applications with what is exported from them, and write docs/keras-applications.json.
 
-scripts/keras_applications.py --pictures DIR|FILE.npz [--size N] [--jobs N] [--out FILE] [NAME ...]
+scripts/keras_applications.py --pictures DIR|FILE.npz [--size N] [--jobs N] [--seconds N] [--out FILE] [NAME ...]
 
-Weights are random: drawn so that no layer loses its signal, with batch norm statistics of the pictures. Each network
-has a process of its own. ``floats``: the imported graph computed in 32-bit floats, its largest difference from Keras
-in parts of Keras' largest number. ``auto`` and ``sixteen``: the cosine of the bundle's exact reference with Keras'
-logits, the lowest of the test pictures, with that ``--precision``; test pictures are among those that ranges are
-chosen from. ``KERAS_BACKEND`` may be ``jax``. FILE.npz holds ``pictures``, uint8 (n, size, size, 3).
+Weights are random, with batch norm statistics of the pictures, in two kinds. ``open``: offsets of norms lie around
+1, so that a ReLU lets most of a signal through, and it lives. ``closed``: around 0; every ReLU cuts off half, and a
+network with many of them makes much of little: ``noise`` says how much.
+
+All numbers are the lowest of the test pictures, which are not among those that ranges are chosen from:
+
+* ``floats``: the imported graph computed in floats: its largest difference from Keras in parts of Keras' largest number
+* ``noise``: the cosine of Keras' logits with Keras' own for the picture with noise of half a step of its bytes
+* ``exact``, ``drawn``: the cosine with Keras' logits, of the bundle's exact reference and of what a GPU draws
+* ``drawn_exact``: the cosine of what a GPU draws with the exact reference
+* ``..._centred``: the same of what sets a picture apart: logits less their mean over all pictures
+
+``exact`` and its like stand under ``auto`` and ``16``, the ``--precision``. Each network has processes of its own; each
+number is written once it is known. ``KERAS_BACKEND`` may be ``jax``. FILE.npz holds uint8 ``pictures`` (n, N, N, 3).
 """
 
 from __future__ import annotations
@@ -17,6 +26,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -32,7 +42,12 @@ import numpy as np  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
 PAGE = ROOT / "docs/keras-applications.json"
-SIZE, SHOWN, TESTED, CLASSES = 96, 12, 3, 100
+SIZE, SHOWN, TESTED, CLASSES = 96, 12, 4, 100
+"""Rows and columns of a picture; pictures for ranges, and others for tests; classes."""
+
+KINDS = {"open": 1.0, "closed": 0.0}
+"""Mean of the batch norms' offsets."""
+
 WORST = 1e-4
 NETWORKS = (
     "MobileNet",
@@ -50,7 +65,21 @@ NETWORKS = (
     "ResNet50V2",
     "VGG16",
     "InceptionResNetV2",
+    "EfficientNetB1",
+    "EfficientNetB2",
+    "EfficientNetB3",
+    "EfficientNetV2B1",
+    "EfficientNetV2B2",
+    "EfficientNetV2B3",
+    "EfficientNetV2S",
+    "DenseNet169",
+    "DenseNet201",
+    "ResNet101",
+    "ResNet101V2",
+    "ConvNeXtSmall",
+    "VGG19",
 )
+"""From the most important on."""
 
 
 def pictures(folder: Path, size: int, count: int) -> NDArray[np.uint8]:
@@ -70,8 +99,15 @@ def pictures(folder: Path, size: int, count: int) -> NDArray[np.uint8]:
     return np.stack([np.asarray(Image.open(paths[at]).convert("RGB").resize((size, size))) for at in chosen])
 
 
-def network(name: str, size: int, shown: NDArray[np.uint8]) -> tuple[Any, tuple[float, float]]:
-    """Return a network with weights under which a signal lives, and the values that its picture has."""
+def network(name: str, size: int, shown: NDArray[np.uint8], offset: float) -> tuple[Any, tuple[float, float]]:
+    """Return a network with random weights, and the values that its picture has.
+
+    Args:
+        name: of keras.applications.
+        size: rows and columns of its picture.
+        shown: what the statistics of batch norms are of.
+        offset: mean of the batch norms' offsets.
+    """
     import keras
     from accuracy_keras import randomise_norms
     from small_models import with_weights
@@ -86,7 +122,11 @@ def network(name: str, size: int, shown: NDArray[np.uint8]) -> tuple[Any, tuple[
     else:
         span = (-1.0, 1.0)
     model = with_weights(getattr(keras.applications, name)(**options), 5)
-    if any(isinstance(layer, keras.layers.BatchNormalization) for layer in model.layers):
+    norms = [layer for layer in model.layers if isinstance(layer, keras.layers.BatchNormalization)]
+    for layer in norms:
+        if layer.center:
+            layer.beta.assign_add(np.full(layer.beta.shape, offset, np.float32))
+    if norms:
         randomise_norms(model, values(shown, span), 5, varied=False)
     return model, span
 
@@ -102,31 +142,95 @@ def cosine(one: NDArray[Any], other: NDArray[Any]) -> float:
     return float(one @ other / np.sqrt((one @ one) * (other @ other)))
 
 
-def judged(name: str, folder: Path, size: int) -> dict[str, Any]:
-    """Return the row of a network."""
-    from glsl_infer.compiler.build import Options
-    from glsl_infer.compiler.delegate import build
-    from glsl_infer.graph import reference
-    from glsl_infer.importers.keras import to_graph
+class Judged:
+    """The row of a network, written to a file whenever something more is known."""
 
-    shown = pictures(folder, size, SHOWN)
-    tested = shown[:TESTED]
-    model, span = network(name, size, shown)
-    expected = np.asarray(model(values(tested, span), training=False))
-    graph = to_graph(model, input_range=span)
-    (given,), (made,) = graph.inputs, graph.outputs
-    floats = [reference.run(graph, {given.name: picture}, mode="float")[made.name] for picture in tested]
-    off = max(float(np.abs(one - right).max() / np.abs(right).max()) for one, right in zip(floats, expected))
-    spread = float(min(np.std(row) / np.abs(row).max() for row in expected))
-    found: dict[str, Any] = {"parameters": model.count_params(), "size": size, "floats": off, "spread": spread}
-    samples = [{given.name: picture} for picture in shown]
-    labels = [str(place) for place in range(CLASSES)]
-    for key, precision in (("auto", "auto"), ("sixteen", "16")):
+    def __init__(self, name: str, pictures_: NDArray[np.uint8], into: Path) -> None:
+        self.name, self.into = name, into
+        self.shown, self.tested = pictures_[:SHOWN], pictures_[SHOWN:]
+        self.row: dict[str, Any] = {"size": int(pictures_.shape[1])}
+
+    def kind(self, kind: str, precisions: tuple[str, ...]) -> None:
+        """Judge a network with weights of one kind."""
+        from glsl_infer.errors import GlslInferError
+        from glsl_infer.graph import reference
+        from glsl_infer.importers.keras import to_graph
+
+        model, span = network(self.name, self.row["size"], self.shown, KINDS[kind])
+        self.row["parameters"] = model.count_params()
+        found = self.row[kind] = {}
+        fed = values(self.tested, span)
+        expected = np.asarray(model(fed, training=False))
+        half = np.random.default_rng(1).uniform(-0.5, 0.5, fed.shape) * ((span[1] - span[0]) / 255.0)
+        noisy = np.asarray(model((fed + half).astype(np.float32), training=False))
+        mean = np.asarray(model(values(self.shown, span), training=False)).mean(axis=0)
+        graph = to_graph(model, input_range=span)
+        del model
+        (given,), (made,) = graph.inputs, graph.outputs
+        floats = np.stack([reference.run(graph, {given.name: one}, mode="float")[made.name] for one in self.tested])
+        found["floats"] = float(max(np.abs(a - b).max() / np.abs(b).max() for a, b in zip(floats, expected)))
+        found.update(alike("noise", noisy, expected, mean))
+        self.write()
+        for precision in precisions:
+            into = found.setdefault(precision, {})
+            try:
+                self.bundle(graph, precision, expected, mean, into)
+            except GlslInferError as error:
+                into["refused"] = str(error)[:400]
+            self.write()
+
+    def bundle(
+        self, graph: Any, precision: str, expected: NDArray[Any], mean: NDArray[Any], found: dict[str, Any]
+    ) -> None:
+        """Judge what a graph becomes."""
+        from glsl_infer import bundle as bundles
+        from glsl_infer.compiler.build import Options
+        from glsl_infer.compiler.delegate import build
+        from glsl_infer.graph import reference
+
+        (given,), (made,) = graph.inputs, graph.outputs
+        started = time.monotonic()
+        labels = [str(place) for place in range(CLASSES)]
+        samples = [{given.name: picture} for picture in self.shown]
         built = build(graph, labels, options=Options(precision=precision), calibration=samples)
-        exact = [reference.run(built.bundle, {given.name: picture})[made.name] for picture in tested]
-        found[key] = min(cosine(one, right) for one, right in zip(exact, expected))
-        found["parts"] = len(built.parts) or 1
-    return found
+        found.update(parts=len(built.parts) or 1, export_seconds=round(time.monotonic() - started, 1))
+        exact = np.stack([reference.run(built.bundle, {given.name: one})[made.name] for one in self.tested])
+        found.update(alike("exact", exact, expected, mean))
+        self.write()
+        with tempfile.TemporaryDirectory() as folder:
+            path, pictures_, out = (Path(folder) / name for name in ("a.glslnn", "pictures.npy", "drawn.npy"))
+            bundles.write(built.bundle, path)
+            np.save(pictures_, self.tested)
+            command = [sys.executable, __file__, "--draw", str(path), "--pictures", str(pictures_), "--out", str(out)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                found["draws"] = done.stderr[-400:]
+            else:
+                drawn = np.load(out)
+                found["driver"] = done.stdout.strip()
+                found.update(alike("drawn", drawn, expected, mean), **alike("drawn_exact", drawn, exact, mean))
+
+    def write(self) -> None:
+        """Write what is known."""
+        self.into.write_text(json.dumps(self.row), "utf-8")
+
+
+def alike(key: str, some: NDArray[Any], others: NDArray[Any], mean: NDArray[Any]) -> dict[str, float]:
+    """Return how alike two sets of logits are, (pictures, classes): as they are, and less the mean of many pictures."""
+    return {
+        key: round(min(cosine(a, b) for a, b in zip(some, others)), 6),
+        f"{key}_centred": round(min(cosine(a - mean, b - mean) for a, b in zip(some, others)), 6),
+    }
+
+
+def draw(bundle: Path, pictures_: Path, out: Path) -> None:
+    """Draw a bundle's logits for pictures, on whatever driver there is."""
+    from glsl_infer.gl import constants
+    from glsl_infer.runtime.session import Session
+
+    with Session(bundle) as session:
+        np.save(out, np.stack([np.asarray(session.run(picture)).reshape(-1) for picture in np.load(pictures_)]))
+        print(session.context.gl.text(constants.GL_RENDERER))
 
 
 def main() -> int:
@@ -136,36 +240,45 @@ def main() -> int:
     parser.add_argument("--pictures", type=Path, required=True, metavar="DIR", help="a folder of photographs")
     parser.add_argument("--size", type=int, default=SIZE, help=f"rows and columns of a picture (default {SIZE})")
     parser.add_argument("--jobs", type=int, default=1, help="networks at a time (default 1)")
+    parser.add_argument("--seconds", type=float, default=1e6, help="when to stop, with what is known by then")
     parser.add_argument("--out", type=Path, default=PAGE, metavar="FILE", help="what is written (default %(default)s)")
-    parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--alone", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--draw", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.alone:
-        print(json.dumps(judged(given.names[0], given.pictures, given.size)))
+    if given.draw:
+        draw(given.draw, given.pictures, given.out)
         return 0
+    if given.alone:
+        judged = Judged(given.names[0], pictures(given.pictures, given.size, SHOWN + TESTED), given.alone)
+        judged.kind("open", ("auto", "16"))
+        judged.kind("closed", ("auto",))
+        return 0
+    ends = time.monotonic() + given.seconds
     rows: dict[str, Any] = json.loads(given.out.read_text("utf-8")) if given.out.is_file() else {}
 
-    def row_of(name: str) -> None:
-        started = time.monotonic()
-        command = [
-            sys.executable,
-            __file__,
-            name,
-            "--alone",
-            "--pictures",
-            str(given.pictures),
-            "--size",
-            str(given.size),
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        rows[name] = (
-            json.loads(done.stdout.splitlines()[-1]) if not done.returncode else {"crashed": done.stderr[-600:]}
-        )
+    def row_of(name: str, folder: Path) -> None:
+        left = ends - time.monotonic()
+        if left <= 1.0:
+            return
+        started, into = time.monotonic(), folder / f"{name}.json"
+        options = ["--alone", str(into), "--pictures", str(given.pictures), "--size", str(given.size)]
+        why = ""
+        try:
+            done = subprocess.run(
+                [sys.executable, __file__, name, *options], capture_output=True, text=True, check=False, timeout=left
+            )
+            why = done.stderr[-600:] if done.returncode else ""
+        except subprocess.TimeoutExpired:
+            why = "no time was left"
+        row = json.loads(into.read_text("utf-8")) if into.is_file() else {}
+        rows[name] = {**row, "ended": why} if why else row
         print(f"{time.monotonic() - started:6.1f} s  {name}: {rows[name]}", flush=True)
         given.out.write_text(json.dumps(dict(sorted(rows.items())), indent=1) + "\n", "utf-8")
 
-    with ThreadPoolExecutor(given.jobs) as pool:
-        list(pool.map(row_of, given.names or NETWORKS))
-    return int(any("crashed" in row or row["floats"] > WORST for row in rows.values()))
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(given.jobs) as pool:
+        list(pool.map(lambda name: row_of(name, Path(folder)), given.names or NETWORKS))
+    floats = [row[kind]["floats"] for row in rows.values() for kind in KINDS if "floats" in row.get(kind, {})]
+    return int(any("ended" in row for row in rows.values()) or max(floats, default=0.0) > WORST)
 
 
 if __name__ == "__main__":

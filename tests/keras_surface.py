@@ -183,7 +183,7 @@ LAYERS: Mapping[str, Build] = {
 }
 """A tiny model around each layer, by its class."""
 
-_SEQUENCE, _VOLUME, _STATE = "for sequences", "for volumes", "it keeps a state"
+_VOLUME, _STATE = "for volumes", "it keeps a state"
 _ATTENTION = "products of two maps"
 
 
@@ -193,29 +193,21 @@ def _all(reason: str, names: str) -> dict[str, str]:
 
 REFUSED_LAYERS: Mapping[str, str] = {
     # For pictures, and not there yet.
-    "AdaptiveAveragePooling2D": "AveragePooling2D does it where the sizes divide",
-    "AdaptiveMaxPooling2D": "MaxPooling2D does it where the sizes divide",
     "SpectralNormalization": "the layer inside it can be exported",
-    "EinsumDense": "Dense does it",
     "RandomCrop": "it resizes outside of training",
     "Pipeline": "its layers can be exported one by one",
     "AutoContrast": "it looks at the whole picture, outside of training too",
     "ContrastLimitedAdaptiveHistogramEqualization": "it looks at the whole picture, outside of training too",
     "Lambda": "it holds Python code",
     # Not for pictures.
-    **_all(
-        _SEQUENCE,
-        "AdaptiveAveragePooling1D AdaptiveMaxPooling1D AveragePooling1D Conv1D Conv1DTranspose Cropping1D "
-        "DepthwiseConv1D Masking MaxPooling1D RepeatVector SeparableConv1D "
-        "UpSampling1D ZeroPadding1D",
-    ),
+    "Masking": "for sequences",
     **_all(
         _VOLUME,
         "AdaptiveAveragePooling3D AdaptiveMaxPooling3D AveragePooling3D Conv3D Conv3DTranspose Cropping3D "
         "GlobalAveragePooling3D GlobalMaxPooling3D MaxPooling3D SpatialDropout3D TimeDistributed UpSampling3D "
         "ZeroPadding3D",
     ),
-    **_all(_STATE, "Bidirectional ConvLSTM1D ConvLSTM2D GRU LSTM RNN SimpleRNN"),
+    **_all(_STATE, "ConvLSTM1D ConvLSTM2D RNN"),
     **_all(_ATTENTION, "AdditiveAttention GroupedQueryAttention"),
 }
 """Layers that are refused, and why."""
@@ -233,7 +225,6 @@ NO_MODEL: Mapping[str, str] = {
 
 REFUSED_ACTIVATIONS: Mapping[str, str] = {
     "glu": "it halves the channels",
-    "log_softmax": "its values depend on other channels",
     "sparsemax": "its values depend on other channels",
     "threshold": "rarely used",
 }
@@ -327,13 +318,5 @@ OPS: Mapping[str, Build] = {
 }
 """Elementwise operations, reductions and geometry, by their names in keras.ops."""
 
-REFUSED_OPS: Mapping[str, str] = {
-    **_all("an elementwise function without a shader", "cos sin tan"),
-    **_all("steps, which rounding would move", "ceil floor round sign"),
-    **_all("truth values", "equal greater less logical_and where"),
-    "prod": "a product of all numbers leaves every range",
-    **_all("geometry", "repeat roll stack tile unstack"),
-    "batch_normalization": "the layer can be exported",
-    "rgb_to_grayscale": "a Conv2D of one pixel does it",
-}
+REFUSED_OPS: Mapping[str, str] = {}
 """Operations that are refused, and why."""

@@ -101,7 +101,7 @@ def add_input_size(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[NAME=]SIZE",
-        help="height and width of an input that an .onnx or .tflite file leaves open: 320, or 240x320",
+        help="height and width of an input that a file leaves open: 320, or 240x320",
     )
 
 

@@ -54,9 +54,5 @@ def survey(path: str | Path, input_range: Range | None = None, ends: Ends | None
     reader = READERS.get(path.suffix.lower(), "keras" if path.is_dir() else "")
     if not reader:
         raise InputError(f"{path}: {_FOREIGN.get(path.suffix.lower(), _UNKNOWN)}; give one of: {', '.join(READERS)}")
-    if ends.sizes and reader == "keras":
-        raise InputError(
-            f"--input-size is for .onnx and .tflite files; {path} says itself how large its inputs are, leave it out"
-        )
     made: Survey = importlib.import_module(f"{__name__}.{reader}").survey(path, input_range, ends)
     return made

@@ -214,7 +214,7 @@ class ConvolutionProducts(Operator):
             )
             return cut_sums.starts(columns, constants, biases, texels, node.attrs["strides"], ends=(-128.0, 128.0))
 
-        return cut_sums.Starts.known(build.typical, f"{node.name} {block}", columns.slices, find).cut
+        return cut_sums.Starts.known(build.typical, f"{node.name} {block} {slots}", columns.slices, find).cut
 
     def read_weights(
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]

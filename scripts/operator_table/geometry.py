@@ -35,6 +35,12 @@ PARTS = Group(
         Row("`x[:, 1:-1, ::2]`", "8 channels", _on_stem(lambda x: x[:, 1:-1, ::2]), "slices; not of the batch"),
         Row("`x[..., 2:7]`", "8 channels", _on_stem(lambda x: x[..., 2:7]), "slices of 4 are free"),
         Row("`keras.ops.flip`", "along rows; 8 channels", _on_stem(lambda x: K.flip(x, 1)), "rows and columns"),
+        Row("`keras.ops.repeat`", "columns; 8 channels", _on_stem(lambda x: K.repeat(x, 2, axis=2)), listed=False),
+        Row("`keras.ops.roll`", "8 channels", _on_stem(lambda x: K.roll(x, 3, axis=-1)), listed=False),
+        Row("`keras.ops.take`", "8 channels", _on_stem(lambda x: K.take(x, [5, 1, 2], axis=-1)), listed=False),
+        Row("`keras.ops.tile`", "8 channels", _on_stem(lambda x: K.tile(x, (1, 1, 1, 2))), listed=False),
+        Row("`keras.ops.norm`", "8 channels", _on_stem(lambda x: K.norm(x, axis=-1, keepdims=True)), listed=False),
+        Row("`keras.ops.glu`", "8 to 4", _on_stem(lambda x: K.glu(x)), listed=False),
         Row("Permute", "(2, 1, 3); 8 channels", _on_stem(lambda x: L.Permute((2, 1, 3))(x)), "channels stay last"),
         Row("`keras.ops.transpose`", "(0, 2, 1, 3)", _on_stem(lambda x: K.transpose(x, (0, 2, 1, 3))), listed=False),
         Row(

@@ -52,7 +52,6 @@ def test_the_number_of_a_channel_inside_a_network(operation: Callable) -> None:
     "reduce, message",
     [
         (lambda y: K.sum(y, axis=(0, 1), keepdims=True), "axis=0; give one axis, not that of the batch"),
-        (lambda y: K.std(y, axis=-1, keepdims=True), r"Std over the axes \(3,\); the rows and columns"),
     ],
 )
 def test_refusals(reduce: Callable, message: str) -> None:

@@ -50,7 +50,7 @@ NETWORKS: dict[str, tuple[Callable[[], Any], set[str]]] = {
     "softmax over rows": (lambda: L.Conv2D(2, 1)(L.Softmax(axis=1)(L.Conv2D(4, 1)(X))), {"tensor_softmax"}),
     "permute": (lambda: L.Conv2D(2, 1)(L.Permute((3, 1, 2))(L.Conv2D(4, 1)(X))), {"tensor_transpose"}),
     "concatenate rows": (
-        lambda: L.Conv2D(2, 1)(L.Concatenate(axis=1)([L.Conv2D(4, 1)(X), L.Conv2D(4, 1)(X)])),
+        lambda: L.Conv2D(2, 1)(L.Concatenate(axis=1)([L.Conv2D(4, 1)(X) for _ in range(5)])),
         {"tensor_concat"},
     ),
     "top k": (lambda: vector(ops.top_k(tokens(), 2)[0], 18), {"top_k"}),

@@ -9,9 +9,7 @@ from pathlib import Path
 
 NAMES = tuple(sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem != "__init__"))
 
-NOT_YET: dict[str, str] = {
-    "eca": "Conv1D along the channels: in a shader it would be a Dense of a band of weights",
-}
+NOT_YET: dict[str, str] = {}
 
 RUN_EVERYWHERE = (
     "autoencoder",

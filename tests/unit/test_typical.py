@@ -7,10 +7,11 @@ import pytest
 from graphs import conv_node, input_node
 from image_models import SIZE
 
-from glsl_infer.compiler import typical
+from glsl_infer.compiler import build, lower, typical
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import Graph, GraphOutput
+from glsl_infer.lowering import cut_sums
 from glsl_infer.lowering.cut_sums import PICTURES
 
 OF_ONE = 4 * SIZE * SIZE * 3
@@ -30,3 +31,20 @@ def test_large_maps_are_of_fewer_pictures(monkeypatch: pytest.MonkeyPatch, most:
         maps = typical.typical_maps(graph, given)
         assert {len(found) for found in maps.values()} == {count}
         assert len({found.tobytes() for found in next(iter(maps.values()))}) == count, "they are different pictures"
+
+
+@pytest.mark.parametrize("modes", [("baked", "uniform"), ("texture", "uniform"), ("texture", "baked")])
+def test_sums_that_were_followed_for_another_mode_are_not_taken(
+    monkeypatch: pytest.MonkeyPatch, modes: tuple[str, str]
+) -> None:
+    """A program is built again where uniform arrays grow, and its layers' weights lie elsewhere then."""
+    monkeypatch.setattr(cut_sums, "MOST_UNEVEN", 0.0)  # slices of baked weights do without, those of others never
+    rng = np.random.default_rng(3)
+    nodes = [input_node(SIZE), conv_node(rng, "a", ("image",), 3, 8), conv_node(rng, "b", ("a",), 8, 12)]
+    graph = prepare(optimize(Graph("two", nodes, [GraphOutput("end", ("b",))]))).graph
+    shared = lower.Typical(lambda: typical.typical_maps(graph, ()))
+    again = [lower.to_program(graph, weights=mode, typical=shared) for mode in modes][-1]
+    alone = lower.to_program(graph, weights=modes[-1])
+    assert again.passes == alone.passes
+    assert again.members == alone.members
+    build.to_bundle(again, ())

@@ -27,6 +27,9 @@ from glsl_infer.program.layout import Range
 ENOUGH, MOST_HEADROOM = 16, 1.98
 """With fewer pictures than ``ENOUGH`` a range is made wider yet, with 4 or fewer by ``MOST_HEADROOM``."""
 
+LEAST_SEEN = 16
+"""Numbers of a channel; of a map of one pixel, four pictures show four."""
+
 ROOM = 1.5
 """By how much wider yet the range of a map of 16 bits is: what pictures did not show costs more than a bit of 16."""
 
@@ -93,6 +96,7 @@ def assign_ranges(
     widened = HEADROOM if headroom is None else headroom
     by = "maximum" if percentile >= 100.0 else f"percentile {percentile:g}"
     common, equal = constraints(graph)
+    equal = equal | _hardly_seen(graph, unknown, len(pictures))
     told_apart = reach(graph)
     ranges: dict[str, Range] = {}
     nodes: list[Node] = []
@@ -219,6 +223,14 @@ def open_layers(graph: Graph, known: Collection[str] = ()) -> list[Node]:
     ]
     told = data_free.told(graph) if found else {}
     return [node for node in found if node.name not in told]
+
+
+def _hardly_seen(graph: Graph, names: Collection[str], pictures: int) -> set[str]:
+    """Return the layers that pictures show too few numbers of to give each channel a range of its own."""
+    shapes = {name: graph.shapes[name] for name in names}
+    return (
+        {name for name, shape in shapes.items() if shape[0] * shape[1] * pictures < LEAST_SEEN} if pictures else set()
+    )
 
 
 def _headroom(pictures: int) -> float:

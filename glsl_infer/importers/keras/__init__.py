@@ -1,5 +1,6 @@
 """A Keras model -> a graph. Keras is imported here, and nowhere else in the package."""
 
+from glsl_infer.importers.keras.open_sizes import open_inputs, with_sizes
 from glsl_infer.importers.keras.reader import (
     load,
     load_model,
@@ -18,6 +19,7 @@ __all__ = [
     "Ends",
     "load",
     "load_model",
+    "open_inputs",
     "outputs_of",
     "same_padding",
     "survey",
@@ -26,4 +28,5 @@ __all__ = [
     "to_graph",
     "version",
     "with_outputs",
+    "with_sizes",
 ]

@@ -9,6 +9,7 @@ import numpy as np
 
 from glsl_infer.graph import Node
 from glsl_infer.graph.activations import Activation, activation, bent, clipped, powers, shrinking, sigmoids, smooth
+from glsl_infer.importers.keras import log_softmax
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.weights import array
 
@@ -188,15 +189,31 @@ def converters(kinds: Mapping[str, Found]) -> dict[str, Converter]:
 
 def activation_layer(call: Call) -> list[Node]:
     """Convert an ``Activation`` layer."""
+    if _is_log_softmax(call):
+        return log_softmax.nodes(call.name, call.inputs[0], -1)
     return [_node(call.name, call.inputs, _given(call))]
 
 
+def function_of(call: Call, given: Any) -> Activation:
+    """Return a function that a layer has as an option, such as ``activation``; softmax is none."""
+    found = _found(call, given)
+    if found is None:
+        raise call.refused(f"activation '{SOFTMAX}' here", "use a function of single numbers")
+    return found
+
+
 def own_activation(call: Call, after: str | None = None) -> list[Node]:
-    """Return the node of the ``activation=`` argument of a layer, if it has one; ``after`` is the node it reads."""
+    """Return the nodes of the ``activation=`` argument of a layer, if it has one; ``after`` is the node it reads."""
+    if _is_log_softmax(call):
+        return log_softmax.nodes(f"{call.name}-activation", after or call.name, -1)
     function = _given(call)
     if function == clipped.LINEAR:
         return []
     return [_node(f"{call.name}-activation", (after or call.name,), function)]
+
+
+def _is_log_softmax(call: Call) -> bool:
+    return getattr(call.layer.activation, "__name__", "") == "log_softmax"
 
 
 def _node(name: str, inputs: tuple[str, ...], function: Activation | None) -> Node:
@@ -207,7 +224,10 @@ def _node(name: str, inputs: tuple[str, ...], function: Activation | None) -> No
 
 def _given(call: Call) -> Activation | None:
     """Return what a layer has as its ``activation``; None for softmax."""
-    given = call.layer.activation
+    return _found(call, call.layer.activation)
+
+
+def _found(call: Call, given: Any) -> Activation | None:
     kind = type(given).__name__
     if kind in LAYERS:
         return LAYERS[kind](call, given)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.keras import activations, arithmetic, convolutions, geometry, normalizations
+from glsl_infer.importers.keras import activations, arithmetic, convolutions, geometry, moves, normalizations
 from glsl_infer.importers.keras.call import Call, Converter, pair
 from glsl_infer.importers.keras.vector_norms import with_vectors
 from glsl_infer.importers.keras.weights import array, bias, kernel, per_channel
@@ -21,6 +21,9 @@ _EPSILON = 1e-7
 
 def _input(call: Call) -> list[Node]:
     shape = tuple(call.layer.batch_shape)[1:]
+    if len(shape) == 3 and None in shape[:2] and shape[2] is not None:
+        advice = f"give --input-size {call.name}=HEIGHTxWIDTH, or keras.Input a fixed (height, width, channels)"
+        raise call.refused(f"an input of any size, {shape}", advice)
     if len(shape) not in (1, 3) or None in shape:
         raise call.refused(
             f"an input of shape {shape}",
@@ -102,12 +105,6 @@ def _normalization(call: Call) -> list[Node]:
 
 def _channel_shuffle(call: Call) -> list[Node]:
     return [call.node("channel_shuffle", {"step": int(call.layer.step)})]
-
-
-def concatenate(call: Call) -> list[Node]:
-    """Convert a concatenation of channels."""
-    call.require_channel_axis()
-    return [call.node("concat")]
 
 
 def max_pool(call: Call) -> list[Node]:
@@ -239,7 +236,7 @@ _CONVERTERS: Mapping[str, Converter] = {
     "Minimum": arithmetic.binary("minimum"),
     "Multiply": arithmetic.binary("multiply"),
     "Subtract": arithmetic.binary("subtract"),
-    "Concatenate": concatenate,
+    "Concatenate": moves.joined,
     "MaxPooling2D": max_pool,
     "AveragePooling2D": average_pool,
     "GlobalAveragePooling2D": _global_average_pool,

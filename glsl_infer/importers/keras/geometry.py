@@ -188,17 +188,22 @@ def split(call: Call) -> list[Node]:
     return _sliced(call, call.name, parts) or [call.node("identity")]
 
 
+def padding_widths(call: Call) -> tuple[list[tuple[int, ...]], str, float]:
+    """Return what ``keras.ops.pad`` is given: (before, after) of each axis, the mode and the value."""
+    layer, rank = call.layer, len(call.shapes[0]) + 1
+    widths = [tuple(int(count) for count in pair) for pair in layer._process_pad_width(layer.pad_width)]
+    value = call.arguments[1] if len(call.arguments) > 1 else None
+    widths = widths * rank if len(widths) == 1 else widths
+    if len(widths) != rank:
+        raise call.refused(f"padding of {layer.pad_width}", f"give (before, after) of each of the {rank} axes")
+    return widths, str(layer.mode), 0.0 if value is None else float(value)
+
+
 def pad(call: Call) -> list[Node]:
     """Convert ``keras.ops.pad``: rows and columns by a constant, reflected or symmetric; channels by zeros."""
-    layer = call.layer
-    widths = [tuple(int(count) for count in pair) for pair in layer._process_pad_width(layer.pad_width)]
-    if len(widths) == 1:
-        widths *= 4
-    mode = str(layer.mode)
-    value = call.arguments[1] if len(call.arguments) > 1 else None
-    value = 0.0 if value is None else float(value)
+    widths, mode, value = padding_widths(call)
     if len(widths) != 4 or any(widths[0]):
-        raise call.refused(f"padding of {layer.pad_width}", "rows, columns and channels can be padded")
+        raise call.refused(f"padding of {call.layer.pad_width}", "rows, columns and channels can be padded")
     if any(widths[3]) and (mode != "constant" or value):
         raise call.refused(f"padding of channels by '{mode}', with {value:g}", "channels can be padded with zeros")
     padding = (*widths[1], *widths[2])

@@ -19,20 +19,13 @@ def _for(advice: str, names: str) -> dict[str, str]:
 
 INSTEAD: Mapping[str, str] = {
     **_for(
-        "use the 2D layer of the same name: Reshape((1, length, channels)) makes a map of a sequence",
-        "AdaptiveAveragePooling1D AdaptiveMaxPooling1D AveragePooling1D Conv1D Conv1DTranspose Cropping1D "
-        "DepthwiseConv1D MaxPooling1D SeparableConv1D UpSampling1D "
-        "ZeroPadding1D",
-    ),
-    **_for(
         _VOLUMES,
         "AdaptiveAveragePooling3D AdaptiveMaxPooling3D AveragePooling3D Conv3D Conv3DTranspose Cropping3D "
         "GlobalAveragePooling3D GlobalMaxPooling3D MaxPooling3D SpatialDropout3D UpSampling3D ZeroPadding3D",
     ),
     **_for(
         _RECURRENT,
-        "Bidirectional ConvLSTM1D ConvLSTM2D ConvLSTM3D GRU GRUCell LSTM LSTMCell RNN SimpleRNN SimpleRNNCell "
-        "StackedRNNCells",
+        "ConvLSTM1D ConvLSTM2D ConvLSTM3D GRUCell LSTMCell RNN SimpleRNNCell StackedRNNCells",
     ),
     **_for(_ATTENTION, "AdditiveAttention GroupedQueryAttention"),
     **_for(
@@ -40,7 +33,7 @@ INSTEAD: Mapping[str, str] = {
         "CategoryEncoding Discretization Embedding HashedCrossing Hashing IntegerLookup MelSpectrogram "
         "ReversibleEmbedding STFTSpectrogram StringLookup TextVectorization",
     ),
-    **_for(_SEQUENCES, "Masking RepeatVector TimeDistributed EinsumDense"),
+    **_for(_SEQUENCES, "Masking TimeDistributed"),
     **_for(_FOREIGN, "FlaxLayer JaxLayer TFSMLayer TorchModuleWrapper"),
     **_for(_DETERMINISTIC, "AutoContrast ContrastLimitedAdaptiveHistogramEqualization Equalization"),
     "Pipeline": "put its layers into the model one by one",

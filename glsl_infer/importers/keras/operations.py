@@ -10,7 +10,7 @@ from glsl_infer.errors import with_article
 from glsl_infer.graph import Node
 from glsl_infer.graph.activations import Activation, clipped, powers
 from glsl_infer.graph.activations.powers import RECIPROCAL
-from glsl_infer.importers.keras import activations, arithmetic, geometry, normalizations, reductions
+from glsl_infer.importers.keras import activations, arithmetic, geometry, moves, normalizations, reductions
 from glsl_infer.importers.keras import converters as layers
 from glsl_infer.importers.keras.arithmetic import binary
 from glsl_infer.importers.keras.call import Call, Converter
@@ -126,7 +126,7 @@ OPERATIONS: Mapping[str, Converter] = {
     **reductions.OPERATIONS,
     **normalizations.OPERATIONS,
     "Softmax": layers.softmax,
-    "Concatenate": layers.concatenate,
+    **moves.OPERATIONS,
     "MaxPool": layers.max_pool,
     "AveragePool": layers.average_pool,
     "DepthToSpace": layers.depth_to_space,

@@ -17,6 +17,7 @@ from glsl_infer.importers.keras import stand_ins
 from glsl_infer.importers.keras.caution import bounded, check_file
 from glsl_infer.importers.keras.endings import ended, ending
 from glsl_infer.importers.keras.installed import keras
+from glsl_infer.importers.keras.open_sizes import with_sizes
 from glsl_infer.importers.keras.quiet import stderr_silenced
 from glsl_infer.importers.keras.saved import require_file
 from glsl_infer.importers.keras.walk import Walk
@@ -111,6 +112,7 @@ def survey_of(model: Any, input_range: Range | None = None, ends: Ends | None = 
     ends = ends or Ends()
     if input_range is not None:
         ends = replace(ends, ranges={"": input_range, **ends.ranges})
+    model = with_sizes(model, ends.sizes)
     collected = Collected()
     walk = Walk(collected, "", {})
     for tensor in model.inputs:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from glsl_infer.graph import Node
 from glsl_infer.importers.keras import activations
 from glsl_infer.importers.keras.call import Call
@@ -54,9 +60,63 @@ def einsum(call: Call) -> list[Node]:
     """Convert Einstein's sum."""
     equation = str(call.layer.subscripts).replace(" ", "")
     terms, arrow, result = equation.partition("->")
-    if "." in equation or not arrow or len(call.inputs) != terms.count(",") + 1:
-        raise call.refused(f"the einsum '{equation}'", "give it tensors only, letters for all axes, and '->'")
     batch = result[:1]
-    if not batch or any(not term.startswith(batch) for term in terms.split(",")):
+    values = call.arguments[0] if isinstance(call.arguments[0], (list, tuple)) else call.arguments
+    of_tensors = [term for term, value in zip(terms.split(","), values) if is_tensor(value)]
+    if "." in equation or not arrow or len(call.inputs) != len(of_tensors):
+        raise call.refused(f"the einsum '{equation}'", "give it letters for all axes, and '->'")
+    if not batch or any(not term.startswith(batch) for term in of_tensors):
         raise call.refused(f"the einsum '{equation}'", "let every tensor and the result begin with the batch")
-    return [call.node("einsum", {"equation": equation.replace(batch, "")})]
+    if len(of_tensors) == len(values):
+        return [call.node("einsum", {"equation": equation.replace(batch, "")})]
+    constants = [array(value) for value in values if not is_tensor(value)]
+    if len(of_tensors) != 1 or len(constants) != 1:
+        raise call.refused(f"the einsum '{equation}'", "give it tensors, or a tensor and a constant")
+    (other,) = (term for term, value in zip(terms.split(","), values) if not is_tensor(value))
+    return _with_constant(call, (of_tensors[0][1:], other, result[1:]), constants[0], equation)
+
+
+def einsum_dense(call: Call) -> list[Node]:
+    """Convert an EinsumDense: Einstein's sum with a kernel, a bias and an activation."""
+    layer = call.layer
+    equation = str(layer.equation).replace(" ", "")
+    given, arrow, result = equation.partition("->")
+    term, _, other = given.partition(",")
+    if "." in equation:  # ...: the axes that neither the kernel nor the result names otherwise
+        free = "ABCDEFGH"[: len(call.shapes[0]) + 1 - len(term.replace("...", ""))]
+        term, result = term.replace("...", free), result.replace("...", free)
+    if not arrow or term[:1] != result[:1] or term[:1] in other:
+        raise call.refused(f"the equation '{layer.equation}'", "let the input and the result begin with the batch")
+    nodes = _with_constant(call, (term[1:], other, result[1:]), kernel(call), equation)
+    if layer.bias is not None:
+        own = {"constant": array(layer.bias)}
+        nodes.append(Node(f"{call.name}-bias", "tensor_binary", (nodes[-1].name,), {"operation": "add"}, own))
+    return [*nodes, *activations.own_activation(call, nodes[-1].name)]
+
+
+def _with_constant(call: Call, terms: tuple[str, str, str], weights: NDArray[np.float32], equation: str) -> list[Node]:
+    """Return the nodes of Einstein's sum of a tensor and a constant: one matrix product between two transpositions."""
+    given, other, result = terms
+    summed = [axis for axis in given if axis in other]
+    kept, new = [axis for axis in given if axis not in other], [axis for axis in other if axis not in given]
+    plain = all(len(set(term)) == len(term) for term in terms) and len(given) == len(call.shapes[0])
+    if not plain or not summed or sorted(result) != sorted(kept + new):
+        raise call.refused(f"the einsum '{equation}'", "sum over all axes that the tensor and the constant share")
+    sizes = {**dict(zip(given, call.shapes[0])), **dict(zip(other, weights.shape))}
+
+    def shape(axes: list[str]) -> tuple[int, ...]:
+        return tuple(sizes[axis] for axis in axes)
+
+    matrix = weights.transpose([other.index(axis) for axis in summed + new])
+    matrix = matrix.reshape(math.prod(shape(summed)), math.prod(shape(new)))
+    order = tuple(given.index(axis) for axis in kept + summed)
+    nodes = [call.node("tensor_transpose", {"axes": order})]
+    steps: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+        ("tensor_reshape", {"shape": (*shape(kept), matrix.shape[0])}, {}),
+        ("linear", {}, {"kernel": np.ascontiguousarray(matrix)}),
+        ("tensor_reshape", {"shape": shape(kept + new)}, {}),
+        ("tensor_transpose", {"axes": tuple((kept + new).index(axis) for axis in result)}, {}),
+    ]
+    for number, (op, attrs, numbers) in enumerate(steps):
+        nodes.append(Node(f"{call.name}-{number + 1}", op, (nodes[-1].name,), attrs, numbers))
+    return nodes

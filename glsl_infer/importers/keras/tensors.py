@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.cpu.kernel import axis_of
 from glsl_infer.graph import Node
-from glsl_infer.importers.keras import activations
+from glsl_infer.importers.keras import activations, sequences, tensor_numbers, tensor_places, tensor_statistics
 from glsl_infer.importers.keras.attention import attention, multi_head_attention
 from glsl_infer.importers.keras.call import Call, Converter
-from glsl_infer.importers.keras.tensor_products import dot, einsum, is_tensor, linear, matmul
+from glsl_infer.importers.keras.moves import norm
+from glsl_infer.importers.keras.tensor_numbers import binary, reduction
+from glsl_infer.importers.keras.tensor_products import dot, einsum, einsum_dense, linear, matmul
 from glsl_infer.importers.keras.weights import array
 
 TEXTURE_RANKS = (1, 3)
@@ -27,25 +28,6 @@ TEXTURE_RANKS = (1, 3)
 def in_textures(call: Call) -> bool:
     """Return whether all tensors of a call are vectors and maps."""
     return all(len(shape) in TEXTURE_RANKS for shape in (*call.shapes, call.shape))
-
-
-def _axis(call: Call, axis: Any) -> int:
-    """Return an axis of the first input, given as Keras counts it: the batch is axis 0."""
-    rank = len(call.shapes[0])
-    if isinstance(axis, (list, tuple)) and len(axis) == 1:
-        (axis,) = axis
-    if not isinstance(axis, int) or axis == 0 or axis == -rank - 1:
-        raise call.refused(f"axis={axis}", "give one axis, not that of the batch")
-    try:
-        return axis_of(axis - 1 if axis > 0 else axis, rank)
-    except ValueError as error:
-        raise call.refused(str(error), "give an axis that it has") from None
-
-
-def _axes(call: Call, axis: Any) -> tuple[int, ...]:
-    if axis is None:
-        raise call.refused("axis=None", "name the axes, without that of the batch")
-    return tuple(_axis(call, one) for one in (axis if isinstance(axis, (list, tuple)) else [axis]))
 
 
 def renames(call: Call, chain: Sequence[Any]) -> list[Node]:
@@ -106,15 +88,15 @@ def _permute(call: Call) -> list[Node]:
 
 
 def _softmax(call: Call) -> list[Node]:
-    return [call.node("tensor_softmax", {"axis": _axis(call, call.layer.axis)})]
+    return [call.node("tensor_softmax", {"axis": tensor_numbers.axis(call, call.layer.axis)})]
 
 
 def _concat(call: Call) -> list[Node]:
-    return [call.node("tensor_concat", {"axis": _axis(call, call.layer.axis)})]
+    return [call.node("tensor_concat", {"axis": tensor_numbers.axis(call, call.layer.axis)})]
 
 
 def _layer_norm(call: Call) -> list[Node]:
-    layer, axes = call.layer, _axes(call, call.layer.axis)
+    layer, axes = call.layer, tensor_numbers.axes(call, call.layer.axis)
     shape = tuple(size if axis in axes else 1 for axis, size in enumerate(call.shapes[0]))
     weights = {
         name: array(value).reshape(shape)
@@ -124,51 +106,12 @@ def _layer_norm(call: Call) -> list[Node]:
     return [call.node("tensor_norm", {"axes": axes, "epsilon": float(layer.epsilon)}, **weights)]
 
 
-def _reduction(kind: str, axis: Callable[[Any], Any] = lambda layer: layer.axis) -> Converter:
-    def convert(call: Call) -> list[Node]:
-        attrs = {"reduction": kind, "axes": _axes(call, axis(call.layer)), "keep": bool(call.layer.keepdims)}
-        return [call.node("tensor_reduce", attrs)]
-
-    return convert
-
-
-def _binary(operation: str) -> Converter:
-    """Return the converter of an operation on tensors from left to right, or on a tensor and a constant."""
-
-    def convert(call: Call) -> list[Node]:
-        given = call.arguments[0] if isinstance(call.arguments[0], (list, tuple)) else call.arguments
-        constants = [value for value in given if not is_tensor(value)]
-        if not constants:
-            return _chain(call, operation)
-        if len(call.inputs) != 1 or len(constants) != 1 or constants[0] is None:
-            raise call.refused(f"{operation} of {len(given)} values", "give it two")
-        constant: NDArray[np.float32] = np.asarray(array(constants[0]), np.float32)
-        if constant.ndim > len(call.shapes[0]):
-            if constant.shape[0] != 1:
-                raise call.refused(f"{operation} of a constant of shape {constant.shape}", "give it no batch")
-            constant = constant[0]
-        attrs = {"operation": operation, "constant_first": not is_tensor(given[0])}
-        return [call.node("tensor_binary", attrs, constant=constant)]
-
-    return convert
-
-
-def _chain(call: Call, operation: str) -> list[Node]:
-    nodes: list[Node] = []
-    left = call.inputs[0]
-    for number, right in enumerate(call.inputs[1:]):
-        name = call.name if not number else f"{call.name}-{number + 1}"
-        nodes.append(Node(name, "tensor_binary", (left, right), {"operation": operation}))
-        left = name
-    return nodes
-
-
 def _ordered(op: str, attrs: Callable[[Call], dict[str, Any]]) -> Converter:
     return lambda call: [call.node(op, attrs(call))]
 
 
 def _argmax(call: Call) -> list[Node]:
-    nodes = [call.node("tensor_argmax", {"axis": _axis(call, call.layer.axis)})]
+    nodes = [call.node("tensor_argmax", {"axis": tensor_numbers.axis(call, call.layer.axis)})]
     if call.layer.keepdims:
         nodes.append(Node(f"{call.name}-kept", "tensor_reshape", (call.name,), {"shape": call.shape}))
     return nodes
@@ -177,12 +120,6 @@ def _argmax(call: Call) -> list[Node]:
 def _top_k(call: Call) -> list[Node]:
     result = "values" if call.output == 0 else "indices"
     return [call.node("top_k", {"k": int(call.layer.k), "result": result})]
-
-
-def _cast(call: Call) -> list[Node]:
-    if "float" not in str(call.layer.dtype):
-        raise call.refused(f"a cast to {call.layer.dtype}", "cast to a float, or leave it out")
-    return [call.node("identity")]
 
 
 def _function(call: Call, found: activations.Found) -> list[Node]:
@@ -197,58 +134,56 @@ def _functions(kinds: Mapping[str, activations.Found]) -> dict[str, Converter]:
 
 
 def _average(call: Call) -> list[Node]:
-    nodes = _chain(call, "add")
+    nodes = tensor_numbers.chain(call, "add")
     scaled = Node(f"{call.name}-mean", "tensor_binary", (nodes[-1].name,), {"operation": "divide"})
     count: NDArray[np.float32] = np.asarray(len(call.inputs), np.float32)
     return [*nodes, Node(scaled.name, scaled.op, scaled.inputs, scaled.attrs, {"constant": count.reshape(1)})]
 
 
 LAYERS: Mapping[str, Converter] = {
-    "Add": _binary("add"),
+    "Add": binary("add"),
     "Attention": attention,
     "Average": _average,
     "Concatenate": _concat,
     "Dense": linear,
     "Dot": dot,
+    "EinsumDense": einsum_dense,
     "Flatten": _reshape,
-    "GlobalAveragePooling1D": _reduction("mean", lambda layer: 1),
-    "GlobalMaxPooling1D": _reduction("max", lambda layer: 1),
+    "GlobalAveragePooling1D": reduction("mean", lambda layer: 1),
+    "GlobalMaxPooling1D": reduction("max", lambda layer: 1),
     "LayerNormalization": _layer_norm,
-    "Maximum": _binary("maximum"),
-    "Minimum": _binary("minimum"),
+    "Maximum": binary("maximum"),
+    "Minimum": binary("minimum"),
     "MultiHeadAttention": multi_head_attention,
-    "Multiply": _binary("multiply"),
+    "Multiply": binary("multiply"),
     "Permute": _permute,
     "Softmax": _softmax,
-    "Subtract": _binary("subtract"),
+    "Subtract": binary("subtract"),
+    **tensor_places.LAYERS,
+    **sequences.LAYERS,
     **_functions(activations.LAYERS),
 }
 """Converters of layers by class name."""
 
 OPERATIONS: Mapping[str, Converter] = {
-    "Add": _binary("add"),
     "Argmax": _argmax,
-    "Argsort": _ordered("sort", lambda call: {"axis": _axis(call, call.layer.axis), "result": "indices"}),
-    "Cast": _cast,
+    "Argsort": _ordered("sort", lambda call: {"axis": tensor_numbers.axis(call, call.layer.axis), "result": "indices"}),
     "Concatenate": _concat,
-    "Divide": _binary("divide"),
+    "Cumsum": _ordered("cumulative_sum", lambda call: {"axis": tensor_numbers.axis(call, call.layer.axis)}),
     "Einsum": einsum,
     "ExpandDims": _reshape,
     "Matmul": matmul,
-    "Max": _reduction("max"),
-    "Maximum": _binary("maximum"),
-    "Mean": _reduction("mean"),
-    "Min": _reduction("min"),
-    "Minimum": _binary("minimum"),
-    "Multiply": _binary("multiply"),
+    "Norm": norm,
+    "Ravel": _reshape,
+    "Reshape": _reshape,
     "Softmax": _softmax,
-    "Sort": _ordered("sort", lambda call: {"axis": _axis(call, call.layer.axis)}),
+    "Sort": _ordered("sort", lambda call: {"axis": tensor_numbers.axis(call, call.layer.axis)}),
     "Squeeze": _reshape,
-    "Subtract": _binary("subtract"),
-    "Sum": _reduction("sum"),
     "TopK": _top_k,
     "Transpose": _transpose,
-    "TrueDivide": _binary("divide"),
+    **tensor_numbers.OPERATIONS,
+    **tensor_places.OPERATIONS,
+    **tensor_statistics.OPERATIONS,
     **_functions(activations.OPERATIONS),
 }
 """Converters of operations by class name."""

@@ -32,6 +32,7 @@ def work(job: dict[str, Any]) -> None:
     for operator in job["operators"]:
         custom.load(operator)
     network = importer.load_model(job["model"])
+    network = importer.with_sizes(network, _free(network, job["inputs"]))
     ranges = {name: tuple(ends) for name, ends in job["input_ranges"].items()}
     graph = importer.to_graph(network, ends=importer.Ends(ranges, dict.fromkeys(job["numbers"], NO_PICTURE)))
     tensors, nodes = importer.tensors_of(network), computed_nodes(graph)
@@ -61,6 +62,13 @@ def work(job: dict[str, Any]) -> None:
         "beside": importer.version(),
     }
     (out / ABOUT).write_text(json.dumps(about), "utf-8")
+
+
+def _free(network: Any, files: Mapping[str, str]) -> dict[str, tuple[int, int]]:
+    """Return (height, width), as the samples have them, of those inputs that the model leaves open, by name."""
+    alone = next(iter(files.values()))
+    shapes = {name: np.load(files.get(name, alone), mmap_mode="r").shape[1:3] for name in importer.open_inputs(network)}
+    return {name: (int(shape[0]), int(shape[1])) for name, shape in shapes.items()}
 
 
 def _predicted(model: Any, batch: list[NDArray[np.float32]]) -> list[NDArray[np.float32]]:

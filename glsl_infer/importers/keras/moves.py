@@ -1,0 +1,154 @@
+"""Operations of Keras that repeat, take, roll and join channels, rows and columns -> nodes; norms and gates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from glsl_infer.graph import Node
+from glsl_infer.graph.activations import powers, sigmoids
+from glsl_infer.importers.keras import reductions
+from glsl_infer.importers.keras.call import Call, Converter
+from glsl_infer.importers.keras.tensor_products import is_tensor
+from glsl_infer.importers.keras.weights import array
+
+MOST_JOINED = 4
+"""Maps that are joined along rows or columns by shaders, at most: each is drawn twice."""
+
+
+def _axis(call: Call, axis: Any) -> int:
+    """Return an axis of the first input, the batch among them.
+
+    Raises:
+        ModelError: there is none, or it is that of the batch.
+    """
+    if not isinstance(axis, int) or not axis % (len(call.shapes[0]) + 1):
+        raise call.refused(f"axis={axis}", "give one axis, not that of the batch")
+    return axis % (len(call.shapes[0]) + 1)
+
+
+def _channels(call: Call, order: Sequence[int]) -> list[Node]:
+    channels = tuple(int(channel) for channel in order)
+    return [call.node("vector_gather" if len(call.shapes[0]) == 1 else "channel_gather", {"channels": channels})]
+
+
+def repeat(call: Call) -> list[Node]:
+    """Convert ``keras.ops.repeat`` by a number: rows and columns become blocks."""
+    times, axis = call.layer.repeats, _axis(call, call.layer.axis)
+    if axis == len(call.shapes[0]):
+        return _channels(call, np.repeat(np.arange(call.shapes[0][-1]), np.asarray(times)).tolist())
+    if not isinstance(times, int):
+        raise call.refused(f"repeats={times}", "give one number")
+    return [call.node("upsample_nearest", {"size": (times, 1) if axis == 1 else (1, times)})]
+
+
+def tile(call: Call) -> list[Node]:
+    """Convert ``keras.ops.tile`` of channels, or of one pixel to a map of it."""
+    times = (1,) * 4 + tuple(call.layer.repeats if not isinstance(call.layer.repeats, int) else (call.layer.repeats,))
+    *others, batch = reversed(times[-len(call.shapes[0]) - 1 :])
+    depth, *size = others
+    if batch != 1 or (any(count != 1 for count in size) and call.shapes[0][:2] != (1, 1)):
+        raise call.refused(f"repeats={call.layer.repeats}", "repeat channels, or a map of one pixel")
+    nodes = [] if depth == 1 else _channels(call, list(range(call.shapes[0][-1])) * depth)
+    if any(count != 1 for count in size):
+        name, inputs = (f"{call.name}-map", (call.name,)) if nodes else (call.name, call.inputs)
+        nodes.append(Node(name, "upsample_nearest", inputs, {"size": (size[1], size[0])}))
+    return nodes or [call.node("identity")]
+
+
+def take(call: Call) -> list[Node]:
+    """Convert ``keras.ops.take`` of channels."""
+    indices = call.arguments[1]
+    if is_tensor(indices) or _axis(call, call.layer.axis) != len(call.shapes[0]):
+        raise call.refused("a take", "take channels, by constant indices")
+    order = array(indices).astype(np.int64)
+    if order.ndim != 1:
+        raise call.refused(f"indices of shape {order.shape}", "give a row of them")
+    return _channels(call, (order % call.shapes[0][-1]).tolist())
+
+
+def roll(call: Call) -> list[Node]:
+    """Convert ``keras.ops.roll`` of channels."""
+    if _axis(call, call.layer.axis) != len(call.shapes[0]) or not isinstance(call.layer.shift, int):
+        raise call.refused("a roll", "roll channels")
+    return _channels(call, np.roll(np.arange(call.shapes[0][-1]), call.layer.shift).tolist())
+
+
+def joined(call: Call) -> list[Node]:
+    """Convert a concatenation of maps along rows or columns: each padded with zeros to the whole, and all added."""
+    axis = _axis(call, call.layer.axis)
+    if axis == len(call.shapes[0]):
+        return [call.node("concat")]
+    if len(call.inputs) > MOST_JOINED or len(call.shapes[0]) != 3:
+        raise call.refused(f"{len(call.inputs)} maps along axis {axis}", f"join {MOST_JOINED} at most, or channels")
+    whole = sum(shape[axis - 1] for shape in call.shapes)
+    nodes: list[Node] = []
+    before, start = "", 0
+    for number, (name, shape) in enumerate(zip(call.inputs, call.shapes)):
+        around = (start, whole - start - shape[axis - 1])
+        padding = (*around, 0, 0) if axis == 1 else (0, 0, *around)
+        own = call.name if not number else f"{call.name}-{number + 1}"
+        nodes.append(Node(own, "zero_padding", (name,), {"padding": padding}))
+        start += shape[axis - 1]
+        if before:
+            nodes.append(Node(f"{own}-joined", "add", (before, own), {"activation": "linear"}))
+        before = nodes[-1].name
+    return nodes
+
+
+def norm(call: Call) -> list[Node]:
+    """Convert ``keras.ops.norm``: of all numbers along the axes, not of matrices."""
+    order, axis = call.layer.ord, call.layer.axis
+    several = axis is None or (isinstance(axis, (list, tuple)) and len(axis) > 1)
+    kinds = (None, "fro") if several else (None, "fro", 1, 2, float("inf"))
+    if order not in kinds or axis is None:
+        raise call.refused(f"a norm with ord={order!r}, axis={axis}", "name the axes; of two of them, give no ord")
+    one = SimpleNamespace(axis=axis, keepdims=call.layer.keepdims)
+    inside = powers.ABSOLUTE if order in (1, float("inf")) else powers.SQUARE
+    kind = "Max" if order == float("inf") else "Sum"
+    first = call.node(_function_op(call), {"function": inside.text})
+    nodes = [first, *_reduced(replace(call, layer=one, name=f"{call.name}-sum", inputs=(call.name,)), kind)]
+    if inside == powers.ABSOLUTE:
+        return nodes
+    root = Node(f"{call.name}-root", _function_op(call), (nodes[-1].name,), {"function": powers.SQRT.text})
+    return [*nodes, root]
+
+
+def _function_op(call: Call) -> str:
+    return "activation" if all(len(shape) in (1, 3) for shape in (*call.shapes, call.shape)) else "tensor_function"
+
+
+def _reduced(call: Call, kind: str) -> list[Node]:
+    if len(call.shapes[0]) == 3 and len(call.shape) in (1, 3):
+        return reductions.OPERATIONS[kind](call)
+    from glsl_infer.importers.keras import tensor_numbers
+
+    return tensor_numbers.OPERATIONS[kind](call)
+
+
+def glu(call: Call) -> list[Node]:
+    """Convert a gated linear unit of channels: half of them times the sigmoid of the others."""
+    half, axis = call.shapes[0][-1] // 2, _axis(call, call.layer.axis)
+    if axis != len(call.shapes[0]):
+        raise call.refused(f"axis={axis}", "only the last axis, the channels, can be exported")
+    (first,) = _channels(call, range(half))
+    (second,) = _channels(replace(call, name=f"{call.name}-other"), range(half, 2 * half))
+    gate = Node(f"{call.name}-gate", "activation", (second.name,), {"function": sigmoids.SIGMOID.text})
+    both = (first.name, gate.name)
+    return [first, second, gate, Node(f"{call.name}-gated", "binary", both, {"operation": "multiply"})]
+
+
+OPERATIONS: Mapping[str, Converter] = {
+    "Concatenate": joined,
+    "Glu": glu,
+    "Norm": norm,
+    "Repeat": repeat,
+    "Roll": roll,
+    "Take": take,
+    "Tile": tile,
+}
+"""Converters by class name."""

@@ -1,0 +1,61 @@
+"""Keras models whose inputs leave height and width open: the same layers, called on inputs of a given size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from glsl_infer.errors import InputError, ModelError
+from glsl_infer.importers.keras.installed import keras
+
+Sizes = Mapping[str, tuple[int, int]]
+"""(height, width) of inputs, by their names; the empty name stands for all with open sizes."""
+
+
+def open_inputs(model: Any) -> list[str]:
+    """Return the names of the inputs that are maps of any height or width."""
+    return [tensor.name for tensor in model.inputs if len(tensor.shape) == 4 and None in tensor.shape[1:3]]
+
+
+def with_sizes(model: Any, sizes: Sizes) -> Any:
+    """Return a model whose inputs have these sizes; the model itself where none is given.
+
+    Raises:
+        InputError: a size for no input, or for one that has another.
+        ModelError: the layers cannot be called on such inputs.
+    """
+    names = [tensor.name for tensor in model.inputs]
+    unknown = [name for name in sizes if name and name not in names]
+    if unknown:
+        raise InputError(f"--input-size {unknown[0]}: the model has no such input; it has {', '.join(map(str, names))}")
+    free, chosen = open_inputs(model), dict[str, tuple[int, int]]()
+    for tensor in model.inputs:
+        size = sizes.get(tensor.name) or (sizes.get("") if tensor.name in free else None)
+        if size is None or len(tensor.shape) != 4:
+            continue
+        if any(own not in (None, wanted) for own, wanted in zip(tensor.shape[1:3], size)):
+            own = "x".join("any" if length is None else str(length) for length in tensor.shape[1:3])
+            raise InputError(f"--input-size {size[0]}x{size[1]}: input '{tensor.name}' is {own}, and not free")
+        if tensor.name in free:
+            chosen[tensor.name] = size
+    if sizes and not chosen:
+        raise InputError("--input-size: no input of the model is a picture of free height and width; leave it out")
+    if not chosen:
+        return model
+    installed = keras()
+    given = [
+        installed.Input(_filled(tensor.shape[1:], chosen.get(tensor.name)), name=tensor.name, dtype=tensor.dtype)
+        for tensor in model.inputs
+    ]
+    try:
+        tensors = installed.tree.pack_sequence_as(model.input, given)
+        return installed.models.clone_model(model, input_tensors=tensors, clone_function=lambda layer: layer)
+    except Exception as error:  # Keras raises a dozen kinds here; all mean that the layers do not fit the size
+        said = str(error).strip().splitlines() or [type(error).__name__]
+        raise ModelError(f"model '{model.name}' cannot be built for that --input-size: {said[0]}") from error
+
+
+def _filled(shape: tuple[int | None, ...], size: tuple[int, int] | None) -> tuple[int | None, ...]:
+    if size is None:
+        return shape
+    return tuple(wanted if own is None else own for wanted, own in zip((*size, None), shape))

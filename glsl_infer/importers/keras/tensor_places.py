@@ -1,0 +1,261 @@
+"""Operations of Keras that give numbers other places in tensors of any rank -> nodes that the CPU computes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.graph import Node
+from glsl_infer.importers.keras import geometry
+from glsl_infer.importers.keras.call import Call, Converter
+from glsl_infer.importers.keras.tensor_numbers import axis
+from glsl_infer.importers.keras.tensor_products import is_tensor
+from glsl_infer.importers.keras.weights import array
+
+MOST_INDICES = 1 << 22
+"""Numbers of a tensor that are named one by one, at most: a bundle holds as many indices."""
+
+Numbers = NDArray[np.int64]
+
+
+def _moves(move: Callable[[Call, Numbers], Numbers]) -> Converter:
+    """Return the converter of an operation that does to numbers what ``move`` does; the batch is their first axis."""
+
+    def convert(call: Call) -> list[Node]:
+        given = call.shapes[0]
+        numbers = np.arange(math.prod(given)).reshape(1, *given)
+        try:
+            moved = move(call, numbers)
+        except (ValueError, TypeError, IndexError) as error:
+            raise call.refused(f"{type(call.layer).__name__}: {error}", "check what it is given") from None
+        if len(moved) != 1:
+            raise call.refused("a change of the batch", "keep the batch as it is, the first axis")
+        return placed(call, moved[0])
+
+    return convert
+
+
+def placed(call: Call, numbers: Numbers) -> list[Node]:
+    """Return the nodes that take the numbers of the first input from these places, counted through all of its axes."""
+    if numbers.size > MOST_INDICES:
+        raise call.refused(f"{numbers.size} numbers in other places", f"give it at most {MOST_INDICES}")
+    if np.array_equal(numbers.reshape(-1), np.arange(math.prod(call.shapes[0]))):
+        return [call.node("reshape", {"shape": numbers.shape})]
+    row = call.node("tensor_reshape", {"shape": (math.prod(call.shapes[0]),)})
+    indices = {"indices": numbers[..., None].astype(np.float32)}
+    return [row, Node(f"{call.name}-places", "gather_points", (call.name,), {"batch": 0}, indices)]
+
+
+def _roll(call: Call, numbers: Numbers) -> Numbers:
+    layer = call.layer
+    if layer.axis is None:
+        raise ValueError("it has no axis")
+    return np.roll(numbers, layer.shift, layer.axis)
+
+
+def _repeat(call: Call, numbers: Numbers) -> Numbers:
+    if call.layer.axis is None:
+        raise ValueError("it has no axis")
+    return np.repeat(numbers, np.asarray(call.layer.repeats), call.layer.axis)
+
+
+def _take(call: Call, numbers: Numbers) -> Numbers:
+    indices, over = call.arguments[1], call.layer.axis
+    if is_tensor(indices):
+        raise ValueError("its indices are computed by the network; use keras.ops.take_along_axis")
+    if over is None:
+        raise ValueError("it has no axis")
+    return np.take(numbers, np.asarray(array(indices), np.int64), over)
+
+
+def _unstack(call: Call, numbers: Numbers) -> Numbers:
+    return np.take(numbers, call.output, call.layer.axis)
+
+
+def _rotated(call: Call, numbers: Numbers) -> Numbers:
+    return np.rot90(numbers, call.layer.k, tuple(call.layer.axes))
+
+
+def _stack(call: Call) -> list[Node]:
+    rank = len(call.shape) + 1
+    over = call.layer.axis % rank - 1
+    if over < 0:
+        raise call.refused("a stack of batches", "give another axis than the first")
+    given = call.shapes[0]
+    longer = (*given[:over], 1, *given[over:])
+    if len(call.inputs) != len(call.arguments[0] if len(call.arguments) == 1 else call.arguments):
+        raise call.refused("a stack with constants in it", "give it tensors of the model")
+    nodes = []
+    for number, name in enumerate(call.inputs):
+        own = call.name if not number else f"{call.name}-{number + 1}"
+        nodes.append(Node(own, "reshape", (name,), {"shape": longer}))
+    return [*nodes, Node(f"{call.name}-all", "tensor_concat", tuple(node.name for node in nodes), {"axis": over})]
+
+
+def _take_along(call: Call) -> list[Node]:
+    table, indices = call.arguments[:2]
+    over = axis(call, call.layer.axis)
+    if is_tensor(table) and is_tensor(indices):
+        return [call.node("gather_elements", {"axis": over})]
+    if not is_tensor(table):
+        raise call.refused("numbers of a constant", "give it a tensor of the model")
+    numbers = array(indices)
+    if numbers.shape[0] != 1:
+        raise call.refused(f"indices of shape {numbers.shape}", "give them a batch of 1")
+    return [call.node("gather_elements", {"axis": over}, indices=numbers[0])]
+
+
+def get_item(call: Call) -> list[Node]:
+    """Convert ``x[:, 1:-1, ::2, None, 3]`` of a tensor of any rank."""
+    key = call.arguments[1]
+    entries = list(key if isinstance(key, tuple) else (key,))
+    known = all(entry is None or entry is Ellipsis or isinstance(entry, (int, slice)) for entry in entries)
+    if not known or not entries or entries[0] not in (slice(None), Ellipsis):
+        raise call.refused(f"an index {key}", "give slices and numbers, and ':' for the batch")
+    places = np.arange(math.prod(call.shapes[0])).reshape(1, *call.shapes[0])
+    return _cut(call, places[tuple(entries)])
+
+
+def _cut(call: Call, places: Numbers) -> list[Node]:
+    """Return the nodes of a cut: a slice of every axis, reshaped."""
+    numbers = places[0]
+    if not numbers.size:
+        raise call.refused("an index that leaves nothing", "take a number at least")
+    found = [np.unique(part) for part in np.unravel_index(numbers.reshape(-1), call.shapes[0])]
+    lines = [_line(part) for part in found]
+    if math.prod(map(len, found)) == numbers.size and all(lines):
+        begin, strides = zip(*(line for line in lines if line))
+        size = tuple(map(len, found))
+        whole = np.arange(math.prod(call.shapes[0])).reshape(call.shapes[0])
+        block = whole[tuple(slice(int(part[0]), int(part[-1]) + 1, step) for part, step in zip(found, strides))]
+        if np.array_equal(block.reshape(-1), numbers.reshape(-1)):
+            node = call.node("tensor_slice", {"begin": begin, "size": size, "strides": strides})
+            if size == numbers.shape:
+                return [node]
+            return [node, Node(f"{call.name}-shape", "tensor_reshape", (call.name,), {"shape": numbers.shape})]
+    return placed(call, numbers)
+
+
+def _line(part: Numbers) -> tuple[int, int] | None:
+    """Return (begin, step) of places at equal distances; None of others."""
+    step = int(part[1] - part[0]) if len(part) > 1 else 1
+    return (int(part[0]), step) if np.array_equal(part, part[0] + step * np.arange(len(part))) else None
+
+
+def _split(call: Call) -> list[Node]:
+    sections, over = call.layer.indices_or_sections, call.layer.axis
+    places = np.arange(math.prod(call.shapes[0])).reshape(1, *call.shapes[0])
+    given = int(sections) if isinstance(sections, int) else [int(end) for end in sections]
+    return _cut(call, np.split(places, given, over)[call.output])
+
+
+def _pad(call: Call) -> list[Node]:
+    widths, mode, value = geometry.padding_widths(call)
+    if any(widths[0]):
+        raise call.refused(f"padding of {call.layer.pad_width}", "leave the batch as it is")
+    flat = tuple(tuple(pair) for pair in widths[1:])
+    return [call.node("tensor_pad", {"padding": flat, "mode": mode, "value": value})]
+
+
+def adaptive(reduction: str) -> Converter:
+    """Return the converter of a pooling to a given size, whose windows may overlap and differ by a pixel."""
+
+    def convert(call: Call) -> list[Node]:
+        call.require_channels_last()
+        height, width, channels = call.shapes[0]
+        wanted = call.shape[:2]
+        if not height % wanted[0] and not width % wanted[1]:
+            pool = (height // wanted[0], width // wanted[1])
+            attrs = {"pool": pool, "strides": pool, "padding": (0, 0, 0, 0)}
+            return [call.node("average_pool" if reduction == "mean" else "max_pool", attrs)]
+        windows = [_windows(size, count) for size, count in zip((height, width), wanted)]
+        return _largest(call, windows) if reduction == "max" else _means(call, windows, channels)
+
+    return convert
+
+
+def _windows(size: int, count: int) -> list[range]:
+    return [range(place * size // count, -(-(place + 1) * size // count)) for place in range(count)]
+
+
+def _largest(call: Call, windows: Sequence[Sequence[range]]) -> list[Node]:
+    """Take every window's numbers, the last again where it is short, and the largest of each."""
+    longest = [max(map(len, ranges)) for ranges in windows]
+    rows, columns = (
+        np.array([[part[min(place, len(part) - 1)] for place in range(most)] for part in ranges])
+        for ranges, most in zip(windows, longest)
+    )
+    numbers = np.arange(math.prod(call.shapes[0])).reshape(call.shapes[0])
+    taken = numbers[rows[:, :, None, None], columns[None, None]]
+    nodes = placed(call, taken)
+    attrs = {"reduction": "max", "axes": (1, 3), "keep": False}
+    return [*nodes, Node(f"{call.name}-largest", "tensor_reduce", (nodes[-1].name,), attrs)]
+
+
+def _means(call: Call, windows: Sequence[Sequence[range]], channels: int) -> list[Node]:
+    """Multiply rows, then columns, by a matrix that has a window's share of each."""
+    nodes: list[Node] = []
+    before = call.inputs[0]
+    for ranges, size, part in zip(windows, call.shapes[0], ("rows", "columns")):
+        matrix = np.zeros((size, len(ranges)), np.float32)
+        for place, window in enumerate(ranges):
+            matrix[window.start : window.stop, place] = 1.0 / len(window)
+        turned = f"{call.name}-{part}-last" if nodes else call.name
+        # (rows, columns, channels) -> (columns, channels, rows) -> (channels, rows, columns): each is last once.
+        nodes.append(Node(turned, "tensor_transpose", (before,), {"axes": (1, 2, 0)}))
+        before = f"{call.name}-{part}"
+        nodes.append(Node(before, "linear", (turned,), {}, {"kernel": matrix}))
+    nodes.append(Node(f"{call.name}-back", "tensor_transpose", (before,), {"axes": (1, 2, 0)}))
+    return nodes
+
+
+def adaptive_row(reduction: str) -> Converter:
+    """Return the converter of an adaptive pooling of a sequence."""
+
+    def convert(call: Call) -> list[Node]:
+        length, channels = call.shapes[0]
+        windows = _windows(length, call.shape[0])
+        most = max(map(len, windows))
+        if reduction == "max":
+            places = np.array([[part[min(place, len(part) - 1)] for place in range(most)] for part in windows])
+            nodes = placed(call, np.arange(length * channels).reshape(length, channels)[places])
+            attrs = {"reduction": "max", "axes": (1,), "keep": False}
+            return [*nodes, Node(f"{call.name}-largest", "tensor_reduce", (nodes[-1].name,), attrs)]
+        matrix = np.zeros((length, len(windows)), np.float32)
+        for place, window in enumerate(windows):
+            matrix[window.start : window.stop, place] = 1.0 / len(window)
+        turned = call.node("tensor_transpose", {"axes": (1, 0)})
+        mean = Node(f"{call.name}-means", "linear", (call.name,), {}, {"kernel": matrix})
+        return [turned, mean, Node(f"{call.name}-back", "tensor_transpose", (mean.name,), {"axes": (1, 0)})]
+
+    return convert
+
+
+OPERATIONS: Mapping[str, Converter] = {
+    "Flip": _moves(lambda call, numbers: np.flip(numbers, call.layer.axis)),
+    "GetItem": get_item,
+    "Moveaxis": _moves(lambda call, numbers: np.moveaxis(numbers, call.layer.source, call.layer.destination)),
+    "Pad": _pad,
+    "Repeat": _moves(_repeat),
+    "Roll": _moves(_roll),
+    "Rot90": _moves(_rotated),
+    "Split": _split,
+    "Stack": _stack,
+    "Swapaxes": _moves(lambda call, numbers: np.swapaxes(numbers, call.layer.axis1, call.layer.axis2)),
+    "Take": _moves(_take),
+    "TakeAlongAxis": _take_along,
+    "Tile": _moves(lambda call, numbers: np.tile(numbers, call.layer.repeats)),
+    "Unstack": _moves(_unstack),
+}
+"""Converters by class name."""
+
+LAYERS: Mapping[str, Converter] = {
+    "AdaptiveAveragePooling1D": adaptive_row("mean"),
+    "AdaptiveAveragePooling2D": adaptive("mean"),
+    "AdaptiveMaxPooling1D": adaptive_row("max"),
+    "AdaptiveMaxPooling2D": adaptive("max"),
+}
+"""Converters of layers by class name."""

@@ -1,0 +1,186 @@
+"""Networks as strangers write them: keras.ops, sequences, and what no shader does, imported as Keras means them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+from imported import check, check_model, cpu_operators, randomise
+from keras import layers as L
+from keras import ops as K
+
+from glsl_infer.errors import InputError, ModelError
+from glsl_infer.importers.keras import Ends, to_graph
+from models import eca
+
+Build = Callable[[Any], Any]
+
+
+def _unfolded(x: Any) -> Any:
+    return K.stack(
+        [K.pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]])[:, a : a + 8, b : b + 8] for a in (0, 1) for b in (0, 2)], 3
+    )
+
+
+def _sequence(x: Any) -> Any:
+    return L.Reshape((16, 16))(x)
+
+
+def _through(*layers: Any) -> Build:
+    def build(x: Any) -> Any:
+        x = _sequence(x)
+        for layer in layers:
+            x = layer(x)
+        return x
+
+    return build
+
+
+NETWORKS: dict[str, tuple[Build, set[str]]] = {
+    "a norm over the map": (lambda x: x / (K.norm(x, axis=(1, 2), keepdims=True) + 1e-3), set()),
+    "a norm of a vector": (lambda x: K.norm(L.GlobalAveragePooling2D()(x), axis=-1, keepdims=True), {"tensor_reduce"}),
+    "norms of other orders": (
+        lambda x: K.norm(x, ord=1, axis=-1, keepdims=True) + K.norm(x, ord=np.inf, axis=-1, keepdims=True),
+        set(),
+    ),
+    "a gate": (K.glu, set()),
+    "maps joined along both axes": (
+        lambda x: L.Concatenate(axis=2)([K.concatenate([x, x * 2.0], axis=1), K.concatenate([x, -x], axis=1)]),
+        set(),
+    ),
+    "channels moved": (lambda x: K.roll(K.repeat(K.take(x, [3, 1, -1], axis=-1), 2, axis=-1), 1, axis=-1), set()),
+    "rows rolled": (lambda x: K.roll(x, (-2, 3), axis=(1, 2)), {"tensor_reshape", "gather_points"}),
+    "one pixel as a map": (
+        lambda x: x * K.tile(K.mean(x, axis=(1, 2), keepdims=True), (1, 8, 8, 1)) + K.repeat(x[:, ::2], 2, axis=1),
+        set(),
+    ),
+    "involution": (
+        lambda x: K.sum(K.expand_dims(L.Conv2D(4, 1)(x), -1) * _unfolded(x), axis=3),
+        {"tensor_concat", "tensor_binary", "tensor_reduce", "reshape"},
+    ),
+    "truth": (
+        lambda x: K.where(K.logical_and(x > 0.1, K.logical_not(K.equal(x, 0.5))), x, K.round(x * 4.0, 1)),
+        {"tensor_binary", "tensor_unary", "select"},
+    ),
+    "waves": (lambda x: K.sin(x) + K.tan(x) + K.floor(x) * K.cast(x * 3.0, "int32"), {"tensor_unary", "tensor_binary"}),
+    "probabilities": (
+        lambda x: K.log_softmax(L.GlobalAveragePooling2D()(x)) + K.logsumexp(K.std(x, axis=2), axis=-2),
+        {"tensor_reduce", "tensor_binary", "tensor_function", "tensor_reshape"},
+    ),
+    "a constant in a sum": (
+        lambda x: K.einsum("bhwc,kc->bkhw", x, np.ones((2, 4), np.float32)),
+        {"tensor_transpose", "tensor_reshape", "linear"},
+    ),
+    "EinsumDense": (
+        _through(L.EinsumDense("abc,cde->aebd", (3, None, 2), bias_axes="de", activation="relu")),
+        {"reshape", "tensor_transpose", "tensor_reshape", "linear", "tensor_binary"},
+    ),
+    "adaptive pools": (
+        lambda x: L.AdaptiveAveragePooling2D((3, 5))(x) + L.AdaptiveMaxPooling2D((3, 5))(x),
+        {"tensor_transpose", "linear", "tensor_reshape", "gather_points", "tensor_reduce"},
+    ),
+    "convolutions of a sequence": (
+        _through(
+            L.Conv1D(6, 3, padding="causal", dilation_rate=2, activation="elu"),
+            L.DepthwiseConv1D(4, strides=2, padding="same", depth_multiplier=2),
+            L.SeparableConv1D(5, 3, padding="same"),
+            L.Conv1DTranspose(4, 5, strides=3, padding="same", activation="tanh"),
+            L.Cropping1D((1, 2)),
+            L.ZeroPadding1D((0, 3)),
+            L.MaxPooling1D(3, 2, padding="same"),
+            L.UpSampling1D(2),
+            L.AveragePooling1D(2),
+            L.Flatten(),
+        ),
+        {"reshape"},
+    ),
+    "sequences both ways": (
+        _through(
+            L.Bidirectional(L.LSTM(3, return_sequences=True), merge_mode="ave"),
+            L.Bidirectional(L.GRU(4, return_sequences=True)),
+            L.GRU(3, return_sequences=True, go_backwards=True, reset_after=False),
+            L.SimpleRNN(4, activation="relu", use_bias=False),
+        ),
+        {"reshape", "lstm", "gru", "recurrent", "tensor_slice", "tensor_reshape", "tensor_concat", "tensor_binary"},
+    ),
+    "a vector repeated": (lambda x: L.RepeatVector(5)(L.GlobalMaxPooling2D()(x)), {"reshape"}),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_network(name: str) -> None:
+    build, on_cpu = NETWORKS[name]
+    x = keras.Input((8, 8, 3))
+    y = L.Flatten()(build(L.Conv2D(4, 1, activation="sigmoid")(x)))
+    model = randomise(keras.Model(x, y), 1, spread=0.4)
+    check_model(model)
+    assert set(cpu_operators(model)) | ({"reshape"} & on_cpu) == on_cpu
+
+
+def test_a_convolution_along_channels_stays_on_the_gpu() -> None:
+    assert not cpu_operators(eca.build())
+
+
+@pytest.mark.parametrize(
+    "build, message",
+    [
+        (lambda x: K.norm(x, ord=2, axis=(1, 2)), "a norm with ord=2.* of two of them, give no ord"),
+        (
+            lambda x: L.Bidirectional(L.LSTM(2), merge_mode="concat")(
+                L.LSTM(2, activation="relu")(_sequence(x))[:, None]
+            ),
+            "tanh",
+        ),
+        (lambda x: K.roll(x, 2), "it has no axis"),
+        (lambda x: K.cast(x, "uint8"), "cast to float32, int32 or bool"),
+        (lambda x: L.GRU(2, return_state=True)(_sequence(x))[0], "states in or out"),
+    ],
+)
+def test_refusals(build: Build, message: str) -> None:
+    x = keras.Input((8, 8, 3))
+    with pytest.raises(ModelError, match=message):
+        to_graph(keras.Model(x, build(L.Conv2D(4, 1)(x))))
+
+
+def open_model() -> keras.Model:
+    x = keras.Input((None, None, 3), name="photo")
+    y = L.UpSampling2D()(L.MaxPooling2D()(L.Conv2D(4, 3, padding="same")(x)))
+    inner = keras.Sequential([L.Conv2D(2, 1), L.ReLU()])
+    return randomise(keras.Model(x, K.mean(inner(y), axis=1, keepdims=True)), 3)
+
+
+def test_an_open_size_is_given() -> None:
+    graph = to_graph(open_model(), ends=Ends(sizes={"": (12, 20)}))
+    assert graph.shapes["photo"] == (12, 20, 3)
+    assert graph.shapes[graph.outputs[0].layers[0]] == (1, 20, 2)
+
+
+@pytest.mark.parametrize(
+    "sizes, message",
+    [
+        ({}, r"'photo': an input of any size, \(None, None, 3\); give --input-size photo=HEIGHTxWIDTH"),
+        ({"other": (8, 8)}, "--input-size other: the model has no such input; it has photo"),
+    ],
+)
+def test_an_open_size_that_is_not_given(sizes: dict[str, tuple[int, int]], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        to_graph(open_model(), ends=Ends(sizes=sizes))
+
+
+def test_a_fixed_size_stays() -> None:
+    x = keras.Input((8, 6, 3), name="photo")
+    model = keras.Model(x, L.Conv2D(2, 3)(x))
+    with pytest.raises(InputError, match="input 'photo' is 8x6, and not free"):
+        to_graph(model, ends=Ends(sizes={"photo": (9, 9)}))
+    with pytest.raises(InputError, match="no input of the model is a picture of free height and width"):
+        to_graph(model, ends=Ends(sizes={"": (9, 9)}))
+
+
+def test_logarithms_of_probabilities_end_a_layer() -> None:
+    x = keras.Input((8, 8, 3))
+    y = L.Dense(5, activation="log_softmax")(L.GlobalAveragePooling2D()(x))
+    check(x, y)
+    check(x, L.Activation("log_softmax")(y))
