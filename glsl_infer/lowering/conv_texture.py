@@ -94,7 +94,8 @@ def draw(
         if weights.has_factor:
             defines["FACTOR"] = 1
         # Tiles of a window have more coordinates than registers, unless fetches wait for each other.
-        wait = "WAIT" if in_bytes and entry.by_tiles and columns.taps_per_slot > 1 and not columns.depthwise else ""
+        many = columns.taps_per_slot > 1 or columns.count > weight_bytes.MANY_SINGLE_COLUMNS
+        wait = "WAIT" if in_bytes and entry.by_tiles and many and not columns.depthwise else ""
         lines = partial(lines_of_bytes, wait=wait) if in_bytes else _lines
         loop = None if entry.by_tiles else rolled.loop(columns, binding)
         if loop is not None:

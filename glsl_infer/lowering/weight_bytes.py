@@ -30,8 +30,11 @@ BIAS, SCALE, FACTOR, NUMBER = 3, 1, 3, 3
 MOST_COLUMNS = 580
 """The widest windows that were compiled for VideoCore IV: 3x3 over 16 slices has 576."""
 
-MOST_SINGLE_COLUMNS = 960
-"""The same of windows of one texel: 1x1 over 240 slices takes 24 registers of 32, over 288 all of them."""
+MOST_SINGLE_COLUMNS = 1280
+"""The same of windows of one texel: readers take no longer texts."""
+
+MANY_SINGLE_COLUMNS = 960
+"""With more of them fetches wait for each other: 1x1 over 240 slices takes 24 registers of 32, over 288 all of them."""
 
 MOST_NOISE = 3.0
 """Most steps of 8 bits that ``noise`` may be, if a layer is to have its weights so.

@@ -10,6 +10,7 @@ tap):
 
     baked     n * DRAW            + n * p * instructions(c) / INSTRUCTIONS + n * COMPILE / FRAMES
     uniform   n * (DRAW + UPLOAD) + n * p * instructions(c) / INSTRUCTIONS + COMPILE / FRAMES
+              (an array of more than CALIBRATED vec4 takes VECTOR longer for each)
     texture   DRAW                + n * p * instructions(c) / INSTRUCTIONS + COMPILE / FRAMES
 
 
@@ -49,6 +50,11 @@ DRAW = 95.0
 
 UPLOAD = 5.0
 """Microseconds of the CPU to upload a uniform array: an estimate."""
+
+CALIBRATED, VECTOR = 100, 0.18
+"""Vec4 of an array that ``DRAW`` holds already, for it was calibrated on draws with such; and the microseconds of each
+vec4 more. Under QEMU, Mesa's driver takes 12,600 ARM instructions a draw, 33,900 a job, and 2.4 for each byte of its
+commands, in which every vec4 is written again: these three numbers give what four models take to 0.5 %."""
 
 COMPILE = 300_000.0
 """Microseconds to compile a program: 8 ms on a workstation, by some 40 for this CPU; an estimate."""
@@ -151,7 +157,7 @@ def costs(layer: LayerWeights, uniform_vectors: int = UNIFORM_VECTORS) -> dict[s
     program = {mode: compile_cost(instructions(mode, layer)) for mode in MODES}
     draws = {
         "baked": layer.slices * (DRAW + program["baked"]),
-        "uniform": layer.slices * (DRAW + UPLOAD) + program["uniform"],
+        "uniform": layer.slices * (DRAW + UPLOAD + VECTOR * max(layer.vectors - CALIBRATED, 0)) + program["uniform"],
         "texture": layer.textures * DRAW + program["texture"],
     }
     cost_of = {mode: draws[mode] + work[mode] for mode in work}

@@ -76,6 +76,17 @@ def test_one_pass_is_exact(context: Context, case: dict[str, Any], weights: str)
     assert error(made, context) <= TOLERANCE
 
 
+def test_a_texture_of_more_weights_than_tiles_have_registers_for(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("glsl_infer.lowering.weight_bytes.MOST_NOISE", float("inf"))
+    made = make_bundle(wide(1280, 5), "texture", uniform_vectors=3500)
+    (one,) = (one for one in made.manifest.passes if one.layer == "wide")
+    assert len(one.textures) == 2
+    assert "WAIT(coord0.y" in made.members[f"shaders/{one.program}.frag"].decode()
+    assert error(made, context) <= TOLERANCE
+
+
 @pytest.mark.parametrize("weights", ["baked", "uniform", "texture"])
 def test_a_layer_in_several_textures(context: Context, weights: str) -> None:
     """Slices of three layers, each in a texture of its own."""

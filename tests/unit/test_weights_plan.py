@@ -35,6 +35,13 @@ def test_auto_takes_what_costs_least(layer: LayerWeights, mode: str) -> None:
     assert known[mode] == min(known.values())
 
 
+def test_an_array_takes_longer_the_longer_it_is() -> None:
+    long, longer = (weights_plan.costs(replace(PW, vectors=count), 3500)["uniform"] for count in (1000, 1100))
+    assert longer - long == pytest.approx(PW.slices * 100 * weights_plan.VECTOR)
+    short, shorter = (weights_plan.costs(replace(PW, vectors=count), 3500)["uniform"] for count in (100, 33))
+    assert short == shorter
+
+
 def test_a_reason_says_what_is_saved_and_what_it_costs() -> None:
     assert weights_plan.choose(PW, "auto").reason.startswith("31 draws less save 2945 us, weights by texel cost ")
     small = replace(PW, slices=6, pixels=9216, columns=216, vectors=217)

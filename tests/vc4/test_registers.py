@@ -12,6 +12,7 @@ from graphs import classifier, conv_node, input_node
 from glsl_infer import bundle as bundles
 from glsl_infer.compiler.build import Options, build
 from glsl_infer.graph import Node
+from glsl_infer.lowering.weight_bytes import MOST_SINGLE_COLUMNS
 from glsl_infer.lowering.weights_plan import WINDOW_READS
 from glsl_infer.tools import videocore as vc4
 from glsl_infer.tools.videocore import Driver
@@ -125,6 +126,15 @@ def test_partial_sums_with_weights_in_textures(
     assert failures == {}
     products = [count for name, count in threads.items() if "products" in name]
     assert products and set(products) == {2}
+
+
+def test_as_many_slices_of_one_texel_as_a_text_holds(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("glsl_infer.lowering.weight_bytes.MOST_NOISE", float("inf"))
+    options = Options(weights="texture", uniform_vectors=3500, precision="8")
+    failures, threads, mode = compiled(layer(7, MOST_SINGLE_COLUMNS, (1, 1)), options, driver, tmp_path)
+    assert (failures, set(threads.values()), mode) == ({}, {2}, "texture")
 
 
 def test_a_wide_layer_has_few_rows_of_tiles_in_common(driver: Driver, tmp_path: Path) -> None:
