@@ -1,4 +1,4 @@
-"""JSON of strangers: numbers of hundreds of digits fit into no float, and are refused in words wherever JSON is read."""
+"""JSON of strangers: numbers of hundreds of digits fit into no float, and are refused wherever JSON is read."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_task(tmp_path: Path) -> None:
 
 
 def test_a_manifest() -> None:
-    with pytest.raises(GlslInferError, match="manifest.json is no JSON .*401 digits"):
+    with pytest.raises(GlslInferError, match=r"manifest\.json is no JSON .*401 digits"):
         container.parse(f'{{"a": {BIG}}}'.encode(), "manifest.json")
 
 
