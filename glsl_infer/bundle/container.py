@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from glsl_infer.bundle.pass_table import MEMBER as PASSES
 from glsl_infer.bundle.rules import rule
 from glsl_infer.bundle.zip_directory import Entry
 from glsl_infer.errors import BundleError
+from glsl_infer.support import json_text
 from glsl_infer.support.files import not_a_file
 
 MANIFEST = "manifest.json"
@@ -135,7 +135,7 @@ def parse(data: bytes, member: str) -> Any:
         return dict(pairs)
 
     try:
-        return json.loads(data.decode("utf-8"), parse_constant=no_constant, object_pairs_hook=no_duplicates)
+        return json_text.loads(data.decode("utf-8"), parse_constant=no_constant, object_pairs_hook=no_duplicates)
     except (ValueError, RecursionError) as error:
         raise BundleError(f"{member} is no JSON ({error}); {_GIVE}") from None
 

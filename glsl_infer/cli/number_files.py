@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.bundle.manifest import PICTURE
 from glsl_infer.errors import InputError
+from glsl_infer.support import json_text
 from glsl_infer.support.arrays import load_array
 from glsl_infer.support.files import cannot_be_written, reading, writing
 
@@ -43,7 +44,7 @@ def read_input(path: Path, entry: Input) -> NDArray[Any]:
         numbers = _numbers(path, suffix)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except (ValueError, EOFError, RecursionError) as error:
+    except (ValueError, TypeError, EOFError, RecursionError) as error:
         raise InputError(f"{path}: holds no numbers ({error})") from None
     # A table has rows and columns, whatever the shape of what it lists.
     return numbers.reshape(entry.shape) if suffix == CSV and numbers.size == np.prod(entry.shape) else numbers
@@ -91,5 +92,5 @@ def _numbers(path: Path, suffix: str) -> NDArray[Any]:
     with reading(path) as file:
         text = file.read().decode("utf-8")
     if suffix == JSON:
-        return np.array(json.loads(text), np.float64)
+        return np.array(json_text.loads(text), np.float64)
     return np.array([[float(cell) for cell in line.split(",")] for line in text.splitlines() if line.strip()])

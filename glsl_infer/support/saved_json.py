@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import InputError
+from glsl_infer.support import json_text
 from glsl_infer.support.files import not_a_file
 
 
@@ -46,7 +46,7 @@ def read(path: Path, kind: Kind) -> dict[str, Any]:
             raise InputError(
                 f"{path}: has more than {kind.max_bytes >> 20} MiB, which no {kind.name} has; {kind.advice}"
             )
-        data = json.loads(path.read_bytes().decode("utf-8"))
+        data = json_text.loads(path.read_bytes().decode("utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except OSError as error:

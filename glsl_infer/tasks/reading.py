@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from glsl_infer.bundle.json_fields import Fields, integer, items, number, text
 from glsl_infer.errors import BundleError, InputError
+from glsl_infer.support import json_text
 from glsl_infer.support.files import not_a_file
 from glsl_infer.tasks.anchors import Level, sizes_of
 from glsl_infer.tasks.boxes import ACTIVATIONS, GROWTHS, MERGES, NONE, ORDERS, SIGMOID, WEIGHTED, Code
@@ -72,7 +72,7 @@ def read(path: Path) -> Description:
             raise InputError(f"{path}: is {other}, not a task; give a JSON file")
         if path.stat().st_size > _MOST_BYTES:
             raise InputError(f"{path}: is larger than {_MOST_BYTES >> 20} MiB; that is no task")
-        data = json.loads(path.read_text("utf-8-sig"))
+        data = json_text.loads(path.read_text("utf-8-sig"))
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except OSError as error:

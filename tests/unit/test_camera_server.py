@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import time
 import urllib.error
 import urllib.request
 
@@ -37,6 +38,29 @@ def test_connections_that_say_nothing_take_no_more_threads(monkeypatch: pytest.M
         assert more.recv(1) == b"", "it is hung up on"
         silent[0].sendall(b"TP/1.0\r\n\r\n")
         assert silent[0].recv(12) == b"HTTP/1.0 200"
+
+
+def test_who_asks_a_byte_at_a_time_holds_no_place(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A slow loris: each byte comes in time, the question never ends."""
+    monkeypatch.setattr(mjpeg, "_PATIENCE", 1.0)
+    monkeypatch.setattr(mjpeg, "_CONNECTIONS", 2)
+    with mjpeg.FrameServer(0) as server, contextlib.ExitStack() as stack:
+        dripping = [
+            stack.enter_context(socket.create_connection((mjpeg.HOST, server.port), timeout=30)) for _ in range(2)
+        ]
+        deadline = time.monotonic() + 30.0
+        code = 0
+        while code != 200 and time.monotonic() < deadline:
+            for one in dripping:
+                with contextlib.suppress(OSError):
+                    one.sendall(b"G")
+            with contextlib.suppress(OSError):
+                code = urllib.request.urlopen(server.address, timeout=5).status
+            time.sleep(0.05)
+        assert code == 200
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_a_label_is_no_other_topic() -> None:

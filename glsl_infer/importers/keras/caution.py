@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import math
 import zipfile
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from typing import Any
 from glsl_infer.errors import ModelError
 from glsl_infer.importers.keras.saved import CONFIG, MOST_CONFIG
 from glsl_infer.importers.shared import caps
+from glsl_infer.support import json_text
 
 RUN_OTHERS = frozenset({"FlaxLayer", "JaxLayer", "Lambda", "TFSMLayer", "TorchModuleWrapper"})
 """Layers that execute what a file brings along."""
@@ -148,7 +148,7 @@ def _check_zip(path: Path) -> None:
         if config is not None:
             if config.file_size > MOST_CONFIG:
                 raise ModelError(f"{path}: its config has {config.file_size:,} bytes; at most {MOST_CONFIG:,} are read")
-            check_config(path, json.loads(archive.read(config)))
+            check_config(path, json_text.loads(archive.read(config)))
         for member in members:
             if member.filename.endswith(".h5"):
                 _check_h5(io.BytesIO(archive.read(member)), f"{path}: {member.filename}", with_config=False)
@@ -161,7 +161,7 @@ def _check_h5(file: Any, source: str, *, with_config: bool) -> None:
     weights, seen = caps.Weights(source), set[int]()
     with h5py.File(file, "r") as root:
         if with_config and "model_config" in root.attrs:
-            check_config(source, json.loads(root.attrs["model_config"]))
+            check_config(source, json_text.loads(root.attrs["model_config"]))
         stack = [root]
         while stack:
             group = stack.pop()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import ModelError
+from glsl_infer.support import json_text
 
 CONFIG = "config.json"
 
@@ -41,7 +41,7 @@ def config_of(path: Path) -> dict[str, Any] | None:
         with zipfile.ZipFile(path) as archive:
             if archive.getinfo(CONFIG).file_size > MOST_CONFIG:
                 return None
-            config = json.loads(archive.read(CONFIG))
+            config = json_text.loads(archive.read(CONFIG))
     except (OSError, KeyError, ValueError, RecursionError, NotImplementedError, zipfile.BadZipFile):
         return None
     return config if isinstance(config, dict) else None

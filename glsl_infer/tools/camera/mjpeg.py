@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
+import socket
+import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -29,7 +33,8 @@ _CONNECTIONS = 32
 """Connections at a time; others are hung up on."""
 
 _PATIENCE = 10.0
-"""Seconds after which a reader that takes nothing is given up, and in which a stream without frames ends."""
+"""Seconds after which a reader that takes nothing is given up, in which a stream without frames ends, and in which
+somebody has to have asked."""
 
 
 class FrameServer(Closing):
@@ -102,11 +107,13 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, *arguments: Any) -> None:
         self._free = threading.BoundedSemaphore(_CONNECTIONS)
+        self._asking: dict[Any, float] = {}
         super().__init__(*arguments)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer in a thread, as long as there are not too many; else hang up."""
         if self._free.acquire(blocking=False):
+            self._asking[request] = time.monotonic()
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
@@ -116,13 +123,34 @@ class _Server(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
+            self.asked(request)
             self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of those who have gone."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
+
+    def asked(self, request: Any) -> None:
+        """Note that a connection has said what it wants."""
+        self._asking.pop(request, None)
+
+    def service_actions(self) -> None:
+        """Hang up on those who have been asking for too long: a byte now and then would hold a place for ever."""
+        late = time.monotonic() - _PATIENCE
+        for request, began in list(self._asking.items()):
+            if began < late:
+                self.asked(request)
+                with contextlib.suppress(OSError):
+                    request.shutdown(socket.SHUT_RDWR)
 
 
 class _Handler(BaseHTTPRequestHandler):
     timeout = _PATIENCE
 
     def do_GET(self) -> None:
+        assert isinstance(self.server, _Server)
+        self.server.asked(self.connection)
         if _host_of(self.headers.get("Host", HOST)) not in _NAMES:
             self._send(403, f"this is http://{HOST}; ask for it by that name")
         elif self.path == "/":
