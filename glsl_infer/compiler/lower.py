@@ -18,8 +18,8 @@ from glsl_infer.graph.picture import has_alpha_lane
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering import weights_plan
 from glsl_infer.lowering.builder import Builder
-from glsl_infer.lowering.cut_sums import Typical
 from glsl_infer.lowering.findings import Findings
+from glsl_infer.lowering.typical import Typical
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, WEIGHTS_MODES
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program import CompiledNetwork, WeightsChoice

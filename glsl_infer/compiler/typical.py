@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from glsl_infer.graph import Array, Graph, Node, reference
 from glsl_infer.graph.picture import is_picture
 from glsl_infer.graph.reference import Inputs
-from glsl_infer.lowering.cut_sums import PICTURES
+from glsl_infer.lowering.typical import PICTURES
 from glsl_infer.program.layout import Range
 
 OCTAVES = 6

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from glsl_infer.graph import Graph, Node
 from glsl_infer.lowering import codegen, fine, weights_plan
 from glsl_infer.lowering.bindings import MAX_SOURCES, Binding, Read
-from glsl_infer.lowering.cut_sums import Texels, Typical
 from glsl_infer.lowering.places import Places
+from glsl_infer.lowering.typical import Texels, Typical
 from glsl_infer.program import (
     PRELUDE,
     CompiledNetwork,

@@ -20,7 +20,7 @@ from glsl_infer.compiler.ranges import prepare
 from glsl_infer.compiler.typical import typical_maps
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph
-from glsl_infer.lowering.cut_sums import Typical
+from glsl_infer.lowering.typical import Typical
 from glsl_infer.program.layout import LAYOUTS
 from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.runtime.session import Session

@@ -8,7 +8,7 @@ from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.compiler.typical import typical_maps
 from glsl_infer.importers.keras import to_graph
-from glsl_infer.lowering.cut_sums import Typical
+from glsl_infer.lowering.typical import Typical
 from training.models import x22
 
 BEATMUP, GOAL = 5.6e6, 3.8e6

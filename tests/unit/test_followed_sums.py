@@ -7,7 +7,8 @@ import pytest
 
 from glsl_infer.lowering import followed_sums
 from glsl_infer.lowering.conv_columns import columns_of
-from glsl_infer.lowering.cut_sums import PICTURES, Texels, byte_start, starts
+from glsl_infer.lowering.cut_sums import byte_start, starts
+from glsl_infer.lowering.typical import PICTURES, Texels
 from glsl_infer.program.layout import FeatureMap, View
 from glsl_infer.support import blas
 

@@ -22,7 +22,7 @@ from glsl_infer.compiler.sharing import MEMORY, MOST_LARGER, lifetimes
 from glsl_infer.compiler.typical import typical_maps
 from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.graph import Graph, Node
-from glsl_infer.lowering.cut_sums import Typical
+from glsl_infer.lowering.typical import Typical
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import LAYOUTS, FeatureMap, FixedPoint, Value
 

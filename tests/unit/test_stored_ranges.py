@@ -25,7 +25,7 @@ from glsl_infer.compiler.ranges.stored import StoredRanges, fingerprint, learnt
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.importers.shared.ends import Ends
-from glsl_infer.lowering.cut_sums import Typical
+from glsl_infer.lowering.typical import Typical
 from glsl_infer.tools import ranges_file
 from glsl_infer.tools.get import catalogue, making
 

@@ -12,7 +12,7 @@ from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import Graph, GraphOutput
 from glsl_infer.lowering import cut_sums
-from glsl_infer.lowering.cut_sums import PICTURES
+from glsl_infer.lowering.typical import PICTURES
 
 OF_ONE = 4 * SIZE * SIZE * 3
 """Bytes of the picture, which the convolution reads."""

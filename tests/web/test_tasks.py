@@ -414,6 +414,50 @@ def test_a_film_is_followed(browser: Browser, served: Site, tmp_path: Path) -> N
         page.wait_for("!document.getElementById('hint').hidden")
 
 
+@pytest.mark.parametrize(("task", "found"), [("face-mesh", "No. 1, 468 points"), ("selfie", "Share of the picture")])
+def test_a_person_in_a_film(dist: Path, tmp_path: Path, task: str, found: str) -> None:
+    """Published networks follow a face, and blur what is behind a person; the pictures are kept to be looked at."""
+    needed = ["face-detection", "face-mesh"] if task == "face-mesh" else ["selfie-segmentation"]
+    if not all((models.folder() / f"{name}.glslnn").is_file() for name in needed):
+        pytest.skip(f"not fetched: glsl-infer get {task}")
+    page_folder, mine = tmp_path / "dist", tmp_path / "mine"
+    mine.mkdir()
+    for name in needed:
+        shutil.copy(models.folder() / f"{name}.glslnn", mine)
+    shutil.copytree(dist, page_folder, ignore=shutil.ignore_patterns("tfjs", "*.map"))
+    subprocess.run(["node", "tasks.mjs", page_folder, mine], cwd=WEB, check=True, stdin=subprocess.DEVNULL)
+    with Image.open(PERSON) as image:
+        person = image.convert("RGB")
+    frames = [Image.new("RGB", (640, 480), (90, 110, 130)) for _ in range(12)]
+    for index, one in enumerate(frames):
+        one.paste(person, (60 + 6 * index, 48))
+    film.write(frames, tmp_path / "film.mjpeg")
+    flags = (
+        "--use-fake-ui-for-media-stream",
+        "--use-fake-device-for-media-stream",
+        f"--use-file-for-fake-video-capture={tmp_path}/film.mjpeg",
+    )
+    with (
+        Site({"": page_folder}) as running,
+        Browser(flags) as filmed,
+        opened(filmed, running, height=800) as page,
+    ):
+        choose_task(page, task)
+        about = "document.getElementById('about').textContent"
+        page.wait_for(f"{about} && !{about}.startsWith('grocery') && !document.getElementById('camera').disabled")
+        page.evaluate("""(() => {
+            const look = document.getElementById("look");
+            look.value = "blur";
+            look.dispatchEvent(new Event("change"));
+            document.getElementById("camera").click();
+        })()""")
+        page.wait_for(f"document.querySelector('#labels li span')?.textContent === '{found}'")
+        page.wait_for("+document.getElementById('frames').value > 2")
+        page.screenshot(SHOTS / f"task-film-{task}.png")
+        page.evaluate("document.getElementById('camera').click()")
+        page.wait_for("!document.getElementById('hint').hidden")
+
+
 # With published networks, where they were fetched --------------------------------------------------
 
 
