@@ -65,6 +65,7 @@ NETWORKS: dict[str, tuple[Build, set[str]]] = {
         lambda x: K.where(K.logical_and(x > 0.1, K.logical_not(K.equal(x, 0.5))), x, K.round(x * 4.0, 1)),
         {"tensor_binary", "tensor_unary", "select"},
     ),
+    "powers": (lambda x: 2.0**x + x**9, {"tensor_binary"}),
     "waves": (lambda x: K.sin(x) + K.tan(x) + K.floor(x) * K.cast(x * 3.0, "int32"), {"tensor_unary", "tensor_binary"}),
     "probabilities": (
         lambda x: K.log_softmax(L.GlobalAveragePooling2D()(x)) + K.logsumexp(K.std(x, axis=2), axis=-2),

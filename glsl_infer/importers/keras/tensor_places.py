@@ -156,7 +156,7 @@ def _pad(call: Call) -> list[Node]:
     widths, mode, value = geometry.padding_widths(call)
     if any(widths[0]):
         raise call.refused(f"padding of {call.layer.pad_width}", "leave the batch as it is")
-    flat = tuple(tuple(pair) for pair in widths[1:])
+    flat = tuple(count for pair in widths[1:] for count in pair)
     return [call.node("tensor_pad", {"padding": flat, "mode": mode, "value": value})]
 
 
