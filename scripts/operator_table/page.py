@@ -16,8 +16,8 @@ from operator_table.row import TOLERANCE, Group, Row
 HEAD = f"""# Operators
 
 Which Keras layers you can export, and what each costs on the GPU. `glsl-infer export` and `inspect` name the layers
-that are refused, and what to use instead. A test compares every line with Keras.
-[The last table](#tensorflow-lite-and-onnx) has the names in other files.
+that are refused, and what to use instead. Sequences are maps of one row; what has no line here may run on the
+[CPU](cpu-operators.md).
 
 A line has layers, the operators of the bundle that they become, and passes/fetches: draws, and texels read for each
 pixel of each slice (4 channels) of the output. They are for the sizes shown, else for 8 channels, with `--weights
@@ -33,8 +33,8 @@ LIMITS = f"""
 
 - A functional or sequential model of at most 16 inputs and 16 outputs; 4,096 numbers in a vector unless Flatten,
   Concatenate or Dense leads to Dense, a Reshape or the output.
-- Textures of at most {MAX_TEXTURE_SIZE}x{MAX_TEXTURE_SIZE} texels, which hold all slices of a layer with their
-  gutters, and {MAX_TEXTURES} of them in a pass.
+- Textures of at most {MAX_TEXTURE_SIZE}x{MAX_TEXTURE_SIZE} texels, for all slices of a layer; {MAX_TEXTURES} in a
+  pass.
 - Refused by name: Lambda, layers of your own classes ([functions](cpu-operators.md#custom-operators)
   help), quantised weights, `channels_first`, batch axes.
 """
