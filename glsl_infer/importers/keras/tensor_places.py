@@ -68,11 +68,13 @@ def _take(call: Call, numbers: Numbers) -> Numbers:
         raise ValueError("its indices are computed by the network; use keras.ops.take_along_axis")
     if over is None:
         raise ValueError("it has no axis")
-    return np.take(numbers, np.asarray(array(indices), np.int64), over)
+    taken: Numbers = np.take(numbers, np.asarray(array(indices), np.int64), over)
+    return taken
 
 
 def _unstack(call: Call, numbers: Numbers) -> Numbers:
-    return np.take(numbers, call.output, call.layer.axis)
+    taken: Numbers = np.take(numbers, call.output, call.layer.axis)
+    return taken
 
 
 def _rotated(call: Call, numbers: Numbers) -> Numbers:
