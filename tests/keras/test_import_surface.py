@@ -52,7 +52,7 @@ NETWORKS: dict[str, tuple[Build, set[str]]] = {
         set(),
     ),
     "channels moved": (lambda x: K.roll(K.repeat(K.take(x, [3, 1, -1], axis=-1), 2, axis=-1), 1, axis=-1), set()),
-    "rows rolled": (lambda x: K.roll(x, (-2, 3), axis=(1, 2)), {"tensor_reshape", "gather_points"}),
+    "rows rolled": (lambda x: K.roll(K.roll(x, (-2, 3), axis=(1, 2)), 9, axis=2), set()),
     "one pixel as a map": (
         lambda x: x * K.tile(K.mean(x, axis=(1, 2), keepdims=True), (1, 8, 8, 1)) + K.repeat(x[:, ::2], 2, axis=1),
         set(),
