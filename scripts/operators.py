@@ -14,15 +14,16 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from operator_table import exported
+from operator_table import exported, videocore
 from operator_table.cost import subjects, tolerance
 from operator_table.exported import Exported
 from operator_table.page import page
 
-from glsl_infer.errors import GlslInferError
+from glsl_infer.errors import GlslInferError, InputError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime.session import Session
+from glsl_infer.tools.videocore.driver import Driver, find
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -38,6 +39,15 @@ def largest_error(sample: Exported, context: Context) -> float:
     return max(errors, default=0.0)
 
 
+def _driver() -> Driver | None:
+    """Return VideoCore IV's driver; without one the page keeps its numbers."""
+    try:
+        return find()
+    except InputError as error:
+        print(f"VideoCore's numbers stay as they are: {error}", file=sys.stderr)
+        return None
+
+
 def main() -> int:
     """Export, measure, write; return the exit code."""
     parser = argparse.ArgumentParser(description="Write docs/operators.md.", allow_abbrev=False)
@@ -48,6 +58,10 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as name, Context() as context:
             exported.export(Path(name))
             rows = exported.read(Path(name))
+            driver_of_videocore = _driver()
+            if driver_of_videocore is not None:
+                bundles = sorted(Path(name).glob("*.glslnn"))
+                videocore.write(videocore.measured(bundles, driver_of_videocore))
             errors = {key: largest_error(row, context) for key, row in rows.items()}
             driver = f"{context.gl.text(GL.GL_RENDERER)}, {context.gl.text(GL.GL_VERSION)}"
     except GlslInferError as error:

@@ -227,6 +227,7 @@ AFFINE = Group(
             "so is BatchNormalization",
             without=lambda x: _classes(vector(x)),
             into="the layer behind",
+            listed=False,
         ),
         Row("Rescaling", "alone; 8 channels", lambda x: L.Rescaling(_SCALES, 0.5)(stem(x))),
         Row("LayerScale", "alone; 8 channels", _layer_scale),

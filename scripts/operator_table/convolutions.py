@@ -91,6 +91,7 @@ DEPTHWISE = Group(
             "a block of MobileNet; 8 to 16",
             _separable,
             "better than SeparableConv2D",
+            listed=False,
         ),
     ),
 )

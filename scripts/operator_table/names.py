@@ -58,8 +58,6 @@ NAMES: tuple[Names, ...] = (
     Names("conv2d", "CONV_2D, DEPTHWISE_CONV_2D", "Conv"),
     Names("conv2d, depth_to_space", "TRANSPOSE_CONV", "ConvTranspose"),
     Names("dense", "FULLY_CONNECTED", "Gemm, MatMul"),
-    Names("batch_norm", "", "BatchNormalization"),
-    Names("rescaling", "MUL, ADD, NEG", "Mul, Add, Neg"),
     Names(
         "activation",
         "RELU, RELU6, RELU_0_TO_1, LEAKY_RELU, PRELU, ELU, LOGISTIC, TANH, GELU, HARD_SWISH, EXP, LOG, ABS, SQUARE, "
@@ -84,14 +82,15 @@ NAMES: tuple[Names, ...] = (
     Names("depth_to_space", "DEPTH_TO_SPACE", "DepthToSpace"),
     Names("transpose", "TRANSPOSE", "Transpose"),
     Names("flatten, flatten_rows", "RESHAPE", "Flatten"),
-    Names("reshape", "RESHAPE, SQUEEZE, EXPAND_DIMS", "Reshape, Squeeze"),
-    Names("identity", "CAST, DEQUANTIZE", "Identity, Dropout, Cast"),
-    Names("softmax", "SOFTMAX", "Softmax"),
+    Names(
+        "reshape, batch_norm, rescaling, identity, softmax, local_response_norm",
+        "RESHAPE, SQUEEZE, EXPAND_DIMS, MUL, ADD, NEG, CAST, DEQUANTIZE, SOFTMAX, LOCAL_RESPONSE_NORMALIZATION",
+        "Reshape, Squeeze, BatchNormalization, Mul, Add, Neg, Identity, Dropout, Cast, Softmax, LRN",
+    ),
     Names("channel_softmax, vector_softmax", "SOFTMAX", "Softmax"),
     Names("channel_argmax", "ARG_MAX", "ArgMax"),
     Names("channel_norm, vector_norm", "L2_NORMALIZATION", "LpNormalization"),
     Names("group_statistics, map_norm", "", "InstanceNormalization, GroupNormalization"),
-    Names("local_response_norm", "LOCAL_RESPONSE_NORMALIZATION", "LRN"),
     Names("min_pool, channel_extreme, global_deviation", "REDUCE_MAX, REDUCE_MIN", "ReduceMax"),
     Names("matmul, einsum, attention, linear", "BATCH_MATMUL", "MatMul, Einsum"),
     Names("lstm, gru, recurrent", "", "LSTM, GRU, RNN"),

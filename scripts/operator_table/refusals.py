@@ -52,8 +52,8 @@ OPTIONS = (
     Refusal(
         "all layers",
         "activation other than those above",
-        "activation 'log_softmax' cannot be exported; use one of: celu, elu, exponential, gelu, ",
-        lambda x: L.Conv2D(4, 3, activation="log_softmax", name="subject")(stem(x)),
+        "activation 'sparsemax' cannot be exported; use one of: celu, elu, exponential, gelu, ",
+        lambda x: L.Conv2D(4, 3, activation="sparsemax", name="subject")(stem(x)),
     ),
     Refusal(
         "ReLU",
@@ -105,19 +105,6 @@ def _operation(text: str, name: str, says: str, build: Any) -> Refusal:
 
 
 OPERATIONS = (
-    _operation(
-        "2 ** x",
-        "power",
-        "a power whose exponent is no number; give it as a number, or use keras.ops.exp of a product",
-        lambda x: 2.0 ** stem(x),
-    ),
-    _operation("x ** 9", "power", "a power of 9; give one from -2 to 8, not 0", lambda x: stem(x) ** 9),
-    _operation(
-        "x[:, 0]",
-        "get_item",
-        "an index (slice(None, None, None), 0); give slices",
-        lambda x: L.Dense(2)(L.Flatten()(stem(x)[:, 0])),
-    ),
     _operation(
         "keras.ops.reshape(x, ...)",
         "reshape",

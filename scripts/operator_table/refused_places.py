@@ -89,7 +89,7 @@ MODELS = (
     Refusal(
         "Input",
         "of free size",
-        "an input of shape (None, None, 3); give keras.Input a fixed (height, width, channels)",
+        "an input of any size, (None, None, 3); give --input-size picture=HEIGHTxWIDTH, or keras.Input a ",
         stem,
         (None, None, 3),
         subject="picture",

@@ -52,7 +52,7 @@ NETWORKS: dict[str, tuple[Build, set[str]]] = {
         set(),
     ),
     "channels moved": (lambda x: K.roll(K.repeat(K.take(x, [3, 1, -1], axis=-1), 2, axis=-1), 1, axis=-1), set()),
-    "rows rolled": (lambda x: K.roll(x, (-2, 3), axis=(1, 2)), {"tensor_reshape", "gather_points"}),
+    "rows rolled": (lambda x: K.roll(K.roll(x, (-2, 3), axis=(1, 2)), 9, axis=2), set()),
     "one pixel as a map": (
         lambda x: x * K.tile(K.mean(x, axis=(1, 2), keepdims=True), (1, 8, 8, 1)) + K.repeat(x[:, ::2], 2, axis=1),
         set(),
@@ -65,6 +65,7 @@ NETWORKS: dict[str, tuple[Build, set[str]]] = {
         lambda x: K.where(K.logical_and(x > 0.1, K.logical_not(K.equal(x, 0.5))), x, K.round(x * 4.0, 1)),
         {"tensor_binary", "tensor_unary", "select"},
     ),
+    "powers": (lambda x: 2.0**x + x**9, {"tensor_binary"}),
     "waves": (lambda x: K.sin(x) + K.tan(x) + K.floor(x) * K.cast(x * 3.0, "int32"), {"tensor_unary", "tensor_binary"}),
     "probabilities": (
         lambda x: K.log_softmax(L.GlobalAveragePooling2D()(x)) + K.logsumexp(K.std(x, axis=2), axis=-2),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from operator_table import videocore
 from operator_table.names import NAMES, PARTS_OF_OTHERS
 
 from glsl_infer import cpu, ops
+from glsl_infer.ops.operator import ViewOperator
 
 
 def test_every_operator_is_in_the_matrix() -> None:
@@ -17,5 +19,16 @@ def test_places_and_exactness() -> None:
     places = {line.operators: (line.runs(), line.exactness()) for line in NAMES}
     assert places["conv2d"] == ("shader", "0.52")
     assert places["max_pool"] == ("shader", "bytes")
-    assert places["reshape"] == ("folded", "-")
+    assert places["reshape, batch_norm, rescaling, identity, softmax, local_response_norm"] == ("folded", "-")
     assert places["non_max_suppression, class_suppression, detections"] == ("CPU", "float32")
+
+
+def test_what_operators_take_on_a_videocore() -> None:
+    numbers = videocore.written()
+    shaders = {name for line in NAMES if line.runs() == "shader" for name in line.each if ops.get(name).has_shader}
+    moved = {name for name in shaders if isinstance(ops.get(name), ViewOperator)}  # they draw nothing
+    assert shaders - moved - {"l2_pool", "resample"} <= set(numbers), (
+        "run scripts/operators.py with VideoCore IV's driver"
+    )
+    assert all(one["instructions"] >= one["floor"] for one in numbers.values())
+    assert {name for name, one in numbers.items() if one["threads"] < 2} == set(videocore.ONE_THREAD)

@@ -144,3 +144,13 @@ def test_an_output_that_is_only_moved_keeps_its_whole_range() -> None:
     )
     dark = np.full((8, 8, 3), 60, np.uint8)
     assert ranges(Graph("g", nodes, "deep"), [dark])["a"] == Range((1.0,), (0.0,))
+
+
+@pytest.mark.parametrize("count, apart", [(3, False), (15, False), (20, True)])
+def test_channels_of_which_few_numbers_were_seen_share_a_range(count: int, apart: bool) -> None:
+    one_pixel = conv("pixel", "image", 3, 8, "linear", kernel=(8, 8))
+    rng = np.random.default_rng(7)
+    pictures = [rng.integers(0, 256, (8, 8, 3), np.uint8) for _ in range(count)]
+    ranged, _ = assign_ranges(classifier(one_pixel), pictures, headroom=1.5)
+    (found,) = (node.attrs["scales"] for node in ranged.nodes if node.name == "pixel")
+    assert (len(found) > 1) == apart

@@ -72,10 +72,34 @@ def take(call: Call) -> list[Node]:
 
 
 def roll(call: Call) -> list[Node]:
-    """Convert ``keras.ops.roll`` of channels."""
-    if _axis(call, call.layer.axis) != len(call.shapes[0]) or not isinstance(call.layer.shift, int):
-        raise call.refused("a roll", "roll channels")
-    return _channels(call, np.roll(np.arange(call.shapes[0][-1]), call.layer.shift).tolist())
+    """Convert ``keras.ops.roll``: channels in another order; rows and columns as two parts that change places."""
+    shifts, given = call.layer.shift, call.layer.axis
+    shifts = tuple(shifts) if isinstance(shifts, (list, tuple)) else (shifts,)
+    axes = [_axis(call, axis) for axis in (given if isinstance(given, (list, tuple)) else (given,))]
+    if axes == [len(call.shapes[0])] and len(shifts) == 1:
+        return _channels(call, np.roll(np.arange(call.shapes[0][-1]), shifts[0]).tolist())
+    if not set(axes) <= {1, 2} or len(call.shapes[0]) != 3 or len(axes) != len(shifts):
+        raise call.refused("a roll", "roll rows, columns or channels")
+    nodes: list[Node] = []
+    size = list(call.shapes[0][:2])
+    for number, (axis, shift) in enumerate(zip(axes, shifts)):
+        length, source = size[axis - 1], nodes[-1].name if nodes else call.inputs[0]
+        first = int(shift) % length  # so many of the last come first
+        if not first:
+            continue
+        for part, begin, count, around in (
+            ("last", length - first, first, (0, length - first)),
+            ("first", 0, length - first, (first, 0)),
+        ):
+            name = call.name if not nodes else f"{call.name}-{part}-{number}"
+            cut, start, padding = list(size), [0, 0], [0, 0, 0, 0]
+            cut[axis - 1], start[axis - 1], padding[2 * axis - 2 : 2 * axis] = count, begin, around
+            attrs = {"begin": tuple(start), "size": tuple(cut), "strides": (1, 1)}
+            nodes.append(Node(name, "spatial_slice", (source,), attrs))
+            nodes.append(Node(f"{call.name}-{part}-{number}-pad", "zero_padding", (name,), {"padding": tuple(padding)}))
+        both = (nodes[-3].name, nodes[-1].name)
+        nodes.append(Node(f"{call.name}-{number}", "add", both, {"activation": "linear"}))
+    return nodes or [call.node("identity")]
 
 
 def joined(call: Call) -> list[Node]:

@@ -150,9 +150,8 @@ def tensors_of(model: Any) -> dict[str, Any]:
     walk = Walk(Collected(), "", {})
     for tensor in model.inputs:
         walk.tensor(tensor)
-    for output in model.outputs:
-        for tensor in ending(output).tensors:
-            walk.tensor(tensor)
+    for tensor in model.outputs:
+        _output(walk, "", tensor)
     return walk.tensors
 
 

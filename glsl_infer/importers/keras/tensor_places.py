@@ -68,11 +68,13 @@ def _take(call: Call, numbers: Numbers) -> Numbers:
         raise ValueError("its indices are computed by the network; use keras.ops.take_along_axis")
     if over is None:
         raise ValueError("it has no axis")
-    return np.take(numbers, np.asarray(array(indices), np.int64), over)
+    taken: Numbers = np.take(numbers, np.asarray(array(indices), np.int64), over)
+    return taken
 
 
 def _unstack(call: Call, numbers: Numbers) -> Numbers:
-    return np.take(numbers, call.output, call.layer.axis)
+    taken: Numbers = np.take(numbers, call.output, call.layer.axis)
+    return taken
 
 
 def _rotated(call: Call, numbers: Numbers) -> Numbers:
@@ -156,7 +158,7 @@ def _pad(call: Call) -> list[Node]:
     widths, mode, value = geometry.padding_widths(call)
     if any(widths[0]):
         raise call.refused(f"padding of {call.layer.pad_width}", "leave the batch as it is")
-    flat = tuple(tuple(pair) for pair in widths[1:])
+    flat = tuple(count for pair in widths[1:] for count in pair)
     return [call.node("tensor_pad", {"padding": flat, "mode": mode, "value": value})]
 
 

@@ -174,8 +174,6 @@ OPERATIONS: Mapping[str, Converter] = {
     "ExpandDims": _reshape,
     "Matmul": matmul,
     "Norm": norm,
-    "Ravel": _reshape,
-    "Reshape": _reshape,
     "Softmax": _softmax,
     "Sort": _ordered("sort", lambda call: {"axis": tensor_numbers.axis(call, call.layer.axis)}),
     "Squeeze": _reshape,
