@@ -52,6 +52,7 @@ class Draw:
         taps: of all slots; the same object where the text is the same.
         by_tiles: whether its coordinates are one for each texture.
         loop: its taps as a loop, where they can be one and are by tiles.
+        across: how many x coordinates its taps by tiles have.
     """
 
     binding: Binding
@@ -60,6 +61,7 @@ class Draw:
     taps: Sequence[Tap]
     by_tiles: bool
     loop: rolled.Loop | None = None
+    across: int = 0
 
 
 def draws(
@@ -159,7 +161,8 @@ def _by_tiles(
     # A window reads its tile several times, so that this costs next to nothing there. Without one, tiles of a column
     # follow one another if they may, and the column begins with it.
     window = len(taps) > len(tiles)
-    anew = window or len({(index, x) for _, index, x, _, _ in places}) > MOST_COLUMNS_ALIVE
+    across = len({(index, x) for _, index, x, _, _ in places})
+    anew = window or across > MOST_COLUMNS_ALIVE
     rows = Counter(index for index, _ in {(index, y) for _, index, _, y, _ in places})  # of each texture
     by_columns = anew and not window and not in_order and max(rows.values()) <= MOST_ROWS_ALIVE
     if by_columns:
@@ -167,11 +170,11 @@ def _by_tiles(
     fetched = []
     before: object = None
     for slot, index, x, y, products in places:
-        left, top = (binding.axis(SOURCE, axis, index) for axis in "xy")
+        first_x, top = (binding.axis(SOURCE, axis, index) for axis in "xy")
         part = (index, x) if by_columns else slot
-        begins = left if anew and part != before else ""
+        begins = first_x if anew and part != before else ""
         fetched.append(
-            Tap(binding.sampler(SOURCE, index), moved("left" if anew else left, x), moved(top, y), products, begins)
+            Tap(binding.sampler(SOURCE, index), moved("left" if anew else first_x, x), moved(top, y), products, begins)
         )
         before = part
     loop = None
@@ -179,4 +182,5 @@ def _by_tiles(
         corner = tiles[0].view
         apart = [(read.view.x - corner.x, read.view.y - corner.y) for read in tiles]
         loop = rolled.loop_by_tiles(columns, slots, apart, binding, build.texel(corner.texture))
-    return Draw(binding, binding.declarations(), ["float left;"] if anew else [], fetched, by_tiles=True, loop=loop)
+    left = ["float left;"] if anew else []
+    return Draw(binding, binding.declarations(), left, fetched, by_tiles=True, loop=loop, across=across)

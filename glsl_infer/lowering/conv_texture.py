@@ -32,6 +32,11 @@ if TYPE_CHECKING:
     from glsl_infer.lowering.fold import StoredSum
 
 
+MOST_ACROSS: Mapping[int, int] = {8: 16, 16: conv_draws.MOST_COLUMNS_ALIVE}
+"""Most tiles beside each other whose x coordinates VideoCore IV keeps in registers, by the bits of weights. In rows of
+14 and of 16, slices do not compile with weights of 16 bits and a number for each channel."""
+
+
 def read(texels: bytes, units: bytes, columns: Columns) -> Weights:
     """Return a texture of weights from its two members of a bundle.
 
@@ -93,17 +98,23 @@ def draw(
             defines["RESIDUAL"] = binding.fetch("residual")
         if weights.has_factor:
             defines["FACTOR"] = 1
-        # Tiles of a window have more coordinates than registers, unless fetches wait for each other.
-        many = columns.taps_per_slot > 1 or columns.count > weight_bytes.MANY_SINGLE_COLUMNS
-        wait = "WAIT" if in_bytes and entry.by_tiles and many and not columns.depthwise else ""
-        lines = partial(lines_of_bytes, wait=wait) if in_bytes else _lines
+        # Tiles have more coordinates than registers, unless fetches wait for each other.
+        many = entry.across > MOST_ACROSS[8 if in_bytes else 16] or columns.count > weight_bytes.MANY_SINGLE_COLUMNS
+        many = many or (in_bytes and columns.taps_per_slot > 1)
+        wait = "WAIT" if entry.by_tiles and many and not columns.depthwise else ""
+        lines = partial(lines_of_bytes if in_bytes else _lines, wait=wait)
         loop = None if entry.by_tiles else rolled.loop(columns, binding)
         if loop is not None:
             defines["HAS_LOOP"] = 1
         known = codegen.PLANNED if build.planning else texts.get(id(entry.taps))
         fragment = known or codegen.fragment(
             weights.template,
-            includes=["store.glsl", "cut_sums.glsl", *["late.glsl"] * bool(fetches)],
+            includes=[
+                "store.glsl",
+                "cut_sums.glsl",
+                *["late.glsl"] * bool(fetches),
+                *["behind_texel.glsl"] * bool(wait and not in_bytes),
+            ],
             exact=not binding.count("residual"),
             activation=output.activation,
             constants=output.constants,
@@ -114,7 +125,7 @@ def draw(
                 "numbers": fetches,
                 "no_numbers": [f"{macro.lower()} = vec4(0.0);" for macro in output.numbers],
                 "loop": loop.lines(lines, ended(columns.count)) if loop else [],
-                "coordinates": entry.coordinates,
+                "coordinates": [*entry.coordinates, *["t = vec4(0.0);"] * bool(wait and not in_bytes)],
                 "taps": [line for tap in entry.taps for line in lines(tap)],
             },
             defines=defines,
@@ -141,9 +152,9 @@ def _cut_start(node: Node, build: Builder, columns: Columns, weights: WeightByte
     return float(build.typical.known(f"{node.name} in a texture", find, lambda found: found[0].shape == (1,))[0][0])
 
 
-def _lines(tap: Tap) -> list[str]:
+def _lines(tap: Tap, wait: str) -> list[str]:
     """Return the lines that fetch a texel and add its products, lane by lane or, in a depthwise one, all at once."""
-    fetch = tap.lines("t")
+    fetch = tap.lines("t", wait)
     lanes = [f"t.{product.lane}" for product in tap.products if product.lane]
     if not lanes:
         return [*fetch, "begin(t);", "add(t);"]

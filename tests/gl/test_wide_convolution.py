@@ -12,6 +12,7 @@ from layer_check import PARTIAL_TOLERANCE, TOLERANCE, layer_error, make_bundle, 
 from glsl_infer.bundle import Bundle
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node
+from glsl_infer.program import placement
 from glsl_infer.runtime.session import Session
 
 AROUND = {1: (0, 0, 0, 0), 3: (1, 1, 1, 1), 5: (2, 2, 2, 2)}
@@ -84,6 +85,20 @@ def test_a_texture_of_more_weights_than_tiles_have_registers_for(
     (one,) = (one for one in made.manifest.passes if one.layer == "wide")
     assert len(one.textures) == 2
     assert "WAIT(coord0.y" in made.members[f"shaders/{one.program}.frag"].decode()
+    assert error(made, context) <= TOLERANCE
+
+
+def test_weights_of_16_bits_over_many_tiles_beside_each_other(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fetches wait for the texel before, for each tile in the row is a coordinate to keep."""
+    arranged = placement.grids
+    monkeypatch.setattr("glsl_infer.program.placement.grids", lambda *tile: arranged(*tile)[::-1])
+    monkeypatch.setattr("glsl_infer.lowering.weight_bytes.MOST_NOISE", 0.0)
+    made = make_bundle(wide(136, 5), "texture", memory="naive", uniform_vectors=3500)
+    (one,) = (one for one in made.manifest.passes if one.layer == "wide")
+    assert len(one.textures) == 2
+    assert "max(at, -t.w)" in made.members[f"shaders/{one.program}.frag"].decode()
     assert error(made, context) <= TOLERANCE
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from graphs import classifier, conv_node, input_node
+from numpy.typing import NDArray
 
 from glsl_infer import bundle as bundles
 from glsl_infer.compiler.build import Options, build
 from glsl_infer.graph import Node
 from glsl_infer.lowering.weight_bytes import MOST_SINGLE_COLUMNS
 from glsl_infer.lowering.weights_plan import WINDOW_READS
+from glsl_infer.program import placement
 from glsl_infer.tools import videocore as vc4
 from glsl_infer.tools.videocore import Driver
 
@@ -40,12 +42,12 @@ def layer(size: int, channels: int, kernel: tuple[int, int], *, residual: bool =
 
 
 def compiled(
-    nodes: list[Node], options: Options, driver: Driver, folder: Path
+    nodes: list[Node], options: Options, driver: Driver, folder: Path, pictures: Sequence[NDArray[np.uint8]] = ()
 ) -> tuple[Mapping[str, str], dict[str, int], str]:
     """What fails to compile, the threads of the layer's programs, and where its weights are."""
     filters = nodes[-1].weights["kernel"].shape[3]
     graph = classifier(np.random.default_rng(1), nodes, filters)
-    made, program, _ = build(graph, ["a", "b", "c"], options=options)
+    made, program, _ = build(graph, ["a", "b", "c"], options=options, calibration=list(pictures))
     bundles.write(made, folder / "layer.glslnn")
     _, measured = vc4.measure(folder / "layer.glslnn", driver)
     threads = {name: one.threads for name, one in measured.programs.items() if name.startswith("layer")}
@@ -134,6 +136,28 @@ def test_as_many_slices_of_one_texel_as_a_text_holds(
     monkeypatch.setattr("glsl_infer.lowering.weight_bytes.MOST_NOISE", float("inf"))
     options = Options(weights="texture", uniform_vectors=3500, precision="8")
     failures, threads, mode = compiled(layer(7, MOST_SINGLE_COLUMNS, (1, 1)), options, driver, tmp_path)
+    assert (failures, set(threads.values()), mode) == ({}, {2}, "texture")
+
+
+@pytest.mark.parametrize("weight_bits", ["auto", "16"])
+def test_many_tiles_beside_each_other(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weight_bits: str
+) -> None:
+    """As of EfficientNetV2-B3: a number for each channel besides, and 17 tiles in a row of the texture."""
+    arranged = placement.grids
+
+    def in_long_rows(*tile: int) -> tuple[placement.Grid, ...]:
+        return tuple(sorted(arranged(*tile), key=lambda grid: abs(grid.columns - 17)))
+
+    monkeypatch.setattr("glsl_infer.program.placement.grids", in_long_rows)
+    monkeypatch.setattr("glsl_infer.lowering.texture_choice.STEEP_ROUNDING", 1.0)
+    monkeypatch.setattr("glsl_infer.lowering.weight_bytes.MOST_NOISE", float("inf"))
+    rng = np.random.default_rng(0)
+    nodes = layer(19, 136, (1, 1))
+    nodes[-1] = conv_node(rng, "layer", ("feed",), 136, FILTERS, activation="silu")
+    pictures = [rng.integers(0, 256, (19, 19, 3), dtype=np.uint8) for _ in range(4)]
+    options = Options(weights="texture", precision="8", memory="naive", weight_bits=weight_bits)
+    failures, threads, mode = compiled(nodes, options, driver, tmp_path, pictures)
     assert (failures, set(threads.values()), mode) == ({}, {2}, "texture")
 
 
