@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from glsl_infer.tools.videocore.driver import Driver
@@ -24,16 +25,25 @@ def run(models: Sequence[Path], driver: Driver, *, as_json: bool) -> int:
     chip = executor.find(driver)
     drawn = [(path, simulate(path, chip)) for path in models]
     if as_json:
-        print(json.dumps({"bundles": [{"file": str(path), **frame.as_json()} for path, frame in drawn]}, indent=1))
+        print(json.dumps({"bundles": [_data(path, simulation) for path, simulation in drawn]}, indent=1))
     else:
         print("\n\n".join("\n".join(lines(path, frame)) for path, frame in drawn))
     return 0
 
 
+def _data(path: Path, simulation: Simulation) -> dict[str, Any]:
+    from glsl_infer.tools.videocore.board_time import frame
+    from glsl_infer.tools.videocore.estimate import BOARDS
+
+    return {
+        "file": str(path), **asdict(simulation), "boards": {board.name: vars(frame(simulation, board)) for board in BOARDS}
+    }  # fmt: skip
+
+
 def lines(path: Path, simulation: Simulation) -> Iterator[str]:
     """Yield the report of one model."""
     from glsl_infer.tools.videocore.estimate import BOARDS
-    from glsl_infer.tools.videocore.simulation import frame
+    from glsl_infer.tools.videocore.board_time import frame
 
     yield f"{path}: a simulated frame: {simulation.draws} draws in {simulation.jobs} jobs"
     yield ""

@@ -6,10 +6,10 @@ These classes are also the entries of a bundle's manifest; docs/bundle-format.md
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Union
 
 from glsl_infer.program.layout import Value
+from glsl_infer.support.records import dataclass
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Graph
