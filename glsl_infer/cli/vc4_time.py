@@ -35,15 +35,14 @@ def _data(path: Path, simulation: Simulation) -> dict[str, Any]:
     from glsl_infer.tools.videocore.board_time import frame
     from glsl_infer.tools.videocore.estimate import BOARDS
 
-    return {
-        "file": str(path), **asdict(simulation), "boards": {board.name: vars(frame(simulation, board)) for board in BOARDS}
-    }  # fmt: skip
+    boards = {board.name: vars(frame(simulation, board)) for board in BOARDS}
+    return {"file": str(path), **asdict(simulation), "boards": boards}
 
 
 def lines(path: Path, simulation: Simulation) -> Iterator[str]:
     """Yield the report of one model."""
-    from glsl_infer.tools.videocore.estimate import BOARDS
     from glsl_infer.tools.videocore.board_time import frame
+    from glsl_infer.tools.videocore.estimate import BOARDS
 
     yield f"{path}: a simulated frame: {simulation.draws} draws in {simulation.jobs} jobs"
     yield ""

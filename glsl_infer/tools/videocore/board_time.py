@@ -1,20 +1,21 @@
-"""A simulated frame on a board: the CPU's part, and how it overlaps the GPU's.
+"""A simulated frame on a board: the CPU's part, and how it goes with the GPU's.
 
     user space of a job = (JOB_INSTRUCTIONS + draws * DRAW_INSTRUCTIONS) / instructions a second
     kernel of a job     = what the article's time leaves
 
-The CPU makes job after job, and the kernel queues them. So a job begins on the GPU when the CPU has made it and the GPU
-has done the one before: where all are alike, a frame takes the longer of both.
+The CPU makes job after job, and the kernel queues them: in the set ``low`` a job begins on the GPU when the CPU made
+it and the GPU has done the one before, so that a frame takes the longer of both. In the others it takes the sum, by
+which one of the article's times follows from the other (``left_out``), as it does not by the longer of both.
 
 Where each number comes from:
 
     GPU's clocks            executed instructions, fetches and misses; ``SETS`` of what nobody published
-    *_INSTRUCTIONS          counted under QEMU (scripts/vc4/arm/count) for 129 and 234 draws in 44 jobs
-    RATES                   instructions a clock of 1 GHz: assumed
+    *_INSTRUCTIONS          counted under QEMU (scripts/vc4/arm/count), for 76, 129 and 234 draws in 33 and 44 jobs
+    RATES                   1, 0.7 and 0.5 instructions a clock of 1 GHz: assumed
     kernel's time of a job  fitted, for each board and set alone: the article's network in the article's way
-                            (``article.json``, by scripts/vc4/article.py) takes 595 ms (Zero W), 328 ms (3 B+)
-    SPEED                   of a core of the 3 B+: 2.45 times the Zero's. Published: a Pi 3 takes sysbench in a third of a
-                            B+'s time, at 1.2 and 0.7 GHz. Only ``left_out`` needs it.
+                            (``article.json``, by scripts/vc4/article.py) takes 595 ms (Zero W) and 328 ms (3 B+)
+    SPEED                   of a core of the 3 B+: 2.45 times the Zero's. Published: sysbench takes a Pi 3 at 1.2 GHz a
+                            third of a B+'s time at 0.7 GHz
 """
 
 from __future__ import annotations
@@ -28,13 +29,16 @@ from pathlib import Path
 from glsl_infer.tools.videocore.estimate import BOARDS, Board
 from glsl_infer.tools.videocore.simulation import Simulation
 
-TEXEL_INSTRUCTIONS, JOB_INSTRUCTIONS, DRAW_INSTRUCTIONS = 13.2, 37_000, 14_400
-"""ARM instructions in user space, of Python and Mesa together: of an uploaded texel, a job, and each draw in it."""
+FRAME_INSTRUCTIONS, TEXEL_INSTRUCTIONS, JOB_INSTRUCTIONS, DRAW_INSTRUCTIONS = 300_000, 12.3, 37_000, 14_400
+"""ARM instructions in user space, of Python and Mesa together: of any frame, a texel of its picture, a job, a draw."""
 
 RATES = {"low": 1.0e9, "middle": 0.7e9, "high": 0.5e9}
 """ARM instructions a second on a Pi Zero W."""
 
 SPEED = {"Pi Zero W": 1.0, "Pi 3 B+": 2.45}
+
+ADDS = {"low": False, "middle": True, "high": True}
+"""Whether the CPU's and the GPU's times add up."""
 
 _ARTICLE = Path(__file__).with_name("article.json")
 _STEPS = 50
@@ -47,7 +51,7 @@ class Work:
 
     Attributes:
         gpu: clocks.
-        cpu: ARM instructions in user space; the first job's has the upload.
+        cpu: ARM instructions in user space; the first job has those of the frame and its picture.
     """
 
     gpu: Sequence[float]
@@ -88,13 +92,16 @@ def frame(simulation: Simulation, board: Board) -> Frame:
 def instructions(draws_of_jobs: Sequence[int], texels: int) -> tuple[float, ...]:
     """Return the ARM instructions in user space of each job."""
     jobs = [float(JOB_INSTRUCTIONS + draws * DRAW_INSTRUCTIONS) for draws in draws_of_jobs]
-    return (jobs[0] + TEXEL_INSTRUCTIONS * texels, *jobs[1:])
+    return (jobs[0] + FRAME_INSTRUCTIONS + TEXEL_INSTRUCTIONS * texels, *jobs[1:])
 
 
 def milliseconds(work: Work, name: str, board: Board, kernel: float) -> float:
     """Return what a frame takes where the kernel takes so many milliseconds for a job, in the set ``name``."""
+    cpu = _cpu_ms(work, name, board, kernel)
+    if ADDS[name]:
+        return sum(cpu) + 1e3 * sum(work.gpu) / board.clock
     made = done = 0.0
-    for clocks, spent in zip(work.gpu, _cpu_ms(work, name, board, kernel)):
+    for clocks, spent in zip(work.gpu, cpu):
         made += spent
         done = max(made, done) + 1e3 * clocks / board.clock
     return done

@@ -28,6 +28,7 @@ from glsl_infer.tools.videocore.executor import Controls, Executor
 SETS = ("low", "middle", "high")
 """Sets of parameters that are not published; scripts/vc4/executor/time.c lists them with their sources."""
 
+
 @dataclass(frozen=True)
 class Clocks:
     """What one frame takes with one set of parameters; see ``COUNTERS`` of ``executor``.
