@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from glsl_infer.cli import main
+from glsl_infer.cli import main, vc4_time
 from glsl_infer.tools.videocore import board_time
 from glsl_infer.tools.videocore.board_time import ADDS, Work, frame, kernel_ms, left_out, milliseconds
 from glsl_infer.tools.videocore.estimate import BOARDS
@@ -84,7 +84,9 @@ def test_the_instructions_of_a_frame_are_those_that_are_counted(simulated: Simul
 def test_the_command_prints_a_range_for_each_board(simulated: Simulation, capsys: pytest.CaptureFixture[str]) -> None:
     model = str(MODELS / "trashnet-x22-129.glslnn")
     assert main(["vc4", "--time", model]) == 0
-    board = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("Pi Zero W"))
+    printed = capsys.readouterr().out
+    board = next(line for line in printed.splitlines() if line.startswith("Pi Zero W"))
+    assert "first result" in printed and "memory: 6" in printed and "a Pi Zero has 512" in printed
     times = frame(simulated, BOARDS[0])
     low, middle, high, *_ = (int(word) for word in board.removeprefix("Pi Zero W").split()[:3])
     assert low == pytest.approx(times.low, rel=0.1) and middle == pytest.approx(times.middle, rel=0.1)
@@ -92,3 +94,10 @@ def test_the_command_prints_a_range_for_each_board(simulated: Simulation, capsys
     assert main(["vc4", "--time", "--json", model]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["bundles"][0]["draws"] == simulated.draws
+
+
+def test_the_first_result_is_counted_instructions(simulated: Simulation) -> None:
+    path = MODELS / "trashnet-x22-129.glslnn"
+    text = "\n".join(vc4_time.lines(path, simulated, {"start to first output": 1_660_000_000}))
+    assert "1,660 million ARM instructions, 1.7 to 3.3 s (Pi Zero W), 0.7 to 1.4 s (Pi 3 B+)" in text
+    assert "scripts/vc4/arm/fetch" in "\n".join(vc4_time.lines(path, simulated, None))

@@ -128,6 +128,23 @@ final class Report {
         return times == null ? 0 : number(part(cast(times), "total"));
     }
 
+    /** Returns whether a model of this name has times. */
+    synchronized boolean ran(String name) {
+        for (int i = 0; i < count(); i++) {
+            if (name(i).equals(name)) {
+                return frameMs(i) > 0;
+            }
+        }
+        return false;
+    }
+
+    /** Returns why the long run failed; "" where it did not. */
+    synchronized String sustainedFailure() {
+        Object run = data.get("sustained");
+        Object failed = run == null ? null : part(cast(run), "failed");
+        return failed == null ? "" : failed.toString();
+    }
+
     /** Returns how many times slower the last tenth of a long run was than its first; 0 where there was none. */
     synchronized double slowdown() {
         Object run = data.get("sustained");

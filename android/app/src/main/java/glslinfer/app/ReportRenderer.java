@@ -63,7 +63,7 @@ final class ReportRenderer implements GLSurfaceView.Renderer {
         at = done ? bundles.size() : 0;
     }
 
-    /** Runs the first model for so long; in the GL thread. */
+    /** Runs the first model that works for so long; in the GL thread. */
     void sustain(double wanted) {
         minutes = wanted;
         view.requestRender();
@@ -122,9 +122,19 @@ final class ReportRenderer implements GLSurfaceView.Renderer {
         return false;
     }
 
+    /** Returns the first bundle that has run, which the long run takes. */
+    private String longPath() {
+        for (String path : bundles) {
+            if (report.ran(ReportModel.name(path))) {
+                return path;
+            }
+        }
+        return bundles.get(0);
+    }
+
     /** Does a piece of the long run; returns whether it has ended. */
     private boolean runOn() {
-        String path = bundles.get(0);
+        String path = longPath();
         if (model == null) {
             model = new ReportModel(path, models.file(path), gl);
             model.begin(device);
@@ -144,7 +154,7 @@ final class ReportRenderer implements GLSurfaceView.Renderer {
     private void fail(String message) {
         if (at == bundles.size()) {
             Map<String, Object> failed = new LinkedHashMap<String, Object>();
-            failed.put("model", ReportModel.name(bundles.get(0)));
+            failed.put("model", ReportModel.name(longPath()));
             failed.put("failed", message);
             report.put("sustained", failed);
         } else {

@@ -111,6 +111,9 @@ final class ReportView extends ViewGroup {
         if (!running.isEmpty()) {
             return running;
         }
+        if (!report.sustainedFailure().isEmpty()) {
+            return "The long run failed: " + report.sustainedFailure();
+        }
         double slowdown = report.slowdown();
         return slowdown > 0
                 ? "The end of the long run took " + Math.round(100 * slowdown) / 100.0 + " of its beginning"
