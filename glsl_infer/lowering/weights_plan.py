@@ -45,13 +45,17 @@ DEPTHWISE_COLUMN: Mapping[str, float] = {"baked": 8.0, "uniform": 8.0, "texture"
 """The same where each column meets a texel of its own."""
 
 DRAW = 95.0
-"""Microseconds of the CPU for a draw without a job of its own: calibrated in ``vc4.estimate``, an estimate."""
+"""Microseconds of the CPU for a draw without a job of its own: the share of the article's time that
+``estimate.DRAW_SHARE`` assumes. Counted are 14,400 ARM instructions in user space (scripts/vc4/arm/count), 21 us at 0.7 a
+clock; the kernel's part nobody knows. ``glsl-infer vc4 --time`` gives MobileNet 1.0 554, 471 and 438 ms where this is
+95, 45 and 25, and 589, 553 and 544 if a draw does cost 95: a fetch waits longer than its share of ``COLUMN``."""
 
 UPLOAD = 5.0
-"""Microseconds of the CPU to upload a uniform array: an estimate."""
+"""Microseconds of the CPU to upload a uniform array: an estimate. The count of a draw has its uploads."""
 
 COMPILE = 300_000.0
-"""Microseconds to compile a program: 8 ms on a workstation, by some 40 for this CPU; an estimate."""
+"""Microseconds to compile a program: 8 ms on a workstation, by some 40 for this CPU; an estimate. Counted are some 100
+million ARM instructions a program of X22, both compilers together: 140,000 us at 0.7 a clock."""
 
 FRAMES = 1000
 """Frames over which a start is spread."""
