@@ -36,6 +36,7 @@ def to_program(
     samples: Sequence[Inputs] = (),
     weight_bits: str = "auto",
     typical: Typical | None = None,
+    draw_cost: float = weights_plan.DRAW,
 ) -> CompiledNetwork:
     """Turn a prepared graph into textures, shaders and passes.
 
@@ -53,6 +54,7 @@ def to_program(
         weight_bits: of weights in textures: ``auto`` (8 where that adds little noise) or ``16``.
         samples: as the network reads them, for shaders of devices that cut sums (``compiler.typical``).
         typical: what was found with them for programs of this graph that share textures in another way.
+        draw_cost: microseconds of a draw, for ``auto``; see ``weights_plan.DRAW``.
 
     Raises:
         ModelError: a layer that the shaders cannot do, by name.
@@ -81,6 +83,7 @@ def to_program(
             shares,
             typical,
             uniform_vectors,
+            draw_cost=draw_cost,
             planning=planning,
             weight_bits=weight_bits,
             bits=bits,
@@ -113,6 +116,7 @@ def to_program(
             tell=tell,
             samples=samples,
             weight_bits=weight_bits,
+            draw_cost=draw_cost,
         )
     program = builder.finish()
     choices = list(program.choices)
