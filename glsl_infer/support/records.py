@@ -8,6 +8,7 @@ when first asked.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 __all__ = ["dataclass"]
@@ -23,8 +24,7 @@ else:
 
 
 def _record(cls: type) -> type:
-    own = vars(cls).get("__annotations__", {})
-    names = tuple(dict.fromkeys((*getattr(cls, "__match_args__", ()), *own)))
+    names = tuple(dict.fromkeys((*getattr(cls, "__match_args__", ()), *_own_annotations(cls))))
     defaults = tuple([getattr(cls, name) for name in names if hasattr(cls, name)])
     count, made = len(names), hasattr(cls, "__post_init__")
     needed = count - len(defaults)
@@ -50,6 +50,13 @@ def _record(cls: type) -> type:
     for name in ("__dataclass_fields__", "__dataclass_params__", "__signature__"):
         setattr(cls, name, _Standard(cls, name))
     return cls
+
+
+def _own_annotations(cls: type) -> dict[str, Any]:
+    """Return the annotations of a class without those of its bases, which Python 3.9 would give as well."""
+    if sys.version_info >= (3, 10):
+        return dict(getattr(cls, "__annotations__", {}))
+    return dict(vars(cls).get("__annotations__", {}))
 
 
 def _give(cls: type, name: str, function: Any) -> None:
@@ -116,7 +123,7 @@ class _Standard:
         cls: Any = self._cls
         types: dict[str, Any] = {}
         for base in reversed(cls.__mro__):
-            types.update(vars(base).get("__annotations__", {}))
+            types.update(_own_annotations(base))
         names: tuple[str, ...] = cls.__match_args__
         defaults = {name: getattr(cls, name) for name in names if hasattr(cls, name)}
         body = {"__annotations__": {name: types[name] for name in names}, "__module__": cls.__module__, **defaults}
