@@ -7,7 +7,6 @@ whether the parts fit together.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from glsl_infer.bundle.format_constants import FORMAT, INPUT_KINDS, PROBE_FORMULA, PROFILE, VERSION
 from glsl_infer.errors import InputError
@@ -18,6 +17,7 @@ from glsl_infer.graph.purposes import CLASSES, IMAGE, MASK, PURPOSES, VALUES
 from glsl_infer.program import Pass, ShaderProgram, Texture
 from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap, FixedPoint, Value, textures_of
 from glsl_infer.program.texels import shape_of
+from glsl_infer.support.records import dataclass
 
 __all__ = [
     "CENTER_CROP",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from glsl_infer.bundle import json_fields
@@ -16,6 +15,7 @@ from glsl_infer.errors import BundleError
 from glsl_infer.graph import host_steps
 from glsl_infer.graph.node import Shape
 from glsl_infer.program.layout import FeatureMap, FixedPoint
+from glsl_infer.support.records import dataclass
 
 TENSOR_RANKS = (1, 3)
 """Axes of an input: a vector, a map or a picture."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from glsl_infer.bundle.format_constants import MAX_PASSES, MAX_QUADS, MAX_TABLE_BYTES, RANGES
 from glsl_infer.errors import BundleError
 from glsl_infer.program import Pass, Quad, ShaderProgram, Slice, Source, Texture, UniformValue
+from glsl_infer.support.records import dataclass
 
 MEMBER = "passes.bin"
 MAX_SIDE = RANGES["side"][1]
@@ -184,11 +185,16 @@ def _unpack_pass(source: _Bytes, names: Names, left: int) -> Pass:
 
 def _unpack_quads(source: _Bytes, count: int, sources: int) -> tuple[Quad, ...]:
     width = 4 + 2 * sources
+    numbers = struct.unpack(f"<{width * count}h", source.take(2 * width * count))
     quads = []
-    for row in struct.iter_unpack(f"<{width}h", source.take(2 * width * count)):
-        if min(row[:4]) < 0 or min(row) < -MAX_SIDE or max(row) > MAX_SIDE:
-            raise BundleError(f"{source.where}: a quad beyond {MAX_SIDE} texels")
-        quads.append(Quad(row[0], row[1], row[2], row[3], tuple(zip(row[4::2], row[5::2]))))
+    least = 0
+    for at in range(0, len(numbers), width):
+        x, y, wide, high = numbers[at : at + 4]
+        least = min(least, x, y, wide, high)
+        end = at + width
+        quads.append(Quad(x, y, wide, high, tuple(zip(numbers[at + 4 : end : 2], numbers[at + 5 : end : 2]))))
+    if least < 0 or min(numbers) < -MAX_SIDE or max(numbers) > MAX_SIDE:
+        raise BundleError(f"{source.where}: a quad beyond {MAX_SIDE} texels")
     return tuple(quads)
 
 

@@ -7,16 +7,16 @@ driver computes what it should, and which layer it fails in. ``compiler.probe`` 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.bundle.manifest import PICTURE, Input, Probe, ProbeLayer
 from glsl_infer.errors import BundleError
 from glsl_infer.program import quantize
 from glsl_infer.program.layout import FeatureMap, FineMap, FixedPoint
+from glsl_infer.support.ndarray import NDArray
+from glsl_infer.support.records import dataclass
 
 MEMBER = "weights/probe.bin"
 RECORD = np.dtype([("x", "<u2"), ("y", "<u2"), ("value", "u1", 4)])

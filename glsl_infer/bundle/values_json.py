@@ -71,7 +71,15 @@ def _value(fields: Fields) -> Value:
     return FeatureMap(height, width, channels, gutter, views, scales, zeros)
 
 
+_VIEW = [str, int, int]
+_LEAST, _MOST = RANGES["coordinate"]
+
+
 def _view(data: Any, where: str) -> View:
+    if type(data) is list and [type(entry) for entry in data] == _VIEW:  # a file has thousands
+        name, x, y = data
+        if name.isascii() and _LEAST <= x <= _MOST and _LEAST <= y <= _MOST:
+            return View(name, x, y)
     entries = json_fields.items(data, where)
     if len(entries) != 3:
         raise BundleError(f"{where}: expected [texture, x, y]")

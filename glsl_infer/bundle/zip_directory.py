@@ -10,11 +10,11 @@ import os
 import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import BinaryIO
 
 from glsl_infer.bundle.format_constants import MAX_DIRECTORY_BYTES
 from glsl_infer.errors import BundleError
+from glsl_infer.support.records import dataclass
 
 _END, _ENTRY, _LOCAL = struct.Struct("<4s4H2LH"), struct.Struct("<4s6H3L5H2L"), struct.Struct("<4s5H3L2H")
 _FLAGS = 0x0806  # how hard it was deflated, and that names are UTF-8

@@ -15,7 +15,15 @@ from glsl_infer.compiler.ranges.precision import AUTO, BITS, PRECISIONS
 from glsl_infer.compiler.sharing import MEMORY
 from glsl_infer.errors import InputError
 from glsl_infer.lowering.texture_choice import WEIGHT_BITS
-from glsl_infer.lowering.weights_plan import LEAST_ARRAY, LONGEST_ARRAY, UNIFORM_VECTORS, WEIGHTS_MODES
+from glsl_infer.lowering.weights_plan import (
+    DRAW,
+    LEAST_ARRAY,
+    LEAST_DRAW,
+    LONGEST_ARRAY,
+    MOST_DRAW,
+    UNIFORM_VECTORS,
+    WEIGHTS_MODES,
+)
 from glsl_infer.program.layout import LAYOUTS
 from glsl_infer.runtime.pictures import paths as pictures
 from glsl_infer.support.files import output_file
@@ -57,6 +65,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"the longest uniform array in vec4, {LEAST_ARRAY} to {LONGEST_ARRAY} (default: {UNIFORM_VECTORS}, which "
         f"nearly all phones have), or '{VIDEOCORE}' for a Raspberry Pi with Mesa, whose driver reports 4095: "
         f"{LONGEST_ARRAY}; older Pi drivers have 136",
+    )
+    parser.add_argument(
+        "--draw-cost",
+        type=float,
+        default=DRAW,
+        metavar="US",
+        help="microseconds that a draw takes the CPU, for --weights auto (default: %(default)g): with fewer, more "
+        "layers have their weights in uniforms, more draws, and less for the GPU to fetch",
     )
     parser.add_argument(
         "--weight-bits",
@@ -180,6 +196,8 @@ def run(args: argparse.Namespace) -> int:
             f"--uniform-vectors {args.uniform_vectors}; give {LEAST_ARRAY} to {LONGEST_ARRAY}, less than what "
             "GL_MAX_FRAGMENT_UNIFORM_VECTORS is where the model will run (glsl-infer info prints it)"
         )
+    if not LEAST_DRAW <= args.draw_cost <= MOST_DRAW:
+        raise InputError(f"--draw-cost {args.draw_cost:g}; give {LEAST_DRAW:g} to {MOST_DRAW:g} microseconds")
     for name in ("tolerance", "budget"):
         given = getattr(args, name)
         if given is not None and not 0.0 < given < math.inf:
@@ -200,6 +218,7 @@ def run(args: argparse.Namespace) -> int:
         percentile=args.percentile,
         uniform_vectors=args.uniform_vectors,
         weight_bits=args.weight_bits,
+        draw_cost=args.draw_cost,
         input_ranges=ends.by_name("--input-range", args.input_range),
         fits=ends.by_name("--fit", args.fit),
         purposes=ends.by_name("--purpose", args.purpose),

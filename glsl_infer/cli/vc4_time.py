@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from glsl_infer.tools.aibench.needs import PYTHON, needed
+from glsl_infer.tools.videocore import board_time, executor, first_result
+from glsl_infer.tools.videocore.board_time import frame
+from glsl_infer.tools.videocore.estimate import BOARDS
 
 if TYPE_CHECKING:
     from glsl_infer.tools.videocore.driver import Driver
@@ -18,23 +24,34 @@ def run(models: Sequence[Path], driver: Driver, *, as_json: bool) -> int:
     Raises:
         InputError, RunError: as ``simulation.simulate``.
     """
-    from glsl_infer.tools.videocore import executor
     from glsl_infer.tools.videocore.simulation import simulate
 
     chip = executor.find(driver)
-    drawn = [(path, simulate(path, chip)) for path in models]
+    counter = first_result.counter()
+    drawn = [
+        (path, simulate(path, chip), None if counter is None else first_result.counted(path, counter))
+        for path in models
+    ]
     if as_json:
-        print(json.dumps({"bundles": [{"file": str(path), **frame.as_json()} for path, frame in drawn]}, indent=1))
+        print(json.dumps({"bundles": [_data(*one) for one in drawn]}, indent=1))
     else:
-        print("\n\n".join("\n".join(lines(path, frame)) for path, frame in drawn))
+        print("\n\n".join("\n".join(lines(*one)) for one in drawn))
     return 0
 
 
-def lines(path: Path, simulation: Simulation) -> Iterator[str]:
-    """Yield the report of one model."""
-    from glsl_infer.tools.videocore.estimate import BOARDS
-    from glsl_infer.tools.videocore.simulation import frame
+def _data(path: Path, simulation: Simulation, start: Mapping[str, int] | None) -> dict[str, Any]:
+    boards = {board.name: vars(frame(simulation, board)) for board in BOARDS}
+    return {
+        "file": str(path),
+        **asdict(simulation),
+        "boards": boards,
+        "arm_instructions": start,
+        "memory_bytes": PYTHON + needed(path),
+    }
 
+
+def lines(path: Path, simulation: Simulation, start: Mapping[str, int] | None) -> Iterator[str]:
+    """Yield the report of one model."""
     yield f"{path}: a simulated frame: {simulation.draws} draws in {simulation.jobs} jobs"
     yield ""
     yield f"{'ms':16s}{'low':>8s}{'middle':>8s}{'high':>8s}   {'GPU':>8s}{'CPU':>8s}  bound by"
@@ -45,9 +62,28 @@ def lines(path: Path, simulation: Simulation) -> Iterator[str]:
             f"{times.gpu:8.0f}{times.cpu:8.0f}  {times.bound}"
         )
     yield ""
+    yield _first(start)
+    yield (
+        f"memory: {(PYTHON + needed(path)) / 1e6:.0f} MB (Python, the unpacked file, textures); a Pi Zero has "
+        f"{first_result.BOARD_MB}, of which the system takes some {first_result.SYSTEM_MB}"
+    )
+    yield ""
     yield f"{'million clocks':24s}{'all':>8s}{'computing':>12s}{'moving':>8s}{'waiting':>9s}{'MB moved':>10s}"
     for clocks in simulation.sets:
         yield (
             f"{clocks.name:24s}{clocks.clocks / 1e6:8.1f}{clocks.clocks_computing / 1e6:12.1f}"
             f"{clocks.clocks_moving / 1e6:8.1f}{clocks.clocks_waiting / 12e6:9.1f}{clocks.memory_bytes / 1e6:10.1f}"
         )
+
+
+def _first(start: Mapping[str, int] | None) -> str:
+    """Return what is known of the first result; ``start`` is counted."""
+    if start is None:
+        return "first result: not counted; scripts/vc4/arm/fetch of a checkout fetches an emulated Pi for it, 650 MB"
+    count = start["start to first output"]
+    seconds = [count / rate for rate in board_time.RATES.values()]
+    boards = [
+        f"{min(seconds) / speed:.1f} to {max(seconds) / speed:.1f} s ({name})"
+        for name, speed in board_time.SPEED.items()
+    ]
+    return f"first result of a later start: {count / 1e6:,.0f} million ARM instructions, {', '.join(boards)}"

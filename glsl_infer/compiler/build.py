@@ -27,7 +27,7 @@ class Options:
     """How to export.
 
     Attributes:
-        weights, weights_for, layout, memory, uniform_vectors, weight_bits: see ``compiler.lower.to_program``.
+        weights, weights_for, layout, memory, uniform_vectors, weight_bits, draw_cost: see ``lower.to_program``.
         percentile: of the calibration pictures' values that ranges cover; see ``calibration.extremes``.
         input_range: values of byte 0 and byte 255 of the only picture; see ``importers.keras.to_graph``.
         input_ranges: the same by the inputs' names, and between which numbers inputs of numbers are.
@@ -50,6 +50,7 @@ class Options:
     input_range: tuple[float, float] | None = None
     uniform_vectors: int = UNIFORM_VECTORS
     weight_bits: str = "auto"
+    draw_cost: float = weights_plan.DRAW
     input_ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     fits: Mapping[str, str] = field(default_factory=dict)
     purposes: Mapping[str, str] = field(default_factory=dict)
@@ -140,6 +141,7 @@ def build(
             uniform_vectors=most,
             weight_bits=options.weight_bits,
             tell=tell,
+            draw_cost=options.draw_cost,
         )
         free = tuple(choice for choice in choices if choice.layer not in options.weights_for)
         scales = options.ranges.scales if options.ranges is not None else {}
@@ -156,5 +158,6 @@ def build(
         weight_bits=options.weight_bits,
         typical=typical,
         findings=findings,
+        draw_cost=options.draw_cost,
     )
     return to_bundle(program, labels, tell), program, prepared

@@ -39,6 +39,7 @@ def to_program(
     weight_bits: str = "auto",
     typical: Typical | None = None,
     findings: Findings = MappingProxyType({}),
+    draw_cost: float = weights_plan.DRAW,
 ) -> CompiledNetwork:
     """Turn a prepared graph into textures, shaders and passes.
 
@@ -57,6 +58,7 @@ def to_program(
         samples: as the network reads them, for shaders of devices that cut sums (``compiler.typical``).
         typical: what was found with them for programs of this graph that share textures in another way.
         findings: what was found with pictures that are not here.
+        draw_cost: microseconds of a draw, for ``auto``; see ``weights_plan.DRAW``.
 
     Raises:
         ModelError: a layer that the shaders cannot do, by name.
@@ -86,6 +88,7 @@ def to_program(
             uniform_vectors,
             weight_bits,
             tell,
+            draw_cost=draw_cost,
             planning=planning,
         )
 
@@ -108,6 +111,7 @@ def to_program(
             samples=samples,
             weight_bits=weight_bits,
             findings=findings,
+            draw_cost=draw_cost,
         )
     program = builder.finish()
     choices = list(program.choices)
@@ -137,6 +141,7 @@ def weights_choices(
     uniform_vectors: int = UNIFORM_VECTORS,
     weight_bits: str = "auto",
     tell: Callable[[str], object] = str,
+    draw_cost: float = weights_plan.DRAW,
 ) -> tuple[WeightsChoice, ...]:
     """Return where ``to_program`` would put weights with ``auto`` in atlas layout, however much text that is."""
     return _built(
@@ -150,6 +155,7 @@ def weights_choices(
         uniform_vectors,
         weight_bits,
         tell,
+        draw_cost=draw_cost,
         planning=True,
     ).choices
 
@@ -166,6 +172,7 @@ def _built(
     weight_bits: str,
     tell: Callable[[str], object],
     *,
+    draw_cost: float,
     planning: bool,
 ) -> Builder:
     bits = {name: chosen.bits for name, chosen in ranges_of(graph).items()}
@@ -181,6 +188,7 @@ def _built(
         planning=planning,
         weight_bits=weight_bits,
         bits=bits,
+        draw_cost=draw_cost,
     )
     for number, node in enumerate(graph.nodes, 1):
         what = "memory" if planning else "shaders"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.cpu.kernel import Attrs, Kernel, Weights, require_rank
 from glsl_infer.graph.node import Array, Shape
+from glsl_infer.support.ndarray import NDArray
 
 NOTHING = -1.0
 """The index of no box, where fewer are left than wanted."""

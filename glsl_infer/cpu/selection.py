@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.cpu.kernel import Attrs, Kernel, Weights, axis_of, first_shape
 from glsl_infer.graph.node import Array, Shape
+from glsl_infer.support.ndarray import NDArray
 
 Indices = NDArray[np.signedinteger[Any]]
 

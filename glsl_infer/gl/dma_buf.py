@@ -7,10 +7,10 @@ A dma-buf is a file descriptor and says nothing of what lies in it; ``DmaBuf`` s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal, Union
 
 from glsl_infer.errors import ImageError
+from glsl_infer.support.records import dataclass
 
 ColourSpace = Literal["bt601", "bt709"]
 SampleRange = Literal["narrow", "full"]

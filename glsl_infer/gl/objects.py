@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.errors import GlError, ShaderError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
 from glsl_infer.support.closing import Closing
+from glsl_infer.support.ndarray import NDArray
 
 if TYPE_CHECKING:
     from glsl_infer.gl.program_binaries import Binary, ProgramBinaries

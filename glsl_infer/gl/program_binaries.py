@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import POINTER, byref, c_int, c_uint, c_void_p
-from dataclasses import dataclass
 from typing import Any
 
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl import egl
 from glsl_infer.gl.context import Context
+from glsl_infer.support.records import dataclass
 
 EXTENSION = "GL_OES_get_program_binary"
 

@@ -14,11 +14,11 @@ import ctypes
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
 from glsl_infer.gl.objects import Objects
+from glsl_infer.support.ndarray import NDArray
 
 STEPS = 200
 LEVELS = (2, 60, 100, 130, 200, 250)

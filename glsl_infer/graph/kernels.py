@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+
+from glsl_infer.support.ndarray import NDArray
 
 
 def input_channels(kernel_shape: Sequence[int], groups: int) -> NDArray[np.int64]:

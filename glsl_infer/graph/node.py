@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.graph.activations import Activation, activation
 from glsl_infer.graph.operators import NodeOperator, operator
+from glsl_infer.support.ndarray import NDArray
 
 Shape = tuple[int, ...]
 """``(height, width, channels)`` of a feature map, ``(length,)`` of a vector,

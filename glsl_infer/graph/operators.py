@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+
+from glsl_infer.support.ndarray import NDArray
 
 if TYPE_CHECKING:
     from glsl_infer.graph.node import Array, Node, Shape

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, Union
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.errors import InputError
 from glsl_infer.graph import host_steps
 from glsl_infer.graph.network import Graph
 from glsl_infer.graph.node import Array, Node
 from glsl_infer.graph.picture import input_values, is_picture
+from glsl_infer.support.ndarray import NDArray
 
 MODES = ("stored", "float")
 

@@ -59,6 +59,7 @@ class Builder(Places):
         typical: Typical,
         uniform_vectors: int = weights_plan.UNIFORM_VECTORS,
         *,
+        draw_cost: float = weights_plan.DRAW,
         planning: bool = False,
         weight_bits: str = "auto",
         bits: Mapping[str, int] = MappingProxyType({}),
@@ -66,6 +67,7 @@ class Builder(Places):
         super().__init__(graph, layout, gutters, shares, bits)
         self._members[PRELUDE] = template("prelude.glsl").encode()
         self._weights, self._weights_for, self._uniform_vectors = weights, weights_for, uniform_vectors
+        self._draw_cost = draw_cost
         self.planning, self.typical, self.weight_bits = planning, typical, weight_bits
         self.spares = sum(known == 16 for known in bits.values()) <= MOST_FINE * len(bits)
         self._programs: dict[tuple[int, str], ShaderProgram] = {}
@@ -83,7 +85,7 @@ class Builder(Places):
             untextured = "each slice has a texture of its own"
         alone = self._weights_for.get(layer.name)
         asked = replace(layer, untextured=untextured)
-        choice = weights_plan.choose(asked, self._weights, alone, self._uniform_vectors)
+        choice = weights_plan.choose(asked, self._weights, alone, self._uniform_vectors, self._draw_cost)
         self._choices[layer.name] = choice
         return choice.mode
 

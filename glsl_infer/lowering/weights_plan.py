@@ -46,10 +46,16 @@ DEPTHWISE_COLUMN: Mapping[str, float] = {"baked": 8.0, "uniform": 8.0, "texture"
 """The same where each column meets a texel of its own."""
 
 DRAW = 95.0
-"""Microseconds of the CPU for a draw without a job of its own: calibrated in ``vc4.estimate``, an estimate."""
+"""Microseconds of the CPU for a draw without a job of its own: the share of the article's time that
+``estimate.DRAW_SHARE`` assumes. Counted are 14,400 ARM instructions in user space (scripts/vc4/arm/count), 21 us at 0.7
+a clock; the kernel's part nobody knows. ``glsl-infer vc4 --time`` gives MobileNet 1.0 554, 471 and 438 ms where this is
+95, 45 and 25, and 589, 553 and 544 if a draw does cost 95: a fetch waits longer than its share of ``COLUMN``."""
+
+LEAST_DRAW, MOST_DRAW = 1.0, 10_000.0
+"""What may be said instead."""
 
 UPLOAD = 5.0
-"""Microseconds of the CPU to upload a uniform array: an estimate."""
+"""Microseconds of the CPU to upload a uniform array: an estimate. The count of a draw has its uploads."""
 
 CALIBRATED, VECTOR = 100, 0.18
 """Vec4 of an array that ``DRAW`` holds already, for it was calibrated on draws with such; and the microseconds of each
@@ -57,7 +63,8 @@ vec4 more. Under QEMU, Mesa's driver takes 12,600 ARM instructions a draw, 33,90
 commands, in which every vec4 is written again: these three numbers give what four models take to 0.5 %."""
 
 COMPILE = 300_000.0
-"""Microseconds to compile a program: 8 ms on a workstation, by some 40 for this CPU; an estimate."""
+"""Microseconds to compile a program: 8 ms on a workstation, by some 40 for this CPU; an estimate. Counted are some 100
+million ARM instructions a program of X22, both compilers together: 140,000 us at 0.7 a clock."""
 
 FRAMES = 1000
 """Frames over which a start is spread."""
@@ -151,14 +158,14 @@ def longer_array(choices: Iterable[WeightsChoice], uniform_vectors: int) -> int 
     return longer if constants > MOST_CONSTANTS else None
 
 
-def costs(layer: LayerWeights, uniform_vectors: int = UNIFORM_VECTORS) -> dict[str, float]:
-    """Return the microseconds a frame of each mode that the layer can have."""
+def costs(layer: LayerWeights, uniform_vectors: int = UNIFORM_VECTORS, draw: float = DRAW) -> dict[str, float]:
+    """Return the microseconds a frame of each mode that the layer can have; ``draw``: see ``DRAW``."""
     work = {mode: layer.slices * layer.pixels * instructions(mode, layer) / INSTRUCTIONS for mode in MODES}
     program = {mode: compile_cost(instructions(mode, layer)) for mode in MODES}
     draws = {
-        "baked": layer.slices * (DRAW + program["baked"]),
-        "uniform": layer.slices * (DRAW + UPLOAD + VECTOR * max(layer.vectors - CALIBRATED, 0)) + program["uniform"],
-        "texture": layer.textures * DRAW + program["texture"],
+        "baked": layer.slices * (draw + program["baked"]),
+        "uniform": layer.slices * (draw + UPLOAD + VECTOR * max(layer.vectors - CALIBRATED, 0)) + program["uniform"],
+        "texture": layer.textures * draw + program["texture"],
     }
     cost_of = {mode: draws[mode] + work[mode] for mode in work}
     if layer.vectors > uniform_vectors:
@@ -171,7 +178,11 @@ def costs(layer: LayerWeights, uniform_vectors: int = UNIFORM_VECTORS) -> dict[s
 
 
 def choose(
-    layer: LayerWeights, wanted: str, alone: str | None = None, uniform_vectors: int = UNIFORM_VECTORS
+    layer: LayerWeights,
+    wanted: str,
+    alone: str | None = None,
+    uniform_vectors: int = UNIFORM_VECTORS,
+    draw: float = DRAW,
 ) -> WeightsChoice:
     """Return where the weights of a layer go.
 
@@ -180,12 +191,13 @@ def choose(
         wanted: one of ``WEIGHTS_MODES``. Those layers are excepted that cannot have it.
         alone: what is wanted for this layer, whatever is for all.
         uniform_vectors: the longest uniform array, where those are not asked for.
+        draw: microseconds of a draw.
 
     Raises:
         InputError: ``alone`` is a texture or an array, and the layer cannot have it.
     """
     longest = longest_array(wanted, uniform_vectors)
-    cost_of = costs(layer, longest)
+    cost_of = costs(layer, longest, draw)
     if alone == "texture" and alone not in cost_of:
         raise InputError(f"layer '{layer.name}' cannot have its weights in a texture: {layer.untextured}")
     if alone == "uniform" and layer.vectors > LONGEST_ARRAY:
@@ -199,7 +211,7 @@ def choose(
         mode, why = wanted, f"asked for by --weights {wanted}"
     else:
         mode = min(cost_of, key=lambda known: cost_of[known])
-        why = _reason(layer, cost_of, mode, longest)
+        why = _reason(layer, cost_of, mode, longest, draw)
     return WeightsChoice(
         layer.name,
         mode,
@@ -211,11 +223,11 @@ def choose(
     )
 
 
-def _reason(layer: LayerWeights, cost_of: Mapping[str, float], mode: str, uniform_vectors: int) -> str:
+def _reason(layer: LayerWeights, cost_of: Mapping[str, float], mode: str, uniform_vectors: int, draw: float) -> str:
     """Return why a mode is the best for a layer, in a person's words."""
     if mode == "texture":
         fewer = layer.slices - layer.textures
-        saved = fewer * DRAW
+        saved = fewer * draw
         return f"{fewer} draws less save {saved:.0f} us, weights by texel cost {_extra(layer):.0f} us"
     missing = []
     if layer.vectors > uniform_vectors:
@@ -223,7 +235,7 @@ def _reason(layer: LayerWeights, cost_of: Mapping[str, float], mode: str, unifor
     if layer.untextured:
         missing.append(f"no texture: {layer.untextured}")
     if "texture" in cost_of:
-        saved = (layer.slices - layer.textures) * DRAW
+        saved = (layer.slices - layer.textures) * draw
         missing.append(f"weights by texel would cost {_extra(layer):.0f} us, draws saved {saved:.0f} us")
     return "; ".join(missing)
 

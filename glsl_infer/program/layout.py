@@ -8,11 +8,12 @@ the layout (all slices of a layer in one texture, or a texture for each) is deci
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Union
 
 import numpy as np
-from numpy.typing import NDArray
+
+from glsl_infer.support.ndarray import NDArray
+from glsl_infer.support.records import dataclass
 
 LAYOUTS = ("atlas", "planar")
 """``atlas``: all slices of a layer in one texture. ``planar``: a texture for each, the article's way."""

@@ -6,14 +6,14 @@ These classes are also the entries of a bundle's manifest; docs/bundle-format.md
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Union
 
-from numpy.typing import NDArray
-
 from glsl_infer.program.layout import Value
+from glsl_infer.support.records import dataclass
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from glsl_infer.graph import Graph
 
 PRELUDE = "shaders/prelude.glsl"
@@ -156,8 +156,8 @@ class CompiledNetwork:
         choices: where the weights of each convolution are, by its name.
         members: files of the bundle: shaders and weights, by name.
         weight_members: for each node, the members that its weights can be read back from.
-        memory: what each method of sharing textures takes.
         findings: what was found with typical pictures; see ``lowering.findings``.
+        memory: what each method of sharing textures takes.
     """
 
     graph: Graph
@@ -168,8 +168,8 @@ class CompiledNetwork:
     choices: Mapping[str, WeightsChoice]
     members: Mapping[str, bytes]
     weight_members: Mapping[str, tuple[str, ...]]
+    findings: Mapping[str, tuple[NDArray[Any], ...]]
     memory: tuple[MemoryUse, ...] = ()
-    findings: Mapping[str, tuple[NDArray[Any], ...]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         lines = [

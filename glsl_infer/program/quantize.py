@@ -9,7 +9,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from glsl_infer.support.ndarray import NDArray
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.program import quantize
 from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap, FixedPoint, Value, slices_of
+from glsl_infer.support.ndarray import NDArray
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array

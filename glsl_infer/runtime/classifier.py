@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Union
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.errors import InputError
@@ -22,6 +21,7 @@ from glsl_infer.runtime.pictures.preprocess import ImageSource
 from glsl_infer.runtime.pipeline import PendingFrame
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.closing import Closing
+from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.resources import default_model
 
 NONE = "none of these"

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Union
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.errors import InputError, RunError
@@ -26,6 +25,7 @@ from glsl_infer.runtime.prepared import Prepared
 from glsl_infer.runtime.statistics import Statistics
 from glsl_infer.runtime.transfers import Transfers
 from glsl_infer.support.closing import Closing, close_all, warn_unclosed
+from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.stopwatch import Stopwatch
 
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
 from glsl_infer.gl.handles import Handles
 from glsl_infer.program import Pass, Slice, Texture
+from glsl_infer.support.ndarray import NDArray
 
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 Doubles = NDArray[np.float64]

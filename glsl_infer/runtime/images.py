@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
 from glsl_infer.bundle.manifest import PICTURE
@@ -26,6 +25,7 @@ from glsl_infer.runtime.pictures import preprocess, tiling
 from glsl_infer.runtime.pictures.preprocess import ImageSource
 from glsl_infer.runtime.pictures.tiling import Tile
 from glsl_infer.support.files import cannot_be_written, writing
+from glsl_infer.support.ndarray import NDArray
 
 if TYPE_CHECKING:
     from glsl_infer.bundle import Bundle

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Union
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.bundle.manifest import PICTURE, Input, Manifest
 from glsl_infer.errors import InputError
@@ -16,6 +15,7 @@ from glsl_infer.gl.handles import Handles
 from glsl_infer.runtime.pictures.picture_input import Picture, PictureInput
 from glsl_infer.runtime.pictures.resampling import Resampler
 from glsl_infer.runtime.transfers import Transfers
+from glsl_infer.support.ndarray import NDArray
 
 Numbers = NDArray[Any]
 """What an input of numbers takes: an array of its shape, of any float or integer type."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Union
 
@@ -17,6 +16,7 @@ from glsl_infer.gl.program_binaries import ProgramBinaries
 from glsl_infer.program import PRELUDE
 from glsl_infer.runtime.drivers.llvmpipe.drawn import Drawn
 from glsl_infer.runtime.program_cache import ProgramCache, default_folder, key_of
+from glsl_infer.support.records import dataclass
 
 _DRIVER = (GL.GL_VENDOR, GL.GL_RENDERER, GL.GL_VERSION, GL.GL_SHADING_LANGUAGE_VERSION, GL.GL_EXTENSIONS)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Union
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.bundle.manifest import Manifest
 from glsl_infer.gl.handles import Handles
 from glsl_infer.graph import host_steps
 from glsl_infer.runtime.transfers import Transfers
+from glsl_infer.support.ndarray import NDArray
 
 Output = NDArray[np.float32]
 """A result, in the shape that ``manifest.Output.shape`` says."""

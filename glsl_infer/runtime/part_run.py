@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from glsl_infer.support.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.bundle.manifest import PICTURE, Input, Manifest
 from glsl_infer.errors import InputError
 from glsl_infer.program.layout import FeatureMap
+from glsl_infer.support.ndarray import NDArray
 
 Tensors = dict[str, Any]
 """What inputs and parts have made so far, by name: arrays, and pictures as they were given."""

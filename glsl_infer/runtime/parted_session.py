@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Union
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer import cpu
 from glsl_infer.bundle import Bundle
@@ -32,6 +31,7 @@ from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pipeline import PendingFrame, check_wait, finished
 from glsl_infer.runtime.session import Session
 from glsl_infer.runtime.statistics import Statistics
+from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.stopwatch import Stopwatch
 
 

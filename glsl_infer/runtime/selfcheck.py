@@ -8,17 +8,17 @@ reports an error; what it returns says which layer is the first that is wrong, a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.bundle import probe
 from glsl_infer.bundle.probe import LayerError
 from glsl_infer.errors import ContextError, GlError, SelfCheckError
 from glsl_infer.gl import constants as GL
 from glsl_infer.program.layout import textures_of
+from glsl_infer.support.ndarray import NDArray
+from glsl_infer.support.records import dataclass
 
 if TYPE_CHECKING:
     from glsl_infer.runtime.session import Session

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.bundle import Bundle, has_parts, probe
 from glsl_infer.errors import InputError
@@ -23,6 +22,7 @@ from glsl_infer.runtime.outputs import Answer, Results
 from glsl_infer.runtime.part_run import PartRun
 from glsl_infer.runtime.pictures.picture_input import Picture
 from glsl_infer.runtime.pipeline import PendingFrame, Pipeline, Slot, Wait, check_wait
+from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.weakly import weakly
 
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sized
-from dataclasses import dataclass
 
 from glsl_infer.bundle.manifest import Manifest
+from glsl_infer.support.records import dataclass
 
 
 @dataclass(frozen=True)

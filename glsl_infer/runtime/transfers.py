@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.bundle.manifest import PICTURE, Manifest
 from glsl_infer.errors import InputError
@@ -16,6 +15,7 @@ from glsl_infer.gl.handles import Handles
 from glsl_infer.gl.objects import FRAMEBUFFER, RGBA, TEXTURE_2D, UNSIGNED_BYTE, Objects
 from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap, FixedPoint, Value, textures_of
 from glsl_infer.program.texels import decode_fixed, decode_tiles, pack_fixed, pack_tiles, shape_of
+from glsl_infer.support.ndarray import NDArray
 
 
 class Transfers:

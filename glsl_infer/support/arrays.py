@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.errors import InputError
 from glsl_infer.support.files import reading
+from glsl_infer.support.ndarray import NDArray
 
 MOST_BYTES = 4 << 30
 """Bytes that the arrays of a file may unpack to: a packed file of 4 MB can hold zeros for gigabytes."""

@@ -39,9 +39,9 @@ What people measured with one command, on whatever they have:
     glsl-infer report                       # a minute or two; writes glsl-infer-report.json and a page to read
     glsl-infer report --minutes 10          # also: does it stay as fast when it gets warm?
 
-The report says which driver runs, whether every layer of every shipped model is right on it, and how long a frame
-takes. It names no user, host or folder. Please attach the .json file to an issue; `scripts/boards/add FILE.json` puts
-it into `boards/` and this table. `scripts/boards/table.py` writes this page.
+It says which driver runs, whether every layer of every shipped model is right, and how long a frame takes. It names no
+user, host or folder. [The app](android.md) makes one, too: *Model*, *Report on this device*. Please attach the
+.json file to an issue; `scripts/boards/add FILE.json` puts it into `boards/` and this table.
 
 ## Milliseconds of a frame
 

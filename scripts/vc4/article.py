@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""The GPU's clocks of X22 at 385x385 as the article draws it: a texture a slice, a job a draw, weights in uniforms.
+"""What a frame of X22 at 385x385 takes as the article draws it: a texture a slice, a job a draw, weights in uniforms.
 
-    python scripts/vc4/article.py      # JSON: draws, jobs and clocks in the three sets of parameters
+    python scripts/vc4/article.py              # what follows from the article's times
+    python scripts/vc4/article.py --write      # what is counted: article.json beside board_time.py
 
-``glsl_infer/tools/videocore/simulation.py`` holds the figures: what the article's milliseconds leave of them is the
-kernel's time of a job.
+What the article's milliseconds leave is the kernel's time of a job (``board_time``). With that of one board the time on
+the other one follows, and is a test: nothing else is fitted.
 """
 
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -20,20 +22,53 @@ from x22 import x22
 
 from glsl_infer import bundle as bundles
 from glsl_infer.compiler.build import Options, build
-from glsl_infer.tools.videocore import executor
-from glsl_infer.tools.videocore.simulation import simulate
+from glsl_infer.support.files import write_text
+from glsl_infer.tools.videocore import board_time, executor
+from glsl_infer.tools.videocore.estimate import BOARDS
+from glsl_infer.tools.videocore.simulation import SETS, simulate
+
+ROOT = Path(__file__).resolve().parents[2]
+
+TOGETHER = 25
+"""Jobs of which the file has the mean: they are much alike."""
 
 
-def main() -> int:
-    """Build the network, simulate a frame and print it."""
+def write() -> None:
+    """Build the network, simulate a frame, count its ARM instructions, and keep both."""
     options = Options(layout="planar", memory="naive", weights="uniform", weight_bits=16)
     made, _, _ = build(x22(385, 120), [f"class {number}" for number in range(120)], options=options)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "article.glslnn"
         bundles.write(made, path)
         simulation = simulate(path, executor.find())
-    clocks = {clocks.name: clocks.clocks for clocks in simulation.sets}
-    print(json.dumps({"draws": simulation.draws, "jobs": simulation.jobs, "clocks": clocks}, indent=1))
+        counted = subprocess.run([ROOT / "scripts/vc4/arm/count", path], stdout=subprocess.PIPE, text=True, check=True)
+    frame = json.loads(counted.stdout)[path.name]
+    each = list(zip(*(clocks.of_jobs for clocks in simulation.sets)))
+    jobs = []
+    for at in range(0, len(each), TOGETHER):
+        part = each[at : at + TOGETHER]
+        jobs.append([len(part), *(round(sum(clocks) / len(part)) for clocks in zip(*part))])
+    data = {
+        "about": "python scripts/vc4/article.py --write",
+        "draws": simulation.draws,
+        "arm_instructions": frame["frame"],
+        "sets": list(SETS),
+        "jobs": jobs,
+    }
+    write_text(Path(board_time.__file__).with_name("article.json"), json.dumps(data) + "\n")
+
+
+def main() -> int:
+    """Do what the arguments say, and print the table; return the exit code."""
+    if sys.argv[1:] == ["--write"]:
+        write()
+    print("board | set | kernel, ms a job | by the other board | off")
+    print("|---|---|---|---|---|")
+    for board in BOARDS:
+        for name in SETS:
+            left_out = board_time.left_out(name, board)
+            kernel = board_time.kernel_ms(name, board)
+            print(f"{board.name} | {name} | {kernel:.2f} | {left_out:.0f} | {left_out / board.article - 1:+.0%}")
     return 0
 
 

@@ -118,7 +118,7 @@ def test_export_prints_a_report(
         picture,
     ]
     argv += ["--layout", "planar", "--memory", "by-size", "--percentile", "99.9", "--input-range", "-1,1"]
-    argv += ["--fit", "a=stretch", "--purpose", "b=values"]
+    argv += ["--fit", "a=stretch", "--purpose", "b=values", "--draw-cost", "45"]
     assert main([str(one) for one in argv]) == 0
     options = Options(
         weights="baked",
@@ -128,6 +128,7 @@ def test_export_prints_a_report(
         input_ranges={"": (-1.0, 1.0)},
         fits={"a": "stretch"},
         purposes={"b": "values"},
+        draw_cost=45.0,
     )
     assert exported == [
         (
@@ -233,6 +234,13 @@ def test_percentiles_that_are_none(capsys: Capture, export_arguments: dict[str, 
     model, out, _ = (str(one) for one in export_arguments.values())
     message = refused(capsys, ["export", model, "-o", out, "--percentile", percentile])
     assert f"--percentile {percentile}; give more than 50, and 100 at most" in message
+
+
+@pytest.mark.parametrize("cost", ["0", "10001", "nan"])
+def test_costs_of_a_draw_that_are_none(capsys: Capture, export_arguments: dict[str, Path], cost: str) -> None:
+    model, out, _ = (str(one) for one in export_arguments.values())
+    message = refused(capsys, ["export", model, "-o", out, "--draw-cost", cost])
+    assert f"--draw-cost {cost}; give 1 to 10000 microseconds" in message
 
 
 def test_calibration_pictures_are_spread_over_what_there_is(

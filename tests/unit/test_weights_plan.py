@@ -82,6 +82,13 @@ def test_a_mode_that_a_layer_cannot_have_has_no_cost() -> None:
     assert choice.mode == "baked"
 
 
+def test_where_draws_cost_less_there_are_more() -> None:
+    layer = replace(PW, pixels=40 * 40)
+    dear, cheap = (weights_plan.choose(layer, "auto", draw=draw) for draw in (weights_plan.DRAW, 25.0))
+    assert (dear.mode, cheap.mode) == ("texture", "uniform")
+    assert "draws saved 775 us" in cheap.reason
+
+
 def test_a_draw_costs_what_the_estimate_of_boards_says() -> None:
     zero = estimate.costs(estimate.BOARDS[0])
     assert pytest.approx(zero.draw * 1000.0, rel=0.01) == weights_plan.DRAW

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Union
 
 import numpy as np
-from numpy.typing import NDArray
+
+from glsl_infer.support.ndarray import NDArray
 
 if TYPE_CHECKING:
     from glsl_infer.graph.node import Array

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from glsl_infer.bundle.manifest import CENTER_CROP, CENTER_SQUARE, LETTERBOX
+from glsl_infer.support.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Union
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
 from glsl_infer.bundle.manifest import Input
@@ -26,6 +24,8 @@ from glsl_infer.runtime.pictures.fits import Fitted, Region, fitted
 from glsl_infer.runtime.pictures.resampling import Resampler, Target
 from glsl_infer.runtime.pictures.turning import Point
 from glsl_infer.runtime.transfers import Transfers
+from glsl_infer.support.ndarray import NDArray
+from glsl_infer.support.records import dataclass
 
 
 @dataclass(frozen=True)

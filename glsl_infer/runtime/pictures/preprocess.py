@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Union
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import ExifTags, Image, ImageCms, UnidentifiedImageError
 
 from glsl_infer.bundle.manifest import CENTER_SQUARE, Input
@@ -26,6 +25,7 @@ from glsl_infer.runtime.pictures import scaling
 from glsl_infer.runtime.pictures.decoding import fit_into_memory
 from glsl_infer.runtime.pictures.scaling import area_average
 from glsl_infer.support.files import not_a_file
+from glsl_infer.support.ndarray import NDArray
 
 __all__ = ["ImageSource", "area_average", "load", "load_for", "open_image", "to_square"]
 

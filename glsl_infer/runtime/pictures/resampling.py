@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from ctypes import c_float
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
@@ -22,6 +20,8 @@ from glsl_infer.gl.objects import FRAMEBUFFER, RGBA, TEXTURE_2D, UNSIGNED_BYTE, 
 from glsl_infer.program.texels import put_picture
 from glsl_infer.runtime.pictures.fits import Fitted, Region
 from glsl_infer.support.closing import Closing
+from glsl_infer.support.ndarray import NDArray
+from glsl_infer.support.records import dataclass
 from glsl_infer.support.resources import template
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
 from glsl_infer.runtime.pictures.fits import Region, fitted
+from glsl_infer.support.ndarray import NDArray
 
 Pixels = NDArray[np.uint8]
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.errors import InputError
+from glsl_infer.support.ndarray import NDArray
 
 
 @dataclass(frozen=True)

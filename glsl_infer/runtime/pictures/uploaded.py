@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
@@ -11,6 +10,7 @@ from glsl_infer.gl.objects import RGBA, TEXTURE_2D, UNSIGNED_BYTE, Objects
 from glsl_infer.program.texels import put_picture
 from glsl_infer.runtime.pictures.picture_input import TexturePicture
 from glsl_infer.support.closing import Closing
+from glsl_infer.support.ndarray import NDArray
 
 
 class Uploaded(Closing):

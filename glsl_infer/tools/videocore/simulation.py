@@ -1,50 +1,32 @@
 """Milliseconds of a frame on a board, as a range: clocks that the virtual VideoCore IV simulates, and the CPU's part.
 
 The GPU's clocks come from an event simulation of a drawn frame (scripts/vc4/executor/time.c): processors, threads,
-texture units, caches and memory, with three sets of what is not published. The CPU's part is draws and jobs:
-
-    user space = draws * ARM instructions of a draw / instructions a second
-    kernel     = jobs * time of a job
-
-Nobody published the kernel's time of a job. It is what the article's frame leaves of 595 ms (Pi Zero W) or 328 ms
-(Pi 3 B+) when the same simulation has drawn the article's network in the article's way (scripts/vc4/article.py).
-Set ``low`` lets CPU and GPU work at the same time, so that the longer part counts; the others add both.
+texture units, caches and memory, with three sets of what is not published. ``board_time`` has the CPU's part, and puts
+both together.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import probe
+from glsl_infer.bundle.manifest import PICTURE
 from glsl_infer.errors import GlslInferError, InputError, RunError
 from glsl_infer.gl.context import Context
+from glsl_infer.runtime.frame import Call
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.child_process import module_command
-from glsl_infer.tools.videocore.estimate import BOARDS, Board
 from glsl_infer.tools.videocore.executor import Controls, Executor
 
 SETS = ("low", "middle", "high")
 """Sets of parameters that are not published; scripts/vc4/executor/time.c lists them with their sources."""
-
-ARM_INSTRUCTIONS_OF_A_DRAW = 30_000
-"""In user space, Python and Mesa together, upload included; scripts/vc4/arm/count counts them."""
-
-ARM_RATES = {"low": 1.0e9, "middle": 0.7e9, "high": 0.5e9}
-"""Instructions a second: 1, 0.7 and 0.5 a clock of 1 GHz; assumptions."""
-
-ARTICLE_DRAWS, ARTICLE_JOBS = 1218, 1123
-ARTICLE_CLOCKS = {"low": 19.9e6, "middle": 30.3e6, "high": 54.9e6}
-"""X22 at 385x385 as the article draws it; scripts/vc4/article.py counts them."""
-
-ADDS = {"low": False, "middle": True, "high": True}
-"""Whether the CPU's and the GPU's times add up."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +40,7 @@ class Clocks:
         clocks_moving: if only memory counted.
         clocks_waiting: that processors waited for texels, summed over 12 processors.
         memory_bytes: read and written.
+        of_jobs: the clocks of each job, in order.
     """
 
     name: str
@@ -66,66 +49,24 @@ class Clocks:
     clocks_moving: int
     clocks_waiting: int
     memory_bytes: int
+    of_jobs: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """A drawn frame: its clocks in each set, and what does not depend on the sets."""
+    """A drawn frame: its clocks in each set, and what does not depend on the sets.
+
+    Attributes:
+        texels: of the pictures that are uploaded.
+        draws_of_jobs: the draws of each job, in order.
+    """
 
     sets: tuple[Clocks, ...]
     draws: int
     jobs: int
     instructions: int
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as plain data, with the milliseconds on each board."""
-        return {**asdict(self), "boards": {board.name: vars(frame(self, board)) for board in BOARDS}}
-
-
-@dataclass(frozen=True)
-class Frame:
-    """Milliseconds of a frame in each set, and its parts in the middle one.
-
-    Attributes:
-        low, middle, high: the frame.
-        gpu, cpu: in the middle set.
-        bound: what takes longest in the middle set: ``instructions``, ``texture fetches``, ``memory`` or ``CPU``.
-    """
-
-    low: float
-    middle: float
-    high: float
-    gpu: float
-    cpu: float
-    bound: str
-
-
-def frame(simulation: Simulation, board: Board) -> Frame:
-    """Return what a simulated frame takes on a board."""
-    times = {}
-    for clocks in simulation.sets:
-        gpu = 1e3 * clocks.clocks / board.clock
-        cpu = cpu_ms(clocks.name, board, simulation.draws, simulation.jobs)
-        times[clocks.name] = (gpu, cpu, gpu + cpu if ADDS[clocks.name] else max(gpu, cpu))
-    gpu, cpu, total = times["middle"]
-    return Frame(times["low"][2], total, times["high"][2], gpu, cpu, _bound(simulation, gpu, cpu))
-
-
-def cpu_ms(name: str, board: Board, draws: int, jobs: int) -> float:
-    """Return the CPU's milliseconds of a frame in the set ``name``, such that the article's frame takes its time."""
-    draw = 1e3 * ARM_INSTRUCTIONS_OF_A_DRAW / ARM_RATES[name]
-    gpu = 1e3 * ARTICLE_CLOCKS[name] / board.clock
-    job = (board.article - ARTICLE_DRAWS * draw - (gpu if ADDS[name] else 0.0)) / ARTICLE_JOBS
-    return draws * draw + jobs * job
-
-
-def _bound(simulation: Simulation, gpu: float, cpu: float) -> str:
-    middle = next(clocks for clocks in simulation.sets if clocks.name == "middle")
-    if cpu > gpu:
-        return "CPU"
-    if middle.clocks_moving > middle.clocks_computing:
-        return "memory"
-    return "texture fetches" if middle.clocks_computing * 12 > 2 * 4 * simulation.instructions else "instructions"
+    texels: int
+    draws_of_jobs: tuple[int, ...]
 
 
 def simulate(path: str | Path, executor: Executor) -> Simulation:
@@ -139,7 +80,8 @@ def simulate(path: str | Path, executor: Executor) -> Simulation:
     done = subprocess.run(command, env=executor.environment(), capture_output=True, text=True, check=False)
     if done.returncode == 0:
         data = json.loads(done.stdout)
-        return Simulation(tuple(Clocks(**entry) for entry in data.pop("sets")), **data)
+        sets = tuple(Clocks(**{**entry, "of_jobs": tuple(entry["of_jobs"])}) for entry in data.pop("sets"))
+        return Simulation(sets, **{**data, "draws_of_jobs": tuple(data["draws_of_jobs"])})
     message = done.stderr.strip()
     if done.returncode == InputError.exit_code:
         raise InputError(message.rpartition("error: ")[2])
@@ -157,14 +99,37 @@ def draw(made: bundles.Bundle, names: Sequence[str] = SETS) -> Simulation:
     sets = []
     with Context("surfaceless") as context, Session(made, context=context) as session:
         session.run(inputs)  # what only the first frame compiles and uploads is not counted
+        jobs = _jobs(session.frame)
         for name in names:
             controls.switch("TIME", name)
-            before = controls.counters()
-            session.run(inputs)
-            spent = {counter: after - before[counter] for counter, after in controls.counters().items()}
-            sets.append(Clocks(name, *(spent[field] for field in list(Clocks.__dataclass_fields__)[1:])))
+            session.upload(inputs)
+            context.gl.Finish()
+            start = before = controls.counters()
+            of_jobs = []
+            for calls in jobs:
+                for function, arguments in calls:
+                    function(*arguments)
+                context.gl.Finish()  # the driver submits what it has: this job
+                after = controls.counters()
+                of_jobs.append(after["clocks"] - before["clocks"])
+                before = after
+            spent = {counter: before[counter] - start[counter] for counter in before}
+            summed = {field: spent[field] for field in list(Clocks.__dataclass_fields__)[1:-1]}
+            sets.append(Clocks(name=name, of_jobs=tuple(of_jobs), **summed))
         controls.switch("TIME", "off")
-    return Simulation(tuple(sets), spent["draws"], spent["jobs"], spent["fragment_instructions"])
+    texels = sum(math.prod(entry.shape[:2]) for entry in made.manifest.inputs if entry.kind == PICTURE)
+    draws = tuple(sum(function.__name__ == "glDrawArrays" for function, _ in calls) for calls in jobs)
+    return Simulation(tuple(sets), spent["draws"], spent["jobs"], spent["fragment_instructions"], texels, draws)
+
+
+def _jobs(frame: Sequence[Call]) -> list[list[Call]]:
+    """Return the calls of a frame by jobs: each begins where another target is bound."""
+    jobs: list[list[Call]] = []
+    for call in frame:
+        if call[0].__name__ == "glBindFramebuffer" or not jobs:
+            jobs.append([])
+        jobs[-1].append(call)
+    return jobs
 
 
 def main() -> int:

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.program import Pass, Slice, UniformValue
+from glsl_infer.support.ndarray import NDArray
 
 SAMPLER = "uniform_rows"
 """The uniform of the texture in shaders that were rewritten."""

@@ -54,7 +54,11 @@ public class Activity extends Context {
     }
 
     public void startActivity(Intent wanted) {
-        Phone.follow(wanted.started.getName());
+        if (wanted.started == null) {
+            Phone.sent = wanted.extras.get(Intent.EXTRA_TEXT);
+        } else {
+            Phone.follow(wanted.started.getName());
+        }
     }
 
     public void startActivityForResult(Intent wanted, int code) {

@@ -3,9 +3,15 @@ package android.content;
 import android.net.Uri;
 import java.io.FileInputStream;
 import java.io.FileNotFoundException;
+import java.io.FileOutputStream;
 import java.io.InputStream;
+import java.io.OutputStream;
 
 public class ContentResolver {
+    public final OutputStream openOutputStream(Uri uri) throws FileNotFoundException {
+        return new FileOutputStream(uri.path);
+    }
+
     public final InputStream openInputStream(Uri uri) throws FileNotFoundException {
         return new FileInputStream(uri.path);
     }

@@ -1,9 +1,11 @@
 package android.content;
 
+import android.content.pm.PackageManager;
 import android.content.res.AssetManager;
 import android.content.res.Resources;
 import android.os.Looper;
 import glslinfer.fake.Phone;
+import java.io.File;
 
 public class Context {
     public Resources getResources() {
@@ -12,6 +14,23 @@ public class Context {
 
     public AssetManager getAssets() {
         return new AssetManager();
+    }
+
+    public PackageManager getPackageManager() {
+        return new PackageManager();
+    }
+
+    public String getPackageName() {
+        return "glslinfer.app";
+    }
+
+    public File getFilesDir() {
+        return new File(System.getProperty("files", System.getProperty("java.io.tmpdir")));
+    }
+
+    /** A phone whose battery has 31.5 degrees. */
+    public Intent registerReceiver(BroadcastReceiver receiver, IntentFilter filter) {
+        return new Intent(Intent.ACTION_BATTERY_CHANGED).putExtra("temperature", "315");
     }
 
     public ContentResolver getContentResolver() {

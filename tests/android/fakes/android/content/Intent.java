@@ -5,6 +5,15 @@ import java.util.HashMap;
 import java.util.Map;
 
 public class Intent {
+    public static final String ACTION_BATTERY_CHANGED = "android.intent.action.BATTERY_CHANGED";
+    public static final String ACTION_CREATE_DOCUMENT = "android.intent.action.CREATE_DOCUMENT";
+    public static final String ACTION_SEND = "android.intent.action.SEND";
+    public static final String CATEGORY_OPENABLE = "android.intent.category.OPENABLE";
+    public static final String EXTRA_SUBJECT = "android.intent.extra.SUBJECT";
+    public static final String EXTRA_TEXT = "android.intent.extra.TEXT";
+    public static final String EXTRA_TITLE = "android.intent.extra.TITLE";
+
+    public final String action;
     public final Map<String, String> extras = new HashMap<>();
     public Uri data;
 
@@ -12,10 +21,12 @@ public class Intent {
     public final Class<?> started;
 
     public Intent(String action) {
+        this.action = action;
         started = null;
     }
 
     public Intent(Context context, Class<?> started) {
+        action = "";
         this.started = started;
     }
 
@@ -25,6 +36,15 @@ public class Intent {
 
     public Intent setType(String type) {
         return this;
+    }
+
+    public Intent putExtra(String name, String value) {
+        extras.put(name, value);
+        return this;
+    }
+
+    public int getIntExtra(String name, int other) {
+        return extras.containsKey(name) ? Integer.parseInt(extras.get(name)) : other;
     }
 
     public Uri getData() {

@@ -53,6 +53,10 @@ public final class Phone {
     public static Egl egl;
     public static AlertDialog dialog;
     public static int chooser;
+
+    /** What the app handed to another app. */
+    public static String sent;
+
     public static final CameraManager cameras = new CameraManager();
     public static final DisplayManager displays = new DisplayManager();
     public static final WindowManager windows = android.view.Display::new;
@@ -191,6 +195,9 @@ public final class Phone {
                 return String.valueOf(bytes);
             case "frames":
                 return String.valueOf(GLSurfaceView.only.frames);
+            case "sent":
+                Files.write(Paths.get(words[1]), sent.getBytes("UTF-8"));
+                break;
             case "input":
                 input(words[1]);
                 break;

@@ -19,11 +19,15 @@ final class ModelChooser {
         /** The AI Benchmark is wanted. */
         void onBenchmark();
 
+        /** A report about this device is wanted. */
+        void onReport();
+
         /** There is no app on this device that could show files. */
         void onNoFiles();
     }
 
     private static final int OPEN_FILE = 2;
+    private static final String REPORT = "Report on this device";
     private static final String BENCHMARK = "AI Benchmark";
 
     private final Activity activity;
@@ -34,7 +38,7 @@ final class ModelChooser {
         this.listener = listener;
     }
 
-    /** Shows the models inside the app, its tasks, the way to a file, and the benchmark where the app has it. */
+    /** Shows the models inside the app, its tasks, the way to a file, the report, and the benchmark where the app has it. */
     void show(List<String> models, List<String> tasks, boolean benchmark) {
         final List<String> names = new ArrayList<String>(models);
         names.addAll(tasks);
@@ -43,6 +47,7 @@ final class ModelChooser {
             all.add(Models.title(task));
         }
         all.add("Open a file ...");
+        all.add(REPORT);
         if (benchmark) {
             all.add(BENCHMARK);
         }
@@ -58,6 +63,8 @@ final class ModelChooser {
                                     listener.onModelChosen(names.get(which));
                                 } else if (which == names.size()) {
                                     openFile();
+                                } else if (which == names.size() + 1) {
+                                    listener.onReport();
                                 } else {
                                     listener.onBenchmark();
                                 }

@@ -78,6 +78,11 @@ final class ModelPicker implements ModelChooser.Listener, ModelLoader.Listener {
     }
 
     @Override
+    public void onReport() {
+        activity.startActivity(new Intent(activity, ReportActivity.class));
+    }
+
+    @Override
     public void onNoFiles() {
         messages.ofModel("This device has no app to choose files with.");
     }

@@ -87,6 +87,37 @@ final class Models {
         }
     }
 
+    /** Returns all bundles inside the app but the benchmark's, as {@link #file} takes them. */
+    List<String> bundles() {
+        List<String> paths = new ArrayList<String>();
+        for (String name : names()) {
+            paths.add(FOLDER + "/" + name + SUFFIX);
+        }
+        try {
+            for (String file : assets.list(TASKS)) {
+                if (file.endsWith(SUFFIX)) {
+                    paths.add(TASKS + "/" + file);
+                }
+            }
+        } catch (IOException error) {
+            return paths; // an app without tasks
+        }
+        return paths;
+    }
+
+    /**
+     * Returns the bytes of one of {@link #bundles}.
+     *
+     * @throws Errors.InputError it cannot be read
+     */
+    byte[] file(String path) {
+        try {
+            return asset(path);
+        } catch (IOException error) {
+            throw new Errors.InputError(path + ": cannot be read (" + error.getMessage() + ")");
+        }
+    }
+
     /** Returns the tests of the AI Benchmark inside the app. */
     List<BenchmarkTest> benchmark() {
         return BenchmarkTest.of(text(FOLDER + "/tests.csv"), files());

@@ -79,18 +79,26 @@ public final class Probe {
         public final String layer;
         public final double worst;
         public final double mean;
-        final Entry allowed;
+
+        /** What is tolerated of {@link #worst} and of {@link #mean}. */
+        public final double mostWorst;
+        public final double mostMean;
+
+        /** How many were compared. */
+        public final int texels;
 
         LayerError(double worst, double mean, Entry allowed) {
             this.layer = allowed.layer;
             this.worst = worst;
             this.mean = mean;
-            this.allowed = allowed;
+            mostWorst = allowed.maxError;
+            mostMean = allowed.meanError;
+            texels = allowed.count;
         }
 
         /** Returns whether both errors are within the tolerance. */
         public boolean passed() {
-            return worst <= allowed.maxError && mean <= allowed.meanError;
+            return worst <= mostWorst && mean <= mostMean;
         }
     }
 

@@ -8,42 +8,110 @@ import java.util.List;
 import java.util.Map;
 
 /** Whether a driver computes what it should: the probe, layer by layer and then as a whole frame. */
-final class SelfCheck {
-    private SelfCheck() {}
+public final class SelfCheck {
+    /** How far an output of a whole frame is off, before its host steps. */
+    public static final class OutputError {
+        public final String output;
+        public final double error;
+        public final double allowed;
+
+        OutputError(String output, double error, double allowed) {
+            this.output = output;
+            this.error = error;
+            this.allowed = allowed;
+        }
+
+        /** Returns whether the error is within the tolerance. */
+        public boolean passed() {
+            return error <= allowed; // a NaN is not
+        }
+    }
+
+    /** Every layer's error, in the order of the probe. */
+    public final List<LayerError> layers = new ArrayList<LayerError>();
+
+    /** Every output's of a whole frame, in the order of the manifest; none where a layer is wrong. */
+    public final List<OutputError> outputs = new ArrayList<OutputError>();
+
+    private final String renderer;
+
+    private SelfCheck(String renderer) {
+        this.renderer = renderer;
+    }
 
     /**
-     * Returns every layer's error, in the order of the probe.
+     * Runs the probe.
      *
      * @param renderer the driver, for the message
-     * @throws Errors.SelfCheckError naming the first layer or output that is further off than its tolerance
      */
-    static List<LayerError> check(Session session, String renderer) {
-        Manifest manifest = session.bundle.manifest;
+    static SelfCheck of(Session session, String renderer) {
+        SelfCheck check = new SelfCheck(renderer);
         session.uploadProbe();
-        List<LayerError> errors = new ArrayList<LayerError>();
-        for (Probe.Entry entry : manifest.probe.layers) {
+        for (Probe.Entry entry : session.bundle.manifest.probe.layers) {
             session.drawLayer(entry.layer);
-            LayerError error = compare(session, entry);
-            if (!error.passed()) {
-                throw new Errors.SelfCheckError(
-                        "layer '"
-                                + entry.layer
-                                + "' comes out wrong on this driver ("
-                                + renderer
-                                + "): off by up to "
-                                + error.worst
-                                + " ("
-                                + error.mean
-                                + " in the mean), where "
-                                + entry.maxError
-                                + " ("
-                                + entry.meanError
-                                + " in the mean) is tolerated; please report it with the device's name");
-            }
-            errors.add(error);
+            check.layers.add(compare(session, entry));
         }
-        wholeFrame(session);
-        return errors;
+        if (check.wrongLayer() == null) {
+            check.wholeFrame(session);
+        }
+        return check;
+    }
+
+    /** Returns the first layer that is further off than its tolerance; null where there is none. */
+    public LayerError wrongLayer() {
+        for (LayerError error : layers) {
+            if (!error.passed()) {
+                return error;
+            }
+        }
+        return null;
+    }
+
+    /** Returns what is wrong first, a layer's name or an output's; null where all is right. */
+    public String wrong() {
+        LayerError layer = wrongLayer();
+        if (layer != null) {
+            return layer.layer;
+        }
+        OutputError output = wrongOutput();
+        return output == null ? null : "output '" + output.output + "' of a whole frame";
+    }
+
+    private OutputError wrongOutput() {
+        for (OutputError error : outputs) {
+            if (!error.passed()) {
+                return error;
+            }
+        }
+        return null;
+    }
+
+    /** Throws a {@link Errors.SelfCheckError} that names what is wrong first, if anything is. */
+    void require() {
+        LayerError layer = wrongLayer();
+        if (layer != null) {
+            throw new Errors.SelfCheckError(
+                    "layer '"
+                            + layer.layer
+                            + "' comes out wrong on this driver ("
+                            + renderer
+                            + "): off by up to "
+                            + layer.worst
+                            + " ("
+                            + layer.mean
+                            + " in the mean), where "
+                            + layer.mostWorst
+                            + " ("
+                            + layer.mostMean
+                            + " in the mean) is tolerated; please report it with the device's name");
+        }
+        OutputError output = wrongOutput();
+        if (output != null) {
+            throw new Errors.SelfCheckError(
+                    "every layer comes out right, but output '" + output.output + "' of a whole frame is off by "
+                            + output.error + ", where " + output.allowed
+                            + " is tolerated; please report it with the device's name");
+        }
     }
 
     /** Compares a layer's textures with the probe, directly after its passes: later layers may share them. */
@@ -61,7 +129,7 @@ final class SelfCheck {
      * Draws a frame and compares what it leaves of every output, before host steps: a frame replays other calls than
      * layer by layer. A vector is compared with the probe's numbers, any other with what the layers left.
      */
-    private static void wholeFrame(Session session) {
+    private void wholeFrame(Session session) {
         Manifest manifest = session.bundle.manifest;
         List<List<HostStep.Array>> before = new ArrayList<List<HostStep.Array>>();
         for (int i = 0; i < manifest.outputs.size(); i++) {
@@ -79,12 +147,7 @@ final class SelfCheck {
                 double[] wanted = before.get(i) == null ? expected.numbers : before.get(i).get(k).data;
                 off = Math.max(off, difference(after.get(k).data, wanted));
             }
-            if (!(off <= expected.maxError)) {
-                throw new Errors.SelfCheckError(
-                        "every layer comes out right, but output '" + output.name + "' of a whole frame is off by "
-                                + off + ", where " + expected.maxError
-                                + " is tolerated; please report it with the device's name");
-            }
+            outputs.add(new OutputError(output.name, off, expected.maxError));
         }
     }
 

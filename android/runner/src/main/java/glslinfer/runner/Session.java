@@ -201,12 +201,12 @@ public final class Session {
     }
 
     /** Activates the session and uploads the probe. */
-    void uploadProbe() {
+    public void uploadProbe() {
         write(Probe.stored(bundle.manifest));
     }
 
     /** Draws a frame of what was uploaded. */
-    void drawFrame() {
+    public void drawFrame() {
         recordings.frame.replay(gl);
     }
 
@@ -245,15 +245,18 @@ public final class Session {
         return textures.get(texture).width;
     }
 
-    /**
-     * Runs the probe through all layers, then as a whole frame, and returns every layer's error.
-     *
-     * @throws Errors.SelfCheckError naming the first layer that is further off than its tolerance
-     */
+    /** As {@link #examine}; throws {@link Errors.SelfCheckError} naming the first layer or output that is wrong. */
     public List<Probe.LayerError> selfCheck() {
-        List<Probe.LayerError> errors = SelfCheck.check(this, device.renderer());
+        SelfCheck check = examine();
+        check.require();
+        return check.layers;
+    }
+
+    /** Runs the probe through all layers, then as a whole frame, and returns how far they are off. */
+    public SelfCheck examine() {
+        SelfCheck check = SelfCheck.of(this, device.renderer());
         checkOnce();
-        return errors;
+        return check;
     }
 
     /** Returns how many GL calls a frame takes between upload and read-back. */

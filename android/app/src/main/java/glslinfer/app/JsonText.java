@@ -1,0 +1,61 @@
+package glslinfer.app;
+
+import java.util.List;
+import java.util.Map;
+
+/** Data as JSON, in the form that {@link glslinfer.runner.Json} reads: maps, lists, texts, numbers, truths and nulls. */
+final class JsonText {
+    private final StringBuilder out = new StringBuilder();
+
+    private JsonText() {}
+
+    /** Returns the text of a value, indented by a space for each level. */
+    static String of(Object value) {
+        JsonText text = new JsonText();
+        text.write(value, "\n");
+        return text.out.append('\n').toString();
+    }
+
+    private void write(Object value, String line) {
+        if (value instanceof Map) {
+            char before = '{';
+            for (Map.Entry<?, ?> entry : ((Map<?, ?>) value).entrySet()) {
+                out.append(before).append(line).append(' ');
+                quote(entry.getKey().toString());
+                out.append(": ");
+                write(entry.getValue(), line + " ");
+                before = ',';
+            }
+            out.append(before == '{' ? "{" : line).append('}');
+        } else if (value instanceof List) {
+            char before = '[';
+            for (Object item : (List<?>) value) {
+                out.append(before).append(line).append(' ');
+                write(item, line + " ");
+                before = ',';
+            }
+            out.append(before == '[' ? "[" : line).append(']');
+        } else if (value instanceof Double && (((Double) value).isNaN() || ((Double) value).isInfinite())) {
+            out.append("null"); // JSON has no such numbers
+        } else if (value == null || value instanceof Number || value instanceof Boolean) {
+            out.append(value);
+        } else {
+            quote(value.toString());
+        }
+    }
+
+    private void quote(String text) {
+        out.append('"');
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            if (c == '"' || c == '\\') {
+                out.append('\\').append(c);
+            } else if (c < ' ' || c > '~') {
+                out.append(String.format("\\u%04x", (int) c)); // plain ASCII survives every mail and messenger
+            } else {
+                out.append(c);
+            }
+        }
+        out.append('"');
+    }
+}

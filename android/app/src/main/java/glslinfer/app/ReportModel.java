@@ -1,0 +1,194 @@
+package glslinfer.app;
+
+import glslinfer.runner.Bundle;
+import glslinfer.runner.Device;
+import glslinfer.runner.Errors;
+import glslinfer.runner.Gl;
+import glslinfer.runner.Probe;
+import glslinfer.runner.SelfCheck;
+import glslinfer.runner.Session;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** One model of a report: its start, its self-check, its frames. Each call takes a moment of the GL thread. */
+final class ReportModel {
+    /** Frames that do not count, and those that do. */
+    private static final int WARM_UP = 10;
+
+    private static final int RUNS = 30;
+
+    /** A model whose frames take long has fewer of them, after so many milliseconds, but some. */
+    private static final double MOST_MS = 60_000;
+
+    private static final int LEAST_RUNS = 3;
+
+    private final Map<String, Object> entry = new LinkedHashMap<String, Object>();
+    private final Gl gl;
+    private final byte[] file;
+    private final String name;
+    private Session session;
+    private Bundle bundle;
+    private final Map<String, Object> start = new LinkedHashMap<String, Object>();
+    private final FrameTimes frames = new FrameTimes();
+    private int warm;
+    private double spent;
+
+    ReportModel(String path, byte[] file, Gl gl) {
+        this.file = file;
+        this.gl = gl;
+        name = name(path);
+        entry.put("model", name);
+        entry.put("sha256", sha256(file));
+        entry.put("selfcheck", Collections.singletonMap("failed", "not run"));
+        entry.put("benchmark", Collections.singletonMap("failed", "not run"));
+        entry.put("counters", Collections.emptyMap());
+    }
+
+    /** Returns what a report calls the bundle of a path: its name without folder and suffix. */
+    static String name(String path) {
+        return path.substring(path.lastIndexOf('/') + 1, path.lastIndexOf('.'));
+    }
+
+    /** Returns what is known so far, as a report has it. */
+    Map<String, Object> entry() {
+        return entry;
+    }
+
+    /** Reads and compiles, draws the first frame, and checks every layer. */
+    void begin(Device device) {
+        double[] begun = {System.nanoTime() / 1e6, 0};
+        double first = begun[0];
+        try {
+            bundle = Bundle.read(new ByteArrayInputStream(file), name);
+        } catch (IOException error) {
+            throw new Errors.InputError(name + ": cannot be read (" + error.getMessage() + ")");
+        }
+        lap("bundle", begun);
+        session = new Session(device, bundle);
+        lap("programs", begun);
+        session.uploadProbe();
+        session.drawFrame();
+        session.readOutputs();
+        lap("first_run", begun);
+        start.put("total", rounded(begun[0] - first));
+        SelfCheck check = session.examine();
+        entry.put("selfcheck", found(check));
+    }
+
+    private void lap(String what, double[] begun) {
+        double now = System.nanoTime() / 1e6;
+        start.put(what, rounded(now - begun[0]));
+        begun[0] = now;
+    }
+
+    private static double rounded(double milliseconds) {
+        return Math.round(1000 * milliseconds) / 1000.0;
+    }
+
+    private static Map<String, Object> found(SelfCheck check) {
+        List<Object> wrong = new ArrayList<Object>();
+        for (Probe.LayerError layer : check.layers) {
+            if (!layer.passed()) {
+                Map<String, Object> one = new LinkedHashMap<String, Object>();
+                one.put("layer", layer.layer);
+                one.put("passed", false);
+                one.put("max_error", layer.worst);
+                one.put("max_allowed", layer.mostWorst);
+                one.put("mean_error", layer.mean);
+                one.put("mean_allowed", layer.mostMean);
+                one.put("texels", layer.texels);
+                wrong.add(one);
+            }
+        }
+        List<Object> outputs = new ArrayList<Object>();
+        for (SelfCheck.OutputError output : check.outputs) {
+            Map<String, Object> one = new LinkedHashMap<String, Object>();
+            one.put("output", output.output);
+            one.put("error", output.error);
+            one.put("allowed", output.allowed);
+            outputs.add(one);
+        }
+        Map<String, Object> found = new LinkedHashMap<String, Object>();
+        found.put("passed", check.wrong() == null);
+        found.put("wrong", check.wrong());
+        found.put("layers", wrong);
+        found.put("whole_frame", outputs);
+        found.put("stopped", null);
+        found.put("advice", Collections.emptyList());
+        return found;
+    }
+
+    /** Runs one more frame; returns whether it was the last. */
+    boolean frame() {
+        if (warm < WARM_UP && spent < MOST_MS / 2) {
+            FrameTimes one = new FrameTimes();
+            one.add(session, gl);
+            spent += one.last();
+            warm += 1;
+            return false;
+        }
+        frames.add(session, gl);
+        spent += frames.last();
+        boolean last = frames.count() >= RUNS || (spent > MOST_MS && frames.count() >= LEAST_RUNS);
+        if (last) {
+            entry.put("benchmark", benchmark());
+        }
+        return last;
+    }
+
+    private Map<String, Object> benchmark() {
+        Map<String, Object> settings = new LinkedHashMap<String, Object>();
+        settings.put("warm_up", warm);
+        settings.put("runs", frames.count());
+        settings.put("cache", false);
+        Map<String, Object> counts = new LinkedHashMap<String, Object>();
+        counts.put("draws", bundle.passes.size());
+        counts.put("jobs", session.jobs());
+        counts.put("programs", bundle.manifest.programs.size());
+        counts.put("gl_calls", Collections.singletonMap("frame", session.callsPerFrame()));
+        Map<String, Object> found = new LinkedHashMap<String, Object>();
+        found.put("settings", settings);
+        found.put("start_ms", start);
+        found.put("frame_ms", frames.summaries());
+        found.put("counts", counts);
+        return found;
+    }
+
+    /** Says that it cannot go on: what has no result yet has failed. */
+    void fail(String message) {
+        if (!entry.get("selfcheck").toString().contains("passed")) {
+            entry.put("selfcheck", Collections.singletonMap("failed", message));
+        }
+        entry.put("benchmark", Collections.singletonMap("failed", message));
+    }
+
+    Session session() {
+        return session;
+    }
+
+    void close() {
+        if (session != null) {
+            session.close();
+            session = null;
+        }
+    }
+
+    private static String sha256(byte[] file) {
+        try {
+            StringBuilder digits = new StringBuilder();
+            for (byte one : MessageDigest.getInstance("SHA-256").digest(file)) {
+                digits.append(String.format("%02x", one & 255));
+            }
+            return digits.toString();
+        } catch (NoSuchAlgorithmException error) {
+            throw new AssertionError(error); // every Android has it
+        }
+    }
+}

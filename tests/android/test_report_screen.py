@@ -1,0 +1,158 @@
+"""The app's report: the JSON that glsl-infer report writes, of every model inside the app."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import build_apk
+import pytest
+from app import command_of_app
+from bundle_files import members_of, rehashed, zipped
+from phone import SMALL, Phone
+from toolchain import Tools
+
+import glsl_infer
+from glsl_infer.tools.report import saved
+from glsl_infer.tools.report.page import page
+
+ROOT = Path(__file__).resolve().parents[2]
+ACTIVITY = "glslinfer.app.ReportActivity"
+
+
+@pytest.fixture(scope="module")
+def reporting(tools: Tools, other_model: Path, squares: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """An app with five sound models, one that its driver computes otherwise than its probe says, and a damaged one."""
+    folder = tmp_path_factory.mktemp("report")
+    sound, damaged, wrong = folder / "sound.glslnn", folder / "damaged.glslnn", folder / "wrong.glslnn"
+    shutil.copyfile(other_model, sound)
+    damaged.write_bytes(b"PK\x03\x04 cut off")
+    members = members_of(other_model.read_bytes(), folder)
+    weights = bytearray(members["weights/expand.f32"])
+    weights[: len(weights) // 2] = bytes(len(weights) // 2)
+    zipped(wrong, rehashed(members, {"weights/expand.f32": bytes(weights)}))
+    apk = folder / "demo.apk"
+    build_apk.build(tools, [SMALL, sound, damaged, wrong], apk, folder / "key" / "debug.keystore", [squares])
+    return command_of_app(tools, apk, folder, ACTIVITY), apk
+
+
+def started(reporting: Any, folder: Path, *extras: object, screen: tuple[int, int] = (450, 800)) -> Phone:
+    (java, *rest), apk = reporting
+    phone = Phone([java, f"-Dfiles={folder}", f"-Dversion={glsl_infer.__version__}", *rest], apk, folder, screen=screen)
+    phone.tell("start", *extras)
+    return phone
+
+
+def sent(phone: Phone, path: Path) -> dict[str, Any]:
+    """Press Send, and return what the app hands over."""
+    phone.tell("press", "Send")
+    phone.tell("sent", path)
+    return saved.read(path)
+
+
+def test_it_is_what_glsl_infer_report_writes(reporting: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    phone = started(reporting, tmp_path)
+    texts = phone.tell("wait", "Report: done")["texts"]
+    path = tmp_path / "sent.json"
+    report = sent(phone, path)
+    phone.tell("press", "Save")
+    phone.tell("file", tmp_path / "kept.json")
+    state = phone.tell("idle")
+    shot = phone.shot()
+    phone.close()
+    assert saved.read(tmp_path / "kept.json") == report
+    assert "Saved kept.json" in state["texts"]
+    assert state["gl_error"] == 0
+    assert (shot.reshape(-1, 3).std(axis=0) > 10).all()
+
+    assert report["glsl_infer"] == glsl_infer.__version__
+    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", report["measured"])
+    assert report["machine"]["cpu"] == "Fake Phone, jvm"
+    for when in ("before", "after"):
+        assert report["machine"][when]["temperatures_c"]["battery"] == 31.5
+    assert report["driver"]["renderer"] and report["driver"]["limits"]["GL_MAX_TEXTURE_SIZE"] >= 64
+    models = {model["model"]: model for model in report["models"]}
+    assert set(models) == {"damaged", "mask", "sides", SMALL.stem, "sound", "squares", "wrong"}
+    assert models[SMALL.stem]["sha256"] == hashlib.sha256(SMALL.read_bytes()).hexdigest()
+    for name in ("mask", "sides", SMALL.stem, "sound", "squares"):
+        assert models[name]["selfcheck"]["passed"] is True
+        times, start = saved.frame_ms(models[name]), saved.start_ms(models[name])
+        assert times is not None and start is not None
+        assert 0 < times["p5"] <= times["median"] <= times["p95"]
+        assert models[name]["benchmark"]["settings"]["runs"] == 30
+    for part in ("selfcheck", "benchmark"):
+        assert "not a glsl-infer model" in models["damaged"][part]["failed"]
+    assert models["wrong"]["selfcheck"]["wrong"] == "expand"
+    (layer, *_) = models["wrong"]["selfcheck"]["layers"]
+    assert layer["layer"] == "expand" and layer["max_error"] > layer["max_allowed"]
+    assert saved.frame_ms(models["wrong"]) is not None, "wrong numbers take their time, too"
+    assert "wrong: expand" in texts and texts.count("every layer is right") == 5
+    assert "expand" in page(report)
+
+    spec = importlib.util.spec_from_file_location("table", ROOT / "scripts/boards/table.py")
+    assert spec is not None and spec.loader is not None
+    table = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(table)
+    monkeypatch.setattr(table, "BOARDS", tmp_path)
+    row = table._row(saved.read(table.add(path, None)), [SMALL.stem])
+    assert row[0].startswith("Fake Phone, jvm") and row[2] == "5 of 7" and float(row[3]) > 0
+
+
+def test_a_driver_that_ends_the_app_costs_one_model(reporting: Any, tmp_path: Path) -> None:
+    (tmp_path / "report-model").write_text("sound")  # what is left of an app that a driver ended
+    phone = started(reporting, tmp_path, screen=(800, 450))
+    texts = phone.tell("wait", "Report: done")["texts"]
+    models = {model["model"]: model for model in sent(phone, tmp_path / "sent.json")["models"]}
+    phone.close()
+    assert "the driver crashed" in models["sound"]["benchmark"]["failed"]
+    assert models[SMALL.stem]["selfcheck"]["passed"] is True
+    assert any(text.startswith("the app ended while this model ran") for text in texts)
+    assert not (tmp_path / "report-model").exists(), "the next report tries it again"
+
+
+def test_leaving_in_the_middle_is_no_crash(reporting: Any, tmp_path: Path) -> None:
+    phone = started(reporting, tmp_path)
+    phone.tell("wait", "every layer, then 40 frames")
+    assert (tmp_path / "report-model").exists()
+    phone.tell("pause")
+    assert not (tmp_path / "report-model").exists()
+    phone.tell("lose")
+    phone.tell("resume")
+    phone.tell("wait", "Report: done")
+    report = sent(phone, tmp_path / "sent.json")
+    phone.tell("recreate")  # the system ended the app behind another one, and the user comes back
+    state = phone.tell("idle")
+    assert "Report: done" in state["texts"]
+    assert sent(phone, tmp_path / "again.json") == report
+    phone.close()
+    assert len(report["models"]) == 7
+
+
+def test_frames_for_minutes_on_request(reporting: Any, tmp_path: Path) -> None:
+    phone = started(reporting, tmp_path, "minutes", 0.05)
+    phone.tell("wait", "Report: done")
+    phone.tell("press", "0 minutes")
+    texts = phone.tell("wait", "of the long run")["texts"]
+    run = sent(phone, tmp_path / "sent.json")["sustained"]
+    phone.close()
+    models = saved.read(tmp_path / "sent.json")["models"]
+    assert run["model"] == next(model["model"] for model in models if saved.frame_ms(model))
+    assert run["runs"] == sum(window["runs"] for window in run["windows"]) and len(run["windows"]) in (2, 3)
+    assert run["slowdown"] > 0
+    assert any(text.startswith("The end of the long run took") for text in texts)
+    assert "Sustained" in page(saved.read(tmp_path / "sent.json"))
+
+
+def test_it_is_chosen_in_the_list_of_models(app: list[str], apk: Path, tmp_path: Path) -> None:
+    java, *rest = app
+    phone = Phone([java, f"-Dfiles={tmp_path}", *rest], apk, tmp_path)
+    phone.start()
+    phone.tell("press", "Model")
+    phone.tell("choose", "Report on this device")
+    state = phone.tell("state")
+    phone.close()
+    assert any(text.startswith("Report") for text in state["texts"])

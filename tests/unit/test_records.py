@@ -1,0 +1,104 @@
+"""Records behave as the frozen dataclasses of the standard library, and read as such for it."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from glsl_infer.support.records import dataclass as record
+
+
+class Base:
+    number: int
+
+    @property
+    def twice(self) -> int:
+        return 2 * self.number
+
+
+@record(frozen=True)
+class Made(Base):
+    """Made here."""
+
+    name: str
+    number: int = 3
+    rest: tuple[int, ...] = ()
+
+
+@record(frozen=True)
+class More(Made):
+    last: bool = True
+
+    def __post_init__(self) -> None:
+        if self.number < 0:
+            raise ValueError("negative")
+
+
+@dataclasses.dataclass(frozen=True)
+class Standard(Base):
+    name: str
+    number: int = 3
+    rest: tuple[int, ...] = ()
+
+
+def test_values_and_defaults() -> None:
+    made = Made("a", rest=(1,))
+    assert (made.name, made.number, made.rest, made.twice) == ("a", 3, (1,), 6)
+    assert made == Made("a", 3, (1,)) != Made("b", 3, (1,))
+    assert made != Standard("a", 3, (1,))
+    assert len({made, Made("a", 3, (1,)), Made("c")}) == 2
+    assert hash(made) == hash(Standard("a", 3, (1,)))
+    assert repr(made) == "Made(name='a', number=3, rest=(1,))"
+    assert More("x").last and More("x", 1, (), False) != More("x", 1)
+    with pytest.raises(ValueError, match="negative"):
+        More("x", -1)
+
+
+@pytest.mark.parametrize(
+    ("values", "named", "words"),
+    [
+        ((), {}, "misses: name"),
+        (("a", 1, (), 4), {}, "takes 3 values, and 4"),
+        (("a",), {"name": "b"}, "two values for 'name'"),
+        (("a",), {"colour": "b"}, "no field 'colour'"),
+    ],
+)
+def test_wrong_values(values: tuple[Any, ...], named: dict[str, Any], words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        Made(*values, **named)
+    with pytest.raises(TypeError):
+        Standard(*values, **named)
+
+
+def test_nothing_changes_it() -> None:
+    made = Made("a")
+    with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field 'name'"):
+        made.name = "b"  # type: ignore[misc]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        del made.name
+    assert made == Made("a")
+
+
+def test_the_standard_library_takes_it() -> None:
+    made = More("a", 1)
+    assert [field.name for field in dataclasses.fields(made)] == ["name", "number", "rest", "last"]
+    assert dataclasses.is_dataclass(Made) and dataclasses.is_dataclass(made)
+    assert dataclasses.replace(made, number=2) == More("a", 2)
+    assert dataclasses.asdict(made) == {"name": "a", "number": 1, "rest": (), "last": True}
+    assert copy.deepcopy(made) == made == pickle.loads(pickle.dumps(made))
+    assert list(inspect.signature(Made).parameters) == ["name", "number", "rest"]
+    assert Made.__match_args__ == Standard.__match_args__
+
+
+def test_a_start_writes_no_functions_for_them() -> None:
+    """numpy.typing and most dataclasses stay away from what a Pi imports to draw."""
+    text = "import sys, glsl_infer.runtime.session; print('numpy.typing' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
