@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import lower, optimize
 from glsl_infer.compiler.assemble import to_bundle
+from glsl_infer.compiler.planned_cost import planned
 from glsl_infer.compiler.ranges import PreparedGraph, precision, prepare
 from glsl_infer.compiler.ranges.known import KnownRanges
 from glsl_infer.graph import Graph
@@ -129,6 +131,7 @@ def build(
         known_ranges=options.ranges,
         tolerance=options.tolerance,
         budget=options.budget,
+        plan=partial(planned, given=True, uniform_vectors=most) if options.layout == "atlas" else None,
     )
     program = lower.to_program(
         prepared.graph,
@@ -140,5 +143,7 @@ def build(
         tell=tell,
         samples=calibration,
         weight_bits=options.weight_bits,
+        in_eight=prepared.in_eight if options.weight_bits == options.weights == "auto" else None,
+        error=prepared.spent.error if prepared.spent else 0.0,
     )
     return to_bundle(program, labels, tell), program, prepared

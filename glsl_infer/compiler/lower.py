@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from glsl_infer import ops
-from glsl_infer.compiler import sharing
+from glsl_infer.compiler import exact_weights, sharing
 from glsl_infer.compiler.copied_outputs import handed_on, with_copies
 from glsl_infer.compiler.gutters import gutters
 from glsl_infer.compiler.ranges.bounds import ranges_of
@@ -18,7 +18,7 @@ from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering import weights_plan
 from glsl_infer.lowering.builder import Builder
 from glsl_infer.lowering.cut_sums import Typical
-from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, WEIGHTS_MODES
+from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, WEIGHTS_MODES, Cost
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import LAYOUTS, Share
@@ -36,6 +36,8 @@ def to_program(
     samples: Sequence[Inputs] = (),
     weight_bits: str = "auto",
     typical: Typical | None = None,
+    in_eight: Cost | None = None,
+    error: float = 0.0,
 ) -> CompiledNetwork:
     """Turn a prepared graph into textures, shaders and passes.
 
@@ -53,6 +55,8 @@ def to_program(
         weight_bits: of weights in textures: ``auto`` (8 where that adds little noise) or ``16``.
         samples: as the network reads them, for shaders of devices that cut sums (``compiler.typical``).
         typical: what was found with them for programs of this graph that share textures in another way.
+        in_eight: what all maps in 8 bits cost: then what is left to spend keeps weights finer (``exact_weights``).
+        error: what maps do to the outputs; see there.
 
     Raises:
         ModelError: a layer that the shaders cannot do, by name.
@@ -84,6 +88,7 @@ def to_program(
             planning=planning,
             weight_bits=weight_bits,
             bits=bits,
+            exact=exact,
         )
         for number, node in enumerate(graph.nodes, 1):
             what = "memory" if planning else "shaders"
@@ -95,7 +100,20 @@ def to_program(
                 raise
         return builder
 
+    exact: Collection[str] = ()
     builder = built({}, planning=True)
+    if in_eight is not None and samples and builder.offers:
+        exact = exact_weights.choose(
+            graph,
+            builder.rounded,
+            builder.offers,
+            samples,
+            whole=builder.whole,
+            in_eight=in_eight,
+            error=error,
+        )
+        typical.forget(exact)
+        builder = built({}, planning=True) if exact else builder
     longer = weights_plan.longer_array(builder.choices, uniform_vectors) if weights == "auto" else None
     while longer is not None:
         uniform_vectors = longer
@@ -113,6 +131,8 @@ def to_program(
             tell=tell,
             samples=samples,
             weight_bits=weight_bits,
+            in_eight=in_eight,
+            error=error,
         )
     program = builder.finish()
     choices = list(program.choices)

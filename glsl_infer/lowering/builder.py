@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
@@ -45,6 +45,9 @@ class Builder(Places):
         planning: whether only lifetimes of textures are wanted, so that the texts of shaders may be empty.
         weight_bits: one of ``texture_choice.WEIGHT_BITS``, for weights in textures.
         typical: what the layers' outputs are like.
+        exact: layers whose weights are to be finer than 8 bits.
+        offers: layers whose weights have 8 bits in a texture, as they are and as they would be finer.
+        counts: whether only the cost is wanted, and convolutions append nothing.
         spares: whether single maps have 16 bits, to be drawn for little, and not as many as can.
     """
 
@@ -62,12 +65,17 @@ class Builder(Places):
         planning: bool = False,
         weight_bits: str = "auto",
         bits: Mapping[str, int] = MappingProxyType({}),
+        exact: Collection[str] = (),
+        counts: bool = False,
     ) -> None:
         super().__init__(graph, layout, gutters, shares, bits)
         self._members[PRELUDE] = template("prelude.glsl").encode()
         self._weights, self._weights_for, self._uniform_vectors = weights, weights_for, uniform_vectors
         self.planning, self.typical, self.weight_bits = planning, typical, weight_bits
         self.spares = sum(known == 16 for known in bits.values()) <= MOST_FINE * len(bits)
+        self.exact, self.offers = exact, dict[str, tuple[weights_plan.LayerWeights, weights_plan.LayerWeights]]()
+        self.counts = counts
+        self._work, self._counted = 0.0, dict[str, int]()
         self._programs: dict[tuple[int, str], ShaderProgram] = {}
         self._program_names: set[str] = set()
         self._passes: list[Pass] = []
@@ -86,6 +94,26 @@ class Builder(Places):
         choice = weights_plan.choose(asked, self._weights, alone, self._uniform_vectors)
         self._choices[layer.name] = choice
         return choice.mode
+
+    def count(self, node: Node, layer: weights_plan.LayerWeights, mode: str) -> None:
+        """Count what a convolution costs of which no draw is appended."""
+        kinds = sum(self.feature_map(name).bits == 16 for name in node.inputs[:1])
+        self._work += weights_plan.work(layer, mode) + kinds * weights_plan.fine_reads(layer)
+        self._counted[node.name] = (
+            self.times(node, self.feature_map(node.name))[0] if mode == "texture" else layer.slices
+        )
+
+    @property
+    def rounded(self) -> Mapping[str, Node]:
+        """Layers with the weights that shaders have, where these are rounded."""
+        return self._rounded
+
+    @property
+    def whole(self) -> weights_plan.Cost:
+        """What all layers so far cost."""
+        # Planned texts are equal, so that draws of one layer look like one.
+        others = sum(entry.layer not in self._counted for entry in self._passes)
+        return weights_plan.Cost(self._work, others + sum(self._counted.values()))
 
     def typical_input(self, node: Node) -> Texels:
         """Return the texels that a convolution reads of typical pictures."""

@@ -10,7 +10,7 @@ Shaders for other devices start with the bias alone, and none of their bytes cha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -71,6 +71,11 @@ class Typical:
         if layer not in self._known:
             self._known[layer] = find()
         return cast(Found, self._known[layer])
+
+    def forget(self, layers: Collection[str]) -> None:
+        """Forget what was found for some layers, whose weights are to be elsewhere."""
+        for layer in layers:
+            self._known.pop(layer, None)
 
     def texels(self, name: str, value: FeatureMap, padding: Sequence[int] = (0, 0, 0, 0), *, alpha: bool) -> Texels:
         """Return the texels of a layer's output, with its gutter.
