@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -17,6 +15,7 @@ from glsl_infer.lowering import codegen, fine, weights_plan
 from glsl_infer.lowering.bindings import MAX_SOURCES, Binding, Read
 from glsl_infer.lowering.cut_sums import Texels, Typical
 from glsl_infer.lowering.places import Places
+from glsl_infer.lowering.uniform_use import uses, without_uniforms
 from glsl_infer.program import (
     PRELUDE,
     CompiledNetwork,
@@ -48,6 +47,7 @@ class Builder(Places):
         exact: layers whose weights are to be finer than 8 bits.
         offers: layers whose weights have 8 bits in a texture, as they are and as they would be finer.
         counts: whether only the cost is wanted, and convolutions append nothing.
+        rounded: layers with the weights that shaders have, where these are rounded.
         spares: whether single maps have 16 bits, to be drawn for little, and not as many as can.
     """
 
@@ -81,7 +81,7 @@ class Builder(Places):
         self._passes: list[Pass] = []
         self._ends: dict[str, int] = {}  # behind the last pass of the current layer, by target
         self._choices: dict[str, WeightsChoice] = {}
-        self._rounded: dict[str, Node] = {}
+        self.rounded: dict[str, Node] = {}
         self._waiting: list[tuple[Any, ...]] = []
 
     def weights_choice(self, layer: weights_plan.LayerWeights) -> str:
@@ -104,14 +104,8 @@ class Builder(Places):
         )
 
     @property
-    def rounded(self) -> Mapping[str, Node]:
-        """Layers with the weights that shaders have, where these are rounded."""
-        return self._rounded
-
-    @property
     def whole(self) -> weights_plan.Cost:
         """What all layers so far cost."""
-        # Planned texts are equal, so that draws of one layer look like one.
         others = sum(entry.layer not in self._counted for entry in self._passes)
         return weights_plan.Cost(self._work, others + sum(self._counted.values()))
 
@@ -127,7 +121,7 @@ class Builder(Places):
 
     def replace_weights(self, node: Node, weights: Mapping[str, NDArray[np.float32]]) -> None:
         """Say what the weights of ``node`` are in truth, where shaders have them rounded."""
-        self._rounded[node.name] = replace(node, weights=weights)
+        self.rounded[node.name] = replace(node, weights=weights)
 
     def bind(self, node: Node, **roles: Sequence[Read]) -> Binding:
         """Return the binding of a draw that reads these views; see ``Binding``."""
@@ -241,9 +235,9 @@ class Builder(Places):
         values: dict[str, UniformValue] = {
             name: value if isinstance(value, Slice) else tuple(float(number) for number in value)
             for name, value in uniforms.items()
-            if _uses(fragment, name)
+            if uses(fragment, name)
         }
-        fragment = _without(fragment, tuple(name for name in uniforms if name not in values))
+        fragment = without_uniforms(fragment, tuple(name for name in uniforms if name not in values))
         program = self._program(node, fragment, len(sources), samplers, values, part)
         at = self._after_target(node.name, target)
         last = self._passes[at - 1] if at else None
@@ -266,7 +260,7 @@ class Builder(Places):
     def finish(self) -> CompiledNetwork:
         """Return everything that was appended."""
         self._append_waiting()
-        nodes = tuple(self._rounded.get(node.name, node) for node in self.graph.nodes)
+        nodes = tuple(self.rounded.get(node.name, node) for node in self.graph.nodes)
         return CompiledNetwork(
             replace(self.graph, nodes=nodes),
             tuple(self._textures.values()),
@@ -304,23 +298,3 @@ class Builder(Places):
         )
         self._programs[varyings, fragment] = program
         return program
-
-
-_UNIFORM = re.compile(r"^uniform vec2 (\w+);\n", re.MULTILINE)
-
-
-@lru_cache(maxsize=64)  # slices of a layer often share their shader
-def _without(fragment: str, unused: tuple[str, ...]) -> str:
-    """Return the shader without the declarations of some uniforms."""
-    return _UNIFORM.sub(lambda line: "" if line[1] in unused else line[0], fragment) if unused else fragment
-
-
-@lru_cache(maxsize=256)  # slices of a layer often share their shader
-def _uses(fragment: str, uniform: str) -> bool:
-    """Return whether the shader reads the uniform: mentions it, comments aside, after declaring it."""
-    return len(re.findall(rf"\b{uniform}\b", _without_comments(fragment))) > 1
-
-
-@lru_cache(maxsize=64)
-def _without_comments(fragment: str) -> str:
-    return re.sub(r"//[^\n]*", "", fragment)

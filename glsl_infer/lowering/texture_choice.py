@@ -83,6 +83,7 @@ def possible(
     weight_bits: str = "auto",
     steepness: NDArray[np.float32] | None = None,
     fine: bool = False,
+    spares: bool = False,
 ) -> Possible:
     """Return how a layer's weights can lie in a texture: in 8 bits, if their rounding adds little noise, else in 16.
 
@@ -94,6 +95,7 @@ def possible(
         alpha: whether an input channel is the picture's alpha, which carries what exactly undoes the zero points.
         steepness: of what is behind the sums, if it has numbers for each channel; see ``fold.StoredSum``.
         fine: whether the input is a map of 16 bits.
+        spares: whether such a layer's weights may lose more, rounded for typical pictures, to lie in a texture.
     """
     if alpha:
         return Possible(16, "the picture's alpha needs more than 16 bits")
@@ -109,7 +111,7 @@ def possible(
     bits = 8 if in_bytes else 16
     if bits == 16 and fine and (constants.numbers or any(roles.get("residual") for roles in reads)):
         # Of face-mesh's and selfie segmentation's layers none of these compiled, for any order of fetches.
-        if weight_bits != "auto" or columns.count < LEAST_BYTE_COLUMNS or noise > FINE_NOISE:
+        if not spares or weight_bits != "auto" or columns.count < LEAST_BYTE_COLUMNS or noise > FINE_NOISE:
             return Possible(
                 16, "it reads 16 bits: VideoCore IV has no registers for weights of 16 bits and more besides"
             )

@@ -100,7 +100,8 @@ class Conv2D(Operator):
         )
         # What is stored in 16 bits is worth weights of 16 bits, where they can lie in a texture; rounded for typical
         # pictures, those of 8 are nearly as good, unless all maps have 16.
-        exact = target.bits == 16 and not (build.typical.given and build.spares)
+        spares = build.typical.given and build.spares
+        exact = target.bits == 16 and not spares
 
         def texture_of(bits: str) -> texture_choice.Possible:
             return texture_choice.possible(
@@ -111,6 +112,7 @@ class Conv2D(Operator):
                 weight_bits=bits,
                 steepness=kernel.output.steepness if constants.numbers else None,
                 fine=source.bits == 16,
+                spares=spares,
             )
 
         texture = texture_of("16" if exact or node.name in build.exact else build.weight_bits)
