@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import long_texts, lower, optimize
 from glsl_infer.compiler.assemble import to_bundle
+from glsl_infer.compiler.planned_cost import planned
 from glsl_infer.compiler.ranges import PreparedGraph, precision, prepare
 from glsl_infer.compiler.ranges.known import KnownRanges
 from glsl_infer.graph import Graph
@@ -130,9 +132,10 @@ def build(
         known_ranges=options.ranges,
         tolerance=options.tolerance,
         budget=options.budget,
+        plan=partial(planned, given=True, uniform_vectors=most) if options.layout == "atlas" else None,
     )
-    findings = {} if options.ranges is None else options.ranges.findings
-    typical = lower.typical_of(prepared.graph, calibration, findings)
+    before = options.ranges or KnownRanges()
+    typical = lower.typical_of(prepared.graph, calibration, before.findings)
     if options.weights == "auto" and options.layout == "atlas":
         choices = lower.weights_choices(
             prepared.graph,
@@ -142,10 +145,11 @@ def build(
             weight_bits=options.weight_bits,
             tell=tell,
             draw_cost=options.draw_cost,
+            exact=before.exact,
         )
-        free = tuple(choice for choice in choices if choice.layer not in options.weights_for)
-        scales = options.ranges.scales if options.ranges is not None else {}
-        prepared = long_texts.split(prepared, free, pictures, uniform_vectors=most, scales=scales)
+        kept = {*options.weights_for, *before.exact}
+        free = tuple(choice for choice in choices if choice.layer not in kept)
+        prepared = long_texts.split(prepared, free, pictures, uniform_vectors=most, scales=before.scales)
     program = lower.to_program(
         prepared.graph,
         weights=options.weights,
@@ -157,7 +161,10 @@ def build(
         samples=calibration,
         weight_bits=options.weight_bits,
         typical=typical,
-        findings=findings,
+        findings=before.findings,
+        exact=before.exact,
         draw_cost=options.draw_cost,
+        in_eight=prepared.in_eight if options.weight_bits == options.weights == "auto" else None,
+        error=prepared.spent.error if prepared.spent else 0.0,
     )
     return to_bundle(program, labels, tell), program, prepared

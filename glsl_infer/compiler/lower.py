@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
 from glsl_infer import ops
-from glsl_infer.compiler import sharing
+from glsl_infer.compiler import exact_weights, sharing
 from glsl_infer.compiler.copied_outputs import handed_on, with_copies
 from glsl_infer.compiler.gutters import gutters
 from glsl_infer.compiler.ranges.bounds import ranges_of
@@ -20,7 +20,7 @@ from glsl_infer.lowering import weights_plan
 from glsl_infer.lowering.builder import Builder
 from glsl_infer.lowering.findings import Findings
 from glsl_infer.lowering.typical import Typical
-from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, WEIGHTS_MODES
+from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, WEIGHTS_MODES, Cost
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program import CompiledNetwork, WeightsChoice
 from glsl_infer.program.layout import LAYOUTS, Share
@@ -40,6 +40,9 @@ def to_program(
     typical: Typical | None = None,
     findings: Findings = MappingProxyType({}),
     draw_cost: float = weights_plan.DRAW,
+    exact: Collection[str] = (),
+    in_eight: Cost | None = None,
+    error: float = 0.0,
 ) -> CompiledNetwork:
     """Turn a prepared graph into textures, shaders and passes.
 
@@ -59,6 +62,9 @@ def to_program(
         typical: what was found with them for programs of this graph that share textures in another way.
         findings: what was found with pictures that are not here.
         draw_cost: microseconds of a draw, for ``auto``; see ``weights_plan.DRAW``.
+        exact: layers whose weights are finer than 8 bits, as pictures told before.
+        in_eight: what all maps in 8 bits cost: then what is left to spend keeps weights finer (``exact_weights``).
+        error: what maps do to the outputs; see there.
 
     Raises:
         ModelError: a layer that the shaders cannot do, by name.
@@ -89,10 +95,23 @@ def to_program(
             weight_bits,
             tell,
             draw_cost=draw_cost,
+            exact=exact,
             planning=planning,
         )
 
     builder = built({}, planning=True)
+    if in_eight is not None and samples and builder.offers:
+        exact = exact_weights.choose(
+            graph,
+            builder.rounded,
+            builder.offers,
+            samples,
+            whole=builder.whole,
+            in_eight=in_eight,
+            error=error,
+        )
+        typical.forget(exact)
+        builder = built({}, planning=True) if exact else builder
     longer = weights_plan.longer_array(builder.choices, uniform_vectors) if weights == "auto" else None
     while longer is not None:
         uniform_vectors = longer
@@ -112,6 +131,7 @@ def to_program(
             weight_bits=weight_bits,
             findings=findings,
             draw_cost=draw_cost,
+            exact=exact,
         )
     program = builder.finish()
     choices = list(program.choices)
@@ -142,6 +162,7 @@ def weights_choices(
     weight_bits: str = "auto",
     tell: Callable[[str], object] = str,
     draw_cost: float = weights_plan.DRAW,
+    exact: Collection[str] = (),
 ) -> tuple[WeightsChoice, ...]:
     """Return where ``to_program`` would put weights with ``auto`` in atlas layout, however much text that is."""
     return _built(
@@ -156,6 +177,7 @@ def weights_choices(
         weight_bits,
         tell,
         draw_cost=draw_cost,
+        exact=exact,
         planning=True,
     ).choices
 
@@ -173,6 +195,7 @@ def _built(
     tell: Callable[[str], object],
     *,
     draw_cost: float,
+    exact: Collection[str],
     planning: bool,
 ) -> Builder:
     bits = {name: chosen.bits for name, chosen in ranges_of(graph).items()}
@@ -189,6 +212,7 @@ def _built(
         weight_bits=weight_bits,
         bits=bits,
         draw_cost=draw_cost,
+        exact=exact,
     )
     for number, node in enumerate(graph.nodes, 1):
         what = "memory" if planning else "shaders"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -17,6 +15,7 @@ from glsl_infer.lowering import codegen, fine, weights_plan
 from glsl_infer.lowering.bindings import MAX_SOURCES, Binding, Read
 from glsl_infer.lowering.places import Places
 from glsl_infer.lowering.typical import Texels, Typical
+from glsl_infer.lowering.uniform_use import uses, without_uniforms
 from glsl_infer.program import (
     PRELUDE,
     CompiledNetwork,
@@ -45,6 +44,10 @@ class Builder(Places):
         planning: whether only lifetimes of textures are wanted, so that the texts of shaders may be empty.
         weight_bits: one of ``texture_choice.WEIGHT_BITS``, for weights in textures.
         typical: what the layers' outputs are like.
+        exact: layers whose weights are to be finer than 8 bits.
+        offers: layers whose weights have 8 bits in a texture, as they are and as they would be finer.
+        counts: whether only the cost is wanted, and convolutions append nothing.
+        rounded: layers with the weights that shaders have, where these are rounded.
         spares: whether single maps have 16 bits, to be drawn for little, and not as many as can.
     """
 
@@ -63,6 +66,8 @@ class Builder(Places):
         planning: bool = False,
         weight_bits: str = "auto",
         bits: Mapping[str, int] = MappingProxyType({}),
+        exact: Collection[str] = (),
+        counts: bool = False,
     ) -> None:
         super().__init__(graph, layout, gutters, shares, bits)
         self._members[PRELUDE] = template("prelude.glsl").encode()
@@ -70,12 +75,15 @@ class Builder(Places):
         self._draw_cost = draw_cost
         self.planning, self.typical, self.weight_bits = planning, typical, weight_bits
         self.spares = sum(known == 16 for known in bits.values()) <= MOST_FINE * len(bits)
+        self.exact, self.offers = exact, dict[str, tuple[weights_plan.LayerWeights, weights_plan.LayerWeights]]()
+        self.counts = counts
+        self._work, self._counted = 0.0, dict[str, int]()
         self._programs: dict[tuple[int, str], ShaderProgram] = {}
         self._program_names: set[str] = set()
         self._passes: list[Pass] = []
         self._ends: dict[str, int] = {}  # behind the last pass of the current layer, by target
         self._choices: dict[str, WeightsChoice] = {}
-        self._rounded: dict[str, Node] = {}
+        self.rounded: dict[str, Node] = {}
         self._waiting: list[tuple[Any, ...]] = []
 
     def weights_choice(self, layer: weights_plan.LayerWeights) -> str:
@@ -89,6 +97,20 @@ class Builder(Places):
         self._choices[layer.name] = choice
         return choice.mode
 
+    def count(self, node: Node, layer: weights_plan.LayerWeights, mode: str) -> None:
+        """Count what a convolution costs of which no draw is appended."""
+        kinds = sum(self.feature_map(name).bits == 16 for name in node.inputs[:1])
+        self._work += weights_plan.work(layer, mode) + kinds * weights_plan.fine_reads(layer)
+        self._counted[node.name] = (
+            self.times(node, self.feature_map(node.name))[0] if mode == "texture" else layer.slices
+        )
+
+    @property
+    def whole(self) -> weights_plan.Cost:
+        """What all layers so far cost."""
+        others = sum(entry.layer not in self._counted for entry in self._passes)
+        return weights_plan.Cost(self._work, others + sum(self._counted.values()))
+
     def typical_input(self, node: Node) -> Texels:
         """Return the texels that a convolution reads of typical pictures."""
         source = self.feature_map(node.inputs[0])
@@ -101,7 +123,7 @@ class Builder(Places):
 
     def replace_weights(self, node: Node, weights: Mapping[str, NDArray[np.float32]]) -> None:
         """Say what the weights of ``node`` are in truth, where shaders have them rounded."""
-        self._rounded[node.name] = replace(node, weights=weights)
+        self.rounded[node.name] = replace(node, weights=weights)
 
     def bind(self, node: Node, **roles: Sequence[Read]) -> Binding:
         """Return the binding of a draw that reads these views; see ``Binding``."""
@@ -215,9 +237,9 @@ class Builder(Places):
         values: dict[str, UniformValue] = {
             name: value if isinstance(value, Slice) else tuple(float(number) for number in value)
             for name, value in uniforms.items()
-            if _uses(fragment, name)
+            if uses(fragment, name)
         }
-        fragment = _without(fragment, tuple(name for name in uniforms if name not in values))
+        fragment = without_uniforms(fragment, tuple(name for name in uniforms if name not in values))
         program = self._program(node, fragment, len(sources), samplers, values, part)
         at = self._after_target(node.name, target)
         last = self._passes[at - 1] if at else None
@@ -240,7 +262,7 @@ class Builder(Places):
     def finish(self) -> CompiledNetwork:
         """Return everything that was appended."""
         self._append_waiting()
-        nodes = tuple(self._rounded.get(node.name, node) for node in self.graph.nodes)
+        nodes = tuple(self.rounded.get(node.name, node) for node in self.graph.nodes)
         return CompiledNetwork(
             replace(self.graph, nodes=nodes),
             tuple(self._textures.values()),
@@ -251,6 +273,7 @@ class Builder(Places):
             self._members,
             self._weight_members,
             findings=self.typical.findings,
+            exact=tuple(sorted(self.exact)),
         )
 
     def _program(
@@ -279,23 +302,3 @@ class Builder(Places):
         )
         self._programs[varyings, fragment] = program
         return program
-
-
-_UNIFORM = re.compile(r"^uniform vec2 (\w+);\n", re.MULTILINE)
-
-
-@lru_cache(maxsize=64)  # slices of a layer often share their shader
-def _without(fragment: str, unused: tuple[str, ...]) -> str:
-    """Return the shader without the declarations of some uniforms."""
-    return _UNIFORM.sub(lambda line: "" if line[1] in unused else line[0], fragment) if unused else fragment
-
-
-@lru_cache(maxsize=256)  # slices of a layer often share their shader
-def _uses(fragment: str, uniform: str) -> bool:
-    """Return whether the shader reads the uniform: mentions it, comments aside, after declaring it."""
-    return len(re.findall(rf"\b{uniform}\b", _without_comments(fragment))) > 1
-
-
-@lru_cache(maxsize=64)
-def _without_comments(fragment: str) -> str:
-    return re.sub(r"//[^\n]*", "", fragment)

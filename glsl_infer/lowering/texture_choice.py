@@ -33,6 +33,10 @@ FINE_READS: Mapping[int, int] = {8: 58, 16: 32}
 Mesa's vc4 compiler takes 29 of 32 registers for 58 slices and weights of 8 bits; with 16 it has none for 58, and 34
 slices compile."""
 
+FINE_NOISE = 3.0 * weight_bytes.MOST_NOISE
+"""The same limit for a reader of 16 bits that can have no others in a texture: ranges of 16 bits have room, so that
+their texels are less full."""
+
 ROUNDING = 0.02
 """Most steps of 8 bits that the sums of a layer may lose to the rounding of 32-bit floats."""
 
@@ -84,6 +88,7 @@ def possible(
     weight_bits: str = "auto",
     steepness: NDArray[np.float32] | None = None,
     fine: bool = False,
+    spares: bool = False,
 ) -> Possible:
     """Return how a layer's weights can lie in a texture: in 8 bits, if their rounding adds little noise, else in 16.
 
@@ -95,6 +100,7 @@ def possible(
         alpha: whether an input channel is the picture's alpha, which carries what exactly undoes the zero points.
         steepness: of what is behind the sums, if it has numbers for each channel; see ``fold.StoredSum``.
         fine: whether the input is a map of 16 bits.
+        spares: whether such a layer's weights may lose more, rounded for typical pictures, to lie in a texture.
     """
     if alpha:
         return Possible(16, "the picture's alpha needs more than 16 bits")
@@ -110,7 +116,11 @@ def possible(
     bits = 8 if in_bytes else 16
     if bits == 16 and fine and (constants.numbers or any(roles.get("residual") for roles in reads)):
         # Of face-mesh's and selfie segmentation's layers none of these compiled, for any order of fetches.
-        return Possible(16, "it reads 16 bits: VideoCore IV has no registers for weights of 16 bits and more besides")
+        if not spares or weight_bits != "auto" or columns.count < LEAST_BYTE_COLUMNS or noise > FINE_NOISE:
+            return Possible(
+                16, "it reads 16 bits: VideoCore IV has no registers for weights of 16 bits and more besides"
+            )
+        bits = 8
     if bits == 8:
         taps = columns.taps_per_slot
         most, fits = weight_bytes.most_columns(taps), weight_bytes.fits(len(reads), columns.count, taps)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -60,6 +60,12 @@ class Typical:
         if key not in self.findings:
             self.findings[key] = before if before and fits(before) else find()
         return self.findings[key]
+
+    def forget(self, layers: Collection[str]) -> None:
+        """Forget what was found for some layers, whose weights are to be elsewhere."""
+        names = tuple(f"{layer} " for layer in layers)
+        for key in [key for key in self.findings if key in layers or key.startswith(names)]:
+            del self.findings[key]
 
     def texels(self, name: str, value: FeatureMap, padding: Sequence[int] = (0, 0, 0, 0), *, alpha: bool) -> Texels:
         """Return the texels of a layer's output, with its gutter.

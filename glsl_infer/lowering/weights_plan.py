@@ -45,6 +45,9 @@ FIXED: Mapping[str, float] = {"baked": 25.0, "uniform": 25.0, "texture": 110.0, 
 DEPTHWISE_COLUMN: Mapping[str, float] = {"baked": 8.0, "uniform": 8.0, "texture": 25.0, "bytes": 15.5}
 """The same where each column meets a texel of its own."""
 
+FINE_COLUMN = (2.0, 6.0)
+"""Instructions that a fetch of 16 bits adds to a column of weights, of four to a texel and of a depthwise layer."""
+
 DRAW = 95.0
 """Microseconds of the CPU for a draw without a job of its own: the share of the article's time that
 ``estimate.DRAW_SHARE`` assumes. Counted are 14,400 ARM instructions in user space (scripts/vc4/arm/count), 21 us at 0.7
@@ -133,6 +136,23 @@ class LayerWeights:
     numbers: int = 0
 
 
+@dataclass(frozen=True)
+class Cost:
+    """What a frame costs.
+
+    Attributes:
+        work: instructions times pixels of convolutions, about.
+        draws: how many.
+    """
+
+    work: float
+    draws: int
+
+    def over(self, other: Cost) -> float:
+        """Return how many times another's this is: of work or of draws, whichever is more."""
+        return max(self.work / max(other.work, 1.0), self.draws / max(other.draws, 1))
+
+
 def longest_array(wanted: str, uniform_vectors: int) -> int:
     """Return the vec4 of the longest uniform array for one of ``WEIGHTS_MODES`` and what the target is said to have."""
     return max(uniform_vectors, LONG_ARRAY) if wanted == "uniform" else uniform_vectors
@@ -144,6 +164,16 @@ def instructions(mode: str, layer: LayerWeights) -> float:
     columns = layer.texels or layer.columns if mode == "texture" else layer.columns
     numbers = layer.numbers * {"bytes": 3, "texture": 2}.get(kind, 0) * COLUMN[kind]
     return float(FIXED[kind] + (DEPTHWISE_COLUMN if layer.depthwise else COLUMN)[kind] * columns + numbers)
+
+
+def work(layer: LayerWeights, mode: str) -> float:
+    """Return about how many instructions times pixels a layer takes."""
+    return layer.slices * layer.pixels * instructions(mode, layer)
+
+
+def fine_reads(layer: LayerWeights) -> float:
+    """Return about how many instructions times pixels it adds that a layer reads a map of 16 bits."""
+    return layer.slices * layer.pixels * layer.columns * FINE_COLUMN[layer.depthwise]
 
 
 def compile_cost(length: float) -> float:

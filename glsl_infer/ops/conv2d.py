@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -99,9 +100,11 @@ class Conv2D(Operator):
         )
         # What is stored in 16 bits is worth weights of 16 bits, where they can lie in a texture; rounded for typical
         # pictures, those of 8 are nearly as good, unless all maps have 16.
-        exact = target.bits == 16 and not (build.typical.given and build.spares)
-        for bits in (["16"] if exact else []) + [build.weight_bits]:
-            texture = texture_choice.possible(
+        spares = build.typical.given and build.spares
+        exact = target.bits == 16 and not spares
+
+        def texture_of(bits: str) -> texture_choice.Possible:
+            return texture_choice.possible(
                 reads,
                 columns,
                 constants,
@@ -109,23 +112,32 @@ class Conv2D(Operator):
                 weight_bits=bits,
                 steepness=kernel.output.steepness if constants.numbers else None,
                 fine=source.bits == 16,
+                spares=spares,
             )
-            if not texture.untextured:
-                break
+
+        texture = texture_of("16" if exact or node.name in build.exact else build.weight_bits)
+        if exact and texture.untextured and node.name not in build.exact:
+            texture = texture_of(build.weight_bits)
         draws, fragments = build.times(node, target)
-        mode = build.weights_choice(
-            weights_plan.LayerWeights(
-                node.name,
-                draws * len(target.views),
-                fragments * target.height * target.width,
-                columns.count,
-                columns.count + scaled + 1,
-                texture.untextured or kernel.output.untextured,
-                bits=texture.bits,
-                depthwise=columns.depthwise,
-                numbers=len(constants.numbers),
-            )
+        layer = weights_plan.LayerWeights(
+            node.name,
+            draws * len(target.views),
+            fragments * target.height * target.width,
+            columns.count,
+            columns.count + scaled + 1,
+            texture.untextured or kernel.output.untextured,
+            bits=texture.bits,
+            depthwise=columns.depthwise,
+            numbers=len(constants.numbers),
         )
+        mode = build.weights_choice(layer)
+        build.count(node, layer, mode)
+        if build.planning and mode == "texture" and texture.bits == 8:
+            finer = texture_of("16")
+            untextured = finer.untextured or kernel.output.untextured
+            build.offers[node.name] = layer, replace(layer, bits=16, untextured=untextured)
+        if build.counts:
+            return
         if mode == "texture":
             weights = texture.packed(node, build, columns, constants)
             conv_texture.draw(

@@ -157,6 +157,7 @@ class CompiledNetwork:
         members: files of the bundle: shaders and weights, by name.
         weight_members: for each node, the members that its weights can be read back from.
         findings: what was found with typical pictures; see ``lowering.findings``.
+        exact: layers whose weights are finer than 8 bits, for what pictures showed; see ``compiler.exact_weights``.
         memory: what each method of sharing textures takes.
     """
 
@@ -169,6 +170,7 @@ class CompiledNetwork:
     members: Mapping[str, bytes]
     weight_members: Mapping[str, tuple[str, ...]]
     findings: Mapping[str, tuple[NDArray[Any], ...]]
+    exact: tuple[str, ...] = ()
     memory: tuple[MemoryUse, ...] = ()
 
     def __str__(self) -> str:

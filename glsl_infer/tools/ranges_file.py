@@ -42,6 +42,7 @@ def write(stored: StoredRanges, path: str | Path) -> None:
     objects["findings"] = "{\n  " + ",\n  ".join(found) + "}"
     if stored.known.sixteen is not None:
         objects["sixteen"] = json.dumps(list(stored.known.sixteen))
+        objects["exact"] = json.dumps(list(stored.known.exact))
     head = {"format": FORMAT, "version": VERSION, "model": stored.model, "fingerprint": stored.fingerprint}
     parts = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
     parts += [f"{json.dumps(key)}: {text}" for key, text in objects.items()]
@@ -61,8 +62,10 @@ def read(path: str | Path) -> StoredRanges:
         for key in ("maps", "fine")
     )
     sixteen = tuple(data["sixteen"]) if "sixteen" in data else None
+    exact = tuple(data.get("exact", ()))
     findings = {key: tuple(map(_unpacked, arrays)) for key, arrays in data.get("findings", {}).items()}
-    return StoredRanges(data["model"], data["fingerprint"], KnownRanges(maps, fine, data["scales"], sixteen, findings))
+    known = KnownRanges(maps, fine, data["scales"], sixteen, exact, findings)
+    return StoredRanges(data["model"], data["fingerprint"], known)
 
 
 def _packed(array: NDArray[Any]) -> dict[str, Any]:
@@ -125,9 +128,10 @@ def _wrong_part(data: dict[str, Any]) -> str | None:
 
 
 def _wrong_finding(data: dict[str, Any]) -> str | None:
-    names = data.get("sixteen", [])
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        return "'sixteen' is no list of layers"
+    for key in ("sixteen", "exact"):
+        names = data.get(key, [])
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            return f"'{key}' is no list of layers"
     found = data.get("findings", {})
     if not isinstance(found, dict):
         return "'findings' is no object"

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from glsl_infer.compiler import ranges
+from glsl_infer.compiler import exact_weights
 from glsl_infer.compiler.build import Options
-from glsl_infer.compiler.ranges import covering, eight_bits, held_out
+from glsl_infer.compiler.ranges import covering, eight_bits, held_out, sensitivity
 from glsl_infer.lowering import builder, texture_choice, weight_bytes, weight_rounding, weight_texture
 
 
@@ -38,6 +38,10 @@ def _evenly(numbers: Any, most: int, **_: Any) -> Any:
     return weight_bytes.sums_kept(numbers)
 
 
+def _none(*_: Any, **__: Any) -> frozenset[str]:
+    return frozenset()
+
+
 Change = tuple[Callable[[Options], Options], tuple[tuple[Any, str, Any], ...]]
 
 UNCHANGED = ""
@@ -57,12 +61,12 @@ REPAIRS: Mapping[str, Change] = {
     "ranges by maximum alone": (_same, ((held_out, "FEWEST", 1 << 30),)),
     "headroom 1.2": (_same, ((eight_bits, "HEADROOM", 1.2),)),
     "8 bits for weights of more noise": (_same, ((weight_bytes, "MOST_NOISE", 8.0),)),
-    "auto may add 0.25": (_same, ((ranges, "AUTO_SHARE", 0.25),)),
-    "auto may add 0.5": (_same, ((ranges, "AUTO_SHARE", 0.5),)),
+    "weights not kept finer": (_same, ((exact_weights, "choose", _none),)),
+    "auto may cost 1.4": (_same, ((sensitivity, "MOST_MAPS", 1.35), (exact_weights, "MOST_COST", 1.4))),
 }
 """What is changed, by a name for people: options of an export, and values of the compiler."""
 
-ONLY_AUTO = ("weights of 16 bits for maps of 16 bits", "auto may add 0.25", "auto may add 0.5")
+ONLY_AUTO = ("weights of 16 bits for maps of 16 bits", "weights not kept finer", "auto may cost 1.4")
 """Changes that move nothing where all maps have 8 bits."""
 
 

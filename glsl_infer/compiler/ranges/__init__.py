@@ -5,8 +5,9 @@ Both the exact reference and ``compiler.lower.to_program`` work from a prepared 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -28,7 +29,7 @@ from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.picture import has_alpha_lane
 from glsl_infer.graph.reference import Inputs
-from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
+from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, Cost
 from glsl_infer.ops.operator import GraphOnlyOperator
 from glsl_infer.program.layout import Range
 
@@ -46,6 +47,7 @@ class PreparedGraph:
         scales: one choice for each 16-bit value.
         precision: one choice for each feature map in 16 bits.
         spent: what each layer's rounding does to the outputs, where that was measured.
+        in_eight: what all maps in 8 bits would cost, where that was counted.
         wider: ranges for 16 bits of layers whose range in 8 pictures told.
         told: those ranges in 8 bits.
     """
@@ -58,6 +60,7 @@ class PreparedGraph:
     spent: Spent | None = None
     wider: Mapping[str, Range] = field(default_factory=dict)
     told: Mapping[str, Range] = field(default_factory=dict)
+    in_eight: Cost | None = None
 
 
 def prepare(
@@ -77,6 +80,7 @@ def prepare(
     known_ranges: KnownRanges | None = None,
     tolerance: float | None = None,
     budget: float | None = None,
+    plan: Callable[[Graph], Cost] | None = None,
 ) -> PreparedGraph:
     """Prepare an optimised graph for shaders.
 
@@ -97,6 +101,7 @@ def prepare(
         tolerance: see ``sensitivity.spend``.
         budget: see there, too; with neither, and ``auto``, an eighth more work is spent for an error of
             ``AUTO_TOLERANCE``, or ``AUTO_NUMBERS``.
+        plan: counts what a prepared graph costs; without it shares are estimated.
 
     Raises:
         InputError: see ``precision.choose``.
@@ -128,12 +133,24 @@ def prepare(
         by_itself = False
     else:
         chosen = precision_of_layers.choose(ranged, precision, known, numbers)
-    spent = None
+    spent, in_eight = None, None
+
+    def drawn(precise: Graph) -> Graph:
+        roomy, _ = with_room(precise, wider, ranges)
+        narrow, _ = split_wide(split_dense(carry_offset_in_alpha(roomy)), layout, uniform_vectors, exactness)
+        return zeros_once(assign_scales(narrow, (), before.scales)[0])
+
     if tolerance is not None or budget is not None:
         chosen, spent = spend(ranged, chosen, pictures, tolerance=tolerance, budget=budget)
     elif by_itself:
         enough = AUTO_NUMBERS if any(choice and choice.why == BY_RULE for choice in chosen.values()) else AUTO_TOLERANCE
-        chosen, spent = spend(ranged, chosen, pictures, tolerance=enough, share=AUTO_SHARE, apart=apart)
+        counted = None
+        if plan is not None:
+            in_eight = plan(drawn(precision_of_layers.assign(ranged, {})[0]))
+            counted = partial(_times, in_eight, plan, drawn)
+        chosen, spent = spend(
+            ranged, chosen, pictures, tolerance=enough, share=AUTO_SHARE, apart=apart, counted=counted
+        )
     precise, fine = precision_of_layers.assign(ranged, chosen)
     precise, ranges = with_room(precise, wider, ranges)
     narrow, wide = split_wide(split_dense(carry_offset_in_alpha(precise)), layout, uniform_vectors, exactness)
@@ -141,12 +158,17 @@ def prepare(
     scaled = zeros_once(scaled)
     ranges = tuple(choice for choice in ranges if choice.layer in scaled.by_name)
     fine = tuple(layer for layer in fine if layer.layer in scaled.by_name)
-    return PreparedGraph(scaled, ranges, wide, scales, fine, spent, wider, told)
+    return PreparedGraph(scaled, ranges, wide, scales, fine, spent, wider, told, in_eight)
 
 
 def _range_of(graph: Graph, layer: str) -> Range:
     attrs = graph.by_name[layer].attrs
     return Range(tuple(attrs["scales"]), tuple(attrs["zeros"]))
+
+
+def _times(in_eight: Cost, plan: Callable[[Graph], Cost], drawn: Callable[[Graph], Graph], stored: Graph) -> float:
+    """Return how many times another graph's a graph with bits costs."""
+    return plan(drawn(stored)).over(in_eight)
 
 
 def require_stored_values(graph: Graph) -> None:

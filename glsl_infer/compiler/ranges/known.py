@@ -18,6 +18,7 @@ class KnownRanges:
         fine: other ranges of the same, for those that are stored in 16 bits.
         scales: of 16-bit values that calibration made finer, by the stage's name.
         sixteen: feature maps that were stored in 16 bits; None where nobody has chosen.
+        exact: layers whose weights were kept finer than 8 bits.
         findings: what was found with typical pictures for shaders and weights.
     """
 
@@ -25,4 +26,5 @@ class KnownRanges:
     fine: Mapping[str, Range] = field(default_factory=dict)
     scales: Mapping[str, float] = field(default_factory=dict)
     sixteen: tuple[str, ...] | None = None
+    exact: tuple[str, ...] = ()
     findings: Findings = field(default_factory=dict)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
-from glsl_infer.graph import Array, Graph, host_steps, reference
+from glsl_infer.graph import Array, Graph, Node, host_steps, reference
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.program.layout import Range
 
@@ -27,10 +28,16 @@ class Runs:
         }
         self._spreads = {layer: self._spread(layer) for layer in graph.output_layers}
 
-    def error(self, bits: Mapping[str, int], *, alone: bool = False) -> float:
-        """Return the error of the outputs where maps are rounded to some bits; with ``alone`` those named only."""
+    def error(
+        self, bits: Mapping[str, int], *, alone: bool = False, replaced: Mapping[str, Node] = MappingProxyType({})
+    ) -> float:
+        """Return the error of the outputs where maps are rounded to some bits; with ``alone`` those named only.
+
+        ``replaced`` are layers that have other weights.
+        """
         squares = [
-            self._square(values, bits, ranges, alone=alone) for values, ranges in zip(self._values, self._ranges)
+            self._square(values, bits, ranges, replaced, alone=alone)
+            for values, ranges in zip(self._values, self._ranges)
         ]
         return math.sqrt(sum(squares) / len(squares))
 
@@ -48,18 +55,24 @@ class Runs:
         return host_steps.sigmoid(exact) if layer in self._probable else exact
 
     def _square(
-        self, values: Mapping[str, Array], bits: Mapping[str, int], ranges: Mapping[str, Range], *, alone: bool
+        self,
+        values: Mapping[str, Array],
+        bits: Mapping[str, int],
+        ranges: Mapping[str, Range],
+        replaced: Mapping[str, Node],
+        *,
+        alone: bool,
     ) -> float:
         changed: dict[str, Array] = {}
         for node in self._graph.nodes:
             stores = node.name in bits and (not alone or bits[node.name])
-            moved = any(name in changed for name in node.inputs)
+            moved = node.name in replaced or any(name in changed for name in node.inputs)
             if not (stores or moved):
                 continue
             value = values[node.name]
             if moved:
                 given = [changed.get(name, values[name]) for name in node.inputs]
-                value = reference.layer(node, given, stored=False)
+                value = reference.layer(replaced.get(node.name, node), given, stored=False)
             if stores and "bits" in node.attrs and value.ndim == 3:
                 rounded = node.with_attrs(bits=bits[node.name])
                 if bits[node.name] == 8 and node.name in ranges:

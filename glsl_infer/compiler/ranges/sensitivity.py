@@ -7,7 +7,7 @@ little to do with each other, so that their squares add up. 16 bits then go wher
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from glsl_infer.compiler.ranges import precision
@@ -38,6 +38,16 @@ ROUNDS = 4
 AUTO_TOLERANCE, AUTO_NUMBERS, AUTO_SHARE = 0.02, 0.005, 0.12
 """Where nobody asks for more: the error that is small enough, that of networks with outputs of numbers (a hundredth of
 the spread of a face's points is a pixel), and the share of work and draws that 16 bits may add."""
+
+MOST_COST, MOST_MAPS = 1.14, 1.09
+"""Times the cost of all 8 bits, of work or of draws, that ``auto`` may spend where the plan of the program is counted:
+1.15, less what Mesa's vc4 compiler makes of it beyond that; and maps alone, so that something is left for weights."""
+
+WORTH = 1.0
+"""Share of the squared error that what adds all of the cost again has to take away, in proportion."""
+
+MOST_COUNTS = 96
+"""Plans that are counted at most."""
 
 MOST_WORK = 4e10
 """Operations of the float network that a search takes at most: about a minute of one core. A large network is looked
@@ -90,6 +100,7 @@ def spend(
     budget: float | None = None,
     share: float | None = None,
     apart: Sequence[Mapping[str, Range]] = (),
+    counted: Callable[[Graph], float] | None = None,
 ) -> tuple[dict[str, PrecisionChoice | None], Spent]:
     """Return a choice with more maps in 16 bits, until a tolerance holds or a budget or share is used up.
 
@@ -103,6 +114,8 @@ def spend(
             them; None: any.
         apart: ranges in 8 bits for each part of the pictures, chosen without it: what pictures that nobody has shown
             lose counts, too.
+        counted: how many times the cost of all 8 bits a graph with bits takes, as it will be drawn: instead of
+            ``share``, ``MOST_MAPS`` bounds it.
 
     Raises:
         InputError: there are no pictures.
@@ -114,7 +127,11 @@ def spend(
     shares = _shares(graph, possible)
     groups = precision.joined_layers(graph)
     made, left = dict(chosen), math.inf if budget is None else budget
-    room = math.inf if share is None else share - sum(shares[name] for name, why in chosen.items() if why is not None)
+    room = (
+        math.inf
+        if share is None or counted is not None
+        else share - sum(shares[name] for name, why in chosen.items() if why is not None)
+    )
     waiting = [
         name
         for name in possible
@@ -141,6 +158,22 @@ def spend(
         assigned, _ = precision.assign(graph, made)
         return runs.error({node.name: node.attrs["bits"] for node in assigned.nodes if "bits" in node.attrs})
 
+    counts, costs = MOST_COUNTS, None if counted is None else counted(precision.assign(graph, made)[0])
+
+    def affordable(new: Sequence[str], share_of_error: float) -> bool:
+        nonlocal counts, costs
+        if counted is None or costs is None:
+            return sum(cost[one] for one in new) <= left and sum(shares[one] for one in new) <= room
+        counts -= 1
+        if counts < 0:
+            return False
+        more = {**made, **{one: PrecisionChoice(one, BY_MEASURE) for one in new}}
+        then = counted(precision.assign(graph, more)[0])
+        if then > MOST_MAPS or share_of_error < WORTH * (then - costs):
+            return False
+        costs = then
+        return True
+
     before = found = measured()
     in_eight = sum(error**2 for name, error in errors.items() if made.get(name) is None)
     others = max(before**2 - in_eight, 0.0) if len(errors) < len(possible) else 0.0
@@ -153,11 +186,10 @@ def spend(
                 break
             new = [one for one in groups[name] if one not in made]
             wanted = all(made.get(one, True) for one in groups[name])  # a person may want one of them in 8 bits
-            price = sum(cost[one] for one in new)
-            part = sum(shares[one] for one in new)
-            if new and wanted and price <= left and part <= room:
+            if new and wanted and affordable(new, sum(errors[one] ** 2 for one in new) / max(rest**2, 1e-24)):
                 made.update((one, PrecisionChoice(one, BY_MEASURE)) for one in new)
-                left, room = left - price, room - part
+                left -= sum(cost[one] for one in new)
+                room -= sum(shares[one] for one in new)
                 rest = math.sqrt(max(rest**2 - sum(errors[one] ** 2 for one in new), 0.0))
             waiting.remove(name)
         found = measured()

@@ -83,9 +83,9 @@ def learnt(prepared: Sequence[PreparedGraph], programs: Sequence[CompiledNetwork
     if not programs:
         return KnownRanges(maps, fine, scales)
     sixteen = tuple(choice.layer for part in prepared for choice in part.precision)
-    return KnownRanges(
-        maps, fine, scales, sixteen, {key: found for program in programs for key, found in program.findings.items()}
-    )
+    exact = tuple(layer for program in programs for layer in program.exact)
+    findings = {key: found for program in programs for key, found in program.findings.items()}
+    return KnownRanges(maps, fine, scales, sixteen, exact, findings)
 
 
 def fingerprint(graph: Graph) -> str:

@@ -1,0 +1,65 @@
+"""What auto may spend is counted as the program is planned, and what maps leave goes to weights that lose most."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_sensitivity import GRAPH, PICTURES
+
+from glsl_infer.compiler import build as builds
+from glsl_infer.compiler import exact_weights, lower
+from glsl_infer.compiler.build import Options, build
+from glsl_infer.compiler.optimize import optimize
+from glsl_infer.compiler.planned_cost import planned
+from glsl_infer.compiler.ranges import prepare, sensitivity
+from glsl_infer.graph import reference
+from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
+
+SAMPLES = [{"image": picture} for picture in PICTURES]
+
+
+@pytest.mark.parametrize("bits", ["8", "16"])
+def test_draws_are_those_of_the_program(bits: str) -> None:
+    graph = prepare(optimize(GRAPH), PICTURES, precision=bits).graph
+    cost = planned(graph, given=True, uniform_vectors=UNIFORM_VECTORS)
+    passes = lower.to_program(graph, samples=SAMPLES).passes
+    assert cost.draws == pytest.approx(len(passes), abs=2)
+    assert cost.work > 0.0
+
+
+def test_auto_costs_no_more_than_it_may() -> None:
+    in_eight = planned(prepare(optimize(GRAPH), PICTURES).graph, given=True, uniform_vectors=UNIFORM_VECTORS)
+    _, _, prepared = build(GRAPH, [], options=Options(precision="auto"), calibration=SAMPLES)
+    assert prepared.in_eight == in_eight
+    rule = sum(choice.why != sensitivity.BY_MEASURE for choice in prepared.precision)
+    cost = planned(prepared.graph, given=True, uniform_vectors=UNIFORM_VECTORS)
+    assert cost.over(in_eight) <= sensitivity.MOST_MAPS or len(prepared.precision) == rule
+
+
+def test_weights_that_lose_most_are_kept_finer_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    offered: list[frozenset[str]] = []
+    choose = exact_weights.choose
+
+    def chosen(*args: object, **options: object) -> frozenset[str]:
+        offered.append(choose(*args, **options))  # type: ignore[arg-type]
+        return offered[-1]
+
+    monkeypatch.setattr(sensitivity, "MOST_MAPS", 0.0)
+    monkeypatch.setattr(exact_weights, "MOST_COST", 9.0)
+    monkeypatch.setattr(exact_weights, "WORTH", 0.0)
+    monkeypatch.setattr(exact_weights, "choose", chosen)
+    options = Options(precision="auto")
+    _, finer, _ = build(GRAPH, [], options=options, calibration=SAMPLES)
+    monkeypatch.setattr(exact_weights, "choose", lambda *_, **__: frozenset[str]())
+    _, plain, prepared = build(GRAPH, [], options=options, calibration=SAMPLES)
+    assert offered and offered[0]
+
+    def off(program: object) -> float:
+        moved = []
+        for picture in PICTURES:
+            exact = reference.run(prepared.graph, picture, mode="float")
+            moved.append(reference.run(program.graph, picture, mode="float") - exact)  # type: ignore[attr-defined]
+        return float(np.sqrt(np.mean(np.square(moved))))
+
+    assert off(finer) < 0.5 * off(plain)
+    assert builds.planned is planned
