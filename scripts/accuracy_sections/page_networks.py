@@ -35,7 +35,8 @@ NETWORKS = """
 ## Networks with random weights
 
 Calibrated with {calibration} training photographs of {sizes} pixels, measured on {photographs} others.
-*Cosine*: the smallest of a picture's outputs to float32 Keras.
+*Cosine*: the smallest of a picture's outputs to float32 Keras. More than 0.002 apart on the H100: inception-v3
+0.852, 0.844; resnet50 0.966, 0.961.
 
 {table}
 """
