@@ -189,7 +189,7 @@ class Builder(Places):
             self._append(node, fragment, target, samplers, sources, quads, uniforms, part)
             return
         lower = [replace(quad, y=quad.y + half) for quad in quads]
-        if self.at_once(node) and sources and len(sources) < MAX_SOURCES:
+        if fine.at_once(self.shapes[node.name]) and sources and len(sources) < MAX_SOURCES:
             text = fine.storing_either(node.name, fragment, len(sources))
             both = [
                 replace(quad, origins=(*quad.origins, (0, number)))
@@ -208,12 +208,7 @@ class Builder(Places):
         """Return how often a slice of a node's output is drawn, and each of its pixels in a draw."""
         if target.bits == 8:
             return 1, 1
-        return (1, 2) if self.at_once(node) else (2, 1)
-
-    def at_once(self, node: Node) -> bool:
-        """Return whether both tiles of a slice of 16 bits are drawn at once."""
-        height, width, _ = self.shapes[node.name]
-        return height * width <= fine.ONE_DRAW
+        return (1, 2) if fine.at_once(self.shapes[node.name]) else (2, 1)
 
     def _append_waiting(self) -> None:
         """Append the draws of second tiles: behind all of the first ones, so that those of one kind become a pass."""

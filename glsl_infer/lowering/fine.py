@@ -9,7 +9,7 @@ ones take two, and what the shader computes for the other two channels no compil
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 
 from glsl_infer.errors import ModelError
@@ -29,6 +29,11 @@ LOWER_FROM = "lower_from"
 _FETCH = "texture2D("
 _ROUNDED = ("floor(", " * 255.0 + 0.5)")
 """What is around a fetch whose bytes are taken as whole numbers."""
+
+
+def at_once(shape: Sequence[int]) -> bool:
+    """Return whether both tiles of a slice of a map (height, width, channels) of 16 bits are drawn at once."""
+    return shape[0] * shape[1] <= ONE_DRAW
 
 
 def down(sampler: str) -> str:

@@ -86,8 +86,8 @@ public final class SelfCheck {
         return null;
     }
 
-    /** Throws a {@link Errors.SelfCheckError} that names what is wrong first, if anything is. */
-    void require() {
+    /** Returns every layer's error, or throws a {@link Errors.SelfCheckError} that names what is wrong first. */
+    List<LayerError> require() {
         LayerError layer = wrongLayer();
         if (layer != null) {
             throw new Errors.SelfCheckError(
@@ -112,6 +112,7 @@ public final class SelfCheck {
                             + output.error + ", where " + output.allowed
                             + " is tolerated; please report it with the device's name");
         }
+        return layers;
     }
 
     /** Compares a layer's textures with the probe, directly after its passes: later layers may share them. */

@@ -247,9 +247,7 @@ public final class Session {
 
     /** As {@link #examine}; throws {@link Errors.SelfCheckError} naming the first layer or output that is wrong. */
     public List<Probe.LayerError> selfCheck() {
-        SelfCheck check = examine();
-        check.require();
-        return check.layers;
+        return examine().require();
     }
 
     /** Runs the probe through all layers, then as a whole frame, and returns how far they are off. */
@@ -264,9 +262,7 @@ public final class Session {
         return recordings.frame.count();
     }
 
-    /**
-     * Deletes every GL object; further calls do nothing. Where the context is lost with all in it, just drop it.
-     */
+    /** Deletes every GL object; further calls do nothing. Where the context is lost with all in it, just drop it. */
     public void close() {
         if (!closed) {
             closed = true;
