@@ -19,7 +19,7 @@ import itertools
 import json
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import cache
@@ -45,6 +45,7 @@ HEAD = ["network", "pictures", "bits", "scores", "maps in 16 bits", "instruction
 CHANGED_HEAD = ["change", "network", "pictures", "bits", "as exported", "changed", "draws"]
 KEY = ("network", "pictures", "bits")
 PRECISIONS = ("8", "auto", "16")
+NOISE = "noise"
 ROOT = Path(__file__).resolve().parents[1]
 STORED, PAGE = ROOT / "docs/accuracy/precision.json", ROOT / "docs/accuracy/precision.md"
 
@@ -84,8 +85,11 @@ class Task:
     costs: bool = False
 
     def measured(self) -> dict[str, Any]:
-        """Return the row: what the exported file scores and costs."""
+        """Return the row: what the exported file scores and costs; of ``NOISE``, the float network's scores."""
         case, floats = known(self.network, self.folder, is_carried=self.is_carried)
+        if self.bits == NOISE:
+            scores = case.score(floats, case.noisy())
+            return self._row(0, scores, fine=0, weights="float", work=None, draws=0)
         most = min(self.pictures, len(case.calibration))
         given = [case.calibration[index * len(case.calibration) // most] for index in range(most)]
         samples = [{case.graph.input.name: picture} for picture in given]
@@ -98,15 +102,17 @@ class Task:
                 work = counted(path) if self.costs else None
                 drawn = bundles.read(path).graph  # weights as textures have them
             scores = case.score(floats, case.run(drawn, case.test, "stored"))
+        draws, fine = len(program.passes), len(prepared.precision)
+        return self._row(most, scores, fine=fine, weights="stored", work=work, draws=draws)
+
+    def _row(self, pictures: int, scores: Mapping[str, float], **others: Any) -> dict[str, Any]:
         row = {
-            "network": case.name,
-            "pictures": most,
+            "network": self.network,
+            "pictures": pictures,
             "bits": self.bits,
             "scores": {key: round(value, 4) for key, value in scores.items()},
-            "fine": len(prepared.precision),
-            "weights": "stored",
-            "work": work,
-            "draws": len(program.passes),
+            **others,
+            "planned": True,
             **({} if self.change == UNCHANGED else {"change": self.change}),
         }
         print(json.dumps(row), file=sys.stderr, flush=True)
@@ -134,7 +140,8 @@ def shown(made: Sequence[dict[str, Any]]) -> str:
     for row in plain.values():
         base = plain.get((row["network"], row["pictures"], "8"), row)
         cost = [_cost(row, base, key) for key in ("work", "draws")]
-        name = row["network"] + "*" * ("weights" not in row)
+        is_older = row["bits"] == "auto" and "planned" not in row
+        name = row["network"] + "*" * ("weights" not in row) + "'" * is_older
         lines.append([name, str(row["pictures"]), row["bits"], _scores(row), str(row["fine"]), *cost])
     text = table(HEAD, lines)
     changed = [
@@ -181,7 +188,7 @@ def stored(new: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             changes.index(row.get("change", UNCHANGED)),
             networks.index(row["network"]),
             row["pictures"],
-            PRECISIONS.index(row["bits"]),
+            (*PRECISIONS, NOISE).index(row["bits"]),
         ),
     )
     STORED.write_text("[\n" + ",\n".join(json.dumps(row) for row in kept) + "\n]\n", "utf-8")
@@ -209,6 +216,7 @@ def tasks(args: argparse.Namespace) -> Iterator[Task]:
         )
 
     if not args.bare:
+        yield from (of(name, 0, NOISE, costs=False) for name in args.only)
         yield from (of(*row, costs=True) for row in itertools.product(args.only, args.pictures, PRECISIONS))
     for change, name, count, bits in itertools.product(args.changes, args.only, args.pictures, PRECISIONS[:2]):
         if bits == "auto" or change not in ONLY_AUTO:
