@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from test_sensitivity import GRAPH, PICTURES
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
@@ -29,3 +30,12 @@ def test_rows_of_auto_before_it_counted_its_plan_are_marked() -> None:
     older, newer = ({**row, "bits": bits} for bits in ("auto", "8"))
     assert "face-mesh'" in precision.shown([older])
     assert "face-mesh'" not in precision.shown([newer, {**older, "planned": True}])
+
+
+def test_rows_of_before_go_where_the_same_was_measured_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(precision, "STORED", tmp_path / "precision.json")
+    row = {"network": "face-mesh", "scores": {"pixels": 1.0}, "fine": 0, "weights": "stored", "work": None, "draws": 1}
+    before = [{**row, "pictures": 16, "bits": bits} for bits in ("8", "auto", "16")]
+    assert len(precision.stored(before)) == 3
+    kept = precision.stored([{**row, "pictures": 32, "bits": "auto", "planned": True}])
+    assert [(one["pictures"], one["bits"]) for one in kept] == [(16, "8"), (16, "16"), (32, "auto")]
