@@ -136,7 +136,8 @@ def build(
     )
     before = options.ranges or KnownRanges()
     typical = lower.typical_of(prepared.graph, calibration, before.findings)
-    if options.weights == "auto" and options.layout == "atlas":
+    long = long_texts.possible(prepared.graph, most) - {*options.weights_for, *before.exact}
+    if long and options.weights == "auto" and options.layout == "atlas":
         choices = lower.weights_choices(
             prepared.graph,
             options.weights_for,
@@ -147,8 +148,7 @@ def build(
             draw_cost=options.draw_cost,
             exact=before.exact,
         )
-        kept = {*options.weights_for, *before.exact}
-        free = tuple(choice for choice in choices if choice.layer not in kept)
+        free = tuple(choice for choice in choices if choice.layer in long)
         prepared = long_texts.split(prepared, free, pictures, uniform_vectors=most, scales=before.scales)
     program = lower.to_program(
         prepared.graph,

@@ -22,6 +22,20 @@ from glsl_infer.lowering.conv_columns import columns_of
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
 from glsl_infer.program import WeightsChoice
 
+_BEHIND = 2
+"""Constants behind a kernel's: a residual's factor and the bias."""
+
+
+def possible(graph: Graph, uniform_vectors: int) -> frozenset[str]:
+    """Return the convolutions whose constants fit no uniform array: most networks have none, and need no plan for it."""
+    return frozenset(
+        node.name
+        for node in graph.nodes
+        if ops.get(node.op).convolves
+        and "kernel" in node.weights
+        and columns_of(node.weights["kernel"].shape, node.attrs["groups"]).count + _BEHIND > uniform_vectors
+    )
+
 
 def split(
     prepared: PreparedGraph,
