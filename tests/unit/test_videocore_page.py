@@ -48,4 +48,6 @@ def test_the_calibration() -> None:
     left = [estimate.costs(board).draw + estimate.costs(board).job for board in boards]
     words = " ".join(PAGE.split())
     assert article in words
-    assert f"computing, {computing[0]:.1f} and {computing[1]:.1f} ms, leaves {left[0]:.2f} and {left[1]:.2f} ms" in words
+    assert (
+        f"computing, {computing[0]:.1f} and {computing[1]:.1f} ms, leaves {left[0]:.2f} and {left[1]:.2f} ms" in words
+    )
