@@ -34,8 +34,11 @@ def test_rows_of_auto_before_it_counted_its_plan_are_marked() -> None:
 
 def test_rows_of_before_go_where_the_same_was_measured_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(precision, "STORED", tmp_path / "precision.json")
-    row = {"network": "face-mesh", "scores": {"pixels": 1.0}, "fine": 0, "weights": "stored", "work": None, "draws": 1}
-    before = [{**row, "pictures": 16, "bits": bits} for bits in ("8", "auto", "16")]
-    assert len(precision.stored(before)) == 3
-    kept = precision.stored([{**row, "pictures": 32, "bits": "auto", "planned": True}])
-    assert [(one["pictures"], one["bits"]) for one in kept] == [(16, "8"), (16, "16"), (32, "auto")]
+    row = {"network": "face-mesh", "scores": {"pixels": 1.0}, "fine": 0, "work": None, "draws": 1}
+    before = [{**row, "pictures": 16, "bits": bits, "weights": "stored"} for bits in ("8", "auto", "16")]
+    assert len(precision.stored([*before, {**row, "pictures": 4, "bits": "16"}])) == 3
+    anew = {**row, "pictures": 32, "bits": "auto", "weights": "stored"}
+    for rule in (1.09, True):
+        kept = precision.stored([{**anew, "planned": rule}])
+        assert [(one["pictures"], one["bits"]) for one in kept] == [(16, "8"), (16, "16"), (32, "auto")]
+    assert "face-mesh'" not in precision.shown(kept)
