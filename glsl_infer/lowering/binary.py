@@ -5,16 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from glsl_infer.lowering import codegen, fold
+import numpy as np
+
+from glsl_infer.lowering import codegen, fold, number_texture
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.program.layout import FeatureMap, FixedPoint, View, per_channel, slices_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from glsl_infer.graph import Node
     from glsl_infer.lowering.bindings import Binding
     from glsl_infer.lowering.builder import Builder
+
+LINEAR = ("a * b", "a + b", "a - b")
+"""What makes errors of numbers in 24 bits no larger."""
 
 
 @dataclass(frozen=True)
@@ -47,23 +54,16 @@ class _Operand:
             return [f"vec4 {self.name} = {texel};"]
         return [f"vec4 {self.name} = {self.name}_factor * {texel} + {self.name}_offset;"]
 
-    def uniforms(self, index: int) -> dict[str, list[float]]:
-        """Return the uniforms that ``text`` names."""
+    def numbers(self, slices: int) -> dict[str, NDArray[np.floating]]:
+        """Return the numbers that ``text`` names, a row for each slice of the output, (slices, 4)."""
         if isinstance(self.value, FixedPoint) or self._is_plain:
             return {}
         factor = self.value.scale_of
         offset = -factor * self.value.zero_of / 255.0
+        both = {f"{self.name}_factor": factor, f"{self.name}_offset": offset}
         if self.value.channels == 1:
-            return {f"{self.name}_factor": [float(factor[0])] * 4, f"{self.name}_offset": [float(offset[0])] * 4}
-        return {
-            f"{self.name}_factor": fold.slices(factor)[index].tolist(),
-            f"{self.name}_offset": fold.slices(offset)[index].tolist(),
-        }
-
-    @property
-    def declarations(self) -> list[str]:
-        """The GLSL lines that declare these uniforms."""
-        return [f"uniform vec4 {name};" for name in self.uniforms(0)]
+            return {name: np.full((slices, 4), numbers[0]) for name, numbers in both.items()}
+        return {name: fold.slices(numbers) for name, numbers in both.items()}
 
     @property
     def _is_plain(self) -> bool:
@@ -89,13 +89,23 @@ def draw(
     out = fold.output(node.activation, node.attrs, target.channels)
     factors = out.factor * per_channel(gamma, target.channels)
     offsets = out.offset + out.factor * per_channel(beta, target.channels)
-    factor, offset = fold.slices(factors), fold.slices(offsets)
+    numbers = {name: rows for operand in operands for name, rows in operand.numbers(len(target.views)).items()}
     plain = bool((factors == 1.0).all() and not offsets.any())
+    if not plain:
+        numbers |= {"factor": fold.slices(factors), "offset": fold.slices(offsets)}
+    fetched = _to_fetch(node, build, expression, operands, target, out, numbers)
+    texture, units = None, dict[str, list[float]]()
+    if fetched:
+        texels, units = number_texture.pack(fetched, target.bits)
+        texture = build.constant_texture(node, texels.shape[1], texels.shape[0], texels.tobytes())
+    numbers = {name: rows for name, rows in numbers.items() if name not in fetched}
     includes = ["store.glsl"] + ["fixed_point.glsl"] * any(
         isinstance(operand.value, FixedPoint) for operand in operands
     )
     for index, view in enumerate(target.views):
         reads = {operand.name: operand.reads(index, target.width, target.height) for operand in operands}
+        if texture is not None:
+            reads[number_texture.ROLE] = [Read(View(texture, 0, index), stride=(0.0, 0.0))]
         binding = build.bind(node, **reads)
         unused = range(min(4, target.channels - 4 * index), 4)
         fragment = codegen.fragment(
@@ -106,23 +116,55 @@ def draw(
             saturates=True,
             lines={
                 "declarations": [
-                    *binding.declarations(),
-                    *(line for operand in operands for line in operand.declarations),
-                    *([] if plain else ["uniform vec4 factor;", "uniform vec4 offset;"]),
+                    *binding.declarations(*[number_texture.ROLE] * bool(fetched)),
+                    *(f"uniform vec4 {name};" for name in numbers),
+                    *number_texture.declarations(fetched),
                 ],
-                "operands": [line for operand in operands for line in operand.text(binding)],
+                "operands": [
+                    *number_texture.lines(fetched, target.bits, binding),
+                    *(line for operand in operands for line in operand.text(binding)),
+                ],
                 "result": [f"y = {expression};", *([] if plain else ["y = factor * y + offset;"])],
                 "pad_lanes": [f"y.{'xyzw'[lane]} = {codegen.number(out.pad)};" for lane in unused],
             },
         )
-        uniforms: dict[str, Sequence[float]] = {}
-        for operand in operands:
-            uniforms.update(operand.uniforms(index))
-        if not plain:
-            uniforms |= {"factor": factor[index].tolist(), "offset": offset[index].tolist()}
+        uniforms: dict[str, Sequence[float]] = {
+            **number_texture.uniforms_of(numbers, index),
+            **(binding.texels(number_texture.ROLE) if fetched else {}),
+            **units,
+            **out.uniforms(index),
+        }
         part = str(index) if unused else None
         size = (target.width, target.height)
-        build.draw_tile(node, fragment, view, size, binding, {**uniforms, **out.uniforms(index)}, part=part)
+        build.draw_tile(node, fragment, view, size, binding, uniforms, part=part)
+
+
+def _to_fetch(
+    node: Node,
+    build: Builder,
+    expression: str,
+    operands: Sequence[_Operand],
+    target: FeatureMap,
+    out: fold.StoredSum,
+    numbers: number_texture.Rows,
+) -> number_texture.Rows:
+    """Return those of the numbers that a texture has, so that slices need no draw each: all that differ, or none."""
+    differing = {name: rows for name, rows in numbers.items() if np.any(rows != rows[0])}
+    if not differing or out.uniforms(0) or out.activation.slope is None or expression not in LINEAR:
+        return {}
+    size = (target.width, target.height)
+    read = [
+        [read.view.texture for operand in operands for read in operand.reads(index, *size)] for index in _all(target)
+    ]
+    kinds = len({(view.texture, *textures) for view, textures in zip(target.views, read)})
+    times, pixels = build.times(node, target)
+    saved = times * (len(target.views) - kinds - (target.channels % 4 > 0))
+    pixels *= times * target.width * target.height
+    return differing if number_texture.pays(differing, target.bits, pixels, saved, build.draw_cost) else {}
+
+
+def _all(target: FeatureMap) -> range:
+    return range(len(target.views))
 
 
 def _stored(build: Builder, name: str) -> FeatureMap | FixedPoint:

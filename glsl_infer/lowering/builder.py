@@ -72,7 +72,7 @@ class Builder(Places):
         super().__init__(graph, layout, gutters, shares, bits)
         self._members[PRELUDE] = template("prelude.glsl").encode()
         self._weights, self._weights_for, self._uniform_vectors = weights, weights_for, uniform_vectors
-        self._draw_cost = draw_cost
+        self.draw_cost = draw_cost
         self.planning, self.typical, self.weight_bits = planning, typical, weight_bits
         self.spares = sum(known == 16 for known in bits.values()) <= MOST_FINE * len(bits)
         self.exact, self.offers = exact, dict[str, tuple[weights_plan.LayerWeights, weights_plan.LayerWeights]]()
@@ -93,7 +93,7 @@ class Builder(Places):
             untextured = "each slice has a texture of its own"
         alone = self._weights_for.get(layer.name)
         asked = replace(layer, untextured=untextured)
-        choice = weights_plan.choose(asked, self._weights, alone, self._uniform_vectors, self._draw_cost)
+        choice = weights_plan.choose(asked, self._weights, alone, self._uniform_vectors, self.draw_cost)
         self._choices[layer.name] = choice
         return choice.mode
 

@@ -1,4 +1,4 @@
-"""Convolutions whose activation or range has numbers for each channel draw all slices at once, as exactly as others."""
+"""Layers whose activation or range has numbers for each channel draw all slices at once, as exactly as others."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from graphs import classifier, conv_node, input_node
 from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
 
 from glsl_infer.bundle import Bundle
+from glsl_infer.compiler.optimize import optimize
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node
 from glsl_infer.lowering import weight_bytes
@@ -100,11 +101,11 @@ def test_as_many_columns_as_registers_allow_are_one_draw(context: Context, monke
     """A window of one texel may have more columns in bytes than any other; one more is no texture's."""
     monkeypatch.setattr(weight_bytes, "MOST_NOISE", np.inf)
     most = weight_bytes.MOST_SINGLE_COLUMNS
-    made = made_of(network(channels=most, activation="relu", quiet=True), uniform_vectors=1000)
+    made = made_of(network(channels=most, activation="relu", quiet=True), uniform_vectors=3500)
     assert [len(entry.quads) for entry in made.manifest.passes if entry.layer == "wide"] == [-(-FILTERS // 4)]
     with Session(made, context=context) as session:
         assert layer_error(session, "wide", stored_inputs(made, "wide", np.random.default_rng(1))) <= TOLERANCE
-    more = made_of(network(channels=most + 4, activation="relu", quiet=True), uniform_vectors=1000)
+    more = made_of(network(channels=most + 4, activation="relu", quiet=True), uniform_vectors=3500)
     assert not any(weight_texture_of(more, "wide"))
 
 
@@ -114,3 +115,46 @@ def weight_texture_of(made: Bundle, layer: str) -> list[str]:
     return [
         name for entry in made.manifest.passes if entry.layer == layer for name in entry.textures if name in constant
     ]
+
+
+def gated(operation: str, vector: bool, channels: int, picture: int) -> Graph:
+    """A map times the gates of its channels, or with a second map; channels have ranges of their own."""
+    rng = np.random.default_rng(channels)
+    spread = np.geomspace(0.2, 20.0, channels).astype(np.float32)
+    body = [input_node(picture)]
+    for name in ("map", "other"):
+        node = conv_node(rng, name, ("image",), 3, channels, activation="silu")
+        weights = {what: numbers * spread for what, numbers in node.weights.items()}
+        body.append(Node(node.name, node.op, node.inputs, node.attrs, weights))
+    if vector:
+        body.append(Node("mean", "global_average_pool", ("other",)))
+        body.append(Node("gate", "activation", ("mean",), {"function": "sigmoid"}))
+    second = "gate" if vector else "other"
+    body.append(Node("subject", "binary", ("map", second), {"operation": operation}))
+    return classifier(rng, body, channels)
+
+
+@pytest.mark.parametrize("sixteen", [False, True])
+@pytest.mark.parametrize(
+    ("operation", "vector", "channels"), [("multiply", True, 32), ("multiply", False, 22), ("subtract", False, 22)]
+)
+def test_gates_of_all_slices_are_one_draw(
+    context: Context, operation: str, vector: bool, channels: int, sixteen: bool
+) -> None:
+    rng = np.random.default_rng(5)
+    pictures = [rng.integers(0, 256, (6, 6, 3), np.uint8) for _ in range(3)]
+    graph = optimize(gated(operation, vector, channels, 6))
+    made = make_bundle(graph, pictures=pictures, precision_for={"subject": 16} if sixteen else {})
+    drawn = [entry for entry in made.manifest.passes if entry.layer == "subject"]
+    assert len(drawn) <= (1 + sixteen) * (1 + (channels % 4 > 0)) and weight_texture_of(made, "subject")
+    with Session(made, context=context) as session:
+        assert layer_error(session, "subject", stored_inputs(made, "subject", rng)) <= TOLERANCE
+
+
+@pytest.mark.parametrize(("operation", "picture"), [("maximum", 6), ("multiply", 96)])
+def test_what_a_texture_does_not_pay_for_has_uniforms(operation: str, picture: int) -> None:
+    """Of large maps the fetches take longer than draws; and of some operations nobody knows what 24 bits do."""
+    pictures = [np.random.default_rng(5).integers(0, 256, (picture, picture, 3), np.uint8)]
+    made = make_bundle(optimize(gated(operation, False, 16, picture)), pictures=pictures)
+    assert [len(entry.quads) for entry in made.manifest.passes if entry.layer == "subject"] == [1] * 4
+    assert not weight_texture_of(made, "subject")
