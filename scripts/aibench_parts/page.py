@@ -14,6 +14,9 @@ MISSING = "?"
 BUSY, BUSY_LOAD = "\\*", 4.0
 """Marks times that were taken while so many other processes ran."""
 
+AGAIN = " (second run)"
+"""Marks first results for which programs came from the cache."""
+
 BOARD_MB, SYSTEM_MB = 512, 160
 """Of a Raspberry Pi Zero; of those, what the firmware (64) and Linux without a desktop take."""
 
@@ -68,7 +71,7 @@ def _runs(numbers: Numbers) -> str:
             [
                 f"{test.number} {test.network}",
                 _number(run.get("ms"), 1) + _busy(run),
-                _number(run.get("first_ms"), 1, 1000.0),
+                _number(run.get("first_ms"), 1, 1000.0) + (AGAIN if run.get("restored") else ""),
                 f"{test.reference:g}",
                 _number(litert.get("ms"), 1),
                 _number(run["ms"] / litert["ms"] if run and litert else None, 1),

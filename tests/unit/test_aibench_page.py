@@ -49,6 +49,13 @@ def test_a_whole_run_has_a_score() -> None:
     assert "| 4 srcnn | 1,168.0 | 2.5 | 1168 | 584.0 | 2.0 | 0.99950 |  | 300 |" in text
 
 
+def test_a_first_result_with_programs_of_the_cache_says_so() -> None:
+    numbers = measured()
+    numbers["4"]["run"]["restored"], numbers["5"]["run"]["restored"] = 5, 0
+    text = page.with_tables(EMPTY, numbers)
+    assert "| 4 srcnn | 1,168.0 | 2.5 (second run) |" in text and "| 5 vdsr | 2,104.0 | 2.5 | " in text
+
+
 def test_what_failed_says_why_and_what_is_missing_is_named() -> None:
     numbers = measured()
     numbers["7"]["run"] = {"failed": "no memory"}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from glsl_infer.compiler import optimize
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.compiler.ranges.covering import HEADROOM
-from glsl_infer.compiler.ranges.expected_error import choose
+from glsl_infer.compiler.ranges.expected_error import choose, shares_of
 from glsl_infer.compiler.ranges.observed import Shown, observe
 from glsl_infer.compiler.typical import clouds
 from glsl_infer.graph import Graph, GraphOutput, Node, reference
@@ -118,3 +118,15 @@ def test_thirty_networks_are_no_worse_with_auto_than_in_8_bits(count: int) -> No
 def test_few_pictures_leave_it_at_widened_extremes() -> None:
     pictures = [clouds((SIDE, SIDE, 3), seed) for seed in range(8)]
     assert {choice.by for choice in prepare(random_network(0), pictures).ranges} == {"maximum"}
+
+
+def test_what_ends_cut_off_is_each_pictures_own() -> None:
+    """Of values, and of these upside down: the mean of ``max(x - end, 0) ** 2``, whatever the other pictures show."""
+    rng = np.random.default_rng(3)
+    pictures = [rng.normal(0.0, 1.0, (2000, 3)), np.zeros((2000, 3)), rng.normal(0.0, 9.0, (2000, 3))]
+    shares = shares_of([shown(picture) for picture in pictures])
+    for side, sign in enumerate((1.0, -1.0)):
+        for picture, tails in zip(pictures, shares.tails[side]):
+            beyond = np.maximum(sign * picture[:, :, None] - shares.edges, 0.0)
+            little = 2e-3 * float((picture**2).mean())  # sizes are known to an eighth of an octave
+            np.testing.assert_allclose(tails, (beyond**2).mean(axis=0), rtol=0.05, atol=little)

@@ -170,26 +170,26 @@ def _tails(seen: Sequence[Shown], side: int, last: int, *, like: bool = True) ->
     """Return what ends on the grid cut off: the mean of ``max(x - end, 0) ** 2``, (pictures, channels, ends)."""
     count = (DEEP + ROOM) * STEPS
     first = last - count
-    shares = np.zeros((len(seen), len(seen[0].low), count))
-    for number, one in enumerate(seen):
-        kept = one.shares[side]
-        begin = min(max(first - one.first, 0), kept.shape[1])  # a dark picture's may all lie before the first end
-        if begin >= kept.shape[1]:  # all of its values end before the grid does, as those of a black picture
-            continue
-        place = one.first + begin - first
-        shares[number, :, place : place + kept.shape[1] - begin] = kept[:, begin:]
-    if not shares.any():  # as what ends cut off below, behind a ReLU
-        return shares
-    if like:
-        shares = shares @ _others(len(seen), count)
-    # From the last end down, for sums run fastest along memory.
-    shares = np.ascontiguousarray(shares[..., ::-1])
+    tails = np.zeros((len(seen), len(seen[0].low), count))
+    others = _others(len(seen), count) if like else None
     middle = 2.0 ** ((np.arange(last - 1, first - 1, -1) + 0.5) / STEPS - OCTAVES)
     edges = 2.0 ** (np.arange(last - 1, first - 1, -1) / STEPS - OCTAVES)
-    none, one_, two = (np.cumsum(shares * middle**power, axis=-1) for power in range(3))
-    two -= 2.0 * edges * one_
-    two += edges**2 * none
-    tails: Array = np.ascontiguousarray(np.maximum(two, 0.0, out=two)[..., ::-1])
+    for number, one in enumerate(seen):  # one after the other, for what a picture shows fits into a processor's cache
+        kept = one.shares[side]
+        begin = min(max(first - one.first, 0), kept.shape[1])  # a dark picture's may all lie before the first end
+        if not kept[:, begin:].any():  # as what ends cut off below, behind a ReLU
+            continue
+        place = one.first + begin - first
+        shares = np.zeros(tails.shape[1:])
+        shares[:, place : place + kept.shape[1] - begin] = kept[:, begin:]
+        if others is not None:
+            shares = shares @ others
+        # From the last end down, for sums run fastest along memory.
+        shares = np.ascontiguousarray(shares[:, ::-1])
+        none, one_, two = (np.cumsum(shares * middle**power, axis=-1) for power in range(3))
+        two -= 2.0 * edges * one_
+        two += edges**2 * none
+        tails[number] = np.maximum(two, 0.0, out=two)[:, ::-1]
     return tails
 
 
