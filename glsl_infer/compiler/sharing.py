@@ -21,6 +21,9 @@ from glsl_infer.program.placement import Grid
 MEMORY = ("auto", *memory.METHODS)
 """``auto`` is the method that needs the fewest bytes; see ``memory``."""
 
+MOST_FOR_FLOW = 500
+"""Layers of a network for which ``auto`` tries ``flow``, which takes more than their square in time."""
+
 MOST_LARGER = 12
 """A shared texture is at most so many times as large as any layer's own: a job clears and stores all of it."""
 
@@ -73,7 +76,11 @@ def plan(program: CompiledNetwork, grids: Grids, method: str) -> tuple[dict[str,
         raise InputError(f"memory '{method}'; choose one of {', '.join(MEMORY)}")
     plans: dict[str, list[tuple[list[Unit], memory.Plan]]] = {}
     uses: list[MemoryUse] = []
+    layers = len({entry.layer for entry in program.passes})
     for known in memory.METHODS:
+        if known == "flow" != method and layers > MOST_FOR_FLOW:
+            uses.append(MemoryUse(known, None, None, False, f"tried for at most {MOST_FOR_FLOW} layers"))
+            continue
         try:
             plans[known] = _plans(program, grids, known)
         except MissingExtraError as error:

@@ -18,6 +18,9 @@ from glsl_infer.importers.onnx.file import read_model
 
 MAP = (1, 4, 8, 6)
 
+MOVED = ("ConstantOfShape", "Expand", "Reshape", "Tile")
+"""What makes constants of as many axes as a file says: more than NumPy has."""
+
 
 @pytest.fixture(autouse=True)
 def _no_onnxslim(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,6 +122,12 @@ def harmful(what: str) -> Any:
         y = made.pad(x, [0, 0, 2**30, 0, 0, 0, 0, 2**30])
     elif what == "huge by resizing":
         y = made.op("Resize", [x, "", "", made.constant([1, 4, 2**30, 2**30], "int64")], MAP)
+    elif what.startswith("axes by "):
+        many, kind = made.constant([1] * 70, "int64"), what[8:]
+        given = [many] if kind == "ConstantOfShape" else [made.constant(np.ones((1, 1))), many]
+        y = made.op("Add", [x, made.op(kind, given, (1,))], MAP)
+    elif what == "axes of what is drawn":
+        y = made.op("Reshape", [x, made.constant([1] * 69 + [192], "int64")], MAP)
     elif what == "doubles":
         y = made.op("Sum", [made.constant(np.zeros(2**16))], (2**16,))
         for _ in range(40):
@@ -178,6 +187,8 @@ def harmful(what: str) -> Any:
         ("huge by tiles", "damaged"),
         ("huge by padding", "numbers"),
         ("huge by resizing", "8192"),
+        *[(f"axes by {kind}", f"{kind} of constants that do not fit|shape") for kind in MOVED],
+        ("axes of what is drawn", "axes|shape"),
         ("doubles", "large|room"),
         ("weights without numbers", "needs"),
         ("stride 0", "damaged"),

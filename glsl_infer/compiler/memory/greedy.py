@@ -6,10 +6,12 @@ of sizes, in which an object may be taken that a later, smaller tensor could hav
 
 from __future__ import annotations
 
+import bisect
 import math
+import sys
 from collections.abc import Callable, Sequence
 
-from glsl_infer.compiler.memory.objects import PlannedObjects, Size, Tensor, within
+from glsl_infer.compiler.memory.objects import Lifetime, PlannedObjects, Size, Tensor, within
 
 Rank = Callable[[Tensor, Size, int], tuple[int, ...]]
 """How bad it is for a tensor to take an object of some size that has to grow by so much; the least is taken."""
@@ -42,14 +44,16 @@ def by_size(tensors: Sequence[Tensor], most_larger: int) -> PlannedObjects:
 def _share(order: Sequence[Tensor], rank: Rank, most_larger: int) -> PlannedObjects:
     members: list[list[Tensor]] = []
     sizes: list[Size] = []
+    steps: list[list[Lifetime]] = []  # of each object's tensors, in order: they never meet
+    least: list[int] = []  # area of each object's smallest tensor
     for tensor in order:
         best: tuple[tuple[int, ...], int, Size] | None = None
-        for number, (others, size) in enumerate(zip(members, sizes)):
-            if any(tensor.meets(other) for other in others):
+        for number, size in enumerate(sizes):
+            if meets(tensor.lifetime, steps[number]):
                 continue
             larger, _ = within(size, tensor.choices)
             growth = math.prod(larger) - math.prod(size)
-            smallest = min(tensor.area, *(other.area for other in others))
+            smallest = min(tensor.area, least[number])
             if growth >= tensor.area or (most_larger and math.prod(larger) > most_larger * smallest):
                 continue
             key = (*rank(tensor, size, growth), number)
@@ -58,7 +62,17 @@ def _share(order: Sequence[Tensor], rank: Rank, most_larger: int) -> PlannedObje
         if best is None:
             members.append([tensor])
             sizes.append(tensor.choices[0])
+            steps.append([tensor.lifetime])
+            least.append(tensor.area)
         else:
-            members[best[1]].append(tensor)
-            sizes[best[1]] = best[2]
+            _, number, sizes[number] = best
+            members[number].append(tensor)
+            bisect.insort(steps[number], tensor.lifetime)
+            least[number] = min(least[number], tensor.area)
     return PlannedObjects(members, sizes)
+
+
+def meets(lifetime: Lifetime, others: Sequence[Lifetime]) -> bool:
+    """Return whether a lifetime has a step in common with one of others, which have none with each other."""
+    place = bisect.bisect_right(others, (lifetime[1], sys.maxsize))
+    return place > 0 and others[place - 1][1] >= lifetime[0]

@@ -5,7 +5,7 @@ Every step is a pure function; ``optimize`` runs them in order. None knows anyth
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from glsl_infer import ops
@@ -15,7 +15,7 @@ from glsl_infer.compiler.optimize.endings import peel_endings
 from glsl_infer.compiler.optimize.long_vectors import long_vectors, maps_of_vectors
 from glsl_infer.compiler.optimize.taps import leave_out_idle_taps
 from glsl_infer.compiler.optimize.vectors import vectors_apart, vectors_stay_vectors
-from glsl_infer.graph import Graph, Node
+from glsl_infer.graph import Graph, Node, Shape
 from glsl_infer.graph.activations.clipped import LINEAR
 from glsl_infer.graph.activations.sigmoids import of_pieces
 
@@ -56,7 +56,7 @@ def in_parts(graph: Graph) -> Graph:
 def merge_padding(graph: Graph) -> Graph:
     """Let convolutions pad for themselves instead of reading a padded copy."""
 
-    def merged(graph: Graph, node: Node, before: Node) -> Node | None:
+    def merged(shapes: Mapping[str, Shape], node: Node, before: Node) -> Node | None:
         pads = ops.get(before.op).only_pads and ops.get(node.op).convolves
         if not pads or node.inputs.count(before.name) != 1:
             return None
@@ -72,7 +72,7 @@ def merge_padding(graph: Graph) -> Graph:
 def fuse_residual(graph: Graph) -> Graph:
     """Let a convolution add its residual itself."""
 
-    def with_residual(graph: Graph, node: Node, before: Node) -> Node | None:
+    def with_residual(shapes: Mapping[str, Shape], node: Node, before: Node) -> Node | None:
         joins = ops.get(node.op).adds and ops.get(before.op).convolves
         if not joins or len(node.inputs) != 2 or len(before.inputs) != 1:
             return None
@@ -88,7 +88,7 @@ def fuse_residual(graph: Graph) -> Graph:
 def fuse_activation(graph: Graph) -> Graph:
     """Let convolutions, additions and dense layers apply their activation themselves."""
 
-    def activated(graph: Graph, node: Node, before: Node) -> Node | None:
+    def activated(shapes: Mapping[str, Shape], node: Node, before: Node) -> Node | None:
         if not ops.get(node.op).activates or "activation" not in before.attrs or before.activation != LINEAR:
             return None
         return fused(before.with_activation(node.activation), node)

@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Optional
 
-from glsl_infer.graph import Graph, Node
+from glsl_infer.compiler.optimize.draft import Draft
+from glsl_infer.graph import Graph, Node, Shape
 from glsl_infer.graph.node import SEEN
 
+Merge = Callable[[Mapping[str, Shape], Node, Node], Optional[Node]]
+"""From all shapes, a node, and one of its inputs that nothing else reads: the node that replaces both, or None."""
 
-def absorb(graph: Graph, merge: Callable[[Graph, Node, Node], Node | None], *, keep_first_name: bool) -> Graph:
+
+def absorb(graph: Graph, merge: Merge, *, keep_first_name: bool) -> Graph:
     """Merge neighbours until ``merge`` finds no more.
 
-    ``merge(graph, node, before)`` gets a node and one of its inputs that nothing else reads, and returns the
-    node that replaces both, or None. It stands in the later one's place, under the earlier one's name if
-    ``keep_first_name``.
+    What it returns stands in the later one's place, under the earlier one's name if ``keep_first_name``.
     """
+    draft = Draft(graph)
     changed = True
     while changed:
         changed = False
-        for node in graph.nodes:
-            for before in (graph.by_name[name] for name in reversed(node.inputs)):
-                alone = len(graph.consumers[before.name]) == 1 and before.name not in graph.output_layers
-                merged = merge(graph, node, before) if alone else None
-                if merged is not None:
-                    nodes = [merged if other is node else other for other in graph.nodes if other is not before]
-                    renamed = {node.name: merged.name} if keep_first_name else {}
-                    graph = graph.rebuilt(nodes, renamed)
-                    changed = True
-                    break
-            if changed:
-                break
-    return graph
+        for slot in range(len(draft)):
+            while any(_merged(draft, node, merge, keep_first_name) for node in draft.at(slot)):
+                changed = True
+    return draft.graph()
+
+
+def _merged(draft: Draft, node: Node, merge: Merge, keep_first_name: bool) -> bool:
+    """Merge a node with one that it reads, and return whether that could be done."""
+    for before in (draft.by_name[name] for name in reversed(node.inputs)):
+        merged = merge(draft.shapes, node, before) if draft.read_once(before.name) else None
+        if merged is not None:
+            draft.put((before, node), (merged,), merged.name if keep_first_name else node.name)
+            return True
+    return False
 
 
 def fused(node: Node, absorbed: Node) -> Node:

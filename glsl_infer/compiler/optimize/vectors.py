@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import ops
+from glsl_infer.compiler.optimize.draft import Draft
 from glsl_infer.graph import Graph, Node
 
 
@@ -29,15 +30,14 @@ def vectors_stay_vectors(graph: Graph) -> Graph:
     On its way a convolution becomes a dense layer. A reshape from a map to a vector becomes a flatten. Other reshapes
     stay, and are refused by name when the graph is lowered.
     """
+    draft = Draft(graph)
     changed = True
     while changed:
         changed = False
-        for node in graph.nodes:
-            rewrite = _rewrite(graph, node) if node.inputs else None
-            if rewrite is not None:
-                graph, changed = _rewritten(graph, node, rewrite), True
-                break
-    return graph
+        for slot in range(len(draft)):
+            while any(_rewritten(draft, node) for node in draft.at(slot)):
+                changed = True
+    return draft.graph()
 
 
 def vectors_apart(graph: Graph) -> Graph:
@@ -55,20 +55,20 @@ def vectors_apart(graph: Graph) -> Graph:
     return graph.rebuilt([apart(node) for node in graph.nodes])
 
 
-def _rewrite(graph: Graph, node: Node) -> Rewrite | None:
-    before, shape = graph.by_name[node.inputs[0]], graph.shapes[node.name]
+def _rewrite(draft: Draft, node: Node) -> Rewrite | None:
+    before, shape = draft.by_name[node.inputs[0]], draft.shapes[node.name]
     if ops.get(node.op).on_vectors is not None and len(node.inputs) > 1:
-        rewrite = _rewrite_all(graph, node)
+        rewrite = _rewrite_all(draft, node)
         if rewrite is not None:
             return rewrite
     if ops.get(node.op).broadcasts:
-        return _rewrite_operands(graph, node)
+        return _rewrite_operands(draft, node)
     if ops.get(node.op).only_reshapes:
-        return _rewrite_reshape(graph, node)
+        return _rewrite_reshape(draft, node)
     if not ops.get(before.op).only_reshapes or len(node.inputs) != 1:
         return None
     (source,) = before.inputs
-    if len(graph.shapes[source]) != 1 or graph.shapes[before.name][:2] != (1, 1):
+    if len(draft.shapes[source]) != 1 or draft.shapes[before.name][:2] != (1, 1):
         return None
     if ops.get(node.op).averages:
         return Rewrite((), source)
@@ -78,46 +78,46 @@ def _rewrite(graph: Graph, node: Node) -> Rewrite | None:
         vector = _as_dense(node, source)
     else:
         return None
-    back = Node(_free_name(graph, f"{node.name}-map"), "reshape", (node.name,), {"shape": shape})
+    back = Node(_free_name(draft, f"{node.name}-map"), "reshape", (node.name,), {"shape": shape})
     return Rewrite((vector, back), back.name)
 
 
-def _rewrite_all(graph: Graph, node: Node) -> Rewrite | None:
+def _rewrite_all(draft: Draft, node: Node) -> Rewrite | None:
     """Let an operation on several maps of one pixel, all made of vectors, read the vectors."""
-    befores = [graph.by_name[name] for name in node.inputs]
-    shape = graph.shapes[node.name]
+    befores = [draft.by_name[name] for name in node.inputs]
+    shape = draft.shapes[node.name]
     if len(shape) != 3 or not all(
         ops.get(before.op).only_reshapes
-        and graph.shapes[before.name][:2] == (1, 1)
-        and len(graph.shapes[before.inputs[0]]) == 1
+        and draft.shapes[before.name][:2] == (1, 1)
+        and len(draft.shapes[before.inputs[0]]) == 1
         for before in befores
     ):
         return None
     vectors = replace(node, inputs=tuple(before.inputs[0] for before in befores))
-    back = Node(_free_name(graph, f"{node.name}-map"), "reshape", (node.name,), {"shape": shape})
+    back = Node(_free_name(draft, f"{node.name}-map"), "reshape", (node.name,), {"shape": shape})
     return Rewrite((vectors, back), back.name)
 
 
-def _rewrite_operands(graph: Graph, node: Node) -> Rewrite | None:
+def _rewrite_operands(draft: Draft, node: Node) -> Rewrite | None:
     """Let an operation on a map and a map of one pixel read the vector that the latter was made of."""
 
     def vector(name: str) -> str:
-        before = graph.by_name[name]
-        if not ops.get(before.op).only_reshapes or graph.shapes[name][:2] != (1, 1):
+        before = draft.by_name[name]
+        if not ops.get(before.op).only_reshapes or draft.shapes[name][:2] != (1, 1):
             return name
-        if len(graph.shapes[before.inputs[0]]) != 1:
+        if len(draft.shapes[before.inputs[0]]) != 1:
             return name
         return before.inputs[0]
 
     inputs = tuple(vector(name) for name in node.inputs)
-    if inputs == node.inputs or all(len(graph.shapes[name]) == 1 for name in inputs):
+    if inputs == node.inputs or all(len(draft.shapes[name]) == 1 for name in inputs):
         return None
     return Rewrite((replace(node, inputs=inputs),), node.name)
 
 
-def _rewrite_reshape(graph: Graph, node: Node) -> Rewrite | None:
-    before = graph.by_name[node.inputs[0]]
-    given, shape = graph.shapes[before.name], graph.shapes[node.name]
+def _rewrite_reshape(draft: Draft, node: Node) -> Rewrite | None:
+    before = draft.by_name[node.inputs[0]]
+    given, shape = draft.shapes[before.name], draft.shapes[node.name]
     if given == shape:
         return Rewrite((), before.name)
     if ops.get(before.op).only_reshapes:
@@ -144,27 +144,21 @@ def _as_dense(node: Node, source: str) -> Node:
     return Node(node.name, "dense", (source,), attrs, weights)
 
 
-def _rewritten(graph: Graph, node: Node, rewrite: Rewrite) -> Graph:
-    """Return the graph with ``node`` replaced, and without reshapes that nothing reads any more."""
-
-    def follow(name: str) -> str:
-        return rewrite.result if name == node.name else name
-
-    nodes: list[Node] = []
-    for other in graph.nodes:
-        if other is node:
-            nodes += rewrite.nodes
-        else:
-            nodes.append(replace(other, inputs=tuple(follow(name) for name in other.inputs)))
-    outputs = graph.outputs_renamed(follow)
-    read, kept = {layer for output in outputs for layer in output.layers}, []
-    for other in reversed(nodes):
-        if not ops.get(other.op).only_reshapes or other.name in read:
-            read.update(other.inputs)
-            kept.append(other)
-    return Graph(graph.name, tuple(reversed(kept)), outputs)
+def _rewritten(draft: Draft, node: Node) -> bool:
+    """Rewrite a node if that can be done, leave out reshapes that nothing reads any more, and return whether it was."""
+    rewrite = _rewrite(draft, node) if node.inputs else None
+    if rewrite is None:
+        return False
+    draft.put((node,), rewrite.nodes, rewrite.result)
+    waiting = list(node.inputs)
+    while waiting:
+        before = draft.by_name.get(waiting.pop())
+        if before is not None and ops.get(before.op).only_reshapes and draft.unread(before.name):
+            draft.remove(before)
+            waiting += before.inputs
+    return True
 
 
-def _free_name(graph: Graph, wanted: str) -> str:
-    names = (wanted, *(f"{wanted}~{index}" for index in range(1, len(graph.nodes) + 1)))
-    return next(name for name in names if name not in graph.by_name)
+def _free_name(draft: Draft, wanted: str) -> str:
+    names = (wanted, *(f"{wanted}~{index}" for index in range(1, len(draft.by_name) + 1)))
+    return next(name for name in names if name not in draft.by_name)

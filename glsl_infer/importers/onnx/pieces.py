@@ -25,6 +25,10 @@ from glsl_infer.importers.onnx.model import Operator, Part
 MOST_PIECES = 24
 """Operators of one function."""
 
+MOST_COMPUTED = 100_000
+"""Operators that are computed in search of functions, for a whole file: networks take hundreds or thousands. Where that
+is not enough, what is left stays in pieces."""
+
 _TOLERANCE = 2e-5
 _BENT = ("Clip", "Erf", "Exp", "HardSigmoid", "Max", "Min", "Relu", "Sigmoid", "Softplus", "Tanh")
 """Without one of these no chain is one of the functions."""
@@ -63,11 +67,12 @@ def whole(part: Part) -> Part:
     """Return the operators of a file with one in the place of the last piece of every function."""
     network = Network(part)
     changed: dict[int, Operator] = {}
+    budget = [MOST_COMPUTED]
     for place, operator in enumerate(part.operators):
         if operator.domain or operator.kind not in _ELEMENTWISE or len(operator.outputs) != 1:
             continue
         try:
-            found = _function(network, place)
+            found = _function(network, place, budget)
         except MISFITS:
             continue
         if found is not None:
@@ -76,14 +81,20 @@ def whole(part: Part) -> Part:
     return network.replaced(changed) if changed else part
 
 
-def _function(network: Network, last: int) -> tuple[str, str] | None:
-    """Return (tensor, function) where an operator computes that function of the tensor, by the longest chain."""
+def _function(network: Network, last: int, budget: list[int]) -> tuple[str, str] | None:
+    """Return (tensor, function) where an operator computes that function of the tensor, by the longest chain.
+
+    What it computes is taken from the budget.
+    """
     operators = network.part.operators
     chain = [last]
     open_ = _tensors(network, operators[last])
     found = None
     while len(chain) <= MOST_PIECES and open_:
         if len(open_) == 1 and len(chain) > 1:
+            budget[0] -= len(chain)
+            if budget[0] < 0:
+                break
             (root,) = open_
             text = _name(network, chain, root)
             found = found if text is None else (root, text)

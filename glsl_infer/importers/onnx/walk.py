@@ -59,6 +59,7 @@ class Walk:
         self.inputs: list[View] = []
         self.spans: dict[str, Range] = {}
         self.uncomputed = False
+        self._outputs = {declared.name: declared for declared in reversed(model.outputs)}
         self._bytes_of: dict[str, Range] = {}
         self._unknown: set[str] = set()
         self._types: dict[str, str] = {}
@@ -274,9 +275,7 @@ class Walk:
 
     def _declared(self, name: str) -> Shape | None:
         """Return the shape that the file gives a tensor, with a batch of 1; None where it does not know it."""
-        declared = self._model.known.get(name)
-        outputs = [each for each in self._model.outputs if each.name == name]
-        declared = declared or (outputs[0] if outputs else None)
+        declared = self._model.known.get(name) or self._outputs.get(name)
         if declared is None or declared.shape is None:
             return None
         sizes = [1 if size is None and not axis else size for axis, size in enumerate(declared.shape)]

@@ -1,0 +1,108 @@
+"""A graph that is being rewritten, a few nodes at a time: no change costs more than the nodes that it touches.
+
+A ``Graph`` is never changed, so that a step which makes a new one for each of its n changes takes n times n steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from glsl_infer.graph import Graph, Node, Shape
+
+
+class Draft:
+    """The nodes of a graph, and what follows from them, while they change.
+
+    Attributes:
+        by_name: the nodes.
+        shapes: of what they compute.
+        changed: whether it differs from the graph.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.by_name = dict(graph.by_name)
+        self.shapes: dict[str, Shape] = dict(graph.shapes)
+        self.changed = False
+        self._graph = graph
+        self._slots = [[node.name] for node in graph.nodes]
+        self._slot = {node.name: slot for slot, node in enumerate(graph.nodes)}
+        self._readers: dict[str, dict[str, int]] = {
+            name: {reader.name: reader.inputs.count(name) for reader in readers}
+            for name, readers in graph.consumers.items()
+        }
+        self._ends = {layer: [layer] for layer in graph.output_layers}
+
+    def __len__(self) -> int:
+        """Return the number of places: those of the graph's nodes."""
+        return len(self._slots)
+
+    def at(self, slot: int) -> tuple[Node, ...]:
+        """Return the nodes that stand in a place now."""
+        return tuple(self.by_name[name] for name in self._slots[slot])
+
+    def unread(self, name: str) -> bool:
+        """Return whether no node reads a node, and it is no output."""
+        return not self._readers[name] and name not in self._ends
+
+    def read_once(self, name: str) -> bool:
+        """Return whether one node reads a node, once, and it is no output."""
+        return name not in self._ends and list(self._readers[name].values()) == [1]
+
+    def put(self, old: Sequence[Node], new: Sequence[Node], result: str) -> None:
+        """Put nodes in the place of others, the last of which had readers: they read ``result`` from now on.
+
+        Raises:
+            ModelError: shapes do not fit together.
+        """
+        last, slot = old[-1].name, self._slot[old[-1].name]
+        shape, readers = self.shapes[last], self._readers.pop(last)
+        for node in reversed(old):
+            self.remove(node)
+        for node in new:
+            self._add(node, slot)
+        for name, count in readers.items():
+            inputs = tuple(result if read == last else read for read in self.by_name[name].inputs)
+            self.by_name[name] = replace(self.by_name[name], inputs=inputs)
+            self._readers[result][name] = self._readers[result].get(name, 0) + count
+        if result != last and last in self._ends:
+            self._ends.setdefault(result, []).extend(self._ends.pop(last))
+        if self.shapes[result] != shape:
+            self._reshaped(result)
+
+    def remove(self, node: Node) -> None:
+        """Take a node out that nothing reads."""
+        self.changed = True
+        self._slots[self._slot.pop(node.name)].remove(node.name)
+        del self.by_name[node.name], self.shapes[node.name]
+        self._readers.pop(node.name, None)
+        for name in node.inputs:
+            self._readers.get(name, {}).pop(node.name, None)
+
+    def graph(self) -> Graph:
+        """Return the graph that it has become."""
+        if not self.changed:
+            return self._graph
+        now = {layer: name for name, layers in self._ends.items() for layer in layers}
+        nodes = [self.by_name[name] for names in self._slots for name in names]
+        return Graph(self._graph.name, nodes, self._graph.outputs_renamed(now.__getitem__))
+
+    def _add(self, node: Node, slot: int) -> None:
+        complete = replace(node, attrs={**node.operator.attrs, **node.attrs})
+        self.by_name[node.name] = complete
+        self.shapes[node.name] = node.operator.shape(complete, [self.shapes[name] for name in node.inputs])
+        self._slots[slot].append(node.name)
+        self._slot[node.name] = slot
+        self._readers[node.name] = {}
+        for name in node.inputs:
+            self._readers[name][node.name] = self._readers[name].get(node.name, 0) + 1
+
+    def _reshaped(self, name: str) -> None:
+        """Infer anew what follows from a shape that has changed."""
+        waiting = list(self._readers[name])
+        while waiting:
+            node = self.by_name[waiting.pop()]
+            shape = node.operator.shape(node, [self.shapes[read] for read in node.inputs])
+            if shape != self.shapes[node.name]:
+                self.shapes[node.name] = shape
+                waiting += self._readers[node.name]
