@@ -197,6 +197,21 @@ class PlainReference:
         around = [[max(0, side) for side in pair] for pair in ((top, bottom), (left, right), (0, 0))]
         return np.pad(x, around, constant_values=attrs.get("value", 0.0))
 
+    def constant_map(self, layer: Any, attrs: Any) -> Array:
+        height, width, channels = layer["weights"]["value"]
+        fine = attrs.get("bits") == 16
+        tall, slices = height * (1 + fine), math.ceil(channels / 4)
+        rows = min(2048 // tall, slices)
+        texels = np.frombuffer(self.members[layer["members"][0]], np.uint8).astype(float).reshape(rows * tall, -1, 4)
+        out = []
+        for s in range(slices):
+            x, y = s // rows * width, s % rows * tall
+            tiles = [texels[y + k * height : y + (k + 1) * height, x : x + width] for k in range(1 + fine)]
+            out += [t[..., k : k + 2] @ [1, 1 / 256] for t in tiles for k in (0, 2)] if fine else list(tiles[0].T)
+        scale, zero = self.range_of(layer["name"])
+        byte = np.stack([b if fine else b.T for b in out][:channels], axis=-1)
+        return scale * (byte - zero) / 255
+
     def constant_padding(self, layer: Any, attrs: Any, x: Array) -> Array:
         return self.zero_padding(layer, attrs, x)
 

@@ -41,6 +41,6 @@ def _words(found: Found[Detection]) -> str:
         return "nothing found"
     things = []
     for thing in found:
-        left, top, right, bottom = (round(side) for side in thing.box)
+        left, top, right, bottom = (round(side) for side in thing.seen)
         things.append(f"{thing.label} {100 * thing.score:.0f} % at {left},{top} {right - left}x{bottom - top}".strip())
     return f"{len(found)} found: {'; '.join(things)}"

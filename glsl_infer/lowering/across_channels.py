@@ -49,6 +49,7 @@ class AllSlices:
 
         ``after`` is a vec4 of the shader that changes with every slice: where there are many, fetches wait for it on
         devices that want that (shaders/late.glsl). Compilers would fetch once for two sweeps, and keep all texels.
+        Distances are constants there: made of a uniform, those of each row and each column would be kept, too.
         """
         first = [read.view for read in self.reads]
         textures = [view.texture for view in first]
@@ -59,8 +60,10 @@ class AllSlices:
             tap = (view.x - first[number].x, view.y - first[number].y)
             text = binding.fetch(ROLE, number, tap)
             if after and len(self.source.views) > AT_ONCE:
-                at = binding.coordinate(ROLE, number)
-                text = text.replace(at, f"LATE({at}, {after})")
+                texel = binding.texels(ROLE)[binding.texel(ROLE, number)]
+                distance = codegen.vec([tiles * size for tiles, size in zip(tap, texel)])
+                at = f"LATE({binding.coordinate(ROLE, number)}, {after})"
+                text = f"texture2D({binding.sampler(ROLE, number)}, {at}{f' + {distance}' if any(tap) else ''})"
             text = text if (self.factor == 1.0).all() else f"{_vec(factor)} * {text}"
             texts.append(text if not self.offset.any() else f"{text} + {_vec(offset)}")
         return texts

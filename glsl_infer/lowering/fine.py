@@ -26,6 +26,14 @@ instructions more at each."""
 LOWER_FROM = "lower_from"
 """The uniform that says from which coordinate on a draw of both tiles stores channels 2 and 3."""
 
+_WAIT = "#define WAIT(at) max(at, sum.w)"
+"""How a convolution's fetches wait for its sum (shaders/convolution.frag)."""
+
+_WAIT_FOR_ALL = "#define WAIT(at) max(at, min(min(sum.x, sum.y), sum.w))"
+"""How they do where channels 0 and 1 are stored, which the sum's fourth component is not made of. Mesa's vc4 compiler
+puts off what no fetch waits for: two components put off had too few registers in most windows, 3x3 over 4 slices among
+them. The smallest of all is as small as the fourth, so that this stays a coordinate for what that is kept small by."""
+
 _FETCH = "texture2D("
 _ROUNDED = ("floor(", " * 255.0 + 0.5)")
 """What is around a fetch whose bytes are taken as whole numbers."""
@@ -64,7 +72,8 @@ def storing(layer: str, fragment: str, half: str) -> str:
     if plain not in fragment:
         raise ModelError.layer(layer, "an output in 16 bits of an operator that stores 8 alone", "keep it in 8 bits")
     fine = template("store_fine.glsl").rstrip("\n")
-    return fragment.replace(plain, fine.replace("return y.xy;", f"return {half};", 1), 1)
+    text = fragment.replace(plain, fine.replace("return y.xy;", f"return {half};", 1), 1)
+    return text.replace(_WAIT, _WAIT_FOR_ALL, 1) if half == HALVES[0] else text
 
 
 def storing_either(layer: str, fragment: str, source: int) -> str:

@@ -178,12 +178,18 @@ class Places:
         """Allocate the target texture of partial sums."""
         return self._allocate_fixed(node, FixedPoint(self._file_name(node.name), columns, length, scale))
 
-    def constant_texture(self, node: Node, width: int, height: int, texels: bytes, part: str = "") -> str:
-        """Add a texture of weights to the bundle; return its name. ``part`` tells those of one layer apart."""
+    def constant_texture(
+        self, node: Node, width: int, height: int, texels: bytes, part: str = "", *, half: int = 0
+    ) -> str:
+        """Add a texture of weights to the bundle; return its name.
+
+        ``part`` tells those of one layer apart. With ``half`` it holds numbers of 16 bits as a map does; see ``View``.
+        """
         dotted = f".{part}" if part else ""
         name = f"{self._file_name(node.name)}{dotted}.weights"
         member = self.weights(node, f"{dotted}.rgba", texels)
         self._textures[name] = Texture(name, width, height, "constant", member)
+        self._halves[name] = half
         return name
 
     def weights(self, node: Node, suffix: str, data: bytes) -> str:

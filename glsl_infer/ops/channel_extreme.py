@@ -45,11 +45,11 @@ class ChannelExtreme(Operator):
         slices = all_slices(build.feature_map(node.inputs[0]), centred=True)
         target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
         binding = build.bind(node, **{ROLE: slices.reads})
-        numbers = [f"({text}){slices.repeated(index)}" for index, text in enumerate(slices.numbers(binding))]
+        numbers = [f"({text}){slices.repeated(index)}" for index, text in enumerate(slices.numbers(binding, "y"))]
         take = OPERATIONS[node.attrs["operation"]]
         fragment = codegen.fragment(
             "channel_extreme.frag",
-            includes=["store.glsl"],
+            includes=["store.glsl", "late.glsl"],
             lines={
                 "declarations": binding.declarations(ROLE),
                 "slices": [f"y = {numbers[0]};", *(f"y = {take}(y, {text});" for text in numbers[1:])],

@@ -122,8 +122,8 @@ def _sums(slices: AllSlices, binding: Binding, *, mean: bool) -> dict[str, list[
     squares = []
     for text, mask in zip(slices.numbers(binding, "squares" if mean else ""), masked):
         squares += [f"x = {f'({text}{less})' if less or mask else text}{mask};", "squares -= x * x;"]
-    sums = [f"sum += {f'({text}){mask}' if mask else text};" for text, mask in zip(slices.numbers(binding), masked)]
-    return {"sums": sums if mean else [], "squares": squares}
+    means = zip(slices.numbers(binding, "sum"), masked) if mean else []
+    return {"sums": [f"sum += {f'({text}){mask}' if mask else text};" for text, mask in means], "squares": squares}
 
 
 OPERATOR = ChannelNorm()

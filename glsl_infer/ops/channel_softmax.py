@@ -51,7 +51,8 @@ class ChannelSoftmax(Operator):
         target = build.allocate_map(node, scales=SHARES.scales, zeros=SHARES.zeros)
         for index, view in enumerate(target.views):
             binding = build.bind(node, own=[Read(source.views[index])], **{ROLE: slices.reads})
-            repeated = [f"({text}){slices.repeated(number)}" for number, text in enumerate(slices.numbers(binding))]
+            largest = enumerate(slices.numbers(binding, "x"))
+            repeated = [f"({text}){slices.repeated(number)}" for number, text in largest]
             unused = range(min(4, target.channels - 4 * index), 4)
             fragment = codegen.fragment(
                 "channel_softmax.frag",

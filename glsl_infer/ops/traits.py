@@ -29,6 +29,7 @@ class Traits:
         has_kernel: whether it is a sum of products with weights ``kernel``, whose last axis are its outputs, and a
             ``bias``.
         idle: attributes with which it changes nothing; None if there are no such.
+        is_constant: whether it is made of weights alone.
         on_cpu: whether it has no shader, and CPU parts compute it.
         on_vectors: the operator that does the same to vectors, which are stored in 16 bits; None if it has none.
         on_parts: what it does with vectors that are held in parts (``optimize.long_vectors``): ``rows`` lays out a map,
@@ -49,6 +50,7 @@ class Traits:
     elementwise: bool = False
     has_kernel: bool = False
     idle: Mapping[str, Any] | None = None
+    is_constant: bool = False
     on_cpu: bool = False
     on_vectors: str | None = None
     on_parts: str = ""

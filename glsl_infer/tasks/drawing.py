@@ -58,8 +58,9 @@ class Canvas:
         self.stroke = max(1, round(max(image.size) / 400))
 
     def box(self, corners: Points, ink: tuple[int, int, int]) -> None:
-        """Draw a closed line through corners (number, 2)."""
-        self.line([*corners, corners[0]], ink, self.stroke)
+        """Draw a closed line through corners (number, 2), along the picture's edge where they lie beyond it."""
+        inside = np.clip(corners, 0.0, np.subtract(self._size, 1.0))
+        self.line([*inside, inside[0]], ink, self.stroke)
 
     def line(self, points: Iterable[Sequence[float]] | Points, ink: tuple[int, int, int], width: int) -> None:
         """Draw a line through points."""

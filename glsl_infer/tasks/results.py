@@ -51,7 +51,7 @@ class Detection(Thing):
     """A thing with a box around it.
 
     Attributes:
-        box: left, top, right and bottom in pixels; it may reach beyond the picture.
+        box: left, top, right and bottom in pixels; it may reach beyond the picture, as a person may.
         score: how sure the network is, 0 to 1.
         label: of its class; empty where there is one class only.
         points: pixels, float64 (number, 2).
@@ -71,25 +71,31 @@ class Detection(Thing):
     size: tuple[int, int]
 
     @property
+    def seen(self) -> tuple[float, float, float, float]:
+        """What the picture shows of the box: left, top, right and bottom in pixels."""
+        across, down = np.clip(self.box[::2], 0.0, self.size[0]), np.clip(self.box[1::2], 0.0, self.size[1])
+        return float(across[0]), float(down[0]), float(across[1]), float(down[1])
+
+    @property
     def corners(self) -> Points:
-        """The corners of the box, float64 (4, 2), clockwise from the top left."""
-        left, top, right, bottom = self.box
+        """The corners of what is seen of the box, float64 (4, 2), clockwise from the top left."""
+        left, top, right, bottom = self.seen
         return np.array([[left, top], [right, top], [right, bottom], [left, bottom]])
 
     def draw_on(self, canvas: Canvas, index: int) -> None:
-        """Draw the box, the points and the score."""
+        """Draw what is seen of the box, the points and the score."""
         ink = colour(self.index if self.label else index)
         canvas.box(self.corners, ink)
         for line in self.lines:
             canvas.line(self.points[list(line)], ink, canvas.stroke)
         canvas.dots(self.points, ink, 1.3 * canvas.stroke)
-        canvas.label(f"{self.label} {100 * self.score:.0f} %".strip(), self.box[:2], ink)
+        canvas.label(f"{self.label} {100 * self.score:.0f} %".strip(), self.seen[:2], ink)
 
     def as_json(self) -> dict[str, Any]:
-        """Return box, score, label and points by their names."""
+        """Return what is seen of the box, score, label and points by their names."""
         points = dict(zip(self.names, _rounded(self.points)))
         return {
-            "box": _rounded(np.array(self.box)),
+            "box": _rounded(np.array(self.seen)),
             "score": round(self.score, 4),
             **({"label": self.label} if self.label else {}),
             **({"points": points} if points else {}),

@@ -209,7 +209,7 @@ _SCALES = [0.5, 1.0, 1.5, 2.0, -0.5, -1.0, 0.25, 3.0]
 AFFINE = Group(
     "Batch normalisation and constants",
     "Behind a convolution or a dense layer, or in front of one that does not pad, these change its weights. Elsewhere "
-    "each is a 1x1 convolution.",
+    "each is a 1x1 convolution. Constants that differ between pixels are a map.",
     (
         _folded("BatchNormalization", _BEHIND, lambda y: L.BatchNormalization()(y)),
         _in_front("BatchNormalization", _BEFORE, lambda y: L.BatchNormalization()(y)),

@@ -11,6 +11,7 @@ from operator_table.row import TOLERANCE
 PARTS_OF_OTHERS = (
     "channel_view",
     "concat_copy",
+    "constant_map",
     "convolution_products",
     "convolution_sum",
     "dense_products",

@@ -15,17 +15,16 @@ from operator_table.row import TOLERANCE, Group, Row
 
 HEAD = f"""# Operators
 
-Which Keras layers you can export, and what each costs on the GPU. `glsl-infer export` and `inspect` name the layers
-that are refused, and what to use instead. Sequences are maps of one row; what has no line here may run on the
-[CPU](cpu-operators.md).
+Which Keras layers you can export, and their cost on the GPU. `glsl-infer inspect` names refused ones, and what to use
+instead. Sequences are maps of one row; what has no line here may run on the [CPU](cpu-operators.md).
 
 A line has layers, the operators of the bundle that they become, and passes/fetches: draws, and texels read for each
-pixel of each slice (4 channels) of the output. They are for the sizes shown, else for 8 channels, with `--weights
-uniform`. Operations of `keras.ops`, and signs such as `+`, cost what the layer of the same meaning costs.
+pixel of each slice (4 channels) of the output. They are for the sizes shown, else 8 channels, with `--weights
+uniform`. Operations of `keras.ops`, and signs such as `+`, cost what layers do.
 
 Stored numbers are within {TOLERANCE} of a step (0.5 is perfect rounding). A step is 1/255 of a feature map's range,
 or 1/65536 of a vector's. Feature maps have 8 bits: lines with *pictures* learn each channel's range from typical
-ones (`export --calibrate DIR`), and clip values beyond it.
+ones (`export --calibrate DIR`).
 """
 
 LIMITS = f"""
@@ -42,11 +41,9 @@ LIMITS = f"""
 TAIL = """
 ## keras.applications
 
-With random weights, and batch norms' offsets around 1, the lowest cosine with Keras of four photographs is 0.9987 to
-0.9999 with `auto` ([numbers](keras-applications.json); goal 0.999), drawn on an H100 as in the exact reference. With
-offsets around 0 it is 0.92; Keras' own, for noise of half a byte, too.
+With random weights the lowest cosine with Keras is 0.9987 to 0.9999 ([numbers](keras-applications.json); goal 0.999),
+alike on an H100. With batch norms' offsets around 0 it is 0.92; Keras' own, for noise of half a byte, too.
 
-`python scripts/operators.py` (with TensorFlow) writes this page.
 """
 
 USUAL_SIZE = "; 8 channels"
@@ -59,7 +56,7 @@ MATRIX = f"""
 ## TensorFlow Lite and ONNX
 
 A shader computes each operator, at most {TOLERANCE} of a step off, unless a word says otherwise: *bytes*, a shader
-that only moves them; *folded* into its neighbours; *CPU*, in NumPy, between GPU parts. 22/10: VideoCore IV's
+that only moves them; *folded* into its neighbours; *CPU*, in NumPy. 22/10: VideoCore IV's
 instructions a pixel, of the cheapest line above, and a floor (2 a texel, 1 a lane or weight, 4 in the end); all with
 two threads but `global_deviation` (two sums at once).
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Graph, Node, reference
+from glsl_infer.graph.picture import picture_range
 from precision_parts.scores import SCORES, Outputs, Result
 
 Picture = NDArray[np.uint8]
@@ -36,6 +37,20 @@ class Case:
         """Return the outputs of a graph, this one or one that was made of it, for pictures."""
         name = self.graph.input.name
         return [reference.run(graph, {name: picture}, mode=mode) for picture in pictures]
+
+    def noisy(self, most: float = 0.5) -> list[Outputs]:
+        """Return the float network's outputs for test pictures whose bytes are off, each by at most so much.
+
+        Half a byte is what a picture's own rounding does: a network of which that changes the answer is no better
+        in floats.
+        """
+        node, rng = self.graph.input, np.random.default_rng(0)
+        (scales, zeros), numbers = picture_range(node), node.with_attrs(fit=None)
+        nodes = tuple(numbers if one.name == node.name else one for one in self.graph.nodes)
+        graph = Graph(self.graph.name, nodes, self.graph.outputs)
+        moved = [picture + rng.uniform(-most, most, picture.shape) for picture in self.test]
+        values = [np.float32((np.asarray(scales) * (one - zeros)) / 255.0) for one in moved]
+        return [reference.run(graph, {node.name: value}, mode="float") for value in values]
 
     def score(self, floats: Sequence[Outputs], stored: Sequence[Outputs]) -> Result:
         """Return how far outputs are from the float network's, one each for a picture."""

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import graph_file
@@ -174,15 +173,6 @@ def _keras_side(task: str, folder: Path, *options: object) -> None:
     command = [sys.executable, ROOT / "scripts/accuracy_keras.py", task, folder, *options]
     if subprocess.run(list(map(str, command)), check=False, stderr=subprocess.DEVNULL).returncode:
         raise InputError(f"Keras' side failed: {' '.join(map(str, command))}")
-
-
-def noisy(case: Case) -> Case:
-    """Return a case whose test pictures have each byte moved by -1, 0 or 1 at random."""
-    rng = np.random.default_rng(0)
-    moved = [
-        np.clip(one.astype(np.int64) + rng.integers(-1, 2, one.shape), 0, 255).astype(np.uint8) for one in case.test
-    ]
-    return replace(case, test=moved)
 
 
 NETWORKS: dict[str, Callable[[Path], Case]] = {

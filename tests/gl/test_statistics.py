@@ -45,6 +45,18 @@ def test_many_channels(context: Context) -> None:
     check(context, classifier(rng, body, channels), 4)
 
 
+def test_a_norm_over_more_channels_than_a_row_of_tiles_has(context: Context) -> None:
+    rng, channels = np.random.default_rng(0), 258
+    gamma = tuple(rng.normal(0.5, 1.0, channels).tolist())
+    body = [
+        input_node(3),
+        conv_node(rng, "stem", ("image",), 3, channels, activation="linear"),
+        Node("layer", "channel_norm", ("stem",), {"gamma": gamma, "beta": gamma, "epsilon": 1e-6}),
+        Node("most", "channel_extreme", ("layer",), {"operation": "max"}),
+    ]
+    check(context, classifier(rng, body, 1), 3)
+
+
 def test_a_large_map(context: Context) -> None:
     rng = np.random.default_rng(0)
     both = ("mean", "deviation")

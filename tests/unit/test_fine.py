@@ -36,6 +36,13 @@ def test_what_each_draw_stores() -> None:
     assert fine.storing_either("layer", SHADER, 2).count("varying") == 2
 
 
+def test_fetches_wait_for_what_the_first_draw_stores() -> None:
+    convolution = f"{template('store.glsl')}{template('convolution.frag')}"
+    first, second = (fine.storing("layer", convolution, half) for half in fine.HALVES)
+    assert "#define WAIT(at) max(at, sum.w)\n" in second
+    assert first.count("sum.x, sum.y") == 1 and "max(at, sum.w)" not in first
+
+
 def test_what_stores_no_map_is_refused() -> None:
     with pytest.raises(ModelError, match="'layer': an output in 16 bits of an operator that stores 8 alone"):
         fine.storing("layer", "void main() { gl_FragColor = vec4(0.0); }", fine.HALVES[0])

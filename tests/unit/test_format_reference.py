@@ -23,6 +23,7 @@ from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.ops.binary import OPERATIONS
+from glsl_infer.ops.constant_map import constant_map
 from glsl_infer.ops.resample import rounded
 from glsl_infer.ops.vector_affine import affine_node
 from glsl_infer.program.layout import LAYOUTS
@@ -166,6 +167,21 @@ def test_activations(tmp_path: Path, text: str) -> None:
     made = prepare(Graph("functions", nodes, "d"), pictures).graph
     bundles.write(to_bundle(lower.to_program(made), ["x", "y", "z"]), tmp_path / "functions.glslnn")
     check(tmp_path / "functions.glslnn")
+
+
+@pytest.mark.parametrize("precision", ["8", "16"])
+def test_maps_of_constants(tmp_path: Path, precision: str) -> None:
+    rng = np.random.default_rng(8)
+    nodes = (
+        Node("image", "input", (), {"shape": (600, 2, 3)}),
+        conv_node(rng, "a", ("image",), 3, 10, activation="linear"),
+        constant_map("positions", rng.normal(0.0, 0.5, (600, 2, 10))),
+        Node("last", "add", ("a", "positions")),
+    )
+    pictures = [rng.integers(0, 256, (600, 2, 3), np.uint8) for _ in range(2)]
+    made = prepare(Graph("constants", nodes, "last"), pictures, precision=precision).graph
+    bundles.write(to_bundle(lower.to_program(made), ()), tmp_path / "constants.glslnn")
+    check(tmp_path / "constants.glslnn")
 
 
 def test_reductions_and_normalisations(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_auto_costs_no_more_than_it_may() -> None:
     assert prepared.in_eight == in_eight
     rule = sum(choice.why != sensitivity.BY_MEASURE for choice in prepared.precision)
     cost = planned(prepared.graph, given=True, uniform_vectors=UNIFORM_VECTORS)
-    assert cost.over(in_eight) <= sensitivity.MOST_MAPS or len(prepared.precision) == rule
+    assert cost.over(in_eight) <= sensitivity.MOST_COST or len(prepared.precision) == rule
 
 
 def test_weights_that_lose_most_are_kept_finer_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,7 +44,7 @@ def test_weights_that_lose_most_are_kept_finer_where_there_is_room(monkeypatch: 
         offered.append(choose(*args, **options))  # type: ignore[arg-type]
         return offered[-1]
 
-    monkeypatch.setattr(sensitivity, "MOST_MAPS", 0.0)
+    monkeypatch.setattr(sensitivity, "MOST_COST", 0.0)
     monkeypatch.setattr(exact_weights, "MOST_COST", 9.0)
     monkeypatch.setattr(exact_weights, "WORTH", 0.0)
     monkeypatch.setattr(exact_weights, "choose", chosen)

@@ -26,6 +26,14 @@ def test_boxes_without_points(box: tuple[float, float, float, float]) -> None:
     assert "points" not in found.as_json()["found"][0]
 
 
+def test_of_a_box_that_reaches_beyond_the_picture_its_part_is_shown() -> None:
+    item = detection((-274.0, 8.0, 506.0, 700.0))
+    assert item.as_json()["box"] == [0.0, 8.0, 60.0, 40.0] and item.box == (-274.0, 8.0, 506.0, 700.0)
+    drawn = np.asarray(item.draw(Image.new("RGB", SIZE)))
+    assert drawn[35, 0].any() and drawn[35, -1].any()  # its sides are lines along the picture's
+    assert not drawn[35, 30].any()
+
+
 @pytest.mark.parametrize("number", [1, 5, 500])
 def test_points_with_and_without_lines(number: int) -> None:
     points = np.random.default_rng(1).uniform(0, 40, (number, 3))

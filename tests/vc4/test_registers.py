@@ -172,3 +172,16 @@ def test_weights_in_textures_for_many_slices_of_16_bits(driver: Driver, tmp_path
     failures, threads, mode = compiled(layer(19, 240, (1, 1)), options, driver, tmp_path)
     assert (failures, set(threads.values())) == ({}, {2})
     assert mode != "texture", "60 slices of 16 bits are more than it has registers for"
+
+
+@pytest.mark.parametrize(("kernel", "channels"), [((3, 3), 16), ((5, 5), 8)])
+@pytest.mark.parametrize("feed", [8, 16])
+def test_each_half_of_a_large_map_of_16_bits(
+    driver: Driver, tmp_path: Path, kernel: tuple[int, int], channels: int, feed: int
+) -> None:
+    """As a U-Net's second layer: one draw stores channels 0 and 1, one 2 and 3, and each drops the others' sums."""
+    bits = {"feed": feed, "layer": 16}
+    options = Options(weights="uniform", uniform_vectors=3500, precision="8", precision_for=bits, memory="naive")
+    failures, threads, mode = compiled(layer(65, channels, kernel), options, driver, tmp_path)
+    assert mode == "uniform" and len(threads) == 2, "its halves are not drawn apart"
+    assert (failures, set(threads.values())) == ({}, {2})

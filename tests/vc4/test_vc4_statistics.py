@@ -23,6 +23,8 @@ MOST_DIFFERING = 0.01
 ONE_DRAW = ("mean", "deviation", "pool")
 """Draws of single pixels, which unroll the map: nothing else could run beside them, so that one thread will do."""
 
+WIDE = ("layer", "shares", "most")
+
 
 def everything(rng: np.random.Generator, channels: int) -> Graph:
     """All of them on one map, and their sum."""
@@ -74,3 +76,28 @@ def test_numbers_differ_by_a_step_at_most(path: Path, executor: Executor) -> Non
     for pixels in compare(path, executor, []):
         assert pixels.worst <= 1, pixels
         assert pixels.differing <= MOST_DIFFERING * pixels.values, pixels
+
+
+@pytest.mark.parametrize(("channels", "size", "bits"), [(96, 8, 16), (384, 4, 8)])
+def test_wide_maps_compile_with_two_threads(
+    driver: Driver, tmp_path: Path, channels: int, size: int, bits: int
+) -> None:
+    """As ConvNeXt's: each draw reads every slice twice, and its tiles lie in many rows and columns."""
+    rng = np.random.default_rng(0)
+    gamma = tuple(rng.normal(0.5, 1.0, channels).tolist())
+    body = [
+        input_node(size),
+        conv_node(rng, "stem", ("image",), 3, channels, activation="tanh"),
+        Node("layer", "channel_norm", ("stem",), {"gamma": gamma, "beta": gamma}),
+        Node("shares", "channel_softmax", ("layer",)),
+        Node("most", "channel_extreme", ("shares",), {"operation": "max"}),
+        conv_node(rng, "behind", ("most",), 1, 4),
+    ]
+    pictures = [rng.integers(0, 256, (size, size, 3), np.uint8)]
+    options = Options(precision="8", precision_for={"stem": bits, "layer": bits}, memory="naive", uniform_vectors=3500)
+    made, _, _ = build(classifier(rng, body, 4), ["a", "b", "c"], options=options, calibration=pictures)
+    bundles.write(made, tmp_path / "wide.glslnn")
+    _, measured = videocore.measure(tmp_path / "wide.glslnn", driver)
+    assert not measured.failures
+    threads = {name: entry.threads for name, entry in measured.programs.items() if name.startswith(WIDE)}
+    assert len(threads) == len(WIDE) and set(threads.values()) == {2}, threads

@@ -12,7 +12,7 @@ from glsl_infer.compiler.build import Options, Tell, tell_nobody
 from glsl_infer.compiler.build import build as build_whole
 from glsl_infer.compiler.delegate import crossing
 from glsl_infer.compiler.delegate.choose import cpu_layers, moved, named_layers
-from glsl_infer.compiler.delegate.partition import Part, makes, partition, reads
+from glsl_infer.compiler.delegate.partition import Part, anchored, makes, partition, reads
 from glsl_infer.compiler.delegate.put_together import together
 from glsl_infer.compiler.ranges import PreparedGraph, precision
 from glsl_infer.errors import InputError, ModelError
@@ -93,6 +93,7 @@ def build(
 def _in_parts(
     graph: Graph, chosen: set[str], labels: Sequence[str], options: Options, calibration: Sequence[Inputs], tell: Tell
 ) -> Built:
+    graph = anchored(graph)
     parts = partition(graph, chosen)
     if all(part.on_cpu for part in parts):
         raise ModelError(

@@ -41,9 +41,10 @@ def named_layers(graph: Graph, names: Sequence[str]) -> tuple[str, ...]:
         InputError: there is no such layer, or the optimiser has removed it.
     """
     owners = {layer: node.name for node in graph.nodes for layer in (*node.attrs.get("fused", ()), node.name)}
+    given = {node.name for node in graph.nodes if node.operator.is_input or ops.get(node.op).is_constant}
     for name in names:
-        if name not in owners or graph.by_name[owners[name]].operator.is_input:
-            known = ", ".join(node.name for node in graph.nodes if not node.operator.is_input)
+        if owners.get(name, name) in given or name not in owners:
+            known = ", ".join(node.name for node in graph.nodes if node.name not in given)
             raise InputError(f"--delegate-for {name}: no layer of that name computes; there are: {known}")
     return tuple(dict.fromkeys(owners[name] for name in names))
 

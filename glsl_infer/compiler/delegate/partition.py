@@ -7,10 +7,10 @@ turn comes. Either kind may begin; what makes fewer parts is taken.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from glsl_infer import ops
-from glsl_infer.graph import Graph
+from glsl_infer.graph import Graph, Node
 from glsl_infer.ops.operator import ViewOperator
 
 
@@ -25,6 +25,18 @@ class Part:
 
     on_cpu: bool
     nodes: tuple[str, ...]
+
+
+def anchored(graph: Graph) -> Graph:
+    """Return the graph whose constants read its first input, as parts need: each reads something."""
+    first = graph.inputs[0].name
+    return graph.rebuilt(
+        replace(node, inputs=node.inputs or (first,)) if _is_constant(node) else node for node in graph.nodes
+    )
+
+
+def _is_constant(node: Node) -> bool:
+    return ops.get(node.op).is_constant
 
 
 def partition(graph: Graph, on_cpu: Collection[str]) -> tuple[Part, ...]:
@@ -51,15 +63,18 @@ def _fewest(graph: Graph, on_cpu: Collection[str]) -> tuple[Part, ...]:
 
 def _taking_turns(graph: Graph, on_cpu: Collection[str], *, first: bool) -> tuple[Part, ...]:
     there = {node.name for node in graph.inputs}
-    left = [node for node in graph.nodes if node.name not in there]
+    waiting = {node.name for node in graph.nodes if _is_constant(node)}  # for the first that reads them
+    left = [node for node in graph.nodes if node.name not in there | waiting]
     parts: list[Part] = []
     side = first
     while left:
         taken = []
         for node in left:
-            if (node.name in on_cpu) == side and there.issuperset(node.inputs):
-                taken.append(node.name)
-                there.add(node.name)
+            if (node.name in on_cpu) == side and (there | waiting).issuperset(node.inputs):
+                own = [name for name in dict.fromkeys(node.inputs) if name in waiting]
+                taken += [*own, node.name]
+                there.update(taken)
+                waiting.difference_update(own)
         if taken:
             parts.append(Part(side, tuple(taken)))
             left = [node for node in left if node.name not in there]
@@ -69,7 +84,7 @@ def _taking_turns(graph: Graph, on_cpu: Collection[str], *, first: bool) -> tupl
 
 def _worth_a_trip(graph: Graph, part: Part) -> bool:
     """Return whether a GPU part draws, and reads an input of the network or multiplies with weights."""
-    nodes = [graph.by_name[name] for name in part.nodes]
+    nodes = [node for name in part.nodes if not _is_constant(node := graph.by_name[name])]
     if all(isinstance(ops.get(node.op), ViewOperator) for node in nodes):
         return False
     given = {node.name for node in graph.inputs}

@@ -14,7 +14,8 @@ from glsl_infer.importers.keras import activations, arithmetic, geometry, moves,
 from glsl_infer.importers.keras import converters as layers
 from glsl_infer.importers.keras.arithmetic import binary
 from glsl_infer.importers.keras.call import Call, Converter
-from glsl_infer.importers.keras.weights import per_channel
+from glsl_infer.importers.keras.weights import array, per_channel
+from glsl_infer.importers.shared.constant_maps import beside_map
 
 Constant = tuple[float, ...]
 RELU = clipped.relu()
@@ -35,7 +36,12 @@ def _arithmetic(
         if len(call.inputs) != 1 or len(call.arguments) != 2:
             raise call.refused(f"{with_article(kind)} of {len(call.arguments)} values", "give it two")
         first = not _is_tensor(call.arguments[0])
-        constant = per_channel(call, call.arguments[0 if first else 1], "a constant")
+        given = call.arguments[0 if first else 1]
+        if not isinstance(given, (int, float)):
+            nodes = beside_map(call.name, call.inputs[0], call.shapes[0], kind.lower(), array(given), first=first)
+            if nodes:
+                return nodes
+        constant = per_channel(call, given, "a constant")
         affine = rescaling(constant, first)
         if affine is None and not first:
             raise call.refused(f"{with_article(kind)} by 0", "divide by another number")

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
+from glsl_infer.importers.shared.constant_maps import beside_map
 from glsl_infer.importers.tflite.call import Call, Converter, function
 from glsl_infer.importers.tflite.choices import is_whole
 
@@ -31,7 +32,11 @@ def binary(call: Call) -> list[Node]:
     if len(call.inputs) == 2:
         return call.activated([_of_two(call)])
     first = call.constants[0] is not None
-    constant = _per_channel(call, call.constants[0] if first else call.constants[1])
+    value = np.asarray(call.constants[0] if first else call.constants[1])
+    of_maps = beside_map(call.name, call.inputs[0], call.shapes[0], OPERATIONS[call.kind], value, first=first)
+    if of_maps:
+        return call.activated(of_maps)
+    constant = _per_channel(call, value)
     if call.kind in ("MAXIMUM", "MINIMUM"):
         return _limited(call, constant)
     affine = _affine(call.kind, constant, first)
@@ -62,9 +67,8 @@ def _of_two(call: Call) -> Node:
     return call.node("binary", {"operation": operation})
 
 
-def _per_channel(call: Call, value: NDArray[np.generic] | None) -> Doubles:
+def _per_channel(call: Call, value: NDArray[np.generic]) -> Doubles:
     """Return a constant as one number, or one for each channel."""
-    assert value is not None
     shape = call.shapes[0]
     numbers = np.asarray(value, np.float64)
     channels = shape[-1]

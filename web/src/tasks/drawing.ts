@@ -35,7 +35,9 @@ export function draw(canvas: HTMLCanvasElement, picture: PictureSource, found: F
     const points = thing.points.map(at);
     if ("box" in thing) {
       const ink = colour(thing.label ? thing.index : i);
-      const [left, top, right, bottom] = thing.box;
+      const { width: wide, height: high } = found.size; // a box may reach beyond the picture
+      const seen = thing.box.map((side, k) => Math.min(Math.max(side, 0), k % 2 ? high : wide));
+      const [left, top, right, bottom] = seen as [number, number, number, number];
       const corners = [[left, top], [right, top], [right, bottom], [left, bottom], [left, top]].map(at);
       lines(context, [corners], ink, stroke(canvas));
       lines(context, found.rules.lines.map((line) => line.map((p) => points[p]!)), ink, stroke(canvas));

@@ -38,7 +38,7 @@ final class ModelChooser {
         this.listener = listener;
     }
 
-    /** Shows the models inside the app, its tasks, the way to a file, the report, and the benchmark where the app has it. */
+    /** Shows the models of the app, its tasks, a file, the report, and the benchmark where the app has it. */
     void show(List<String> models, List<String> tasks, boolean benchmark) {
         final List<String> names = new ArrayList<String>(models);
         names.addAll(tasks);

@@ -71,10 +71,9 @@ final class Overlay {
         for (int i = found.detections.size() - 1; i >= 0; i--) { // the best one is on top
             Detection thing = found.detections.get(i);
             int colour = colour(thing.label.isEmpty() ? i : thing.index);
-            double[][] corners = {
-                {thing.left, thing.top}, {thing.right, thing.top}, {thing.right, thing.bottom},
-                {thing.left, thing.bottom}, {thing.left, thing.top}
-            };
+            double left = within(thing.left, found.width), right = within(thing.right, found.width);
+            double top = within(thing.top, found.height), bottom = within(thing.bottom, found.height);
+            double[][] corners = {{left, top}, {right, top}, {right, bottom}, {left, bottom}, {left, top}};
             path.rewind();
             append(corners, null);
             for (int[] line : task.detection.lines) {
@@ -84,7 +83,7 @@ final class Overlay {
             dots(thing.points, colour);
             ink.begin().append(thing.label).append(thing.label.isEmpty() ? "" : " ");
             ink.line.append(Math.round(100 * thing.score)).append(" %");
-            write(x(mirrored ? thing.right : thing.left), y(thing.top), colour);
+            write(x(mirrored ? right : left), y(top), colour);
         }
         for (int i = found.landmarks.size() - 1; i >= 0; i--) {
             Landmarks thing = found.landmarks.get(i);
@@ -106,6 +105,11 @@ final class Overlay {
 
     private static int colour(int index) {
         return COLOURS[index % COLOURS.length];
+    }
+
+    /** A box may reach beyond the picture. */
+    private static double within(double side, int length) {
+        return Math.min(Math.max(side, 0), length);
     }
 
     private float x(double pixel) {

@@ -1,0 +1,93 @@
+"""A feature map of constants, such as embeddings of positions: drawn from a texture, so that any operator reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.errors import ModelError
+from glsl_infer.graph import Node
+from glsl_infer.graph.node import SEEN
+from glsl_infer.lowering import codegen
+from glsl_infer.lowering.bindings import Read
+from glsl_infer.ops.operator import Operator, feature_map
+from glsl_infer.program.layout import MAX_TEXTURE_SIZE, FeatureMap, View, compact, per_channel, slices_of, stored
+from glsl_infer.program.texels import decode_tiles, pack_tiles
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array, Shape
+    from glsl_infer.lowering.builder import Builder
+    from glsl_infer.program.layout import Value
+
+
+class ConstantMap(Operator):
+    """The weight ``value``, (height, width, channels). Attributes: the range ``scales`` and ``zeros``.
+
+    What it reads, if anything, does not matter.
+    """
+
+    is_constant = True
+    attrs = {"scales": None, "zeros": None}
+    weights = ("value",)
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return the shape of the constants."""
+        return feature_map(node, node.weights["value"].shape)
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Return the constants."""
+        return node.weights["value"]
+
+    def passes(self, node: Node, build: Builder) -> None:
+        """Copy every slice from a texture that has the numbers as they are stored."""
+        target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
+        value, (width, height) = _placed(node, target.height, target.width, target.channels)
+        texels = np.zeros((height, width, 4), np.uint8)
+        whole = stored(value)
+        for view, tile in zip(whole.views, pack_tiles(node.weights["value"].astype(np.float64), whole)):
+            texels[view.y : view.y + value.height, view.x : view.x + value.width] = tile
+        name = build.constant_texture(node, width, height, texels.tobytes(), half=value.views[0].half)
+        build.replace_weights(node, {"value": _read(texels, whole)})
+        fragment = codegen.fragment("copy.frag", includes=["store.glsl"], lines={"fine": (), "pad_lanes": []})
+        for view, place in zip(target.views, value.views):
+            binding = build.bind(node, source=[Read(View(name, place.x, place.y))])
+            uniforms = {**binding.texels("source"), "shift": [0.0, 0.0]}
+            build.draw_tile(node, fragment, view, (target.width, target.height), binding, uniforms)
+
+    def read_weights(
+        self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
+    ) -> Mapping[str, NDArray[np.float32]]:
+        """Return the numbers as the texture has them."""
+        value, (width, height) = _placed(node, *shapes["value"])
+        return {"value": _read(np.frombuffer(members[0], np.uint8).reshape(height, width, 4), stored(value))}
+
+
+def constant_map(name: str, value: NDArray[np.floating]) -> Node:
+    """Return the node of a map (height, width, channels), over a range that is as wide as its numbers."""
+    ends = (float(min(value.min(), 0.0)), float(max(value.max(), 0.0)))
+    return Node(name, "constant_map", (), {SEEN: ends}, {"value": np.ascontiguousarray(value, np.float32)})
+
+
+def _placed(node: Node, height: int, width: int, channels: int) -> tuple[FeatureMap, tuple[int, int]]:
+    """Return how the numbers lie in the texture, column by column of slices, and its (width, height)."""
+    half = height if node.attrs.get("bits", 8) == 16 else 0
+    slices, rows = slices_of(channels), max(MAX_TEXTURE_SIZE // (height + half), 1)
+    size = slices_of(slices, rows) * width, min(slices, rows) * (height + half)
+    if max(size) > MAX_TEXTURE_SIZE:
+        problem = f"constants of {height}x{width}x{channels} fit no texture of {MAX_TEXTURE_SIZE}x{MAX_TEXTURE_SIZE}"
+        raise ModelError.layer(node.name, problem, "use a smaller map or fewer channels")
+    views = tuple(View("", k // rows * width, k % rows * (height + half), half) for k in range(slices))
+    scales, zeros = (tuple(per_channel(node.attrs[key], channels)) for key in ("scales", "zeros"))
+    return FeatureMap(height, width, channels, 0, views, compact(scales), compact(zeros)), size
+
+
+def _read(texels: NDArray[np.uint8], value: Value) -> NDArray[np.float32]:
+    assert not isinstance(value, FeatureMap) or value.bits == 8
+    tiles = [texels[view.y : view.y + value.height, view.x : view.x + value.width] for view in value.views]
+    return decode_tiles(np.stack(tiles), value).astype(np.float32)
+
+
+OPERATOR = ConstantMap()
