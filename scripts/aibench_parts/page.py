@@ -91,8 +91,8 @@ def _runs(numbers: Numbers) -> str:
 
 
 def _busy(run: Mapping[str, Any]) -> str:
-    """Return a mark for a time that other processes were in the way of."""
-    return BUSY if run.get("load", 0.0) > BUSY_LOAD else ""
+    """Return a mark for a time that other processes were in the way of: by the load before it, or as somebody saw."""
+    return BUSY if run.get("busy") or run.get("load", 0.0) > BUSY_LOAD else ""
 
 
 def _last(numbers: Numbers) -> str:
