@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from tflite_files import File
 
 MAP = (1, 8, 6, 4)
@@ -39,6 +40,15 @@ def celu(made: File, x: int) -> int:
     below = made.op("MINIMUM", [x, made.constant(0.0)], made.shape(x))
     left = two(made, "MUL", two(made, "SUB", one(made, "EXP", two(made, "DIV", below, 1.5)), 1.0), 1.5)
     return two(made, "ADD", one(made, "RELU", x), left)
+
+
+def positions(made: File, x: int) -> int:
+    """Constants that differ from pixel to pixel: added, in front of a minus, and of one channel."""
+    rng, (_, height, width, channels) = np.random.default_rng(4), made.shape(x)
+    numbers, mask = rng.normal(size=(1, height, width, channels)), rng.uniform(0.5, 2.0, (height, width, 1))
+    for kind, value, first in (("ADD", numbers, False), ("SUB", numbers[0], True), ("DIV", mask, False)):
+        x = two(made, kind, x, value, first=first)
+    return x
 
 
 def mish(made: File, x: int) -> int:

@@ -38,7 +38,8 @@ def _arithmetic(
         first = not _is_tensor(call.arguments[0])
         given = call.arguments[0 if first else 1]
         if not isinstance(given, (int, float)):
-            nodes = beside_map(call.name, call.inputs[0], call.shapes[0], kind.lower(), array(given), first=first)
+            operation = kind.lower().removeprefix("true")
+            nodes = beside_map(call.name, call.inputs[0], call.shapes[0], operation, array(given), first=first)
             if nodes:
                 return nodes
         constant = per_channel(call, given, "a constant")
