@@ -27,7 +27,7 @@ _BEHIND = 2
 
 
 def possible(graph: Graph, uniform_vectors: int) -> frozenset[str]:
-    """Return the convolutions whose constants fit no uniform array: most networks have none, and need no plan for it."""
+    """Return the convolutions whose constants fit no uniform array: few networks have any, and need one more plan."""
     return frozenset(
         node.name
         for node in graph.nodes

@@ -203,6 +203,8 @@ class ConvolutionProducts(Operator):
             block: its number.
             slots: its slots.
         """
+        if build.counts:  # nobody draws it, and there are no pictures
+            return np.zeros((columns.slices, 4), np.float32)
         source = build.feature_map(node.inputs[0])
         part = slice(columns.starts[slots[0]], columns.starts[slots[-1] + 1])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from graphs import classifier, conv_node, input_node
 from test_sensitivity import GRAPH, PICTURES
 
 from glsl_infer.compiler import build as builds
@@ -63,3 +64,13 @@ def test_weights_that_lose_most_are_kept_finer_where_there_is_room(monkeypatch: 
 
     assert off(finer) < 0.5 * off(plain)
     assert builds.planned is planned
+
+
+def test_partial_sums_are_planned_before_any_picture_is_looked_at() -> None:
+    rng = np.random.default_rng(3)
+    body = [input_node(8), conv_node(rng, "feed", ("image",), 3, 64, activation="relu(6)")]
+    body.append(conv_node(rng, "wide", ("feed",), 64, 8, kernel=(5, 5), padding=(2, 2, 2, 2)))
+    pictures = [{"image": rng.integers(0, 256, (8, 8, 3), np.uint8)} for _ in range(3)]
+    made, _, prepared = build(classifier(rng, body, 8), ("a", "b", "c"), calibration=pictures)
+    assert "wide-products" in made.graph.by_name
+    assert prepared.in_eight is not None and prepared.in_eight.draws > 0
