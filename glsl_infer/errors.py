@@ -4,6 +4,7 @@
     ├── InputError                 what was given cannot be used; the command line exits with 2
     │   ├── BundleError            a model file that is missing, damaged, foreign or too new
     │   ├── ImageError             a picture that cannot be read
+    │   ├── ForeignRangesError     a file of ranges of another network
     │   ├── ModelError             a Keras model, or one of its layers, that cannot be exported
     │   ├── ContextError           no OpenGL ES 2.0 context can be made on this machine
     │   ├── LimitError             the driver's limits are too small for the model
@@ -60,6 +61,10 @@ class BundleError(InputError):
 
 class ImageError(InputError):
     """A picture that cannot be read or has the wrong shape."""
+
+
+class ForeignRangesError(InputError):
+    """Ranges of another network."""
 
 
 class ModelError(InputError):

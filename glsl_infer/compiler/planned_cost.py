@@ -8,6 +8,7 @@ from __future__ import annotations
 from glsl_infer import ops
 from glsl_infer.compiler.gutters import gutters
 from glsl_infer.compiler.ranges.bounds import ranges_of
+from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph
 from glsl_infer.lowering.builder import Builder
 from glsl_infer.lowering.typical import Typical
@@ -22,6 +23,9 @@ def planned(graph: Graph, *, given: bool, uniform_vectors: int, layout: str = "a
         given: whether a person gives pictures, so that weights are rounded for them.
         uniform_vectors: the longest uniform array.
         layout: see ``lower.to_program``.
+
+    Raises:
+        ModelError: a layer that the shaders cannot do, by name.
     """
     bits = {name: chosen.bits for name, chosen in ranges_of(graph).items()}
     nothing = Typical(dict, given=given)
@@ -29,5 +33,9 @@ def planned(graph: Graph, *, given: bool, uniform_vectors: int, layout: str = "a
         graph, "auto", {}, layout, gutters(graph), {}, nothing, uniform_vectors, planning=True, counts=True, bits=bits
     )
     for node in graph.nodes:
-        ops.get(node.op).passes(node, builder)
+        try:
+            ops.get(node.op).passes(node, builder)
+        except ModelError as refusal:
+            refusal.refused = node.name
+            raise
     return builder.whole

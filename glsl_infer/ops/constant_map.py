@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,16 @@ from glsl_infer.graph.node import SEEN
 from glsl_infer.lowering import codegen
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.ops.operator import Operator, feature_map
-from glsl_infer.program.layout import MAX_TEXTURE_SIZE, FeatureMap, View, compact, per_channel, slices_of, stored
+from glsl_infer.program.layout import (
+    MAX_TEXTURE_SIZE,
+    FeatureMap,
+    FineMap,
+    View,
+    compact,
+    per_channel,
+    slices_of,
+    stored,
+)
 from glsl_infer.program.texels import decode_tiles, pack_tiles
 
 if TYPE_CHECKING:
@@ -46,7 +55,7 @@ class ConstantMap(Operator):
         target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
         value, (width, height) = _placed(node, target.height, target.width, target.channels)
         texels = np.zeros((height, width, 4), np.uint8)
-        whole = stored(value)
+        whole = _whole(value)
         for view, tile in zip(whole.views, pack_tiles(node.weights["value"].astype(np.float64), whole)):
             texels[view.y : view.y + value.height, view.x : view.x + value.width] = tile
         name = build.constant_texture(node, width, height, texels.tobytes(), half=value.views[0].half)
@@ -62,7 +71,7 @@ class ConstantMap(Operator):
     ) -> Mapping[str, NDArray[np.float32]]:
         """Return the numbers as the texture has them."""
         value, (width, height) = _placed(node, *shapes["value"])
-        return {"value": _read(np.frombuffer(members[0], np.uint8).reshape(height, width, 4), stored(value))}
+        return {"value": _read(np.frombuffer(members[0], np.uint8).reshape(height, width, 4), _whole(value))}
 
 
 def constant_map(name: str, value: NDArray[np.floating]) -> Node:
@@ -84,8 +93,15 @@ def _placed(node: Node, height: int, width: int, channels: int) -> tuple[Feature
     return FeatureMap(height, width, channels, 0, views, compact(scales), compact(zeros)), size
 
 
-def _read(texels: NDArray[np.uint8], value: Value) -> NDArray[np.float32]:
-    assert not isinstance(value, FeatureMap) or value.bits == 8
+def _whole(value: FeatureMap) -> Union[FeatureMap, FineMap]:
+    """Return the map as a program has it: of 16 bits with both tiles of each slice."""
+    whole = stored(value)
+    assert isinstance(whole, (FeatureMap, FineMap))
+    return whole
+
+
+def _read(texels: NDArray[np.uint8], value: Union[FeatureMap, FineMap]) -> NDArray[np.float32]:
+    assert isinstance(value, FineMap) or value.bits == 8
     tiles = [texels[view.y : view.y + value.height, view.x : view.x + value.width] for view in value.views]
     return decode_tiles(np.stack(tiles), value).astype(np.float32)
 

@@ -12,15 +12,11 @@ import numpy as np
 from glsl_infer.compiler.ranges import PreparedGraph
 from glsl_infer.compiler.ranges.eight_bits import open_layers
 from glsl_infer.compiler.ranges.known import KnownRanges
-from glsl_infer.errors import InputError
+from glsl_infer.errors import ForeignRangesError, InputError
 from glsl_infer.graph import Graph
 from glsl_infer.graph.node import NORMAL
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import Range
-
-
-class ForeignRangesError(InputError):
-    """Ranges of another network."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,8 @@ def beside_map(
     while numbers.ndim > len(shape) and numbers.shape[0] == 1:
         numbers = numbers[0]
     numbers = numbers.reshape((1,) * (len(shape) - numbers.ndim) + numbers.shape)
-    fits = numbers.ndim == len(shape) == 3 and all(size in (1, whole) for size, whole in zip(numbers.shape, shape))
+    sizes: list[tuple[int, int]] = list(zip(numbers.shape, shape))
+    fits = numbers.ndim == len(shape) == 3 and all(own in (1, whole) for own, whole in sizes)
     if not fits or operation not in OPERATIONS or max(numbers.shape[:2]) == 1 or not np.isfinite(numbers).all():
         return []
     if operation == "divide" and not first:

@@ -10,8 +10,7 @@ from pathlib import Path
 from PIL import Image
 
 from glsl_infer.compiler.build import Options
-from glsl_infer.compiler.ranges.stored import ForeignRangesError
-from glsl_infer.errors import InputError
+from glsl_infer.errors import ForeignRangesError, InputError
 from glsl_infer.graph.picture import FITS
 from glsl_infer.support.child_process import module_command
 from glsl_infer.support.files import writing
