@@ -3,11 +3,7 @@ package glslinfer.app;
 import java.util.List;
 import java.util.Map;
 
-<<<<<<< HEAD
 /** Data as JSON, as {@link glslinfer.runner.Json} reads it: maps, lists, texts, numbers, truths and nulls. */
-=======
-/** Data as JSON, in the form that {@link glslinfer.runner.Json} reads: maps, lists, texts, numbers, booleans, null. */
->>>>>>> main
 final class JsonText {
     private final StringBuilder out = new StringBuilder();
 
