@@ -68,8 +68,9 @@ to half off. Older rows: `*` float weights, `'` auto as it chose before.
 
 Weights are rounded together (GPTQ), biases corrected. Missed goals of auto: face-detection 0.985, face-mesh 0.15
 pixels, hands 0.25, EfficientNet 0.97 (93 of 96); MobileNetV2 0.97 (random weights) beats `noise`. Tried: float
-weights give face-detection 0.981, face-mesh 0.26; saturation counted 4 or 16 times, ranges by maximum, headroom 1 and 1.2 (hands
-0.89 and 0.83), a zero point for each channel (nothing), 16-bit ranges 2.7 times as wide (face-detection 0.971).
+weights give face-detection 0.981, face-mesh 0.26; saturation counted 4 or 16 times, ranges by maximum, headroom 1 and
+1.2 (hands 0.89 and 0.83), a zero point for each channel (nothing), 16-bit ranges 2.7 times as wide (face-detection
+0.971).
 Equalisation changes nothing: ranges are folded into both layers.
 """
 
