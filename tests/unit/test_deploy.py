@@ -442,6 +442,24 @@ def test_a_group_that_is_there_a_million_times(here: Path, capsys: Capture) -> N
     assert "larger than 256 KiB" in refused(capsys, ["deploy", described(here, "#" * 300_000)])
 
 
+def test_nothing_is_taken_from_outside_the_folder(here: Path, capsys: Capture) -> None:
+    """A stranger's folder, cloned, say: its file and its links lead to what is yours."""
+    inner = here / "cloned"
+    inner.mkdir()
+    (here / "secret.sh").write_text("#!/bin/sh\n")
+    (inner / "linked.glslnn").symlink_to("../tiny.glslnn")
+    text = (
+        "models:\n  - {name: one, source: ../tiny.glslnn}\n  - {name: two, source: linked.glslnn}\n"
+        f"  - {{name: three, source: {here}/m.keras, labels: ../secret.sh}}\n"
+        "service:\n  on:\n    - {label: cat, command: ../secret.sh now}\n"
+    )
+    message = refused(capsys, ["deploy", described(inner, text)])
+    for named in ("'one': source ../tiny", "'two': source linked", "'three': source /", "labels ../s", "program ../s"):
+        assert named in message
+    assert not (inner / "deployment").exists()
+    assert main(["deploy", "--allow-outside", str(described(inner, ONE.replace("tiny.gl", "../tiny.gl")))]) == 0
+
+
 def test_another_size_than_described(here: Path, capsys: Capture) -> None:
     message = refused(capsys, ["deploy", described(here, ONE + "    input_size: 385\n")])
     assert f"reads pictures of {SIZE}x{SIZE}, not of input_size 385" in message
