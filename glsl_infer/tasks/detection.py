@@ -50,6 +50,19 @@ class Detector(Task[Found[Detection]]):
     def __call__(self, picture: Given) -> Found[Detection]:
         """Return what is in a picture, best first; see ``Task``."""
         given = usable(picture)
+        found = self.follow(given)
+        least = self._rules.turned
+        if not least or not isinstance(given, np.ndarray) or (found and all(thing.score >= least for thing in found)):
+            return found
+        things = list(found)
+        for quarters in (1, 2, 3):
+            looked = self.follow(np.ascontiguousarray(np.rot90(given, quarters)))
+            things += [turned_back(thing, quarters) for thing in looked if thing.score >= least]
+        return Found(tuple(self._without_doubles(things)), found.size)
+
+    def follow(self, picture: Given) -> Found[Detection]:
+        """Return what stands upright in the next frame of a film, best first."""
+        given = usable(picture)
         found = self.found(self._run(given), size_of(given))
         if self._tiles == 1 or not isinstance(given, np.ndarray):
             return found
@@ -143,6 +156,22 @@ def parts(width: int, height: int, tiles: int) -> list[tuple[int, int, int, int]
         places.append([(begin, begin + side) for begin in begins])
     across, down = places
     return [(left, top, right, bottom) for top, bottom in down for left, right in across]
+
+
+def turned_back(thing: Detection, quarters: int) -> Detection:
+    """Return a thing as it is in a picture that was turned before it was looked at.
+
+    Args:
+        thing: what was found in the turned picture.
+        quarters: how often that was turned by 90 degrees, against the clock as one sees it.
+    """
+    left, top, right, bottom = thing.box
+    places, size = np.concatenate([[[left, top], [right, bottom]], thing.points]), thing.size
+    for _ in range(quarters % 4):
+        size = size[::-1]  # of the picture before this quarter
+        places = np.stack([size[0] - places[:, 1], places[:, 0]], axis=1)
+    low, high = places[:2].min(axis=0).tolist(), places[:2].max(axis=0).tolist()
+    return replace(thing, box=(low[0], low[1], high[0], high[1]), points=places[2:], size=size)
 
 
 def _is_cut(thing: Detection, edges: tuple[bool, bool, bool, bool]) -> bool:
