@@ -117,7 +117,7 @@ class Detector(Task[Found[Detection]]):
         raw = joined(outputs, rules.boxes, self._columns)[rows]
         decoded = boxes.decode(raw, self._anchors[rows], rules.code)
         if rules.body is not None:
-            decoded[:, :4] = _around_circle(decoded, rules.body, (self._entry.width, self._entry.height))
+            decoded[:, :4] = around_circle(decoded, rules.body, (self._entry.width, self._entry.height))
         things: list[tuple[float, int, NDArray[np.float64]]] = []
         groups = (
             [np.arange(len(rows))]
@@ -188,11 +188,11 @@ def _moved(thing: Detection, left: int, top: int, size: tuple[int, int]) -> Dete
     return replace(thing, box=box, points=thing.points + np.array([left, top]), size=size)
 
 
-def _around_circle(
+def around_circle(
     decoded: NDArray[np.floating], body: tuple[int, int], pixels: tuple[int, int]
 ) -> NDArray[np.floating]:
     """Return the squares around circles, in parts of a network's picture of so many pixels; see ``DetectionRules``."""
-    points = decoded[:, 4:].reshape(len(decoded), -1, 2)
+    points = decoded[:, 4:].reshape(len(decoded), decoded.shape[1] // 2 - 2, 2)
     middle, on = points[:, body[0]], points[:, body[1]]
     radius = np.linalg.norm((on - middle) * pixels, axis=1)[:, None] / pixels
     return np.concatenate([middle - radius, middle + radius], axis=1)
