@@ -50,6 +50,9 @@ def described(folder: Path, text: str) -> Path:
     return folder / "deployment.yml"
 
 
+KEY = "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3"
+"""A public key of minisign."""
+
 ONE = "models:\n  - name: tiny\n    source: tiny.glslnn\n"
 
 
@@ -263,8 +266,10 @@ def test_a_task_of_ones_own(here: Path, capsys: Capture, monkeypatch: pytest.Mon
         assert digest(task_models.find(description.model, description.source)) == digest(made / description.model)
     subprocess.run([out / "install.sh", "--files-only", here / "board"], check=True)
     assert (here / "board/tasks/sides.json").is_file()
-    (made / "sides.json").write_text((made / "sides.json").read_text().replace("squares.json", "../squares.json"))
     capsys.readouterr()
+    signed = ["deploy", here / "deployment.yml", "--require-signature", KEY]
+    assert "sides.glslnn.minisig: no such file; a signature is required" in refused(capsys, signed)
+    (made / "sides.json").write_text((made / "sides.json").read_text().replace("squares.json", "../squares.json"))
     assert "has to lie beside the task" in refused(capsys, ["deploy", here / "deployment.yml"])
 
 

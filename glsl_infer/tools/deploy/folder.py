@@ -74,7 +74,7 @@ def _fill(deployment: Deployment, sources: Sources, new: Path, say: Say) -> dict
     service = deployment.service
     if service.task and deployment.target == "raspberry-pi":
         say(f"task {service.task}: copying")
-        files.update({name: sha256_of(new / name) for name in tasks.put(service.task, sources.base, new)})
+        files.update({name: sha256_of(new / name) for name in tasks.put(service.task, sources.base, new, sources.key)})
     if deployment.target == "raspberry-pi":
         files.update({name: sha256_of(new / name) for name in _programs(deployment, sources.base, new)})
     if deployment.target == "raspberry-pi":
