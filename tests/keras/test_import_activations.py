@@ -146,9 +146,16 @@ def test_slopes_of_a_dense_layer() -> None:
     check(x, L.Dense(3)(slopes((5,))(y)))
 
 
-def test_slopes_for_each_pixel_are_refused() -> None:
+@pytest.mark.parametrize("shape", [(4, 4, 3), (1, 4, 3), (4, 1, 1)])
+def test_slopes_for_each_pixel(shape: tuple[int, int, int]) -> None:
     x = keras.Input((4, 4, 3))
-    y = slopes((4, 4, 3))(x)
+    graph = check(x, L.Conv2D(2, 1)(slopes(shape)(x - 0.5)))
+    assert "constant_map" in {node.op for node in graph.nodes}
+
+
+def test_slopes_for_each_word_are_refused() -> None:
+    x = keras.Input((4, 4, 3))
+    y = slopes((16, 4))(L.Reshape((16, 4))(L.Conv2D(4, 1)(x)))
     with pytest.raises(ModelError, match=r"a PReLU with slopes of its own for each pixel.*shared_axes=\[1, 2\]"):
         to_graph(keras.Model(x, y))
 

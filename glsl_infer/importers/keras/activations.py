@@ -12,6 +12,7 @@ from glsl_infer.graph.activations import Activation, activation, bent, clipped, 
 from glsl_infer.importers.keras import log_softmax
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.weights import array
+from glsl_infer.ops.constant_map import constant_map
 
 Found = Callable[[Call, Any], Activation]
 """From a call and the layer or operation that is an activation in it, which may be another than that of the call."""
@@ -185,6 +186,22 @@ def converters(kinds: Mapping[str, Found]) -> dict[str, Converter]:
         return lambda call: [_node(call.name, call.inputs, kind(call, call.layer))]
 
     return {name: converter(kind) for name, kind in kinds.items()}
+
+
+def prelu(call: Call) -> list[Node]:
+    """Convert a PReLU; with slopes of its own for each pixel it is a difference of two parts, of which one is scaled."""
+    slopes = array(call.layer.alpha)
+    if len(call.shapes[0]) != 3 or (slopes == slopes[:1, :1]).all():
+        return [_node(call.name, call.inputs, _prelu(call, call.layer))]
+    turned, low, map_, part = (f"{call.name}-{end}" for end in ("turned", "low", "slopes", "part"))
+    return [
+        _node(call.name, call.inputs, clipped.relu()),
+        Node(turned, "rescaling", call.inputs, {"scales": (-1.0,), "offsets": (0.0,)}),
+        _node(low, (turned,), clipped.relu()),
+        constant_map(map_, np.broadcast_to(slopes, call.shapes[0])),
+        Node(part, "binary", (low, map_), {"operation": "multiply"}),
+        Node(f"{call.name}-difference", "binary", (call.name, part), {"operation": "subtract"}),
+    ]
 
 
 def activation_layer(call: Call) -> list[Node]:
