@@ -137,6 +137,7 @@ def _detection(fields: Fields) -> DetectionRules:
         points,
         _lines(fields, len(points)),
         None if body is None else (body[0], body[1]),
+        _get(fields, "turned", 0.0, _share),
     )
 
 
