@@ -189,7 +189,7 @@ def converters(kinds: Mapping[str, Found]) -> dict[str, Converter]:
 
 
 def prelu(call: Call) -> list[Node]:
-    """Convert a PReLU; with slopes of its own for each pixel it is a difference of two parts, of which one is scaled."""
+    """Convert a PReLU; with slopes for each pixel it is a difference of two parts, of which one is scaled."""
     slopes = array(call.layer.alpha)
     if len(call.shapes[0]) != 3 or (slopes == slopes[:1, :1]).all():
         return [_node(call.name, call.inputs, _prelu(call, call.layer))]
