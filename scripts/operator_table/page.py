@@ -56,8 +56,8 @@ SHARED = ("fused", "alone")
 MATRIX = f"""
 ## TensorFlow Lite and ONNX
 
-A shader computes each operator, at most {TOLERANCE} of a step off, unless a word says otherwise: *bytes*, a shader
-that only moves them; *folded* into its neighbours; *CPU*, in NumPy. 22/10: VideoCore IV's
+Shaders compute operators, at most {TOLERANCE} of a step off, unless a word says otherwise: *bytes*, only moved;
+*folded* into neighbours; *CPU*, in NumPy. 22/10: VideoCore IV's
 instructions a pixel, of the cheapest line above, and a floor (2 a texel, 1 a lane or weight, 4 in the end); all with
 two threads but `global_deviation` (two sums at once).
 
