@@ -71,8 +71,9 @@ def draw(
     residual = bool(reads[0]["residual"])
     plain_residual = residual and not factor
     real, least = rows, late_by(rows, plain_residual=plain_residual)
-    # A slice with a program of its own takes no more instructions so, and its sum loses no digits.
-    small = not plain_residual and (mode == "baked" or least is None)
+    # A slice with a program of its own takes hardly more instructions so, often fewer, and its sum loses no digits.
+    fetches = columns.kernel_height * columns.kernel_width * len(columns.read_by(0)) + residual
+    small = not plain_residual and (least is None or (mode == "baked" and fetches > 1))
     least = None if small else least
     if small:
         rows = in_units(rows)
