@@ -45,7 +45,7 @@ def bad(tmp_path_factory: pytest.TempPathFactory) -> Path:
     y = L.Lambda(lambda t: (ran.append(1), t)[1], name="code")(x)
     y = Own(name="own")(y)
     y = L.SpectralNormalization(L.Conv2D(5, 3), name="spectral")(y)
-    y = L.UpSampling2D(2, interpolation="bicubic", name="cubic")(y)
+    y = L.Resizing(14, 14, crop_to_aspect_ratio=True, name="cubic")(y)
     y = L.Conv2D(5, 3, activation="sigmoid", name="conv")(y)
     flat = L.Flatten(name="flat")(y)
     rows = L.Masking(name="row-mask")(L.Reshape((144, 5), name="rows")(y))
@@ -86,6 +86,18 @@ def test_every_problem_is_listed_also_behind_a_refused_layer(bad: Path, capsys: 
         assert rows[name]["advice"], name
         assert any(problem.startswith(f"layer '{name}': ") for problem in made["problems"])
     assert not made["exports"]
+
+
+def test_a_refused_layer_behind_layers_for_the_cpu_is_the_only_problem(tmp_path: Path, capsys: Capture) -> None:
+    x = keras.Input((8, 8, 3), name="picture")
+    rows = L.Reshape((64, 3))(x)
+    y = L.Reshape((8, 8, 64))(keras.ops.matmul(rows, keras.ops.transpose(rows, (0, 2, 1))))
+    y = L.BatchNormalization(axis=1, name="odd")(L.Conv2D(4, 3, name="conv")(y))
+    keras.Model(x, head(y)).save(tmp_path / "model.keras")
+    made = inspected(capsys, tmp_path / "model.keras")
+    assert [problem.partition(":")[0] for problem in made["problems"]] == ["layer 'odd'"]
+    runs = {row["layer"]: row["runs"] for row in made["layers"]}
+    assert (runs["matmul"], runs["conv"], runs["odd"], runs["out"]) == ("CPU", "shader", "refused", "shader")
 
 
 def test_the_table_has_a_line_for_each_layer(bad: Path, capsys: Capture) -> None:
