@@ -7,6 +7,7 @@ driver computes what it should, and which layer it fails in.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from glsl_infer.ops.operator import CopyOperator, ViewOperator
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import FeatureMap, FineMap, FixedPoint, Value
 from glsl_infer.program.texels import in_steps, pack_fixed, pack_tiles
+from glsl_infer.support.side_by_side import in_order
 
 TEXELS = 256
 
@@ -55,18 +57,17 @@ def make(
     records: list[NDArray[np.void]] = []
     offset = 0
     # All runs go from layer to layer together, so that no run's layers are kept.
-    together = zip(*(_run(program, given, noise) for noise in noises))
-    for number, results in enumerate(together, 1):
-        (name, exact), runs = results[0], [value for _, value in results[1:]]
+    ways = [_run(program, given, noise) for noise in noises]
+    for number in range(1, len(graph.nodes) - len(graph.inputs) + 1):
+        (name, exact), *noisy = in_order(next, ways)
+        runs = [value for _, value in noisy]
         tell(f"probe: layer {number} of {len(graph.nodes) - len(graph.inputs)}, {name}")
         if name in wanted:
             ends[name] = [exact, *runs]
         if isinstance(ops.get(graph.by_name[name].op), ViewOperator):
             continue
         value = program.values[name]
-        differences = [np.abs(in_steps(run, value) - in_steps(exact, value)) for run in runs]
-        worst = max(float(difference.max()) for difference in differences)
-        mean = max(float(difference.mean()) for difference in differences)
+        worst, mean = map(max, zip(*in_order(partial(_apart, in_steps(exact, value), value), runs)))
         entries = _records(exact, value, seed=len(layers))
         most = 2.0 * worst + 1.0
         allowed = round(2.0 * mean + 0.05 + most / exact.size, 6)
@@ -76,6 +77,13 @@ def make(
     by_name = {output.name: output for output in graph.outputs}
     expected = tuple(_output(output, *ends[by_name[output.name].layers[0]]) for output in outputs)
     return Probe(PROBE_FORMULA, MEMBER, tuple(layers), expected), np.concatenate(records).tobytes()
+
+
+def _apart(steps: NDArray[np.float64], value: Value, run: Array) -> tuple[float, float]:
+    """Return by how many steps a run is off at most, and in the mean."""
+    difference = in_steps(run, value) - steps
+    np.abs(difference, out=difference)
+    return float(difference.max()), float(difference.mean())
 
 
 def _output(output: Output, exact: Array, *runs: Array) -> ProbeOutput:
