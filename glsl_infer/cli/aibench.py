@@ -61,6 +61,7 @@ def run(args: argparse.Namespace) -> int:
     if args.models is not None and args.models.exists() and not args.models.is_dir():
         raise InputError(f"--models {args.models}: not a folder")
     folder = args.models or bundles.default_folder()
+    bundles.require_any(chosen, folder, args.quick)
     rows: list[dict[str, Any]] = []
     machine: dict[str, Any] = {}
     for test in chosen:

@@ -24,6 +24,7 @@ from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering.texture_choice import ROUNDING
 from glsl_infer.program.layout import FeatureMap, FineMap, Value
 from glsl_infer.program.texels import shape_of
+from glsl_infer.support import blocks
 from glsl_infer.support.side_by_side import in_order
 
 MAX_GAIN = ROUNDING * 2.0**24 / 255.0
@@ -73,8 +74,11 @@ def errors(floats: Graph, stored: Graph, pictures: Sequence[Inputs]) -> dict[str
             node = stored.by_name[name]
             if exact.ndim == 3 and "scales" in ops.get(node.op).attrs:
                 ends = told_apart[name]
-                off = (np.clip(given, *ends) - np.clip(exact, *ends)) * 255.0 / np.asarray(node.attrs["scales"])
-                squares[name] = float((off**2).mean())
+                steps, total = 255.0 / np.asarray(node.attrs["scales"]), 0.0
+                for part in blocks.rows(exact.shape):
+                    off = (np.clip(given[part], *ends) - np.clip(exact[part], *ends)) * steps
+                    total += float((off**2).sum())
+                squares[name] = total / exact.size
         return squares
 
     found = list(in_order(squares_of, pictures))

@@ -23,6 +23,7 @@ from glsl_infer.ops.operator import CopyOperator, ViewOperator
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import FeatureMap, FineMap, FixedPoint, Value
 from glsl_infer.program.texels import in_steps, pack_fixed, pack_tiles
+from glsl_infer.support import blocks
 from glsl_infer.support.side_by_side import in_order
 
 TEXELS = 256
@@ -67,7 +68,7 @@ def make(
         if isinstance(ops.get(graph.by_name[name].op), ViewOperator):
             continue
         value = program.values[name]
-        worst, mean = map(max, zip(*in_order(partial(_apart, in_steps(exact, value), value), runs)))
+        worst, mean = map(max, zip(*in_order(partial(_apart, exact, value), runs)))
         entries = _records(exact, value, seed=len(layers))
         most = 2.0 * worst + 1.0
         allowed = round(2.0 * mean + 0.05 + most / exact.size, 6)
@@ -79,11 +80,13 @@ def make(
     return Probe(PROBE_FORMULA, MEMBER, tuple(layers), expected), np.concatenate(records).tobytes()
 
 
-def _apart(steps: NDArray[np.float64], value: Value, run: Array) -> tuple[float, float]:
+def _apart(exact: Array, value: Value, run: Array) -> tuple[float, float]:
     """Return by how many steps a run is off at most, and in the mean."""
-    difference = in_steps(run, value) - steps
-    np.abs(difference, out=difference)
-    return float(difference.max()), float(difference.mean())
+    worst, total = 0.0, 0.0
+    for part in blocks.rows(exact.shape):
+        difference = np.abs(in_steps(run[part], value) - in_steps(exact[part], value))
+        worst, total = max(worst, float(difference.max())), total + float(difference.sum())
+    return worst, total / exact.size
 
 
 def _output(output: Output, exact: Array, *runs: Array) -> ProbeOutput:
@@ -110,13 +113,23 @@ def _run(
         exact = operator.reference(node, [values[name] for name in node.inputs])
         if noise is not None and not isinstance(operator, CopyOperator):
             step = _step(program.values[node.name])
-            exact = exact + noise.uniform(-NOISE, NOISE, exact.shape) * step
+            exact = _moved(exact, noise, step)
         values[node.name] = operator.store(node, exact)
         for name in node.inputs:
             left[name] -= 1
             if not left[name]:
                 values.pop(name, None)
         yield node.name, values[node.name]
+
+
+def _moved(exact: Array, noise: np.random.Generator, step: Array | float) -> Array:
+    """Return values moved by up to ``NOISE`` of a step."""
+    made = np.empty(exact.shape)
+    for part in blocks.rows(exact.shape):
+        made[part] = noise.uniform(-NOISE, NOISE, made[part].shape)
+        made[part] *= step
+        made[part] += exact[part]
+    return made
 
 
 def _step(value: Value) -> Array | float:

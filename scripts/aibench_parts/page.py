@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -85,9 +86,7 @@ def _runs(numbers: Numbers) -> str:
     heads = ("test", "ms a picture", "first result, s", "a Pixel 2, ms", "LiteRT, one thread, ms", "times as long",
              "cosine", "reference's", "memory, MB")  # fmt: skip
     marked = any(cell.endswith(BUSY) for row in rows for cell in row)
-    return _table(heads, rows) + (
-        f"\n\n{BUSY}: measured beside much other work: it shows that the test runs." if marked else ""
-    )
+    return _table(heads, rows) + (f"\n\n{BUSY}: beside much other work." if marked else "")
 
 
 def _busy(run: Mapping[str, Any]) -> str:
@@ -107,8 +106,15 @@ def _last(numbers: Numbers) -> str:
     done = {test.number: _of(numbers, test, "run") for test in TESTS}
     if all(done.values()):
         results = {number: run["ms"] if "ms" in run else run["megapixels"] for number, run in done.items()}
-        lines.append(f"Score: {score(results):.0f}.")
+        marks = {mark for found in done.values() if (mark := _busy(found))}
+        lines.append(f"Score: {score(results):.0f}.{''.join(marks)}")
     return " ".join(lines)
+
+
+def with_score(text: str, numbers: Numbers) -> str:
+    """Return README's text with the score of docs/aibench.json; as it was while a test is missing."""
+    found = re.search(r"Score: (\d+)", _last(numbers))
+    return re.sub(r"\bscore \d+ on", f"score {found[1]} on", text) if found else text
 
 
 def _failures(numbers: Numbers) -> str:
@@ -149,9 +155,9 @@ def _boards(numbers: Numbers) -> str:
     heads = ("test", "draws", "programs", "Pi Zero W computes, s", "a picture, s", "threads", "file, MB",
              "textures, MB", "needs, MB")  # fmt: skip
     return (
-        "VideoCore IV, by [the estimate](videocore.md#the-estimate). What a test needs is the unpacked bundle, its "
-        f"textures, and {PYTHON / 1e6:.0f} MB for Python. A Pi Zero has {BOARD_MB} MB, of which the firmware and Linux "
-        f"take some {SYSTEM_MB}:\n\n" + _table(heads, rows)
+        "VideoCore IV, by [the estimate](videocore.md#the-estimate). A test needs the unpacked bundle, its textures, "
+        f"and {PYTHON / 1e6:.0f} MB for Python; firmware and Linux leave {BOARD_MB - SYSTEM_MB} MB of a Pi Zero's "
+        f"{BOARD_MB}:\n\n" + _table(heads, rows)
     )
 
 

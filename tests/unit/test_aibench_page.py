@@ -39,7 +39,10 @@ def measured() -> dict[str, dict[str, Any]]:
 def test_the_page_is_up_to_date() -> None:
     numbers = ROOT / "docs/aibench.json"
     text = (ROOT / "docs/aibench.md").read_text("utf-8")
-    assert page.with_tables(text, json.loads(numbers.read_text("utf-8")) if numbers.is_file() else {}) == text
+    known = json.loads(numbers.read_text("utf-8")) if numbers.is_file() else {}
+    assert page.with_tables(text, known) == text
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert page.with_score(readme, known) == readme
 
 
 def test_a_whole_run_has_a_score() -> None:
@@ -47,6 +50,8 @@ def test_a_whole_run_has_a_score() -> None:
     assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
     assert "On a driver:" in text and "Score: 1293." in text and "Not measured" not in text
     assert "| 4 srcnn | 1,168.0 | 2.5 | 1168 | 584.0 | 2.0 | 0.99950 |  | 300 |" in text
+    assert page.with_score("a score 7 on it", measured()) == "a score 1293 on it"
+    assert page.with_score("a score 7 on it", {}) == "a score 7 on it"
 
 
 def test_a_first_result_with_programs_of_the_cache_says_so() -> None:
