@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compare networks of keras.applications with what is exported from them, and write docs/keras-applications.json.
 
-scripts/keras_applications.py --pictures DIR|FILE.npz [--size N] [--jobs N] [--seconds N] [--out FILE] [NAME ...]
+scripts/keras_applications.py --pictures DIR|FILE.npz [--size N] [--jobs N] [--seconds N] [--first] [--draw-seconds N]
 
 Weights are random, with batch norm statistics of the pictures, in two kinds. ``open``: offsets of norms lie around
 1, so that a ReLU lets most of a signal through, and it lives. ``closed``: around 0; every ReLU cuts off half, and a
@@ -15,8 +15,9 @@ All numbers are the lowest of the test pictures, which are not among those that 
 * ``drawn_exact``: the cosine of what a GPU draws with the exact reference
 * ``..._centred``: the same of what sets a picture apart: logits less their mean over all pictures
 
-``exact`` and its like stand under ``auto`` and ``16``, the ``--precision``. Each network has processes of its own; each
-number is written once it is known. ``KERAS_BACKEND`` may be ``jax``. FILE.npz holds uint8 ``pictures`` (n, N, N, 3).
+``exact`` and its like stand under ``auto`` and ``16``, the ``--precision``. ``--first`` measures ``open`` with ``auto``
+alone; ``--draw-seconds`` leaves out what a slow driver has not drawn by then. Each network has processes of its own;
+each number is written once known. ``KERAS_BACKEND`` may be ``jax``. FILE.npz: uint8 ``pictures`` (n, N, N, 3).
 """
 
 from __future__ import annotations
@@ -145,8 +146,8 @@ def cosine(one: NDArray[Any], other: NDArray[Any]) -> float:
 class Judged:
     """The row of a network, written to a file whenever something more is known."""
 
-    def __init__(self, name: str, pictures_: NDArray[np.uint8], into: Path) -> None:
-        self.name, self.into = name, into
+    def __init__(self, name: str, pictures_: NDArray[np.uint8], into: Path, draw_seconds: float) -> None:
+        self.name, self.into, self.draw_seconds = name, into, draw_seconds
         self.shown, self.tested = pictures_[:SHOWN], pictures_[SHOWN:]
         self.row: dict[str, Any] = {"size": int(pictures_.shape[1])}
 
@@ -202,7 +203,10 @@ class Judged:
             bundles.write(built.bundle, path)
             np.save(pictures_, self.tested)
             command = [sys.executable, __file__, "--draw", str(path), "--pictures", str(pictures_), "--out", str(out)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            try:
+                done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=self.draw_seconds)
+            except subprocess.TimeoutExpired:
+                return
             if done.returncode:
                 found["draws"] = done.stderr[-400:]
             else:
@@ -242,6 +246,8 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="networks at a time (default 1)")
     parser.add_argument("--seconds", type=float, default=1e6, help="when to stop, with what is known by then")
     parser.add_argument("--out", type=Path, default=PAGE, metavar="FILE", help="what is written (default %(default)s)")
+    parser.add_argument("--first", action="store_true", help="weights of kind open, --precision auto, and no others")
+    parser.add_argument("--draw-seconds", type=float, default=1e6, help="the longest that a bundle may be drawn")
     parser.add_argument("--alone", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--draw", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -249,9 +255,11 @@ def main() -> int:
         draw(given.draw, given.pictures, given.out)
         return 0
     if given.alone:
-        judged = Judged(given.names[0], pictures(given.pictures, given.size, SHOWN + TESTED), given.alone)
-        judged.kind("open", ("auto", "16"))
-        judged.kind("closed", ("auto",))
+        pictures_ = pictures(given.pictures, given.size, SHOWN + TESTED)
+        judged = Judged(given.names[0], pictures_, given.alone, given.draw_seconds)
+        judged.kind("open", ("auto",) if given.first else ("auto", "16"))
+        if not given.first:
+            judged.kind("closed", ("auto",))
         return 0
     ends = time.monotonic() + given.seconds
     rows: dict[str, Any] = json.loads(given.out.read_text("utf-8")) if given.out.is_file() else {}
@@ -262,6 +270,7 @@ def main() -> int:
             return
         started, into = time.monotonic(), folder / f"{name}.json"
         options = ["--alone", str(into), "--pictures", str(given.pictures), "--size", str(given.size)]
+        options += ["--draw-seconds", str(given.draw_seconds), *(["--first"] if given.first else [])]
         why = ""
         try:
             done = subprocess.run(

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from operator_table import exported, videocore
+from operator_table import exported, others, videocore
 from operator_table.cost import subjects, tolerance
 from operator_table.exported import Exported
 from operator_table.page import page
@@ -60,7 +60,7 @@ def main() -> int:
             rows = exported.read(Path(name))
             driver_of_videocore = _driver()
             if driver_of_videocore is not None:
-                bundles = sorted(Path(name).glob("*.glslnn"))
+                bundles = [*sorted(Path(name).glob("*.glslnn")), *others.export(Path(name))]
                 videocore.write(videocore.measured(bundles, driver_of_videocore))
             errors = {key: largest_error(row, context) for key, row in rows.items()}
             driver = f"{context.gl.text(GL.GL_RENDERER)}, {context.gl.text(GL.GL_VERSION)}"

@@ -2,7 +2,8 @@
 //
 // BOUNDED       windows may reach beyond the map. coord0.zw and coord1.xy are the centres of its first and last texel
 // WRITTEN_OUT   every texel of the window has a line. Compilers leave some loops as they are, and a loop that fetches
-//               halves the threads of a VideoCore IV.
+//               halves the threads of a VideoCore IV...
+// AGAIN         ...unless a fetch in no loop comes last
 #ifndef POOL_WIDTH
 #define POOL_WIDTH 2
 #define POOL_HEIGHT 2
@@ -17,9 +18,9 @@ varying vec4 coord1;
 
 vec4 sum;
 float count;
+vec2 at; // made from the texel before: a compiler that knew all coordinates would fetch all texels at once
 
-void add(float x, float y) {
-    vec2 at = coord0.xy + vec2(x, y) * source_texel;
+void next() {
     vec4 bytes = floor(texture2D(source, at) * 255.0 + 0.5);
 #ifdef BOUNDED
     vec2 inside = step(coord0.zw - 0.5 * source_texel, at) * step(at, coord1.xy + 0.5 * source_texel);
@@ -27,20 +28,30 @@ void add(float x, float y) {
     count += inside.x * inside.y;
 #endif
     sum += bytes;
+    at.x += source_texel.x;
+}
+
+void row() {
+    at = vec2(coord0.x, at.y + source_texel.y);
 }
 
 void main() {
     const float area = float(POOL_WIDTH * POOL_HEIGHT);
     sum = vec4(0.0);
     count = 0.0;
+    at = coord0.xy;
 #ifdef WRITTEN_OUT
     //@ texels
 #else
     for (int y = 0; y < POOL_HEIGHT; y++) {
         for (int x = 0; x < POOL_WIDTH; x++) {
-            add(float(x), float(y));
+            next();
         }
+        row();
     }
+#endif
+#ifdef AGAIN
+    sum += min(texture2D(source, coord0.xy), 0.0); // 0
 #endif
 #ifdef BOUNDED
     vec4 mean = sum / count;

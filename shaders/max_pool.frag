@@ -3,6 +3,8 @@
 // BOUNDED    windows may reach beyond the map: there they read its edge once more, which changes no maximum. coord0.zw
 //            and coord1.xy are the centres of its first and last texel
 // SMALLEST   the smallest texel instead
+// AGAIN      there is one loop, which compilers leave as it is: VideoCore IV has registers for it, and two threads where a
+//            fetch in no loop comes last
 #ifndef POOL_WIDTH
 #define POOL_WIDTH 2
 #define POOL_HEIGHT 2
@@ -15,25 +17,43 @@ uniform vec2 source_texel;
 varying vec4 coord1;
 #endif
 
+vec4 y;
+
+void take(vec2 place) {
+#ifdef BOUNDED
+    place = clamp(place, coord0.zw, coord1.xy);
+#endif
+#ifdef SMALLEST
+    y = min(y, texture2D(source, place));
+#else
+    y = max(y, texture2D(source, place));
+#endif
+}
+
 void main() {
 #ifdef SMALLEST
-    vec4 y = vec4(1.0);
+    y = vec4(1.0);
 #else
-    vec4 y = vec4(0.0);
+    y = vec4(0.0);
 #endif
+    vec2 at = coord0.xy; // made from the texel before: a compiler that knew all would fetch all texels at once
+#ifdef AGAIN
+    float right = at.x + (float(POOL_WIDTH) - 0.5) * source_texel.x;
+    for (int texel = 0; texel < POOL_WIDTH * POOL_HEIGHT; texel++) {
+        take(at);
+        at.x += source_texel.x;
+        at = mix(at, vec2(coord0.x, at.y + source_texel.y), step(right, at.x));
+    }
+    take(coord0.xy);
+#else
     for (int row = 0; row < POOL_HEIGHT; row++) {
         for (int column = 0; column < POOL_WIDTH; column++) {
-            vec2 at = coord0.xy + vec2(float(column), float(row)) * source_texel;
-#ifdef BOUNDED
-            at = clamp(at, coord0.zw, coord1.xy);
-#endif
-#ifdef SMALLEST
-            y = min(y, texture2D(source, at));
-#else
-            y = max(y, texture2D(source, at));
-#endif
+            take(at);
+            at.x += source_texel.x;
         }
+        at = vec2(coord0.x, at.y + source_texel.y);
     }
+#endif
     //@ pad_lanes
     gl_FragColor = whole(y);
 }

@@ -27,6 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     execution.add_signature(parser)
     parser.add_argument("--allow-root", action="store_true", help="let the service run as root, if the file says so")
+    parser.add_argument(
+        "--allow-outside", action="store_true", help="let the file name files outside its own folder; read it first"
+    )
     parser.add_argument("--check", action="store_true", help="only check the file itself; nothing is read or written")
     parser.add_argument("--json", action="store_true", help="print what was made as JSON")
 
@@ -51,7 +54,13 @@ def run(args: argparse.Namespace) -> int:
     out = args.deployment.with_suffix("") if args.out is None else args.out
     with progress.status("deploy") as say:
         made = folder.make(
-            deployment, args.deployment.parent, out, say, seconds=args.timeout, key=args.require_signature
+            deployment,
+            args.deployment.parent,
+            out,
+            say,
+            seconds=args.timeout,
+            key=args.require_signature,
+            outside=args.allow_outside,
         )
     if args.json:
         print(json.dumps({"folder": str(out), **made}, indent=1))

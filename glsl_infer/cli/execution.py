@@ -134,6 +134,8 @@ def check_signature(args: argparse.Namespace) -> None:
         return
     from glsl_infer.support import signatures
 
+    if getattr(args, "task", None):
+        raise InputError("--require-signature is about one model, and a task may have several; leave --task out")
     if args.model is None:
         raise InputError("--require-signature is about a file; give --model as well")
     signatures.require(args.model, args.require_signature)

@@ -155,7 +155,11 @@ def _untextured(
         )
     # A sum of high bytes reaches half its columns, and stands for 65280 / 32767 times the largest weight.
     largest = float(np.abs(constants.weights).max())
-    if 255.0 * largest * count * 2.0**-24 > (STEEP_ROUNDING if constants.numbers and bits == 16 else ROUNDING):
+    reach = largest * count
+    if columns.depthwise:  # few columns, of which one is often far larger than the others: what they come to counts
+        sizes = np.abs(constants.weights).astype(np.float64)
+        reach = min(reach, float((sizes.sum(axis=1) + sizes.max(axis=1)).max()))
+    if 255.0 * reach * 2.0**-24 > (STEEP_ROUNDING if constants.numbers and bits == 16 else ROUNDING):
         return f"weights of up to {largest:.0f} times what is stored need more than a sum of high bytes keeps"
     bound = max(len({read.view.texture for role in roles.values() for read in role}) for roles in reads)
     if bound >= MAX_TEXTURES:

@@ -10,7 +10,7 @@ import numpy as np
 from glsl_infer.lowering import fold
 from glsl_infer.lowering.rescaled import rescaled
 from glsl_infer.ops.average_pool import window_means
-from glsl_infer.ops.max_pool import pooled_shape, written_out
+from glsl_infer.ops.max_pool import pooled_shape, window_macros, written_out
 from glsl_infer.ops.operator import Operator
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class L2Pool(Operator):
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw the windows of every slice, in units of the output's range."""
-        (pool_y, pool_x), (stride_y, stride_x) = node.attrs["pool"], node.attrs["strides"]
+        stride_y, stride_x = node.attrs["strides"]
         top, _, left, _ = node.attrs["padding"]
         source = build.feature_map(node.inputs[0])
         scales = np.broadcast_to(np.asarray(node.attrs["scales"], np.float64), (source.channels,))
@@ -50,12 +50,8 @@ class L2Pool(Operator):
             "centre": fold.slices(-source.zero_of * factor / 255.0),
             "offset": fold.slices(zeros / 255.0),
         }
-        defines: dict[str, int | float | str] = {"POOL_WIDTH": pool_x, "POOL_HEIGHT": pool_y}
         texels = written_out(node.attrs["pool"])
-        if texels:
-            defines["WRITTEN_OUT"] = 1
-        if any(node.attrs["padding"]):
-            defines["BOUNDED"] = 1
+        defines = window_macros(node, texels)
 
         def uniforms(index: int, view: View) -> dict[str, Sequence[float]]:
             bounds = [*build.position(view), *build.position(view, source.width, source.height)]

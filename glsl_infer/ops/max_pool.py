@@ -46,18 +46,32 @@ class MaxPool(CopyOperator):
                 "a maximum of a picture whose larger bytes are smaller values",
                 "let a convolution come first, or rescale by a positive factor",
             )
-        draw_windows(node, build, "max_pool.frag")
+        draw_windows(node, build, "max_pool.frag", most=MOST_UNROLLED)
 
 
-MOST_IN_LOOPS, MOST_WRITTEN_OUT = 9, 49
-"""Most texels of a window whose loops are always unrolled, and of one that VideoCore IV has registers for without."""
+MOST_IN_LOOPS, MOST_WRITTEN_OUT, MOST_UNROLLED = 9, 49, 64
+"""Most texels of a window whose loops are always unrolled, of one that VideoCore IV has registers for without, and of
+a maximum's whose unrolled loops it has registers for."""
 
 
 def written_out(pool: Sequence[int]) -> list[str]:
-    """Return a line ``add(x, y);`` for every texel of a window (height, width); none where loops are as good."""
+    """Return the lines that fetch all texels of a window (height, width); none where loops are as good."""
     if not MOST_IN_LOOPS < pool[0] * pool[1] <= MOST_WRITTEN_OUT:
         return []
-    return [f"add({x}.0, {y}.0);" for y in range(pool[0]) for x in range(pool[1])]
+    return [*["next();"] * pool[1], "row();"] * pool[0]
+
+
+def window_macros(node: Node, texels: Sequence[str] = (), most: int = MOST_WRITTEN_OUT) -> dict[str, int | float | str]:
+    """Return the macros of a pooling's template; ``texels`` and ``most`` as in ``draw_windows``."""
+    pool_y, pool_x = node.attrs["pool"]
+    macros: dict[str, int | float | str] = {"POOL_WIDTH": pool_x, "POOL_HEIGHT": pool_y}
+    if texels:
+        macros["WRITTEN_OUT"] = 1
+    if pool_y * pool_x > most:
+        macros["AGAIN"] = 1
+    if any(node.attrs["padding"]):
+        macros["BOUNDED"] = 1
+    return macros
 
 
 def draw_windows(
@@ -68,27 +82,22 @@ def draw_windows(
     texels: Sequence[str] = (),
     fine: Sequence[str] = (),
     more: Mapping[str, int] | None = None,
+    most: int = MOST_WRITTEN_OUT,
 ) -> None:
     """Append the draws of a pooling by a template in shaders/.
 
     ``texels`` are the lines of ``written_out``, for a template that has a place for them; ``fine`` see ``slicewise``;
-    ``more`` are other macros of it.
+    ``more`` are other macros of it; windows of more than ``most`` texels have loops that stay loops.
     """
-    (pool_y, pool_x), (stride_y, stride_x) = node.attrs["pool"], node.attrs["strides"]
     top, _, left, _ = node.attrs["padding"]
-    defines: dict[str, int | float | str] = {"POOL_WIDTH": pool_x, "POOL_HEIGHT": pool_y, **(more or {})}
-    if texels:
-        defines["WRITTEN_OUT"] = 1
-    if any(node.attrs["padding"]):
-        defines["BOUNDED"] = 1
-
-    stride = (float(stride_x), float(stride_y))
+    stride_y, stride_x = node.attrs["strides"]
+    defines = {**window_macros(node, texels, most), **(more or {})}
     slicewise(
         node,
         build,
         template,
         offset=(-left, -top),
-        stride=stride,
+        stride=(float(stride_x), float(stride_y)),
         defines=defines,
         lines={"texels": texels},
         fine=fine,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from glsl_infer.errors import ModelError
+from glsl_infer.ops.max_pool import MOST_UNROLLED, draw_windows, pooled_shape
 from glsl_infer.ops.max_pool import OPERATOR as MAX_POOL
-from glsl_infer.ops.max_pool import draw_windows, pooled_shape
 from glsl_infer.ops.operator import CopyOperator
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class MinPool(CopyOperator):
                 "a minimum of a picture whose larger bytes are smaller values",
                 "let a convolution come first, or rescale by a positive factor",
             )
-        draw_windows(node, build, "max_pool.frag", more={"SMALLEST": 1})
+        draw_windows(node, build, "max_pool.frag", more={"SMALLEST": 1}, most=MOST_UNROLLED)
 
 
 OPERATOR = MinPool()

@@ -18,7 +18,7 @@ from typing import Any
 
 from glsl_infer.errors import InputError
 from glsl_infer.gl.program_binaries import Binary
-from glsl_infer.support.files import is_own, reading, writing
+from glsl_infer.support.files import is_led_elsewhere, is_own, reading, writing
 
 FORMAT = "glsl-infer programs 1"
 SUFFIX = ".programs"
@@ -35,17 +35,19 @@ _DIGEST = hashlib.sha256().digest_size
 
 
 def default_folder() -> Path | None:
-    """Return where compiled programs are kept, as environment variables say: ``~/.cache/glsl-infer/programs``."""
+    """Return where compiled programs are kept, as environment variables say: ``~/.cache/glsl-infer/programs``.
+
+    There is none where a symbolic link is in its place: nobody's files are written where somebody else points to.
+    """
     given = os.environ.get(VARIABLE, "")
     if given == "off":
         return None
-    if given:
-        return Path(given)
     try:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") if not given else None
     except RuntimeError:  # a user without a home
         return None
-    return base / "glsl-infer/programs"
+    folder = Path(given) if base is None else base / "glsl-infer/programs"
+    return None if is_led_elsewhere(folder) else folder
 
 
 def key_of(driver: Sequence[str], attributes: Sequence[str], sources: Mapping[str, tuple[bytes, bytes]]) -> str:

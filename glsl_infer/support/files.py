@@ -255,3 +255,21 @@ def is_own(status: os.stat_result) -> bool:
     if not hasattr(os, "geteuid"):  # Windows, where other users' rights are not in the mode
         return True
     return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def is_led_elsewhere(folder: Path) -> bool:
+    """Return whether a folder, which need not exist, is a symbolic link, or another user's link is on the way to it.
+
+    Links of this user and of root on the way are followed: homes lie behind some.
+    """
+    folder = folder.absolute()
+    with contextlib.suppress(OSError, ValueError):
+        if folder.is_symlink():
+            return True
+    trusted = {0, os.geteuid()} if hasattr(os, "geteuid") else set()
+    for parent in folder.parents if trusted else ():
+        with contextlib.suppress(OSError, ValueError):
+            status = parent.lstat()
+            if stat.S_ISLNK(status.st_mode) and status.st_uid not in trusted:
+                return True
+    return False

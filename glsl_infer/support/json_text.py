@@ -1,4 +1,4 @@
-"""JSON of strangers: numbers are no longer than any that is meant."""
+"""JSON of strangers: numbers are no longer than any that is meant, and nothing is said twice."""
 
 from __future__ import annotations
 
@@ -13,10 +13,24 @@ def loads(text: Union[str, bytes], **hooks: Any) -> Any:
     """Return JSON text as plain data; ``hooks`` as ``json.loads`` has them.
 
     Raises:
-        ValueError: it is no JSON, or a whole number has more than ``MOST_DIGITS`` digits.
+        ValueError: it is no JSON, a whole number has more than ``MOST_DIGITS`` digits, or an object has a key twice:
+            readers differ in which counts.
         RecursionError: it is nested too deeply.
     """
+    hooks.setdefault("object_pairs_hook", unique)
     return json.loads(text, parse_int=_whole, **hooks)
+
+
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object.
+
+    Raises:
+        ValueError: it has a key twice.
+    """
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("an object has the same key twice")
+    return found
 
 
 def _whole(digits: str) -> int:

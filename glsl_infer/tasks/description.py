@@ -39,6 +39,8 @@ class DetectionRules:
         points: what the points are called.
         lines: points by their indices, joined by lines.
         body: two points: the middle of a circle and a point on it. Its square is the box then.
+        turned: where a photograph shows nothing, or anything of a lower score, it is looked at turned as well, and what
+            scores as much then counts; 0: never.
     """
 
     boxes: tuple[str, ...]
@@ -56,6 +58,7 @@ class DetectionRules:
     points: tuple[str, ...] = ()
     lines: Lines = ()
     body: tuple[int, int] | None = None
+    turned: float = 0.0
 
 
 @dataclass(frozen=True)

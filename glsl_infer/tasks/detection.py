@@ -50,6 +50,19 @@ class Detector(Task[Found[Detection]]):
     def __call__(self, picture: Given) -> Found[Detection]:
         """Return what is in a picture, best first; see ``Task``."""
         given = usable(picture)
+        found = self.follow(given)
+        least = self._rules.turned
+        if not least or not isinstance(given, np.ndarray) or (found and all(thing.score >= least for thing in found)):
+            return found
+        things = list(found)
+        for quarters in (1, 2, 3):
+            looked = self.follow(np.ascontiguousarray(np.rot90(given, quarters)))
+            things += [turned_back(thing, quarters) for thing in looked if thing.score >= least]
+        return Found(tuple(self._without_doubles(things)), found.size)
+
+    def follow(self, picture: Given) -> Found[Detection]:
+        """Return what stands upright in the next frame of a film, best first."""
+        given = usable(picture)
         found = self.found(self._run(given), size_of(given))
         if self._tiles == 1 or not isinstance(given, np.ndarray):
             return found
@@ -104,7 +117,7 @@ class Detector(Task[Found[Detection]]):
         raw = joined(outputs, rules.boxes, self._columns)[rows]
         decoded = boxes.decode(raw, self._anchors[rows], rules.code)
         if rules.body is not None:
-            decoded[:, :4] = _around_circle(decoded, rules.body, (self._entry.width, self._entry.height))
+            decoded[:, :4] = around_circle(decoded, rules.body, (self._entry.width, self._entry.height))
         things: list[tuple[float, int, NDArray[np.float64]]] = []
         groups = (
             [np.arange(len(rows))]
@@ -145,6 +158,22 @@ def parts(width: int, height: int, tiles: int) -> list[tuple[int, int, int, int]
     return [(left, top, right, bottom) for top, bottom in down for left, right in across]
 
 
+def turned_back(thing: Detection, quarters: int) -> Detection:
+    """Return a thing as it is in a picture that was turned before it was looked at.
+
+    Args:
+        thing: what was found in the turned picture.
+        quarters: how often that was turned by 90 degrees, against the clock as one sees it.
+    """
+    left, top, right, bottom = thing.box
+    places, size = np.concatenate([[[left, top], [right, bottom]], thing.points]), thing.size
+    for _ in range(quarters % 4):
+        size = size[::-1]  # of the picture before this quarter
+        places = np.stack([size[0] - places[:, 1], places[:, 0]], axis=1)
+    low, high = places[:2].min(axis=0).tolist(), places[:2].max(axis=0).tolist()
+    return replace(thing, box=(low[0], low[1], high[0], high[1]), points=places[2:], size=size)
+
+
 def _is_cut(thing: Detection, edges: tuple[bool, bool, bool, bool]) -> bool:
     """Return whether a box reaches an edge of a part that is none of the picture's (left, top, right, bottom)."""
     left, top, right, bottom = thing.box
@@ -159,11 +188,11 @@ def _moved(thing: Detection, left: int, top: int, size: tuple[int, int]) -> Dete
     return replace(thing, box=box, points=thing.points + np.array([left, top]), size=size)
 
 
-def _around_circle(
+def around_circle(
     decoded: NDArray[np.floating], body: tuple[int, int], pixels: tuple[int, int]
 ) -> NDArray[np.floating]:
     """Return the squares around circles, in parts of a network's picture of so many pixels; see ``DetectionRules``."""
-    points = decoded[:, 4:].reshape(len(decoded), -1, 2)
+    points = decoded[:, 4:].reshape(len(decoded), decoded.shape[1] // 2 - 2, 2)
     middle, on = points[:, body[0]], points[:, body[1]]
     radius = np.linalg.norm((on - middle) * pixels, axis=1)[:, None] / pixels
     return np.concatenate([middle - radius, middle + radius], axis=1)

@@ -75,7 +75,7 @@ class Landmarker(Task[Found[Landmarks]]):
     def __call__(self, picture: Given) -> Found[Landmarks]:
         """Return the points of all things in a picture, best detection first; see ``Task``."""
         given = usable(picture)
-        return self._found(given, self._detected(given))
+        return self._found(given, self._cuts_of(self.detector(given)))
 
     def follow(self, picture: Given) -> Found[Landmarks]:
         """Return the points of all things in the next frame of a film.
@@ -93,7 +93,11 @@ class Landmarker(Task[Found[Landmarks]]):
         if not found or (len(found) < self._most and self._since >= _SEARCH):
             self._since = 0
             known = [item.cut for item in found]
-            new = [cut for cut in self._detected(given) if all(cut.overlap(other) < _SAME for other in known)]
+            new = [
+                cut
+                for cut in self._cuts_of(self.detector.follow(given))
+                if all(cut.overlap(other) < _SAME for other in known)
+            ]
             items = (*found, *self._found(given, new[: self._most - len(found)]))
             found = Found(items, size)
         self._cuts = [] if self._rules.follow is None else _distinct(found, self._rules.follow)
@@ -155,10 +159,10 @@ class Landmarker(Task[Found[Landmarks]]):
         known = len(self._detector.description.rules.points)  # type: ignore[union-attr]
         _check_region("'cut'", rules.cut, known)
 
-    def _detected(self, picture: Usable) -> list[Cut]:
-        """Return the cuts around what the detector finds, best first."""
+    def _cuts_of(self, things: Sequence[Detection]) -> list[Cut]:
+        """Return the cuts around what the detector found, best first."""
         self.detections += 1
-        return [self.cut_of(thing) for thing in self.detector(picture)[: self._most]]
+        return [self.cut_of(thing) for thing in things[: self._most]]
 
     def cut_of(self, thing: Detection) -> Cut:
         """Return the cut that shows a thing upright."""

@@ -47,6 +47,10 @@ def find(model: str, source: Path) -> Path:
         return default_model()
     if model.endswith(SUFFIX):
         return source.parent / model
+    if Path(model).name != model or "\0" in model:
+        raise InputError(
+            f"the model {model!r:.80} is no name; give one that 'glsl-infer get' lists, or a file *{SUFFIX}"
+        )
     path = folder() / f"{model}{SUFFIX}"
     if not path.is_file():
         raise InputError(f"the model '{model}' is not here yet; fetch it, once: glsl-infer get {model}")

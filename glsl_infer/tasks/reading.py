@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from glsl_infer.bundle.json_fields import Fields, integer, items, number, text
+from glsl_infer.bundle import json_fields
+from glsl_infer.bundle.json_fields import Fields, integer, items, text
 from glsl_infer.errors import BundleError, InputError
 from glsl_infer.support import json_text
 from glsl_infer.support.files import not_a_file
@@ -34,6 +35,9 @@ FOLDER = Path(__file__).with_name("data")
 SUFFIX = ".json"
 _MOST_BYTES = 1 << 20
 _MOST_POINTS = 1 << 14
+_LARGEST = 1e6
+"""Of every number: what is larger means nothing in a picture, and what is made of it does not fit a float."""
+_LEAST_EDGE = 1e-6
 _ADVICE = "docs/tasks.md has all keys"
 
 
@@ -133,6 +137,7 @@ def _detection(fields: Fields) -> DetectionRules:
         points,
         _lines(fields, len(points)),
         None if body is None else (body[0], body[1]),
+        _get(fields, "turned", 0.0, _share),
     )
 
 
@@ -146,9 +151,9 @@ def _level(value: Any, where: str) -> Level:
     if (stride is None) == (cells is None):
         raise BundleError(f"{where} needs 'stride' in pixels, or 'cells': [rows, columns]")
     if fields.has("scale"):
-        scale = fields.number("scale", low=1e-6)
+        scale = _number(fields.any("scale"), f"{where}: 'scale'", low=1e-6)
         aspects = [
-            number(item, f"{where}: 'aspects'[{index}]", low=1e-3)
+            _number(item, f"{where}: 'aspects'[{index}]", low=1e-3)
             for index, item in enumerate(fields.items("aspects") if fields.has("aspects") else [1.0])
         ]
         sizes = sizes_of(scale, aspects)
@@ -177,12 +182,15 @@ def _landmarks(fields: Fields) -> LandmarkRules:
         fields.text("points"),
         _region(fields.any("follow"), "'follow'") if fields.has("follow") else None,
         dimensions,
-        _get(fields, "unit", None, lambda v, w: number(v, w, low=1e-9)),
+        _get(fields, "unit", None, lambda v, w: _number(v, w, low=1e-9)),
         fields.optional_text("presence"),
         _get(fields, "activation", SIGMOID, _word((SIGMOID, NONE))),
         _get(fields, "threshold", 0.5, _share),
         _get(fields, "most", 4, lambda v, w: integer(v, w, 1, 100)),
-        {name: text(value, f"'attributes': '{name}'") for name, value in attributes.items()},
+        {
+            text(name, "'attributes': a name"): text(value, f"'attributes': '{name}'")
+            for name, value in attributes.items()
+        },
         _lines(fields, _MOST_POINTS),
         fine,
     )
@@ -190,7 +198,7 @@ def _landmarks(fields: Fields) -> LandmarkRules:
 
 def _segmentation(fields: Fields) -> SegmentationRules:
     edge = _numbers(fields.any("edge"), "'edge'", 2, low=0.0) if fields.has("edge") else SegmentationRules.edge
-    if edge[0] >= edge[1]:
+    if edge[1] - edge[0] < _LEAST_EDGE:
         raise BundleError(f"'edge' is {list(edge)}; the second number must be the larger one")
     return SegmentationRules(
         fields.text("mask"),
@@ -206,9 +214,9 @@ def _region(value: Any, where: str) -> Region:
     region = Region(
         _indices(fields.any("from"), f"{where}: 'from'", _MOST_POINTS) if fields.has("from") else (),
         _indices(fields.any("to"), f"{where}: 'to'", _MOST_POINTS) if fields.has("to") else (),
-        _get(fields, "direction", 0.0, number),
+        _get(fields, "direction", 0.0, _number),
         _indices(fields.any("points"), f"{where}: 'points'", _MOST_POINTS) if fields.has("points") else (),
-        _get(fields, "scale", 1.5, lambda v, w: number(v, w, low=0.01)),
+        _get(fields, "scale", 1.5, lambda v, w: _number(v, w, low=0.01)),
         (shift[0], shift[1]),
         _get(fields, "square", True, _truth),
     )
@@ -226,8 +234,16 @@ def _word(allowed: tuple[str, ...]) -> Callable[[Any, str], str]:
     return lambda value, where: text(value, where, one_of=allowed)
 
 
+def _number(value: Any, where: str, *, low: float = -_LARGEST) -> float:
+    """Return ``value`` if it is a number from ``low`` to ``_LARGEST``."""
+    found = json_fields.number(value, where, low=low)
+    if found > _LARGEST:
+        raise BundleError(f"{where} is {found:g}; at most {_LARGEST:g} is possible")
+    return found
+
+
 def _share(value: Any, where: str) -> float:
-    share = number(value, where, low=0.0)
+    share = _number(value, where, low=0.0)
     if share > 1.0:
         raise BundleError(f"{where} is {share:g}, not a number from 0 to 1")
     return share
@@ -247,7 +263,7 @@ def _items_of(value: Any, where: str, length: int) -> list[Any]:
 
 
 def _numbers(value: Any, where: str, length: int, **limits: float) -> tuple[float, ...]:
-    return tuple(number(item, f"{where}[{i}]", **limits) for i, item in enumerate(_items_of(value, where, length)))
+    return tuple(_number(item, f"{where}[{i}]", **limits) for i, item in enumerate(_items_of(value, where, length)))
 
 
 def _indices(value: Any, where: str, most: int) -> tuple[int, ...]:

@@ -63,9 +63,9 @@ OPTIONS = (
     ),
     Refusal(
         "PReLU",
-        "slopes for each pixel",
+        "slopes for each pixel, as the activation of another layer",
         "a PReLU with slopes of its own for each pixel, ",
-        lambda x: L.PReLU(alpha_initializer="random_uniform", name="subject")(stem(x)),
+        lambda x: L.Conv2D(4, 3, activation=L.PReLU(alpha_initializer="random_uniform"), name="subject")(stem(x)),
     ),
     Refusal(
         "ReLU",

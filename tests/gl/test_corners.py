@@ -20,6 +20,9 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "resized": ("resize", {"size": (13, 5)}),
     "largest of padded windows": ("max_pool", {"pool": (3, 3), "strides": (2, 2), "padding": (1, 1, 1, 1)}),
     "means of padded windows": ("average_pool", {"pool": (3, 2), "strides": (1, 2), "padding": (1, 2, 0, 1)}),
+    "largest of many": ("max_pool", {"pool": (9, 9), "strides": (1, 1), "padding": (4, 4, 4, 4)}),
+    "means of many": ("average_pool", {"pool": (8, 8), "strides": (1, 1), "padding": (4, 3, 3, 4)}),
+    "means of a row's": ("average_pool", {"pool": (1, 8), "strides": (1, 2), "padding": (0, 0, 3, 4)}),
     **{mode: ("mirror_padding", {"padding": (1, 2, 3, 0), "mode": mode}) for mode in ("reflect", "symmetric", "edge")},
 }
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from graphs import conv_node, input_node
 from layer_check import TOLERANCE
 from random_networks import KINDS, fine_rounding, layer_errors, random_bundle
 
+from glsl_infer.compiler.build import Options, build
 from glsl_infer.gl.context import Context
+from glsl_infer.graph import Graph, GraphOutput, Node
 from glsl_infer.lowering import fine
 from glsl_infer.program.layout import FineMap
 from glsl_infer.runtime.session import Session
@@ -27,3 +30,22 @@ def test_every_operator_reads_and_stores_16_bits(context: Context, kind: str, mo
         assert not wrong
         maps += sum(isinstance(value, FineMap) for value in made.values.values())
     assert maps, "no layer has 16 bits"
+
+
+def test_a_padded_map_put_together_of_several_ranges(context: Context) -> None:
+    rng = np.random.default_rng(3)
+    body = [
+        input_node(12),
+        conv_node(rng, "first", ("image",), 3, 3, activation="linear"),
+        conv_node(rng, "second", ("image",), 3, 6, activation="relu(6.0)"),
+        Node("both", "concat_copy", ("first", "second")),
+        conv_node(rng, "last", ("both",), 9, 4, kernel=(3, 3), padding=(1, 1, 1, 1), activation="linear"),
+    ]
+    graph = Graph("network", body, [GraphOutput("numbers", ("last",), purpose="values")])
+    pictures = [rng.integers(0, 256, (12, 12, 3), np.uint8) for _ in range(2)]
+    made = build(graph, (), options=Options(precision="16"), calibration=pictures)[0]
+    with Session(made, context=context) as session:
+        found = layer_errors(session, rng)
+    nodes = made.graph.by_name
+    assert all(isinstance(made.values[name], FineMap) for name in ("first", "second", "both", "last"))
+    assert all(off <= TOLERANCE + fine_rounding(made, nodes[name]) for name, off in found.items()), found

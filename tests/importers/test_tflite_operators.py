@@ -216,8 +216,8 @@ def split(kind: str) -> Build:
     return build
 
 
-def prelu(made: File, x: int) -> int:
-    return made.op("PRELU", [x, made.random(1, 1, 4)], MAP)
+def prelu(*slopes: int) -> Build:
+    return lambda made, x: made.op("PRELU", [x, made.random(*slopes)], MAP)
 
 
 def joined(made: File, x: int) -> int:
@@ -334,7 +334,7 @@ CASES: dict[str, list[Build]] = {
     "PADV2": [padded("PADV2", [[0, 0], [1, 2], [0, 1], [0, 0]], (1, 11, 7, 4), -1.5),
               padded("PADV2", [[0, 0], [0, 0], [0, 1], [0, 2]], (1, 8, 7, 6), 0.0)],
     "POW": [positive("POW", 1.7)],
-    "PRELU": [prelu],
+    "PRELU": [prelu(1, 1, 4), prelu(8, 6, 4), prelu(8, 1, 4)],
     "QUANTIZE": [quantized],
     "REDUCE_MAX": [reduced("REDUCE_MAX", True), reduced("REDUCE_MAX", False), over("REDUCE_MAX", [3])],
     "REDUCE_MIN": [reduced("REDUCE_MIN", True), over("REDUCE_MIN", [1, 3])],

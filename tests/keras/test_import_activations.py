@@ -146,9 +146,16 @@ def test_slopes_of_a_dense_layer() -> None:
     check(x, L.Dense(3)(slopes((5,))(y)))
 
 
-def test_slopes_for_each_pixel_are_refused() -> None:
+@pytest.mark.parametrize("shared", [[], [1], [3]])
+def test_slopes_for_each_pixel_are_a_map_of_constants(shared: list[int]) -> None:
+    x = keras.Input((4, 5, 3))
+    graph = check(x, slopes((4, 5, 6), shared_axes=shared)(L.Conv2D(6, 1)(x)))
+    assert "constant_map" in [node.op for node in graph.nodes]
+
+
+def test_slopes_for_each_pixel_inside_a_layer_are_refused() -> None:
     x = keras.Input((4, 4, 3))
-    y = slopes((4, 4, 3))(x)
+    y = L.Conv2D(3, 1, activation=slopes((4, 4, 3)))(x)
     with pytest.raises(ModelError, match=r"a PReLU with slopes of its own for each pixel.*shared_axes=\[1, 2\]"):
         to_graph(keras.Model(x, y))
 

@@ -88,6 +88,18 @@ def test_every_problem_is_listed_also_behind_a_refused_layer(bad: Path, capsys: 
     assert not made["exports"]
 
 
+def test_a_refused_layer_behind_layers_for_the_cpu_is_the_only_problem(tmp_path: Path, capsys: Capture) -> None:
+    x = keras.Input((8, 8, 3), name="picture")
+    rows = L.Reshape((64, 3))(x)
+    y = L.Reshape((8, 8, 64))(keras.ops.matmul(rows, keras.ops.transpose(rows, (0, 2, 1))))
+    y = L.BatchNormalization(axis=1, name="odd")(L.Conv2D(4, 3, name="conv")(y))
+    keras.Model(x, head(y)).save(tmp_path / "model.keras")
+    made = inspected(capsys, tmp_path / "model.keras")
+    assert [problem.partition(":")[0] for problem in made["problems"]] == ["layer 'odd'"]
+    runs = {row["layer"]: row["runs"] for row in made["layers"]}
+    assert (runs["matmul"], runs["conv"], runs["odd"], runs["out"]) == ("CPU", "shader", "refused", "shader")
+
+
 def test_the_table_has_a_line_for_each_layer(bad: Path, capsys: Capture) -> None:
     assert main(["inspect", str(bad)]) == 0
     lines = capsys.readouterr().out.splitlines()

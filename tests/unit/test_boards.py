@@ -75,6 +75,12 @@ def test_a_hostile_report_is_a_row_and_nothing_more(tmp_path: Path) -> None:
             {"models": [{"model": "m", "selfcheck": {"layers": [1]}, "benchmark": {}, "counters": {}}]},
             "layers is no list",
         ),
+        ({"sustained": {"model": "m", "minutes": "9", "slowdown": 1.0, "windows": [1]}}, "no model, minutes"),
+        ({"sustained": {"model": "m", "minutes": 9, "slowdown": 1.0, "windows": []}}, "windows is no list"),
+        (
+            {"sustained": {"model": "m", "minutes": 9, "slowdown": 1.0, "windows": [{"ms": {"median": float("inf")}}]}},
+            "no number",
+        ),
     ],
 )
 def test_parts_of_other_types_are_refused(change: dict[str, object], words: str, tmp_path: Path) -> None:

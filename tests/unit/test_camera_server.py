@@ -28,6 +28,23 @@ def test_a_page_whose_name_leads_here_sees_nothing(host: str, code: int) -> None
                 assert b"frames.mjpeg" not in error.read()
 
 
+@pytest.mark.parametrize(
+    ("site", "code"), [("none", 200), ("same-origin", 200), ("cross-site", 403), ("same-site", 403)]
+)
+def test_a_page_elsewhere_cannot_show_the_frames(site: str, code: int) -> None:
+    """A browser says where a question comes from, and keeps the answer out of other pages' processes and frames."""
+    with mjpeg.FrameServer(0) as server:
+        request = urllib.request.Request(server.address, headers={"Sec-Fetch-Site": site})
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                assert (answer.status, code) == (200, 200)
+                assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+                assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+        except urllib.error.HTTPError as error:
+            with error:
+                assert error.code == code
+
+
 def test_connections_that_say_nothing_take_no_more_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mjpeg, "_CONNECTIONS", 3)
     with mjpeg.FrameServer(0) as server, contextlib.ExitStack() as stack:

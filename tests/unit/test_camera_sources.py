@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import sys
 import threading
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
+from PIL import Image
 
 from glsl_infer.errors import InputError, MissingExtraError, RunError
 from glsl_infer.tools.camera.frame import Frame
@@ -126,3 +128,17 @@ def test_a_device_that_is_no_camera() -> None:
 def test_picamera2_says_what_to_install() -> None:
     with pytest.raises(MissingExtraError, match="python3-picamera2"):
         open_source("picamera2")
+
+
+def test_a_frame_that_outgrows_its_animation(tmp_path: Path) -> None:
+    """104 bytes: the second frame of a GIF of 16 x 16 pixels has 30,000 x 30,000."""
+    path = tmp_path / "grown.gif"
+    Image.new("P", (16, 16)).save(path)
+    data = path.read_bytes()
+    frame = data.index(b"\x2c", 13)
+    grown = b"\x2c" + struct.pack("<HHHHB", 0, 0, 30_000, 30_000, 0) + data[frame + 10 : -1]
+    path.write_bytes(data[:-1] + grown + b";")
+    frames = open_source(str(path)).frames
+    assert next(frames).pixels().shape == (16, 16, 3)
+    with pytest.raises(InputError, match=r"damaged \(too many pixels\); the frames before were computed"):
+        next(frames)

@@ -58,6 +58,19 @@ def test_what_has_no_weights_stays_between_cpu_layers() -> None:
     ]
 
 
+@pytest.mark.parametrize(("filters", "groups", "stays"), [(4, 4, True), (4, 1, False)])
+def test_what_only_scales_stays_between_cpu_layers(filters: int, groups: int, stays: bool) -> None:
+    body = [
+        input_node(8),
+        conv_node(RNG, "a", ("image",), 3, 4),
+        Node("s", "tensor_softmax", ("a",), {"axis": 0}),
+        conv_node(RNG, "scaled", ("s",), 4, filters, groups=groups, activation="linear"),
+        Node("t", "tensor_softmax", ("scaled",), {"axis": 1}),
+    ]
+    kinds = [kind for kind, _ in cut(Graph("m", body, "t"), "s", "t")]
+    assert kinds == (["gpu", "cpu"] if stays else ["gpu", "cpu", "gpu", "cpu"])
+
+
 def test_tensors_of_other_ranks_are_the_cpus() -> None:
     graph = parted.attentive()
     assert cpu_layers(graph) == ("rows", "query", "mixed", "even", "shares", "map")

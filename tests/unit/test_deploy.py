@@ -50,6 +50,9 @@ def described(folder: Path, text: str) -> Path:
     return folder / "deployment.yml"
 
 
+KEY = "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3"
+"""A public key of minisign."""
+
 ONE = "models:\n  - name: tiny\n    source: tiny.glslnn\n"
 
 
@@ -263,8 +266,10 @@ def test_a_task_of_ones_own(here: Path, capsys: Capture, monkeypatch: pytest.Mon
         assert digest(task_models.find(description.model, description.source)) == digest(made / description.model)
     subprocess.run([out / "install.sh", "--files-only", here / "board"], check=True)
     assert (here / "board/tasks/sides.json").is_file()
-    (made / "sides.json").write_text((made / "sides.json").read_text().replace("squares.json", "../squares.json"))
     capsys.readouterr()
+    signed = ["deploy", here / "deployment.yml", "--require-signature", KEY]
+    assert "sides.glslnn.minisig: no such file; a signature is required" in refused(capsys, signed)
+    (made / "sides.json").write_text((made / "sides.json").read_text().replace("squares.json", "../squares.json"))
     assert "has to lie beside the task" in refused(capsys, ["deploy", here / "deployment.yml"])
 
 
@@ -440,6 +445,24 @@ def test_a_group_that_is_there_a_million_times(here: Path, capsys: Capture) -> N
     text = "models: [&a {name: a, source: a.glslnn}," + "*a," * 20_000 + "]\n"
     assert "is one of more than 10,000 groups" in refused(capsys, ["deploy", described(here, text)])
     assert "larger than 256 KiB" in refused(capsys, ["deploy", described(here, "#" * 300_000)])
+
+
+def test_nothing_is_taken_from_outside_the_folder(here: Path, capsys: Capture) -> None:
+    """A stranger's folder, cloned, say: its file and its links lead to what is yours."""
+    inner = here / "cloned"
+    inner.mkdir()
+    (here / "secret.sh").write_text("#!/bin/sh\n")
+    (inner / "linked.glslnn").symlink_to("../tiny.glslnn")
+    text = (
+        "models:\n  - {name: one, source: ../tiny.glslnn}\n  - {name: two, source: linked.glslnn}\n"
+        f"  - {{name: three, source: {here}/m.keras, labels: ../secret.sh}}\n"
+        "service:\n  on:\n    - {label: cat, command: ../secret.sh now}\n"
+    )
+    message = refused(capsys, ["deploy", described(inner, text)])
+    for named in ("'one': source ../tiny", "'two': source linked", "'three': source /", "labels ../s", "program ../s"):
+        assert named in message
+    assert not (inner / "deployment").exists()
+    assert main(["deploy", "--allow-outside", str(described(inner, ONE.replace("tiny.gl", "../tiny.gl")))]) == 0
 
 
 def test_another_size_than_described(here: Path, capsys: Capture) -> None:

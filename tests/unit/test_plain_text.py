@@ -15,12 +15,19 @@ from glsl_infer.cli.table_file import open_table
 from glsl_infer.support.plain_text import cell, one_line, visible
 
 HOSTILE = [*map(chr, range(0x20)), *map(chr, range(0x7F, 0xA0)), *map(chr, range(0x2028, 0x202F)), *"\u2066\u2069"]
+HOSTILE += [*"\u061c\u200e\u200f\u200b\u2060\u3164\ufeff\xad", "\ud800", "\udfff"]
 
 
 @pytest.mark.parametrize("character", HOSTILE, ids=lambda one: f"{ord(one):04x}")
 def test_what_a_terminal_obeys_is_written_out(character: str) -> None:
     assert one_line(f"a{character}b") == f"a\\u{ord(character):04x}b"
     assert visible(f"a{character}b") == (f"a{character}b" if character in "\n\t" else f"a\\u{ord(character):04x}b")
+
+
+def test_what_nobody_sees_is_no_part_of_a_label() -> None:
+    assert [one_line("cat" + hidden) for hidden in ("\u200b", "\U000e0041")] == ["cat\\u200b", "cat\\udb40\\udc41"]
+    text = json.dumps("cat\U000e0041", ensure_ascii=False)
+    assert json.loads(visible(text)) == "cat\U000e0041"
 
 
 @pytest.mark.parametrize(
@@ -39,7 +46,9 @@ def test_json_that_goes_to_a_terminal_is_exact(capsys: pytest.CaptureFixture[str
     assert all(line.isprintable() for line in lines)
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "-", "=", "-1-1", "+1;2"])
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "-", "=", "-1-1", "+1;2", "\uff1d1+1"]
+)
 def test_a_formula_becomes_text(text: str) -> None:
     assert cell(text) == f"'{text}"
 

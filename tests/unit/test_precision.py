@@ -150,3 +150,36 @@ def test_without_numbers_nothing_changes() -> None:
     graph = network(GraphOutput("picture", ("head",)))
     made = [build(graph, (), options=Options(precision=how), calibration=PICTURES)[0] for how in ("auto", "8")]
     assert made[0] == made[1]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "pooled", "bits"),
+    [
+        ("linear", "relu", True, 16),
+        ("relu(6.0)", "tanh", False, 16),
+        ("sigmoid", "linear", False, 16),
+        ("linear", "hard_sigmoid", True, 8),
+    ],
+)
+def test_what_a_padded_map_is_put_together_of_has_one_zero_point(
+    first: str, second: str, pooled: bool, bits: int
+) -> None:
+    body = [
+        input_node(16),
+        conv_node(RNG, "first", ("image",), 3, 3, activation=first),
+        conv_node(RNG, "second", ("image",), 3, 6, activation=second),
+        Node("one", "max_pool", ("first",)),
+        Node("other", "average_pool", ("second",)),
+        Node("both", "concat_copy", ("one", "other") if pooled else ("first", "second")),
+        conv_node(RNG, "last", ("both",), 9, 4, kernel=(3, 3), padding=(1, 1, 1, 1), activation="linear"),
+    ]
+    graph = Graph("network", body, [GraphOutput("numbers", ("last",), purpose="values")])
+    made = prepare(graph, PICTURES, precision="16").graph
+    program = lower.to_program(made)
+    assert type(program.values["both"]) is (FineMap if bits == 16 else FeatureMap)
+    zeros = {zero for name in ("first", "second") for zero in made.by_name[name].attrs["zeros"]}
+    assert len(zeros) == (1 if bits == 16 else 2)
+    bundle = to_bundle(program, ())
+    floats = reference.run(graph, PICTURES[0], mode="float")
+    off = np.abs(reference.run(bundle, PICTURES[0]) - floats).max()
+    assert off < np.abs(floats).max() * (0.03 if bits == 8 else 0.0005)

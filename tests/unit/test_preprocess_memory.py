@@ -112,3 +112,14 @@ def test_a_tiff_of_16_bits_is_read(tmp_path: Path) -> None:
     path = tmp_path / "a.tif"
     Image.fromarray(np.full((6, 6), 200 * 257, np.uint16)).save(path)
     assert (preprocess.load(path, 4) == 200).all()
+
+
+def test_a_jpeg_of_endless_scans(tmp_path: Path) -> None:
+    """Each takes the time of the whole picture, and some bytes of the file."""
+    path = tmp_path / "scans.jpg"
+    smooth().resize((40, 30)).save(path, progressive=True)
+    data = path.read_bytes()
+    assert preprocess.open_image(path).size == (40, 30)
+    path.write_bytes(data[:-2] + data[data.index(b"\xff\xda") : -2] * 12 + data[-2:])
+    with pytest.raises(ImageError, match="more than 100 scans"):
+        preprocess.open_image(path)

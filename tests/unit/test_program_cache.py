@@ -154,3 +154,17 @@ def test_environment_variables_say_where(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert default_folder() == tmp_path / ".cache/glsl-infer/programs"
+
+
+def test_a_link_in_the_caches_place_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """/tmp/cache, say, that another user has let point to a folder of ours."""
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there")
+    monkeypatch.setenv(program_cache.VARIABLE, str(tmp_path / "link"))
+    assert default_folder() is None
+    monkeypatch.setenv(program_cache.VARIABLE, str(tmp_path / "link/programs"))
+    assert default_folder() == tmp_path / "link/programs", "one's own link on the way, as homes have it"
+    real = Path.lstat
+    others = os.stat_result([*real(tmp_path / "link")[:4], 54_321, *real(tmp_path / "link")[5:10]])
+    monkeypatch.setattr(Path, "lstat", lambda path: others if path.name == "link" else real(path))
+    assert default_folder() is None, "another user's"

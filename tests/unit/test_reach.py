@@ -8,8 +8,8 @@ from graphs import conv_node, input_node
 
 from glsl_infer.compiler.amplification import errors
 from glsl_infer.compiler.ranges import prepare
-from glsl_infer.compiler.ranges.eight_bits import ROOM
 from glsl_infer.compiler.ranges.reach import of_function, reach
+from glsl_infer.compiler.ranges.room import ROOM
 from glsl_infer.graph import Graph, GraphOutput, Node, activations, reference
 from glsl_infer.graph.host_steps import HostStep
 from glsl_infer.graph.purposes import VALUES

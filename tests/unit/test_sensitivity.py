@@ -73,7 +73,7 @@ def test_a_tolerance_holds(share: float) -> None:
     found = made(tolerance=share * plain)
     assert found.spent is not None
     assert found.spent.error <= share * plain < found.spent.before
-    # What 16 bits leave depends on ranges that are chosen after the search (``eight_bits.with_room``).
+    # What 16 bits leave depends on ranges that are chosen after the search (``room.with_room``).
     assert off(found) <= max(3.0 * found.spent.error if share < 0.1 else 1.1 * found.spent.error, share * plain)
     assert plain == pytest.approx(found.spent.before, rel=0.1)
     fine = {choice.layer for choice in found.precision}

@@ -107,4 +107,6 @@ def test_deploy_and_classify_want_it(tmp_path: Path, capsys: Capture, kind: byte
     assert main([*map(str, deploy), key]) == 0
     assert (tmp_path / "deployment/models/tiny.glslnn").read_bytes() == model.read_bytes()
     capsys.readouterr()
+    task = ["camera", "--source", tmp_path, "--task", "faces", "--require-signature", key]
+    assert "leave --task out" in refused(capsys, task)
     assert "give --model as well" in refused(capsys, ["classify", "a.jpg", "--require-signature", key])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from glsl_infer.errors import InputError
 from glsl_infer.tasks.anchors import Level, anchors, sizes_of
 from glsl_infer.tasks.boxes import BEST, EXPONENTIAL, Code, decode, likely, suppress
+from glsl_infer.tasks.detection import around_circle
 
 
 def test_anchors_go_box_by_box_then_cell_by_cell() -> None:
@@ -116,3 +117,9 @@ def test_boxes_that_are_none_are_left_out() -> None:
 def test_scores_of_nothing_at_all_do_not_divide() -> None:
     kept, best = suppress(np.array([[0, 0, 1, 1.0], [0, 0, 1, 1.0]]), np.zeros(2), 0.3, 9)
     assert kept.tolist() == [[0, 0, 1, 1]] and best.tolist() == [0]
+
+
+@pytest.mark.parametrize("number", [0, 1, 3])
+def test_squares_around_circles_of_any_number_of_things(number: int) -> None:
+    decoded = np.tile([0.4, 0.4, 0.6, 0.6, 0.5, 0.5, 0.5, 0.75], (number, 1))
+    assert around_circle(decoded, (0, 1), (200, 100)).tolist() == [[0.375, 0.25, 0.625, 0.75]] * number

@@ -62,6 +62,10 @@ def test_a_model_that_is_not_fetched_says_how(tmp_path: Path, monkeypatch: pytes
         (DETECTOR, {"anchors": [{"stride": 8, "sizes": []}]}, "has no sizes"),
         (DETECTOR, {"anchors": [{"stride": 8, "sizes": [[1]]}]}, "has 1 entries, not 2"),
         (DETECTOR, {"units": [1, 1, 1, 0]}, "'units'"),
+        (DETECTOR, {"anchors": [{"stride": 8, "scale": 3e38}]}, "'scale' is 3e+38; at most 1e+06"),
+        (LANDMARKS, {"cut": {"shift": [0, 1e7]}}, "at most 1e+06"),
+        (LANDMARKS, {"attributes": {"\ud800": "green"}}, "half of a surrogate pair"),
+        (MASK, {"edge": [0, 1e-45]}, "the second number must be the larger one"),
         (DETECTOR, {"labels": []}, "'labels' is empty"),
         (DETECTOR, {"lines": [[0, 2]]}, "not an integer from 0 to 1"),
         (DETECTOR, {"body": [0]}, "'body' needs two points"),
@@ -85,7 +89,7 @@ def test_a_task_that_is_wrong_names_file_and_key(
     assert said in str(caught.value) and str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, '{"task": 1}', "\x00", "null"])
+@pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, '{"task": 1}', "\x00", "null", '{"a": 1, "a": 1}'])
 def test_what_is_no_task(text: str, tmp_path: Path) -> None:
     path = tmp_path / "own.json"
     path.write_text(text)

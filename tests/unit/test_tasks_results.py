@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from glsl_infer.tasks.cuts import Cut
+from glsl_infer.tasks.detection import turned_back
 from glsl_infer.tasks.results import Detection, Found, Landmarks
 
 SIZE = (60, 40)
@@ -47,3 +48,17 @@ def test_found_things_are_a_sequence() -> None:
     found = Found((detection((0.0, 0.0, 5.0, 5.0)),), SIZE)
     assert len(found) == 1 and found[0] in list(found) and found[:1] == tuple(found) and found.present
     assert not Found((), SIZE).present
+
+
+@pytest.mark.parametrize("quarters", range(4))
+def test_what_was_found_in_a_turned_picture_goes_back_to_where_it_is(quarters: int) -> None:
+    picture = np.zeros((40, 60), np.uint8)
+    picture[5:9, 20:30] = 1  # a box, and in it a point
+    picture[7, 28] = 2
+    turned = np.rot90(picture, quarters)
+    rows, columns = np.nonzero(turned)
+    ((y, x),) = np.argwhere(turned == 2) + 0.5
+    box = (columns.min(), rows.min(), columns.max() + 1.0, rows.max() + 1.0)
+    there = Detection(box, 0.9, "", np.array([[x, y]]), ("nose",), (), 0, (turned.shape[1], turned.shape[0]))
+    back = turned_back(there, quarters)
+    assert back.box == (20.0, 5.0, 30.0, 9.0) and back.points.tolist() == [[28.5, 7.5]] and back.size == SIZE

@@ -1,4 +1,4 @@
-"""Poolings over windows of up to 7x7 texels, and paddings, compile for a VideoCore IV and keep its two threads."""
+"""Poolings over windows of any size, and paddings, compile for a VideoCore IV and keep its two threads."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ SIZE = 12
 CASES = {
     "average 7x7, same": ("average_pool", {"pool": (7, 7), "strides": (1, 1), "padding": (3, 3, 3, 3)}),
     "average 12x4": ("average_pool", {"pool": (12, 4), "strides": (1, 2)}),
+    "average 1x12": ("average_pool", {"pool": (1, 12), "strides": (1, 1)}),
+    "average 12x12": ("average_pool", {"pool": (12, 12), "strides": (1, 1)}),
+    "maximum 7x12, same": ("max_pool", {"pool": (7, 12), "strides": (1, 1), "padding": (3, 3, 5, 6)}),
     "L2 3x3, same": ("l2_pool", {"pool": (3, 3), "strides": (2, 2), "padding": (1, 1, 1, 1)}),
     "L2 7x7, same": ("l2_pool", {"pool": (7, 7), "strides": (1, 1), "padding": (3, 3, 3, 3)}),
     "a number around": ("constant_padding", {"padding": (1, 1, 2, 0), "value": 2.0}),

@@ -156,7 +156,9 @@ def gpu_graph(graph: Graph, part: Part, known: dict[str, Range], *, calibrated: 
         ModelError: see ``crossing.input_node``.
     """
     inputs = [crossing.input_node(graph, name, known, calibrated=calibrated) for name in reads(graph, part)]
-    ends = [GraphOutput(name, (name,), (), VALUES) for name in makes(graph, part)]
+    unread = [name for name in part.nodes if not graph.consumers[name]]  # on trial, before a layer that is refused
+    made = makes(graph, part) or unread
+    ends = [GraphOutput(name, (name,), (), VALUES) for name in made]
     return Graph(graph.name, (*inputs, *(graph.by_name[name] for name in part.nodes)), ends)
 
 

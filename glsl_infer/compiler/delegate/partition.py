@@ -6,6 +6,7 @@ turn comes. Either kind may begin; what makes fewer parts is taken.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
@@ -44,8 +45,8 @@ def partition(graph: Graph, on_cpu: Collection[str]) -> tuple[Part, ...]:
 
     Args:
         graph: the graph.
-        on_cpu: the nodes that the CPU computes. Nodes between CPU parts that have no weights join them: a round trip
-            costs more than they do.
+        on_cpu: the nodes that the CPU computes. Nodes between CPU parts that have no weights, or only scale, join them:
+            a round trip costs more than they do.
     """
     chosen = set(on_cpu)
     while True:
@@ -83,13 +84,19 @@ def _taking_turns(graph: Graph, on_cpu: Collection[str], *, first: bool) -> tupl
 
 
 def _worth_a_trip(graph: Graph, part: Part) -> bool:
-    """Return whether a GPU part draws, and reads an input of the network or multiplies with weights."""
+    """Return whether a GPU part draws, and reads an input of the network or adds up products with weights."""
     nodes = [node for name in part.nodes if not _is_constant(node := graph.by_name[name])]
     if all(isinstance(ops.get(node.op), ViewOperator) for node in nodes):
         return False
     given = {node.name for node in graph.inputs}
-    heavy = any(ops.get(node.op).has_kernel or ops.get(node.op).convolves for node in nodes)
-    return heavy or any(given & set(node.inputs) for node in nodes)
+    return any(_adds_up(node) or given & set(node.inputs) for node in nodes)
+
+
+def _adds_up(node: Node) -> bool:
+    """Return whether a node has weights, and more than one for each number that it makes: else it only scales."""
+    operator, kernel = ops.get(node.op), node.weights.get("kernel")
+    scales = kernel is not None and kernel.ndim == 4 and math.prod(kernel.shape[:3]) == 1
+    return (operator.has_kernel or operator.convolves) and not scales
 
 
 def reads(graph: Graph, part: Part) -> tuple[str, ...]:

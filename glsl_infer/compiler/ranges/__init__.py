@@ -15,13 +15,14 @@ import numpy as np
 from glsl_infer import ops
 from glsl_infer.compiler.ranges import precision as precision_of_layers
 from glsl_infer.compiler.ranges.covering import HEADROOM
-from glsl_infer.compiler.ranges.eight_bits import RangeChoice, assign_ranges, with_room
+from glsl_infer.compiler.ranges.eight_bits import RangeChoice, assign_ranges
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, split_dense
 from glsl_infer.compiler.ranges.held_out import PARTS
 from glsl_infer.compiler.ranges.inputs import assign_input_ranges
 from glsl_infer.compiler.ranges.known import KnownRanges
 from glsl_infer.compiler.ranges.lowest import with_lowest
 from glsl_infer.compiler.ranges.precision import BY_RULE, PrecisionChoice
+from glsl_infer.compiler.ranges.room import with_room
 from glsl_infer.compiler.ranges.sensitivity import AUTO_NUMBERS, AUTO_SHARE, AUTO_TOLERANCE, Spent, spend
 from glsl_infer.compiler.ranges.wide import EXACTNESS, WideLayer, split_wide
 from glsl_infer.compiler.ranges.zero_maps import zeros_once

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from glsl_infer import ops
-from glsl_infer.graph import Graph
+from glsl_infer.compiler.gutters import gutters
+from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.purposes import IMAGE
+from glsl_infer.ops.operator import ViewOperator
 
 
 def constraints(graph: Graph) -> tuple[set[str], set[str]]:
@@ -20,6 +24,46 @@ def constraints(graph: Graph) -> tuple[set[str], set[str]]:
             if operator.equal_scales or (operator.keeps_range and node.name in equal):
                 equal.add(name)
     return common | equal, equal
+
+
+def put_together(graph: Graph, bits: Mapping[str, int]) -> dict[str, frozenset[str]]:
+    """Return the layers of 16 bits that are drawn, padded, and hold what several layers store: which, for each.
+
+    A texture is cleared to one colour, and both tiles of a slice lie in one: all those layers need one zero point.
+
+    Args:
+        graph: an optimised graph.
+        bits: 8 or 16 of every layer; what is not in it keeps those of its inputs, or has 8.
+    """
+    around = gutters(graph)
+    stored: dict[str, int] = {}
+    sources: dict[str, frozenset[str]] = {}  # the layers that choose the range of what a map holds
+    found = {}
+    for node in graph.nodes:
+        operator = ops.get(node.op)
+        keeps = operator.keeps_range and len(graph.shapes[node.name]) == 3 and bool(node.inputs)
+        stored[node.name] = bits.get(node.name) or (max(stored[name] for name in node.inputs) if keeps else 8)
+        sources[node.name] = frozenset([node.name])
+        if keeps:
+            sources[node.name] = frozenset[str]().union(*(sources[name] for name in node.inputs))
+        drawn = around[node.name] and not isinstance(operator, ViewOperator)
+        if stored[node.name] == 16 and drawn and len(sources[node.name]) > 1:
+            found[node.name] = sources[node.name]
+    return found
+
+
+def torn(graph: Graph, bits: Mapping[str, int]) -> str | None:
+    """Return a layer of those whose layers cannot have one zero point: some are below 0, and one has a fixed range."""
+    for name, sources in put_together(graph, bits).items():
+        nodes = [graph.by_name[source] for source in sources]
+        fixed = [node for node in nodes if bits.get(node.name) != 16 or node.activation.pieces is not None]
+        if fixed and any(_goes_below(node) for node in nodes):
+            return name
+    return None
+
+
+def _goes_below(node: Node) -> bool:
+    return any(node.attrs["zeros"]) if node.operator.is_input else node.activation.low < 0.0
 
 
 def shown_by(graph: Graph) -> set[str]:

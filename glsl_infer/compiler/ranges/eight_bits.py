@@ -30,9 +30,6 @@ ENOUGH, MOST_HEADROOM = 16, 1.98
 LEAST_SEEN = 16
 """Numbers of a channel; of a map of one pixel, four pictures show four."""
 
-ROOM = 1.5
-"""By how much wider yet the range of a map of 16 bits is: what pictures did not show costs more than a bit of 16."""
-
 
 @dataclass(frozen=True)
 class RangeChoice:
@@ -76,7 +73,7 @@ def assign_ranges(
             all channels. A number, or else ``HEADROOM``, widens extremes.
         assumed: without pictures, (low, high) of layers whose own range is open: to see what a network would become.
         known: ranges of layers that were learnt before; see ``stored``.
-        wider: gets those that would have another range if steps were no matter; see ``with_room``.
+        wider: gets those that would have another range if steps were no matter; see ``room``.
         apart: these get the ranges that layers would have without each part of the pictures; see ``held_out.parts``.
 
     Raises:
@@ -104,7 +101,7 @@ def assign_ranges(
     for node in graph.nodes:
         operator = ops.get(node.op)
         if node in storing:
-            low_end, high_end = _function_ends(node, told_apart[node.name])
+            low_end, high_end = function_ends(node, told_apart[node.name])
             chosen, chosen_by = _own_range(node, shown), "function"
             if operator.keeps_range:
                 chosen = ranges[node.inputs[0]]
@@ -150,46 +147,12 @@ def assign_ranges(
                 chosen = choose(np.array([lowest]), np.array([highest]), common=True, equal=True, headroom=1.0)
             chosen = chosen or Range((node.activation.high,))
             node = node.with_attrs(scales=chosen.scales, zeros=chosen.zeros)  # noqa: PLW2901
-            choices += [] if operator.keeps_range else [_choice(node.name, chosen, chosen_by)]
+            choices += [] if operator.keeps_range else [choice_of(node.name, chosen, chosen_by)]
         node = replace(node, attrs={key: value for key, value in node.attrs.items() if key not in (SEEN, NORMAL)})  # noqa: PLW2901
         nodes.append(node)
         if len(graph.shapes[node.name]) == 3 and "scale" not in operator.attrs:
             ranges[node.name] = range_of(graph, node, ranges)
     return graph.rebuilt(nodes), tuple(choices)
-
-
-def with_room(
-    graph: Graph, wider: Mapping[str, Range], choices: Sequence[RangeChoice]
-) -> tuple[Graph, tuple[RangeChoice, ...]]:
-    """Give layers of 16 bits a range in which nothing that was seen saturates: their steps are fine enough.
-
-    All channels have the same, so that shaders have fewer numbers, and weights that fit a texture: of a channel that
-    needs a 64th of it 10 bits are left.
-
-    Args:
-        graph: with ranges and bits.
-        wider: from ``assign_ranges``.
-        choices: from there, too.
-    """
-    nodes: dict[str, Node] = {}
-    changed: dict[str, RangeChoice] = {}
-    ranges: dict[str, Range] = {}
-    told_apart = reach(graph)
-    for node in graph.nodes:
-        made = node
-        if node.attrs.get("bits") == 16 and node.name in wider:
-            ends = _function_ends(node, told_apart[node.name])
-            low, high = (np.clip(ROOM * end, *ends) for end in wider[node.name].ends(graph.shapes[node.name][2]))
-            found = choose(low, high, common=True, equal=True, headroom=1.0)
-            made = node.with_attrs(scales=found.scales, zeros=found.zeros)
-            changed[node.name] = _choice(node.name, found, "maximum")
-        elif node.attrs.get("bits") == 16 and ops.get(node.op).keeps_range and "scales" in ops.get(node.op).attrs:
-            kept = ranges[node.inputs[0]]  # also where what it reads only moves another layer's channels
-            made = node.with_attrs(scales=kept.scales, zeros=kept.zeros)
-        nodes[node.name] = made
-        if len(graph.shapes[node.name]) == 3 and "scale" not in ops.get(node.op).attrs:
-            ranges[node.name] = range_of(graph, made, ranges)
-    return graph.rebuilt(nodes.values()), tuple(changed.get(choice.layer, choice) for choice in choices)
 
 
 def open_refusal(graph: Graph, known: Collection[str] = ()) -> ModelError | None:
@@ -261,7 +224,7 @@ def _stores_8_bits(graph: Graph, node: Node) -> bool:
     return not node.operator.is_input and "scales" in ops.get(node.op).attrs and len(graph.shapes[node.name]) == 3
 
 
-def _function_ends(node: Node, told_apart: tuple[float, float]) -> tuple[float, float]:
+def function_ends(node: Node, told_apart: tuple[float, float]) -> tuple[float, float]:
     """Return the lowest and the highest value of a layer that its function makes and its readers tell apart."""
     return max(float(node.activation.low), told_apart[0]), min(float(node.activation.high), told_apart[1])
 
@@ -291,6 +254,7 @@ def _others(nodes: Sequence[Node]) -> str:
     return f" (and those of {others} other layer{'s' * (others > 1)})" if others else ""
 
 
-def _choice(layer: str, chosen: Range, by: str) -> RangeChoice:
+def choice_of(layer: str, chosen: Range, by: str) -> RangeChoice:
+    """Return the report's line about a range."""
     low, high = chosen.ends(max(len(chosen.scales), len(chosen.zeros)))
     return RangeChoice(layer, float(low.min()), float(high.max()), float((high - low).min()), by)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from glsl_infer import ops
 from glsl_infer.compiler.gutters import gutters
+from glsl_infer.compiler.ranges.constraints import torn
 from glsl_infer.errors import InputError, together
 from glsl_infer.graph import Graph, Node, host_steps
 from glsl_infer.graph.purposes import IMAGE, MASK
@@ -99,7 +100,7 @@ def stored(
 def assign(graph: Graph, chosen: Mapping[str, PrecisionChoice | None]) -> tuple[Graph, tuple[PrecisionChoice, ...]]:
     """Set ``bits`` of every layer: as chosen, and of what only copies, or pools in its input's range, as of its input.
 
-    What is joined has the same bits everywhere: 16 where all of it can have them.
+    What is joined has the same bits everywhere: 16 where all of it can have them, and one zero point if padded.
 
     Args:
         graph: with ranges.
@@ -113,7 +114,11 @@ def assign(graph: Graph, chosen: Mapping[str, PrecisionChoice | None]) -> tuple[
         bits = _bits(graph, fixed)
         mixed = next((node for node in graph.nodes if _joins(node) and len({bits[i] for i in node.inputs}) > 1), None)
         if mixed is None:
-            break
+            apart = torn(graph, bits)
+            if apart is None:
+                break
+            fixed.update(dict.fromkeys(_makers(graph, apart)))
+            continue
         makers = list(dict.fromkeys(maker for name in mixed.inputs for maker in _makers(graph, name)))
         rises = all(maker in possible and fixed.get(maker, "") is not None for maker in makers)
         for maker in makers:

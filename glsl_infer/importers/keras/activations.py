@@ -12,6 +12,7 @@ from glsl_infer.graph.activations import Activation, activation, bent, clipped, 
 from glsl_infer.importers.keras import log_softmax
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.weights import array
+from glsl_infer.importers.shared.constant_maps import pixel_slopes
 
 Found = Callable[[Call, Any], Activation]
 """From a call and the layer or operation that is an activation in it, which may be another than that of the call."""
@@ -80,7 +81,7 @@ def _prelu(call: Call, layer: Any) -> Activation:
     slopes = array(layer.alpha)
     per_channel = slopes.reshape(-1, slopes.shape[-1])
     if (per_channel != per_channel[0]).any():
-        advice = "give the layer shared_axes=[1, 2], so that it learns one slope for each channel"
+        advice = "make it a layer of its own behind a map, or give it shared_axes=[1, 2]: one slope for each channel"
         raise call.refused(f"a PReLU with slopes of its own for each pixel, {slopes.shape}", advice)
     return _made(call, lambda: bent.prelu(*per_channel[0].tolist()), "its slopes must be finite")
 
@@ -185,6 +186,13 @@ def converters(kinds: Mapping[str, Found]) -> dict[str, Converter]:
         return lambda call: [_node(call.name, call.inputs, kind(call, call.layer))]
 
     return {name: converter(kind) for name, kind in kinds.items()}
+
+
+def prelu_layer(call: Call) -> list[Node]:
+    """Convert a ``PReLU`` layer, also with slopes of its own for each pixel."""
+    return pixel_slopes(call.name, call.inputs[0], call.shapes[0], array(call.layer.alpha)) or [
+        _node(call.name, call.inputs, _prelu(call, call.layer))
+    ]
 
 
 def activation_layer(call: Call) -> list[Node]:

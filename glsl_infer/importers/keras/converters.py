@@ -228,6 +228,7 @@ _CONVERTERS: Mapping[str, Converter] = {
     "BatchNormalization": _batch_norm,
     "Activation": activations.activation_layer,
     **activations.converters(activations.LAYERS),
+    "PReLU": activations.prelu_layer,
     **normalizations.LAYERS,
     "ChannelShuffle": _channel_shuffle,
     "Add": arithmetic.add,

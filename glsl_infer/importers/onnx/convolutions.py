@@ -34,6 +34,8 @@ def padding(
         if auto == "SAME_LOWER":
             around = [(after, before) for before, after in around]
         return (*around[0], *around[1])
+    if auto not in ("NOTSET", "VALID", ""):
+        raise call.refused(f"auto_pad {auto!r:.40}", "NOTSET, VALID, SAME_UPPER and SAME_LOWER are known")
     pads = call.attribute("pads", ())
     if auto == "VALID" or not pads:
         return 0, 0, 0, 0

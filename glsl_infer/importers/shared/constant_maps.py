@@ -1,4 +1,4 @@
-"""Operations of a feature map and constants that differ from pixel to pixel: embeddings of positions, masks."""
+"""Operations of a feature map and constants that differ from pixel to pixel: embeddings of positions, masks, slopes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node, Shape
+from glsl_infer.graph.activations import powers
 from glsl_infer.ops.constant_map import constant_map
 
 OPERATIONS = ("add", "subtract", "multiply", "divide", "maximum", "minimum")
@@ -43,3 +44,18 @@ def beside_map(
     if operation == "add" and numbers.shape == tuple(shape):
         return [constant, Node(f"{name}-add", "add", inputs, {"activation": "linear"})]
     return [constant, Node(f"{name}-{operation}", "binary", inputs, {"operation": operation})]
+
+
+def pixel_slopes(name: str, source: str, shape: Shape, slopes: NDArray[Any]) -> list[Node]:
+    """Return the nodes of a PReLU whose slopes differ from pixel to pixel, ``x + (slopes - 1) * min(x, 0)``.
+
+    None where each channel has one slope, or where they are not finite, or not of the map. Arguments are as of
+    ``beside_map``.
+    """
+    if (slopes.reshape(-1, slopes.shape[-1]) == slopes.reshape(-1, slopes.shape[-1])[0]).all():
+        return []
+    below = Node(f"{name}-below", "activation", (source,), {"function": powers.at_most(0.0).text})
+    product = beside_map(f"{name}-slopes", below.name, shape, "multiply", np.asarray(slopes, np.float64) - 1.0)
+    if not product:
+        return []
+    return [below, *product, Node(name, "add", (source, product[-1].name), {"activation": "linear"})]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from glsl_infer.graph import Node
 from glsl_infer.graph.activations import Activation, activation, bent, smooth
+from glsl_infer.importers.shared.constant_maps import pixel_slopes
 from glsl_infer.importers.tflite.call import Call, Converter, function
 from glsl_infer.importers.tflite.written import ACTIVATION
 
@@ -50,6 +51,9 @@ def _prelu(call: Call) -> list[Node]:
     slopes = call.constant(1, "slopes")
     per_channel = slopes.reshape(-1, slopes.shape[-1] if slopes.ndim else 1)
     if (per_channel != per_channel[0]).any():
+        nodes = pixel_slopes(call.name, _source(call), call.shapes[0], slopes)
+        if nodes:
+            return nodes
         advice = "give the layer one slope for each channel (Keras: shared_axes=[1, 2])"
         raise call.refused(f"slopes of its own for each pixel, {slopes.shape}", advice)
     return _made(call, lambda: bent.prelu(*(float(slope) for slope in per_channel[0])))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from PIL import ExifTags, Image, ImageFile
 
 from glsl_infer.errors import ImageError
@@ -19,6 +21,11 @@ _COEFFICIENTS = 6
 _DRAFTS = (2, 4, 8)
 """A JPEG can be decoded at a half, a fourth or an eighth of its width and height."""
 
+_MOST_SCANS = 100
+"""Of a JPEG, each of which takes the time of a whole picture, and need not take bytes; usual are 1 and 10."""
+
+_SCAN, _CHUNK = b"\xff\xda", 1 << 20
+
 _JPEG = ("JPEG", "MPO")
 _TWICE = ("WEBP", "AVIF")
 _ALPHA = ("LA", "PA", "RGBA", "La", "RGBa")
@@ -33,8 +40,10 @@ def fit_into_memory(image: ImageFile.ImageFile, *, whole: bool, least: int) -> N
         least: pixels that its shorter side must keep; 0 forbids smaller decoding.
 
     Raises:
-        ImageError: even so it takes more.
+        ImageError: even so it takes more, or it is a JPEG of more than ``_MOST_SCANS`` scans.
     """
+    if image.format in _JPEG and _scans(image) > _MOST_SCANS:
+        raise ImageError(f"a JPEG of more than {_MOST_SCANS} scans, which take minutes to decode; save it anew")
     free = memory.available()
     if free is None or _need(image, image.size, whole) <= MOST_SHARE * free:
         return
@@ -49,6 +58,18 @@ def fit_into_memory(image: ImageFile.ImageFile, *, whole: bool, least: int) -> N
         f"{_need(image, image.size, whole) / 1e6:,.0f} MB to decode, where {free / 1e6:,.0f} MB of memory are free; "
         "shrink it first"
     )
+
+
+def _scans(image: ImageFile.ImageFile) -> int:
+    """Return how many scans a JPEG file has; compressed bytes never look like the beginning of one."""
+    file: Any = image.fp
+    place, count, last = file.tell(), 0, b""
+    file.seek(0)
+    while chunk := file.read(_CHUNK):
+        count += (last + chunk).count(_SCAN)
+        last = chunk[-1:] if chunk[-1:] == _SCAN[:1] else b""
+    file.seek(place)
+    return count
 
 
 def _need(image: Image.Image, size: tuple[int, int], whole: bool) -> int:

@@ -29,6 +29,10 @@ _MOST = 8
 _NAMES = (HOST, "localhost", "[::1]")
 """Hosts that a browser may ask for. A page elsewhere whose own name leads here would see the camera otherwise."""
 
+_SITES = ("same-origin", "none")
+"""Where a browser says that a question comes from: this page, or a person. Others' pages neither show the frames nor
+take the places of readers; an old browser does not say."""
+
 _CONNECTIONS = 32
 """Connections at a time; others are hung up on."""
 
@@ -153,6 +157,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.asked(self.connection)
         if _host_of(self.headers.get("Host", HOST)) not in _NAMES:
             self._send(403, f"this is http://{HOST}; ask for it by that name")
+        elif self.headers.get("Sec-Fetch-Site", "none") not in _SITES:
+            self._send(403, "no page elsewhere may show this camera")
         elif self.path == "/":
             self._send(200, _PAGE)
         elif self.path != _STREAM:
@@ -162,6 +168,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         """Say nothing: standard error is the command's."""
+
+    def end_headers(self) -> None:
+        """Let no page elsewhere have the answer in its process, nor frame it."""
+        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
+        self.send_header(
+            "Content-Security-Policy", "default-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+        )
+        super().end_headers()
 
     def _send(self, code: int, text: str) -> None:
         data = text.encode()

@@ -21,6 +21,7 @@ from PIL import Image
 from glsl_infer.errors import ImageError, InputError, MissingExtraError, RunError
 from glsl_infer.runtime.pictures import paths as pictures
 from glsl_infer.runtime.pictures import preprocess
+from glsl_infer.runtime.pictures.decoding import fit_into_memory
 from glsl_infer.tools.camera import raspberry_pi
 from glsl_infer.tools.camera.frame import Frame
 from glsl_infer.tools.camera.raspberry_pi import SIZE
@@ -109,14 +110,16 @@ def _animation(path: Path) -> Iterator[Frame]:
         with Image.open(path) as image:
             for index in range(getattr(image, "n_frames", 1)):
                 image.seek(index)
+                fit_into_memory(image, whole=True, least=0)  # a frame of a GIF may be larger than those before
                 yield Frame(np.asarray(image.convert("RGB")), index)
-    except (OSError, ValueError, EOFError, SyntaxError) as error:
-        raise InputError(f"{path}: damaged ({error}); the frames before were computed") from None
+    except Exception as error:  # Pillow's decoders raise a dozen kinds
+        reason = "too many pixels" if isinstance(error, Image.DecompressionBombError) else error
+        raise InputError(f"{path}: damaged ({reason}); the frames before were computed") from None
 
 
 def _film(name: str, av: Any) -> Iterator[Frame]:
     try:
-        with av.open(name) as container:
+        with av.open(str(Path(name).absolute()), options={"protocol_whitelist": "file"}) as container:
             for index, frame in enumerate(container.decode(video=0)):
                 yield Frame(np.ascontiguousarray(frame.to_ndarray(format="rgb24")), index)
     except (av.error.FFmpegError, IndexError) as error:  # IndexError: there is no picture in it

@@ -16,7 +16,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.support.child_process import module_command
 from glsl_infer.support.files import put_folder
-from glsl_infer.tools.deploy import raspberry_pi, tasks, wheel
+from glsl_infer.tools.deploy import places, raspberry_pi, tasks, wheel
 from glsl_infer.tools.deploy.description import Deployment, Model
 from glsl_infer.tools.deploy.fetch import SECONDS, Sources, fetch, sha256_of
 
@@ -34,6 +34,7 @@ def make(
     *,
     seconds: float = SECONDS,
     key: str | None = None,
+    outside: bool = False,
 ) -> dict[str, Any]:
     """Make the folder ``out``, in place of an older deployment there, and return what is in it.
 
@@ -44,11 +45,14 @@ def make(
         say: hears what is being done.
         seconds: most that a download may take.
         key: a public key of minisign that every source must be signed with (``signatures``).
+        outside: whether files may lie elsewhere than in ``base``.
 
     Raises:
         InputError: a source, or what is at ``out`` already, cannot be used.
         RunError: a download or an export failed.
     """
+    if not outside:
+        places.check(deployment, base)
     if not out.absolute().parent.is_dir():
         raise InputError(f"{out.absolute().parent}: no such folder; make it, or name another")
     if out.exists() and not (out / CONTENTS).is_file():
@@ -70,7 +74,7 @@ def _fill(deployment: Deployment, sources: Sources, new: Path, say: Say) -> dict
     service = deployment.service
     if service.task and deployment.target == "raspberry-pi":
         say(f"task {service.task}: copying")
-        files.update({name: sha256_of(new / name) for name in tasks.put(service.task, sources.base, new)})
+        files.update({name: sha256_of(new / name) for name in tasks.put(service.task, sources.base, new, sources.key)})
     if deployment.target == "raspberry-pi":
         files.update({name: sha256_of(new / name) for name in _programs(deployment, sources.base, new)})
     if deployment.target == "raspberry-pi":

@@ -82,7 +82,7 @@ def programs(deployment: Deployment, base: Path) -> list[Path]:
     service = deployment.service
     found: dict[str, Path] = {}
     for command in (service.on_appear, *(one.command for one in service.on)):
-        path = _beside(shlex.split(command), base)
+        path = beside(shlex.split(command), base)
         if path is not None and found.setdefault(path.name, path).resolve() != path.resolve():
             raise InputError(f"{path}: another program is called {path.name} as well; rename one")
     return list(found.values())
@@ -91,11 +91,11 @@ def programs(deployment: Deployment, base: Path) -> list[Path]:
 def _on_board(command: str, base: Path, prefix: str) -> str:
     """Return a command with its program where the board has it."""
     words = shlex.split(command)
-    path = _beside(words, base)
+    path = beside(words, base)
     return shlex.join(words if path is None else [f"{prefix}/{PROGRAMS}/{path.name}", *words[1:]])
 
 
-def _beside(words: list[str], base: Path) -> Path | None:
+def beside(words: list[str], base: Path) -> Path | None:
     """Return the program of a command where it lies beside the deployment file."""
     path = base / words[0] if words and not Path(words[0]).is_absolute() else None
     return path if path is not None and path.is_file() else None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError
+from glsl_infer.support import signatures
 from glsl_infer.tasks import models, reading
 from glsl_infer.tasks.description import Description, LandmarkRules
 
@@ -17,16 +18,19 @@ MODELS = "models"
 """Of bundles that ``glsl-infer get`` has made; ``GLSL_INFER_MODELS`` names it on the board."""
 
 
-def put(task: str, base: Path, new: Path) -> list[str]:
+def put(task: str, base: Path, new: Path, key: str | None = None) -> list[str]:
     """Copy what a task needs; return the files, relative to the folder.
 
     Args:
         task: a name, or a file ``*.json`` relative to ``base``.
         base: the folder of the deployment file.
         new: the folder to fill.
+        key: a public key of minisign that bundles beside the task must be signed with (``signatures``); those that
+            ``glsl-infer get`` has made are known by their hashes.
 
     Raises:
-        InputError: there is no such task, or a bundle of it is missing or lies elsewhere than beside it.
+        InputError: there is no such task, or a bundle of it is missing, lies elsewhere than beside it, or has no right
+            signature.
     """
     own = task.lower().endswith(reading.SUFFIX)
     files: list[str] = []
@@ -40,6 +44,8 @@ def put(task: str, base: Path, new: Path) -> list[str]:
         path = models.find(model, source)
         if model.endswith(models.SUFFIX) and Path(model).name != model:
             raise InputError(f"{source}: model {model}: a task that is deployed has its bundles beside it")
+        if key is not None and model.endswith(models.SUFFIX):
+            signatures.require(path, key)
         bundles.read(path)
         files.append(_copied(path, new, FOLDER if model.endswith(models.SUFFIX) else MODELS))
     return list(dict.fromkeys(files))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from typing import Any
 
+from glsl_infer.support.plain_text import one_line
 from glsl_infer.tools.report.saved import frame_ms, start_ms
 
 _STYLE = """
@@ -107,4 +108,4 @@ def _pairs(pairs: dict[str, Any]) -> str:
 
 
 def _text(value: object) -> str:
-    return html.escape(str(value))
+    return html.escape(one_line(value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,10 @@ def start_ms(model: dict[str, Any]) -> float | None:
 
 
 def _are_numbers(data: dict[str, Any], keys: tuple[str, ...]) -> bool:
-    return all(isinstance(data.get(key), (int, float)) and not isinstance(data.get(key), bool) for key in keys)
+    values = [data.get(key) for key in keys]
+    return all(
+        isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) for value in values
+    )
 
 
 def _wrong_part(data: dict[str, Any]) -> str | None:
@@ -59,4 +63,24 @@ def _wrong_part(data: dict[str, Any]) -> str | None:
         layers = model["selfcheck"].get("layers", [])
         if not isinstance(layers, list) or not all(isinstance(layer, dict) for layer in layers):
             return f"models[{index}].selfcheck.layers is no list of objects"
+    return _wrong_run(data.get("sustained"))
+
+
+def _wrong_run(run: Any) -> str | None:
+    """Return what is wrong with the sustained run, which need not be there."""
+    if run is None or (isinstance(run, dict) and "windows" not in run):
+        return None
+    if (
+        not isinstance(run, dict)
+        or not isinstance(run.get("model"), str)
+        or not _are_numbers(run, ("minutes", "slowdown"))
+    ):
+        return "'sustained' has no model, minutes or slowdown"
+    windows = run["windows"]
+    if not isinstance(windows, list) or not windows:
+        return "sustained.windows is no list, or empty"
+    for index, window in enumerate(windows):
+        times = window.get("ms") if isinstance(window, dict) else None
+        if not isinstance(times, dict) or not _are_numbers(times, ("median",)):
+            return f"sustained.windows[{index}].ms.median is no number"
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from typing import Any
 
+from glsl_infer.support.plain_text import one_line
 from glsl_infer.tools.validate.verdict import blamed
 
 _STYLE = """
@@ -72,4 +73,4 @@ def _bar(number: float | None) -> str:
 
 
 def _text(value: object) -> str:
-    return html.escape(str(value))
+    return html.escape(one_line(value))

@@ -61,6 +61,7 @@ function detection(fields: Fields): DetectionRules {
     lines: lines(fields, "lines", points.length),
     ...(body && { body }),
   };
+  fields.number("turned", 0, 1, 0); // of single photographs, on the command line
   if (!rules.anchors.length) throw new Error("'anchors' is empty; give a group for each feature map");
   return rules;
 }

@@ -87,6 +87,7 @@ public final class DescriptionReader {
         rules.exclusive = truth(fields, "'exclusive'", "exclusive", false);
         rules.most = integer("most", 100, 1, 1000);
         rules.lines = lines("lines", rules.points.size());
+        share("turned", 0); // of single photographs, on the command line
         return rules;
     }
 

@@ -1,0 +1,99 @@
+"""Graph with ranges and bits -> graph: maps of 16 bits get ranges with room, for their steps are fine enough."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from glsl_infer import ops
+from glsl_infer.compiler.ranges.bounds import range_of
+from glsl_infer.compiler.ranges.constraints import put_together
+from glsl_infer.compiler.ranges.covering import choose
+from glsl_infer.compiler.ranges.eight_bits import RangeChoice, choice_of, function_ends
+from glsl_infer.compiler.ranges.reach import reach
+from glsl_infer.graph import Graph, Node
+from glsl_infer.graph.activations.activation import INFINITY, Activation
+from glsl_infer.graph.activations.powers import at_least, clip
+from glsl_infer.program.layout import Range
+
+ROOM = 1.5
+"""By how much wider yet the range of a map of 16 bits is: what pictures did not show costs more than a bit of 16."""
+
+
+def with_room(
+    graph: Graph, wider: Mapping[str, Range], choices: Sequence[RangeChoice]
+) -> tuple[Graph, tuple[RangeChoice, ...]]:
+    """Give layers of 16 bits a range in which nothing that was seen saturates.
+
+    All channels have the same, so that shaders have fewer numbers, and weights that fit a texture: of a channel that
+    needs a 64th of it 10 bits are left. Layers that a padded map is put together of get one zero point: a texture is
+    cleared to one colour.
+
+    Args:
+        graph: with ranges and bits.
+        wider: from ``eight_bits.assign_ranges``.
+        choices: from there, too.
+    """
+    told_apart = reach(graph)
+    found: dict[str, Range] = {}
+    below: set[str] = set()  # layers whose range may begin or end beyond what their function makes
+    for node in graph.nodes:
+        if node.attrs.get("bits") == 16 and node.name in wider:
+            ends = function_ends(node, told_apart[node.name])
+            low, high = (np.clip(ROOM * end, *ends) for end in wider[node.name].ends(graph.shapes[node.name][2]))
+            found[node.name] = choose(low, high, common=True, equal=True, headroom=1.0)
+    for group in _groups(graph):
+        one_by_one = [found.get(name) or _own(graph.by_name[name]) for name in group]
+        if len({zero for one in one_by_one for zero in one.zeros}) > 1:
+            found.update(zip(group, _with_one_zero(one_by_one)))
+            below.update(group)
+    nodes: dict[str, Node] = {}
+    ranges: dict[str, Range] = {}
+    for node in graph.nodes:
+        made = node
+        if node.name in found:
+            made = node.with_attrs(scales=found[node.name].scales, zeros=found[node.name].zeros)
+            made = made.with_activation(_in_text(made.activation)) if node.name in below else made
+        elif node.attrs.get("bits") == 16 and ops.get(node.op).keeps_range and "scales" in ops.get(node.op).attrs:
+            kept = ranges[node.inputs[0]]  # also where what it reads only moves another layer's channels
+            made = node.with_attrs(scales=kept.scales, zeros=kept.zeros)
+        nodes[node.name] = made
+        if len(graph.shapes[node.name]) == 3 and "scale" not in ops.get(node.op).attrs:
+            ranges[node.name] = range_of(graph, made, ranges)
+    changed = {
+        one.layer: choice_of(one.layer, found[one.layer], "maximum" if one.layer in wider else one.by)
+        for one in choices
+        if one.layer in found
+    }
+    return graph.rebuilt(nodes.values()), tuple(changed.get(choice.layer, choice) for choice in choices)
+
+
+def _groups(graph: Graph) -> list[list[str]]:
+    """Return groups of layers that need one zero point, each layer in one of them."""
+    bits = {node.name: node.attrs["bits"] for node in graph.nodes if "bits" in node.attrs}
+    groups: list[frozenset[str]] = []
+    for more in put_together(graph, bits).values():
+        met = [one for one in groups if one & more]
+        groups = [one for one in groups if not one & more] + [more.union(*met)]
+    return [sorted(group) for group in groups]
+
+
+def _in_text(function: Activation) -> Activation:
+    """Return a function that does not leave its limits to the ends of a range."""
+    if not function.clips or (not function.bounded and function.low == -INFINITY):
+        return function
+    return clip(function.low, function.high) if function.bounded else at_least(function.low)
+
+
+def _own(node: Node) -> Range:
+    return Range(tuple(node.attrs["scales"]), tuple(node.attrs["zeros"]))
+
+
+def _with_one_zero(ranges: Sequence[Range]) -> list[Range]:
+    """Return ranges that cover given ones and have one zero point, each with one scale for all its channels."""
+    ends = [one.ends(max(len(one.scales), len(one.zeros))) for one in ranges]
+    low, high = (np.array([pick(end[which]) for end in ends]) for which, pick in ((0, np.min), (1, np.max)))
+    one = choose(low, high, common=True, equal=False, headroom=1.0)
+    scales = np.broadcast_to(np.array(one.scales, np.float32), len(ranges))
+    return [Range((float(scale),), one.zeros) for scale in scales]

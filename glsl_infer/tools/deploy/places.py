@@ -1,0 +1,50 @@
+"""Where the files of a deployment lie: a deployment file of a stranger takes nothing from elsewhere on this machine."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from glsl_infer.errors import InputError
+from glsl_infer.tasks import reading
+from glsl_infer.tools.deploy import raspberry_pi
+from glsl_infer.tools.deploy.description import Deployment
+
+
+def check(deployment: Deployment, base: Path) -> None:
+    """Refuse files that lie elsewhere than in ``base`` and its folders; symbolic links are followed first.
+
+    Raises:
+        InputError: with all of them.
+    """
+    folder = base.resolve()
+    outside = [f"{what} {given}" for what, given in _named(deployment, base) if not _within(base / given, folder)]
+    if outside:
+        raise InputError(
+            f"{'; '.join(outside)}: outside the deployment file's folder; put it there, or give --allow-outside"
+        )
+
+
+def _within(path: Path, folder: Path) -> bool:
+    try:
+        return path.resolve().is_relative_to(folder)
+    except (OSError, RuntimeError, ValueError):  # a circle of links, or no name of a file
+        return False
+
+
+def _named(deployment: Deployment, base: Path) -> Iterator[tuple[str, str]]:
+    """Yield every file that is named: what it is for, and the name as it is given."""
+    for model in deployment.models:
+        if not model.is_url:
+            yield f"model '{model.name}': source", model.source
+        for key in ("labels", "calibrate"):
+            if getattr(model, key):
+                yield f"model '{model.name}': {key}", getattr(model, key)
+    service = deployment.service
+    if service.task.lower().endswith(reading.SUFFIX):
+        yield "service: task", service.task
+    for command in (service.on_appear, *(one.command for one in service.on)):
+        words = shlex.split(command)
+        if raspberry_pi.beside(words, base) is not None:
+            yield "service: the program", words[0]
