@@ -86,7 +86,12 @@ def _runs(numbers: Numbers) -> str:
     heads = ("test", "ms a picture", "first result, s", "a Pixel 2, ms", "LiteRT, one thread, ms", "times as long",
              "cosine", "reference's", "memory, MB")  # fmt: skip
     marked = any(cell.endswith(BUSY) for row in rows for cell in row)
-    return _table(heads, rows) + (f"\n\n{BUSY}: beside much other work." if marked else "")
+    notes = [f"{BUSY}: beside much other work."] if marked else []
+    again = [run for test in TESTS if (run := _of(numbers, test, "run")).get("restored") and "compiled" in run]
+    if again:
+        compiled, restored = (sum(run[key] for run in again) for key in ("compiled", "restored"))
+        notes.append(f"Second runs ({len(again)} tests) compiled {compiled} of {compiled + restored} programs.")
+    return "\n\n".join([_table(heads, rows), " ".join(notes)]).rstrip()
 
 
 def _busy(run: Mapping[str, Any]) -> str:

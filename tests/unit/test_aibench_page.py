@@ -57,7 +57,9 @@ def test_a_whole_run_has_a_score() -> None:
 def test_a_first_result_with_programs_of_the_cache_says_so() -> None:
     numbers = measured()
     numbers["4"]["run"]["restored"], numbers["5"]["run"]["restored"] = 5, 0
+    numbers["4"]["run"]["compiled"], numbers["5"]["run"]["compiled"] = 0, 7
     text = page.with_tables(EMPTY, numbers)
+    assert "Second runs (1 tests) compiled 0 of 5 programs." in text
     assert "| 4 srcnn | 1,168.0 | 2.5 (second run) |" in text and "| 5 vdsr | 2,104.0 | 2.5 | " in text
 
 
