@@ -18,6 +18,9 @@ BUSY, BUSY_LOAD = "\\*", 4.0
 AGAIN = " (second run)"
 """Marks first results for which programs came from the cache."""
 
+SLOW = 60.0
+"""Seconds of CPU from which an export is listed."""
+
 BOARD_MB, SYSTEM_MB = 512, 160
 """Of a Raspberry Pi Zero; of those, what the firmware (64) and Linux without a desktop take."""
 
@@ -33,6 +36,7 @@ def with_tables(text: str, numbers: Numbers) -> str:
         _runs(numbers),
         _last(numbers),
         _failures(numbers),
+        _exports(numbers),
         _boards(numbers),
         _pictures(numbers),
         _masks(numbers),
@@ -130,6 +134,16 @@ def _failures(numbers: Numbers) -> str:
         if number != "masks" and "failed" in found
     ]
     return "\n".join(["What failed:", "", *lines]) if lines else ""
+
+
+def _exports(numbers: Numbers) -> str:
+    found = {test.number: _of(numbers, test, "made").get("export") for test in TESTS}
+    listed = [
+        f"test {number} {cost['cpu_seconds']:.0f}, {cost['memory_bytes'] / 1e9:.1f}"
+        for number, cost in found.items()
+        if cost and cost["cpu_seconds"] > SLOW
+    ]
+    return f"Export, s of CPU and GB (goal for the largest: 90, 3): {'; '.join(listed)}." if listed else ""
 
 
 def _boards(numbers: Numbers) -> str:
