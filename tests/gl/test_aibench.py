@@ -107,6 +107,7 @@ def test_the_first_two_pictures_do_not_count() -> None:
 def test_a_network_built_from_nothing_runs(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keras and the exporter have processes of their own; both tests use the one network."""
     monkeypatch.setattr(largest, "MEGAPIXELS", (0.01, 0.25))  # the first alone is in a quick run
+    monkeypatch.setenv("GLSL_INFER_CACHE", str(tmp_path / "programs"))
     assert main(["aibench", "--quick", "--only", "4,9", "--json", "--models", str(tmp_path)]) == 0
     result = json.loads(capsys.readouterr().out)
     rows, machine = result["tests"], result["machine"]
