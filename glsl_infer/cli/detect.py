@@ -17,14 +17,7 @@ TASKS = ("faces", "faces-far", "hands", "people")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     on_pictures.add_arguments(parser, TASKS, "the picture with what was found drawn on it")
-    parser.add_argument(
-        "--tiles",
-        type=int,
-        default=1,
-        metavar="N",
-        help="look as well at N x N parts of the picture, for things that are small in it; takes N x N times longer "
-        "(default: 1)",
-    )
+    on_pictures.add_tiles(parser)
 
 
 def run(args: argparse.Namespace) -> int:

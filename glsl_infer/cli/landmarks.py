@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import TYPE_CHECKING
 
 from glsl_infer.cli import on_pictures
@@ -16,6 +17,7 @@ TASKS = {"face": "face-mesh", "hand": "hand"}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     on_pictures.add_arguments(parser, tuple(TASKS), "the picture with the points drawn on it")
+    on_pictures.add_tiles(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -23,7 +25,9 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer.tasks import Landmarker
 
     task = TASKS.get(args.task, args.task)
-    return on_pictures.run(args, Landmarker, task, _words, lambda found, path: found.draw(path))
+    return on_pictures.run(
+        args, partial(Landmarker, tiles=args.tiles), task, _words, lambda found, path: found.draw(path)
+    )
 
 
 def _words(found: Found[Landmarks]) -> str:

@@ -79,11 +79,15 @@ def _save_all(file: BinaryIO, results: Mapping[str, NDArray[Any]]) -> None:
 
 
 def as_json(results: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """Return results as plain data: shape and numbers, nested as the shape says, by name."""
-    return {
-        name: {"shape": list(result.shape), "numbers": result.astype(np.float64).tolist()}
-        for name, result in results.items()
-    }
+    """Return results as plain data: shape and numbers, nested as the shape says, by name; see ``plain_numbers``."""
+    return {name: {"shape": list(result.shape), "numbers": plain_numbers(result)} for name, result in results.items()}
+
+
+def plain_numbers(result: NDArray[Any]) -> Any:
+    """Return numbers as JSON has them, nested; those that are NaN or infinite, which it has not, are None."""
+    values = result.astype(np.float64)
+    finite = np.isfinite(values)
+    return values.tolist() if finite.all() else np.where(finite, values.astype(object), np.array(None)).tolist()
 
 
 def _numbers(path: Path, suffix: str) -> NDArray[Any]:

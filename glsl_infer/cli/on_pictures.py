@@ -48,6 +48,18 @@ def add_arguments(parser: argparse.ArgumentParser, tasks: Sequence[str], writes:
     parser.add_argument("--json", action="store_true", help="print one JSON list: file, size and what was found")
 
 
+def add_tiles(parser: argparse.ArgumentParser) -> None:
+    """Declare the argument for things that are small."""
+    parser.add_argument(
+        "--tiles",
+        type=int,
+        default=1,
+        metavar="N",
+        help="look as well at N x N parts of the picture, for things that are small in it; takes N x N times longer "
+        "(default: 1)",
+    )
+
+
 def run(
     args: argparse.Namespace, kind: Callable[..., Task[Any]], task: str, words: Callable[[Any], str], drawn: Drawn
 ) -> int:

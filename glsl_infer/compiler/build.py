@@ -132,7 +132,15 @@ def build(
         known_ranges=options.ranges,
         tolerance=options.tolerance,
         budget=options.budget,
-        plan=partial(planned, given=True, uniform_vectors=most) if options.layout == "atlas" else None,
+        plan=partial(
+            planned,
+            given=True,
+            uniform_vectors=most,
+            weight_bits=options.weight_bits,
+            draw_cost=options.draw_cost,
+        )
+        if options.layout == "atlas"
+        else None,
     )
     before = options.ranges or KnownRanges()
     typical = lower.typical_of(prepared.graph, calibration, before.findings)

@@ -99,8 +99,9 @@ class Builder(Places):
 
     def count(self, node: Node, layer: weights_plan.LayerWeights, mode: str) -> None:
         """Count what a convolution costs of which no draw is appended."""
-        kinds = sum(self.feature_map(name).bits == 16 for name in node.inputs[:1])
-        self._work += weights_plan.work(layer, mode) + kinds * weights_plan.fine_reads(layer)
+        read, *added = (self.feature_map(name).bits == 16 for name in node.inputs)
+        more = weights_plan.fine_work(layer, reads=read, adds=any(added), stores=self.feature_map(node.name).bits == 16)
+        self._work += weights_plan.work(layer, mode) + more
         self._counted[node.name] = (
             self.times(node, self.feature_map(node.name))[0] if mode == "texture" else layer.slices
         )

@@ -36,6 +36,7 @@ class Landmarker(Task[Found[Landmarks]]):
         task, model, context: see ``Task``.
         detector_model: another bundle than the detector's description names.
         most: how many things are looked at in a picture at most, by default what the description says.
+        tiles: the detector's, see ``Detector``.
     """
 
     kind = LANDMARKS
@@ -47,11 +48,12 @@ class Landmarker(Task[Found[Landmarks]]):
         model: Union[str, Path, None] = None,
         detector_model: Union[str, Path, None] = None,
         most: int | None = None,
+        tiles: int = 1,
         context: Union[str, Context] = "auto",
     ) -> None:
         self._detector: Detector | None = None
         self._uploaded: Uploaded | None = None
-        self._detector_model, self._wanted = detector_model, most
+        self._detector_model, self._wanted, self._tiles = detector_model, most, tiles
         self._cuts: list[Cut] = []
         self._frame_size: tuple[int, int] | None = None
         self._since = 0
@@ -155,7 +157,7 @@ class Landmarker(Task[Found[Landmarks]]):
         detector = reading.find(rules.detector, beside=self.description.source)
         if detector.kind != DETECTION:
             raise InputError(f"its detector '{rules.detector}' is a task for {detector.kind}; name one for {DETECTION}")
-        self._detector = Detector(detector, model=self._detector_model, context=self.session.context)
+        self._detector = Detector(detector, model=self._detector_model, tiles=self._tiles, context=self.session.context)
         known = len(self._detector.description.rules.points)  # type: ignore[union-attr]
         _check_region("'cut'", rules.cut, known)
 

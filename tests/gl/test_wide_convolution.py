@@ -77,6 +77,20 @@ def test_one_pass_is_exact(context: Context, case: dict[str, Any], weights: str)
     assert error(made, context) <= TOLERANCE
 
 
+def test_a_depthwise_window_with_one_large_weight_has_its_weights_in_a_texture(context: Context) -> None:
+    """Of 25 weights one is 57 times what is stored, as in networks of hands: a sum of high bytes keeps enough."""
+    graph = wide(64, 64, kernel=5, groups=64, activation="relu(1)")
+    kernel = graph.by_name["wide"].weights["kernel"]
+    kernel *= 0.2
+    kernel[2, 2, 0, 7] = -57.0
+    made = make_bundle(graph)
+    (one,) = (one for one in made.manifest.passes if one.layer == "wide")
+    assert len(one.quads) == 16 and "high" in made.members[f"shaders/{one.program}.frag"].decode()
+    assert error(made, context) <= TOLERANCE
+    kernel[...] = 57.0  # all of them are too much
+    assert len([one for one in make_bundle(graph).manifest.passes if one.layer == "wide"]) == 16
+
+
 def test_a_texture_of_more_weights_than_tiles_have_registers_for(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:

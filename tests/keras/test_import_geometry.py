@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import keras
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -37,6 +38,30 @@ def test_resizing(interpolation: str, size: tuple[int, int]) -> None:
     x = keras.Input((8, 7, 3))
     check(x, L.Resizing(*size, interpolation=interpolation)(features(x)))
     check(x, keras.ops.image.resize(features(x), size, interpolation=interpolation))
+
+
+@pytest.mark.parametrize("interpolation", ["bicubic", "lanczos3", "bilinear"])
+def test_smooth_resizing(interpolation: str) -> None:
+    x = keras.Input((8, 7, 3))
+    check(x, L.Resizing(9, 4, interpolation=interpolation, antialias=interpolation == "bilinear")(features(x)))
+    check(x, L.UpSampling2D((1, 2), interpolation=interpolation)(features(x)))
+
+
+def test_convolutions_by_constants() -> None:
+    x = keras.Input((8, 7, 3))
+    kernels = [np.random.default_rng(3).normal(size=(3, 2, count, 4)).astype(np.float32) for count in (6, 3)]
+    check(x, keras.ops.conv(features(x), kernels[0], padding="same", dilation_rate=2))
+    check(x, keras.ops.conv(features(x), kernels[0], strides=2, padding="same"))
+    check(x, keras.ops.depthwise_conv(x, kernels[1], padding="valid"))
+
+
+def test_maps_of_one_number_and_repeated_pixels() -> None:
+    x = keras.Input((8, 7, 3))
+    y = features(x)
+    mean, variance = keras.ops.moments(y, axes=(1, 2), keepdims=True)
+    wide = keras.ops.broadcast_to(mean - variance, (1, 8, 7, 6))
+    parts = [wide, keras.ops.full_like(x, 0.5), keras.ops.zeros_like(x), keras.ops.stop_gradient(y)]
+    check(x, L.Conv2D(4, 1)(keras.ops.concatenate(parts, axis=-1)))
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,7 @@ class Add(L.Add):
     "outputs, message",
     [
         (lambda: L.RandomCrop(4, 4, name="crop")(X), "layer 'crop': a RandomCrop cannot be exported"),
-        (lambda: L.Resizing(4, 4, "bicubic", name="r")(X), "layer 'r': interpolation='bicubic'; use one of"),
-        (lambda: L.Resizing(4, 3, antialias=True, name="r")(X), "layer 'r': a resize with antialias=True"),
+        (lambda: L.Resizing(4, 3, crop_to_aspect_ratio=True, name="r")(X), "layer 'r': a resize with crop_to_aspect_r"),
         (
             lambda: L.Conv2D(4, 3, activation="sparsemax", name="c")(X),
             "layer 'c': activation 'sparsemax'.*use one of",
@@ -43,7 +42,6 @@ class Add(L.Add):
         ),
         (lambda: L.ReLU(0.0, name="r")(X), "layer 'r': a ReLU with max_value=0.0; give a positive"),
         (lambda: L.BatchNormalization(axis=1, name="b")(X), "layer 'b': axis=1"),
-        (lambda: L.UpSampling2D(2, interpolation="bicubic", name="u")(X), "layer 'u': interpolation='bicubic'; use"),
         (
             lambda: L.MaxPooling2D(2, data_format="channels_first", name="p")(X),
             "layer 'p': data_format='channels_first'; only 'channels_last'",

@@ -48,6 +48,17 @@ NETWORKS: dict[str, tuple[Callable[[], Any], set[str]]] = {
         {"attention", "tensor_norm", "linear", "tensor_binary"},
     ),
     "softmax over rows": (lambda: L.Conv2D(2, 1)(L.Softmax(axis=1)(L.Conv2D(4, 1)(X))), {"tensor_softmax"}),
+    "softmax over a map": (lambda: L.Conv2D(2, 1)(L.Softmax(axis=(1, 2))(L.Conv2D(4, 1)(X))), {"tensor_softmax"}),
+    "softmax over rows and channels": (
+        lambda: L.Conv2D(2, 1)(L.Softmax(axis=(1, 3))(L.Conv2D(4, 1)(X))),
+        {"tensor_softmax"},
+    ),
+    "a constant first": (lambda: vector(ops.matmul(WEIGHTS[:5], L.Permute((2, 1))(tokens())), 45), {"linear"}),
+    "patches": (lambda: ops.image.extract_patches(X, size=(3, 2), strides=(2, 2), padding="same"), {"gather_points"}),
+    "a part": (lambda: vector(ops.slice(tokens(), (0, 2, 1), (1, 4, 6)), 24), {"gather_points"}),
+    "moments": (lambda: ops.add(*ops.moments(tokens(), axes=[1])), {"tensor_reduce"}),
+    "ones": (lambda: vector(tokens() + ops.ones_like(tokens()), 72), {"tensor_binary"}),
+    "broadcast": (lambda: vector(ops.broadcast_to(tokens()[:, :1], (1, 2, 8)), 16), {"gather_points"}),
     "permute": (lambda: L.Conv2D(2, 1)(L.Permute((3, 1, 2))(L.Conv2D(4, 1)(X))), {"tensor_transpose"}),
     "concatenate rows": (
         lambda: L.Conv2D(2, 1)(L.Concatenate(axis=1)([L.Conv2D(4, 1)(X) for _ in range(5)])),

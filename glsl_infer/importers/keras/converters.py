@@ -9,29 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.keras import activations, arithmetic, convolutions, geometry, moves, normalizations
+from glsl_infer.importers.keras import (
+    activations,
+    arithmetic,
+    convolutions,
+    geometry,
+    moves,
+    normalizations,
+    resampling,
+)
 from glsl_infer.importers.keras.call import Call, Converter, pair
+from glsl_infer.importers.keras.inputs import input_nodes
 from glsl_infer.importers.keras.vector_norms import with_vectors
 from glsl_infer.importers.keras.weights import array, bias, kernel, per_channel
-from glsl_infer.importers.shared.ends import input_attrs
 
 _EPSILON = 1e-7
 """The least deviation that Keras' Normalization divides by: its backend's epsilon."""
-
-
-def _input(call: Call) -> list[Node]:
-    shape = tuple(call.layer.batch_shape)[1:]
-    if len(shape) == 3 and None in shape[:2] and shape[2] is not None:
-        advice = f"give --input-size {call.name}=HEIGHTxWIDTH, or keras.Input a fixed (height, width, channels)"
-        raise call.refused(f"an input of any size, {shape}", advice)
-    if len(shape) not in (1, 3) or None in shape:
-        raise call.refused(
-            f"an input of shape {shape}",
-            "give keras.Input a fixed (height, width, channels), or (length,) for a vector of numbers",
-        )
-    if len(shape) == 1:
-        return [call.node("input_fixed", {"shape": shape})]
-    return [call.node("input", input_attrs(shape))]
 
 
 def _rescaling(call: Call) -> list[Node]:
@@ -154,7 +147,8 @@ def softmax(call: Call) -> list[Node]:
     return [call.node("softmax")]
 
 
-def _identity(call: Call) -> list[Node]:
+def identity(call: Call) -> list[Node]:
+    """Convert what does nothing outside of training."""
     return [call.node("identity")]
 
 
@@ -168,7 +162,7 @@ def _up_sampling(call: Call) -> list[Node]:
     call.require_channels_last()
     interpolation = call.layer.interpolation
     if interpolation not in ("nearest", "bilinear"):
-        raise call.refused(f"interpolation='{interpolation}'", "use 'nearest' or 'bilinear'")
+        return resampling.resampled(call, (call.shape[0], call.shape[1]), interpolation, antialias=False)
     return [call.node(f"upsample_{interpolation}", {"size": pair(call.layer.size)})]
 
 
@@ -216,7 +210,7 @@ TRAINING_ONLY = (
 """What does nothing when not training."""
 
 _CONVERTERS: Mapping[str, Converter] = {
-    "InputLayer": _input,
+    "InputLayer": input_nodes,
     "Rescaling": _rescaling,
     "LayerScale": _layer_scale,
     "CustomScaleLayer": _scaled_residual,
@@ -253,7 +247,7 @@ _CONVERTERS: Mapping[str, Converter] = {
     "Reshape": _reshape,
     "Dense": _dense,
     "Softmax": softmax,
-    **dict.fromkeys(TRAINING_ONLY, _identity),
+    **dict.fromkeys(TRAINING_ONLY, identity),
 }
 
 LAYERS: Mapping[str, Converter] = with_vectors(_CONVERTERS)

@@ -23,6 +23,24 @@ def window(call: Call, kernel_size: Sequence[int]) -> dict[str, Any]:
     return {"strides": strides, "padding": padding, "dilations": dilations}
 
 
+def of_constants(call: Call) -> list[Node]:
+    """Convert ``keras.ops.conv`` and ``depthwise_conv`` of a map by a constant kernel."""
+    if len(call.inputs) != 1 or len(call.arguments) != 2 or not hasattr(call.arguments[0], "_keras_history"):
+        raise call.refused("a kernel that the network computes", "give it a constant kernel")
+    call.require_channels_last()
+    weights, (*_, channels) = array(call.arguments[1]), call.shapes[0]
+    if len(call.shapes[0]) != 3 or weights.ndim != 4:
+        raise call.refused(
+            f"a kernel of shape {weights.shape} on an input of {call.shapes[0]}", "give it a feature map"
+        )
+    height, width, group, outputs = weights.shape
+    if type(call.layer).__name__ == "DepthwiseConv":
+        group, outputs = 1, channels * outputs
+    attrs = {**PLAIN, **window(call, (height, width)), "groups": channels // group}
+    kernel_of = weights.reshape(height, width, group, outputs)
+    return [call.node("conv2d", attrs, kernel=kernel_of, bias=np.zeros(outputs, np.float32))]
+
+
 def separable(call: Call) -> list[Node]:
     """Convert a SeparableConv2D: a depthwise convolution, then one of single pixels."""
     call.require_channels_last()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from glsl_infer.graph import Node, Shape
+from glsl_infer.importers.keras import resampling
 from glsl_infer.importers.keras.call import Call
 from glsl_infer.ops.channel_gather import ZERO
 
@@ -49,10 +50,12 @@ def resize(call: Call) -> list[Node]:
 
 
 def _resized(call: Call, size: tuple[int, int], interpolation: str, antialias: bool) -> list[Node]:
+    smoothed = antialias and (size[0] < call.shapes[0][0] or size[1] < call.shapes[0][1])
+    if interpolation in resampling.METHODS or (smoothed and interpolation == "bilinear"):
+        return resampling.resampled(call, size, interpolation, antialias=antialias)
     if interpolation not in _METHODS:
-        raise call.refused(f"interpolation='{interpolation}'", f"use one of: {', '.join(_METHODS)}")
-    if antialias and (size[0] < call.shapes[0][0] or size[1] < call.shapes[0][1]):
-        raise call.refused("a resize with antialias=True", "leave it out, or pool by whole factors")
+        known = ", ".join((*_METHODS, *resampling.METHODS))
+        raise call.refused(f"interpolation='{interpolation}'", f"use one of: {known}")
     return [call.node("resize", {"size": size, "method": _METHODS[interpolation], "convention": "half_pixel"})]
 
 
@@ -97,19 +100,25 @@ def flip(call: Call) -> list[Node]:
 
 def get_item(call: Call) -> list[Node]:
     """Convert ``x[:, 1:-1, ::2, 4:8]``, and ``x[:, None, None, :]`` and ``x[:, 0, 0]`` between vectors and 1x1 maps."""
-    key = call.arguments[1]
+    key = index_of(call)
     given = call.shapes[0]
-    entries = _entries(call, key if isinstance(key, tuple) else (key,))
+    entries = _entries(call, key)
     parts = [range(size)[part] for part, size in zip(entries, given)]
     if not all(parts):
         raise call.refused(f"an index {key} that leaves nothing", "take a pixel at least")
-    shape = _shape_of(call, key if isinstance(key, tuple) else (key,), [len(part) for part in parts])
+    shape = _shape_of(call, key, [len(part) for part in parts])
     nodes = _sliced(call, call.name, parts)
     if shape != tuple(len(part) for part in parts):
         before = nodes[-1].name if nodes else call.inputs[0]
         name = f"{call.name}-shape" if nodes else call.name
         nodes.append(Node(name, "reshape", (before,), {"shape": shape}))
     return nodes or [call.node("identity")]
+
+
+def index_of(call: Call) -> tuple[Any, ...]:
+    """Return the entries of the index of ``x[...]``: a model that was saved has them in a list."""
+    key = call.arguments[1]
+    return tuple(key) if isinstance(key, (list, tuple)) else (key,)
 
 
 def _sliced(call: Call, name: str, parts: Sequence[range]) -> list[Node]:

@@ -10,7 +10,16 @@ from glsl_infer.errors import with_article
 from glsl_infer.graph import Node
 from glsl_infer.graph.activations import Activation, clipped, powers
 from glsl_infer.graph.activations.powers import RECIPROCAL
-from glsl_infer.importers.keras import activations, arithmetic, geometry, moves, normalizations, reductions
+from glsl_infer.importers.keras import (
+    activations,
+    arithmetic,
+    convolutions,
+    geometry,
+    moves,
+    normalizations,
+    reductions,
+    tensor_fills,
+)
 from glsl_infer.importers.keras import converters as layers
 from glsl_infer.importers.keras.arithmetic import binary
 from glsl_infer.importers.keras.call import Call, Converter
@@ -121,6 +130,9 @@ OPERATIONS: Mapping[str, Converter] = {
     "Log1p": _log1p,
     "Power": activations.power,
     "Cast": _cast,
+    "Conv": convolutions.of_constants,
+    "DepthwiseConv": convolutions.of_constants,
+    "StopGradient": layers.identity,
     "GetItem": geometry.get_item,
     "Flip": geometry.flip,
     "Pad": geometry.pad,
@@ -134,6 +146,7 @@ OPERATIONS: Mapping[str, Converter] = {
     **normalizations.OPERATIONS,
     "Softmax": layers.softmax,
     **moves.OPERATIONS,
+    **tensor_fills.OPERATIONS,
     "MaxPool": layers.max_pool,
     "AveragePool": layers.average_pool,
     "DepthToSpace": layers.depth_to_space,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -147,7 +149,17 @@ def _argument(*, smallest: bool) -> Converter:
     return convert
 
 
-OPERATIONS: Mapping[str, Callable[[Call], list[Node]]] = {
+def moments(reduced: Mapping[str, Converter]) -> Converter:
+    """Return the converter of ``keras.ops.moments``, by those of a mean and of a variance."""
+
+    def convert(call: Call) -> list[Node]:
+        given = SimpleNamespace(axis=call.layer.axes, keepdims=call.layer.keepdims)
+        return reduced["Var" if call.output else "Mean"](replace(call, layer=given))
+
+    return convert
+
+
+_REDUCED: Mapping[str, Callable[[Call], list[Node]]] = {
     "Amax": _extreme("max"),
     "Amin": _extreme("min"),
     "Argmax": _argument(smallest=False),
@@ -159,4 +171,6 @@ OPERATIONS: Mapping[str, Callable[[Call], list[Node]]] = {
     "Sum": _average(total=True),
     "Var": _spread(root=False),
 }
+
+OPERATIONS: Mapping[str, Converter] = {**_REDUCED, "Moments": moments(_REDUCED)}
 """Converters by class name."""

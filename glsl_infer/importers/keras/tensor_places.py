@@ -21,19 +21,19 @@ MOST_INDICES = 1 << 22
 Numbers = NDArray[np.int64]
 
 
-def _moves(move: Callable[[Call, Numbers], Numbers]) -> Converter:
+def moved(move: Callable[[Call, Numbers], Numbers]) -> Converter:
     """Return the converter of an operation that does to numbers what ``move`` does; the batch is their first axis."""
 
     def convert(call: Call) -> list[Node]:
         given = call.shapes[0]
         numbers = np.arange(math.prod(given)).reshape(1, *given)
         try:
-            moved = move(call, numbers)
+            result = move(call, numbers)
         except (ValueError, TypeError, IndexError) as error:
             raise call.refused(f"{type(call.layer).__name__}: {error}", "check what it is given") from None
-        if len(moved) != 1:
+        if len(result) != 1:
             raise call.refused("a change of the batch", "keep the batch as it is, the first axis")
-        return placed(call, moved[0])
+        return placed(call, result[0])
 
     return convert
 
@@ -112,8 +112,8 @@ def _take_along(call: Call) -> list[Node]:
 
 def get_item(call: Call) -> list[Node]:
     """Convert ``x[:, 1:-1, ::2, None, 3]`` of a tensor of any rank."""
-    key = call.arguments[1]
-    entries = list(key if isinstance(key, tuple) else (key,))
+    key = geometry.index_of(call)
+    entries = list(key)
     known = all(entry is None or entry is Ellipsis or isinstance(entry, (int, slice)) for entry in entries)
     if not known or not entries or entries[0] not in (slice(None), Ellipsis):
         raise call.refused(f"an index {key}", "give slices and numbers, and ':' for the batch")
@@ -237,20 +237,20 @@ def adaptive_row(reduction: str) -> Converter:
 
 
 OPERATIONS: Mapping[str, Converter] = {
-    "Flip": _moves(lambda call, numbers: np.flip(numbers, call.layer.axis)),
+    "Flip": moved(lambda call, numbers: np.flip(numbers, call.layer.axis)),
     "GetItem": get_item,
-    "Moveaxis": _moves(lambda call, numbers: np.moveaxis(numbers, call.layer.source, call.layer.destination)),
+    "Moveaxis": moved(lambda call, numbers: np.moveaxis(numbers, call.layer.source, call.layer.destination)),
     "Pad": _pad,
-    "Repeat": _moves(_repeat),
-    "Roll": _moves(_roll),
-    "Rot90": _moves(_rotated),
+    "Repeat": moved(_repeat),
+    "Roll": moved(_roll),
+    "Rot90": moved(_rotated),
     "Split": _split,
     "Stack": _stack,
-    "Swapaxes": _moves(lambda call, numbers: np.swapaxes(numbers, call.layer.axis1, call.layer.axis2)),
-    "Take": _moves(_take),
+    "Swapaxes": moved(lambda call, numbers: np.swapaxes(numbers, call.layer.axis1, call.layer.axis2)),
+    "Take": moved(_take),
     "TakeAlongAxis": _take_along,
-    "Tile": _moves(lambda call, numbers: np.tile(numbers, call.layer.repeats)),
-    "Unstack": _moves(_unstack),
+    "Tile": moved(lambda call, numbers: np.tile(numbers, call.layer.repeats)),
+    "Unstack": moved(_unstack),
 }
 """Converters by class name."""
 

@@ -29,13 +29,34 @@ def linear(call: Call) -> list[Node]:
 def matmul(call: Call) -> list[Node]:
     """Convert a product of two tensors, or of a tensor and constants."""
     if len(call.inputs) == 1 and len(call.arguments) == 2 and is_tensor(call.arguments[0]):
-        weights = array(call.arguments[1])
+        weights = _matrix(call.arguments[1])
         if weights.ndim == 2:
             return [call.node("linear", {}, kernel=weights)]
+    if len(call.inputs) == 1 and len(call.arguments) == 2 and is_tensor(call.arguments[1]) and len(call.shapes[0]) > 1:
+        weights = _matrix(call.arguments[0])
+        if weights.ndim == 2:
+            return _constant_first(call, weights)
     if len(call.inputs) != 2 or min(map(len, call.shapes)) < 2:
         shapes = " and ".join(map(str, call.shapes))
         raise call.refused(f"a matrix product of shapes {shapes}", "give two tensors of two axes or more, and a batch")
     return [call.node("matmul")]
+
+
+def _matrix(value: Any) -> NDArray[np.float32]:
+    """Return a constant without axes of 1 in front of its last two."""
+    numbers = array(value)
+    while numbers.ndim > 2 and numbers.shape[0] == 1:
+        numbers = numbers[0]
+    return numbers
+
+
+def _constant_first(call: Call, weights: NDArray[np.float32]) -> list[Node]:
+    """Return the nodes of ``weights @ x``: the transpose of the product of both transposes."""
+    axes = tuple(range(len(call.shapes[0])))
+    turned = {"axes": (*axes[:-2], axes[-1], axes[-2])}
+    product = Node(f"{call.name}-product", "linear", (call.name,), {}, {"kernel": np.ascontiguousarray(weights.T)})
+    back = Node(f"{call.name}-back", "tensor_transpose", (product.name,), turned)
+    return [call.node("tensor_transpose", turned), product, back]
 
 
 def dot(call: Call) -> list[Node]:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.keras import log_softmax
+from glsl_infer.importers.keras import log_softmax, reductions
 from glsl_infer.importers.keras.call import Call, Converter
-from glsl_infer.importers.keras.tensor_numbers import Chain, axes, axis
+from glsl_infer.importers.keras.tensor_numbers import Chain, axes, axis, reduction
 from glsl_infer.importers.keras.tensor_products import is_tensor
 from glsl_infer.importers.keras.weights import array
 
@@ -82,6 +82,7 @@ OPERATIONS: Mapping[str, Converter] = {
     "BatchNorm": batch_norm,
     "LogSoftmax": _log_softmax,
     "Logsumexp": _log_sum_exp,
+    "Moments": reductions.moments({"Mean": reduction("mean"), "Var": _spread(root=False)}),
     "RGBToGrayscale": _gray,
     "Std": _spread(root=True),
     "Var": _spread(root=False),

@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.keras import activations, sequences, tensor_numbers, tensor_places, tensor_statistics
+from glsl_infer.importers.keras import (
+    activations,
+    sequences,
+    tensor_fills,
+    tensor_numbers,
+    tensor_places,
+    tensor_statistics,
+)
 from glsl_infer.importers.keras.attention import attention, multi_head_attention
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.moves import norm
@@ -88,7 +95,18 @@ def _permute(call: Call) -> list[Node]:
 
 
 def _softmax(call: Call) -> list[Node]:
-    return [call.node("tensor_softmax", {"axis": tensor_numbers.axis(call, call.layer.axis)})]
+    over, given = tensor_numbers.axes(call, call.layer.axis), call.shapes[0]
+    if len(over) == 1:
+        return [call.node("tensor_softmax", {"axis": over[0]})]
+    others = [axis for axis in range(len(given)) if axis not in over]  # together the axes become the last
+    order = (*others, *sorted(over))
+    made = tensor_numbers.Chain(call)
+    made.add("tensor_transpose", {"axes": order})
+    made.add("tensor_reshape", {"shape": (*(given[axis] for axis in others), math.prod(given[axis] for axis in over))})
+    made.add("tensor_softmax", {"axis": len(others)})
+    made.add("tensor_reshape", {"shape": tuple(given[axis] for axis in order)})
+    made.add("tensor_transpose", {"axes": tuple(order.index(axis) for axis in range(len(given)))})
+    return made.nodes
 
 
 def _concat(call: Call) -> list[Node]:
@@ -179,6 +197,7 @@ OPERATIONS: Mapping[str, Converter] = {
     "Squeeze": _reshape,
     "TopK": _top_k,
     "Transpose": _transpose,
+    **tensor_fills.ON_CPU,
     **tensor_numbers.OPERATIONS,
     **tensor_places.OPERATIONS,
     **tensor_statistics.OPERATIONS,

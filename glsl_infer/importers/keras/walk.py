@@ -13,6 +13,7 @@ from glsl_infer.graph import Node
 from glsl_infer.importers.keras import custom_operators, tensors
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.converters import LAYERS, TRAINING_ONLY
+from glsl_infer.importers.keras.inputs import picture_shape
 from glsl_infer.importers.keras.installed import keras
 from glsl_infer.importers.keras.instead import INSTEAD
 from glsl_infer.importers.keras.operations import OPERATIONS
@@ -74,7 +75,8 @@ class Walk:
                 names = [name, *(collected.free_name(name) for _ in tensors[1:])]
                 collected.unknown.update(names)
                 return dict(enumerate(names))
-            shapes, made = tuple(collected.shapes[source] for source in inputs), tuple(tensor.shape[1:])
+            shapes = tuple(collected.shapes[source] for source in inputs)
+            made = picture_shape(operation, shapes, tuple(tensor.shape[1:]))
             call = Call(operation, name, inputs, shapes, given, index, made)
             output = collected.add(_renamed(call, chain) if chain else _converter(call)(call))
         except ModelError as refusal:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,7 @@ def pictures(kind: str) -> Iterator[NDArray[np.uint8]]:
     random = np.random.default_rng(26)
     person = np.asarray(preprocess.open_image(PERSON))
     for index in range(NUMBER):
-        whole = hand(random) if kind in (HANDS, HAND) else person
+        whole = hand(random, behind=person if index % 2 else None) if kind in (HANDS, HAND) else person
         height, width = whole.shape[:2]
         if kind in (FACE, HAND):
             x, y, side = _FACE if kind == FACE else _HAND
@@ -76,12 +77,15 @@ HAND_TIPS = ((75, 175), *(tip for _, tip, _ in _FINGERS))
 """Where the tips of a drawn hand are before fingers are moved: thumb first."""
 
 
-def hand(random: np.random.Generator, moved: float = 12.0) -> NDArray[np.uint8]:
+def hand(
+    random: np.random.Generator, moved: float = 12.0, behind: NDArray[np.uint8] | None = None
+) -> NDArray[np.uint8]:
     """Return a drawn open hand, uint8 (384, 384, 3): rounded limbs in skin colours before a plain wall.
 
     Args:
         random: for colours.
         moved: pixels by which finger tips are moved at most.
+        behind: a picture in the wall's place, uint8 (rows, columns, 3): what photographs show makes larger numbers.
     """
     across, down = np.meshgrid(np.arange(HAND_SIDE, dtype=np.float32), np.arange(HAND_SIDE, dtype=np.float32))
     bulge = np.zeros_like(across)
@@ -105,5 +109,10 @@ def hand(random: np.random.Generator, moved: float = 12.0) -> NDArray[np.uint8]:
     rise_down, rise_across = np.gradient(bulge)
     light = (0.9 - 0.12 * rise_across - 0.15 * rise_down) / np.sqrt(1.0 + 0.5 * (rise_across**2 + rise_down**2))
     skin = np.array([224.0, 172.0, 140.0]) * random.uniform(0.55, 1.08) * np.clip(light, 0.3, 1.15)[..., None]
-    wall = np.array([90.0, 110.0, 130.0]) * random.uniform(0.5, 1.7, 3)
+    wall: NDArray[Any] = np.array([90.0, 110.0, 130.0]) * random.uniform(0.5, 1.7, 3)
+    if behind is not None:
+        rows, columns = behind.shape[:2]
+        x, y = random.uniform(0.3, 0.7, 2)
+        side = min(rows, columns) * random.uniform(0.5, 1.0)
+        wall = pixels_of(behind, Cut(x * columns, y * rows, side, side), HAND_SIDE, HAND_SIDE)
     return np.clip(np.where(bulge[..., None] > 0.0, skin, wall), 0, 255).astype(np.uint8)

@@ -41,9 +41,14 @@ def work(job: dict[str, Any]) -> None:
     samples = given(graph, job["inputs"])
     whole, out = importer.with_outputs(network, [end for end, _ in ends]), Path(job["out"])
     rows: list[list[NDArray[np.float32]]] = [[] for _ in ends]
+
+    def shaped(values: list[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
+        """Return samples in the shapes of the model's inputs: a grey picture may have no axis for channels there."""
+        return [value.reshape(len(value), *own.shape[1:]) for value, own in zip(values, network.inputs)]
+
     for first in range(0, job["count"], BATCH):
         count = min(BATCH, job["count"] - first)
-        for row, values in zip(rows, _predicted(whole, batch(graph, samples, first, count, BATCH))):
+        for row, values in zip(rows, _predicted(whole, shaped(batch(graph, samples, first, count, BATCH)))):
             row.append(np.asarray(values)[:count])
         tell(count)
     for index, row in enumerate(rows):
@@ -51,7 +56,7 @@ def work(job: dict[str, Any]) -> None:
     if known:
         parts = importer.with_outputs(network, [tensors[nodes[name]] for name in known])
         for index in range(job["layer_pictures"]):
-            outputs = _predicted(parts, batch(graph, samples, index, 1, 1))
+            outputs = _predicted(parts, shaped(batch(graph, samples, index, 1, 1)))
             for at, value in enumerate(outputs):
                 np.save(out / layer_file(index, at), np.asarray(value)[0])
             tell(1)
