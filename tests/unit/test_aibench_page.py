@@ -55,7 +55,7 @@ def test_a_whole_run_has_a_score() -> None:
     assert "On a driver:" in text and "Score: 1293." in text and "Not measured" not in text
     assert "| 4 srcnn | 1,168.0 | 2.5 | 1168 | 584.0 | 2.0 | 0.99950 |  | 300 |" in text
     assert page.with_score("a score 7 on it", measured()) == "a score 1293 on it"
-    assert "(goal for the largest: 90, 3): test 7 70, 2.0; test 8 80, 2.0." in text
+    assert "(goal for the largest: 90, 3): test 8 80, 2.0." in text
     assert page.with_score("a score 7 on it", {}) == "a score 7 on it"
 
 
