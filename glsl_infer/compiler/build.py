@@ -175,4 +175,5 @@ def build(
         in_eight=prepared.in_eight if options.weight_bits == options.weights == "auto" else None,
         error=prepared.spent.error if prepared.spent else 0.0,
     )
+    del typical  # hundreds of megabytes of maps
     return to_bundle(program, labels, tell), program, prepared
