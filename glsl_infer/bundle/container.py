@@ -24,9 +24,9 @@ from glsl_infer.bundle.manifest_check import GRAPH, LABELS
 from glsl_infer.bundle.pass_table import MEMBER as PASSES
 from glsl_infer.bundle.rules import rule
 from glsl_infer.bundle.zip_directory import Entry
-from glsl_infer.errors import BundleError
+from glsl_infer.errors import BundleError, InputError
 from glsl_infer.support import json_text
-from glsl_infer.support.files import not_a_file
+from glsl_infer.support.files import not_a_file, reading
 
 MANIFEST = "manifest.json"
 SUFFIX = ".glslnn"
@@ -45,7 +45,9 @@ def read_members(path: Path) -> tuple[Any, str, dict[str, bytes]]:
         kind = not_a_file(path)
         if kind:
             raise BundleError(f"is {kind}, not a model file; give a *{SUFFIX} file")
-        file = path.open("rb")
+        file = reading(path)
+    except InputError as error:  # something took the file's place in this moment
+        raise BundleError(str(error)) from None
     except FileNotFoundError:
         raise BundleError("no such file") from None
     except (OSError, ValueError) as error:
@@ -62,9 +64,9 @@ def has_parts(path: Path) -> bool:
     try:
         if not_a_file(path):
             return False
-        with path.open("rb") as file:
+        with reading(path) as file:
             return any(entry.name.startswith(PARTS) for entry in zip_directory.read(file))
-    except (BundleError, OSError, ValueError):
+    except (InputError, OSError, ValueError):
         return False
 
 

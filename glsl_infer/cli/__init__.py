@@ -56,7 +56,7 @@ def parser_of(names: Sequence[str]) -> Parser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name in names:
         module = importlib.import_module(f"{__name__}.{name}")
-        summary = (module.__doc__ or "").splitlines()[0]
+        summary = (module.__doc__ or "").partition("\n")[0]
         sub = commands.add_parser(name, help=summary, description=summary)
         module.add_arguments(sub)
         add_debug(sub)
@@ -84,7 +84,7 @@ def classify_parser() -> Parser:
     from glsl_infer.cli import classify
     from glsl_infer.cli.execution import Parser, add_debug
 
-    parser = Parser(prog="classify", description=(classify.__doc__ or "").splitlines()[0])
+    parser = Parser(prog="classify", description=(classify.__doc__ or "").partition("\n")[0])
     parser.add_argument("-V", "--version", action="version", version=f"classify {__version__}")
     classify.add_arguments(parser)
     add_debug(parser)

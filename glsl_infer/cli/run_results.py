@@ -75,9 +75,11 @@ def _as_json(args: argparse.Namespace, bundle: Bundle, results: Mapping[str, NDA
 def _described(output: Output, result: NDArray[Any], labels: tuple[str, ...], top: int | None) -> dict[str, Any]:
     described: dict[str, Any] = {"shape": list(result.shape), "purpose": output.purpose}
     if result.ndim < 2:
+        from glsl_infer.cli import number_files
+
         classes, values = output.purpose == "classes", result.reshape(-1)
         order = _order(values, top if classes else None)
-        described["values"] = [float(values[index]) for index in order]
+        described["values"] = number_files.plain_numbers(values[order])
         described["labels"] = [labels[index] for index in order] if classes else []
     return described
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from glsl_infer.errors import InputError
 from glsl_infer.gl.program_binaries import Binary
-from glsl_infer.support.files import is_led_elsewhere, is_own, reading, writing
+from glsl_infer.support.files import is_led_elsewhere, is_own, reading, user_caches, writing
 
 FORMAT = "glsl-infer programs 1"
 SUFFIX = ".programs"
@@ -43,10 +43,9 @@ def default_folder() -> Path | None:
     if given == "off":
         return None
     try:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") if not given else None
+        folder = Path(given) if given else user_caches() / "glsl-infer/programs"
     except RuntimeError:  # a user without a home
         return None
-    folder = Path(given) if base is None else base / "glsl-infer/programs"
     return None if is_led_elsewhere(folder) else folder
 
 

@@ -273,3 +273,13 @@ def is_led_elsewhere(folder: Path) -> bool:
             if stat.S_ISLNK(status.st_mode) and status.st_uid not in trusted:
                 return True
     return False
+
+
+def user_caches() -> Path:
+    """Return the folder of this user's caches: ``XDG_CACHE_HOME``, where that is absolute, else ``~/.cache``.
+
+    Raises:
+        RuntimeError: a user without a home.
+    """
+    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return given if given.is_absolute() else Path.home() / ".cache"

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from glsl_infer.errors import InputError
+from glsl_infer.support.files import user_caches
 from glsl_infer.support.resources import default_model
 
 VARIABLE = "GLSL_INFER_MODELS"
@@ -27,10 +28,9 @@ def folder() -> Path:
     if given:
         return Path(given)
     try:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        return user_caches() / "glsl-infer/models"
     except RuntimeError:
         raise InputError(f"there is no home folder to keep models in; let {VARIABLE} name a folder") from None
-    return base / "glsl-infer/models"
 
 
 def find(model: str, source: Path) -> Path:

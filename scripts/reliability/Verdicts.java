@@ -5,7 +5,10 @@ import java.io.FileInputStream;
 import java.io.InputStream;
 import java.io.InputStreamReader;
 
-/** What the Java reader says of files: for each path on standard input a line, "ok" or the refusal. */
+/**
+ * What the Java reader says of files: for each path on standard input a line, the refusal or "ok" and what it read: name,
+ * passes and labels, as a sum.
+ */
 final class Verdicts {
     private Verdicts() {}
 
@@ -14,8 +17,12 @@ final class Verdicts {
         for (String path = paths.readLine(); path != null; path = paths.readLine()) {
             InputStream file = new FileInputStream(path);
             try {
-                Bundle.read(file, "file");
-                System.out.println("ok");
+                Bundle bundle = Bundle.read(file, "file");
+                StringBuilder said = new StringBuilder(bundle.manifest.name).append('\n').append(bundle.passes.size());
+                for (String label : bundle.labels) {
+                    said.append('\n').append(label);
+                }
+                System.out.println("ok " + said.toString().hashCode());
             } catch (Errors.BundleError error) {
                 System.out.println(error.getMessage().replaceAll("[\\x00-\\x1f\\x7f]", "?"));
             } finally {

@@ -3,9 +3,9 @@
 
     python scripts/reliability/readers.py [--files 5000] [--seed 0] [--keep DIR]
 
-A reader takes a file or refuses it, and all three have to do the same. Files on which they differ are kept in --keep,
-by default ./reader-findings. Exit code 1 if there are any. Needs a JDK, Node with web/node_modules, Hypothesis and the
-checkout's tests/.
+A reader takes a file or refuses it: all three have to do the same, and to read the same name, passes and labels. Files
+on which they differ are kept in --keep, by default ./reader-findings. Exit code 1 if there are any. Needs a JDK, Node
+with web/node_modules, Hypothesis and the checkout's tests/.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Readers:
         }
 
     def verdicts(self, paths: Sequence[Path]) -> dict[str, list[str]]:
-        """Return what each reader says of each file: ``ok``, or its refusal."""
+        """Return what each reader says of each file: ``ok`` and a sum of what it read, or its refusal."""
         lines = "".join(f"{path}\n" for path in paths)
         said = {"Python": [_python(path) for path in paths]}
         for name, command in self._commands.items():
@@ -71,10 +71,19 @@ def _run(command: Sequence[object]) -> None:
 
 def _python(path: Path) -> str:
     try:
-        bundles.read(path)
+        bundle = bundles.read(path)
     except BundleError as error:
         return str(error)
-    return TAKEN
+    return f"{TAKEN} {_sum([bundle.manifest.name, str(len(bundle.manifest.passes)), *bundle.labels])}"
+
+
+def _sum(lines: Sequence[str]) -> int:
+    """Return what Java's hashCode is of some lines: of their units of UTF-16, modulo 2^32, with a sign."""
+    data = "\n".join(lines).encode("utf-16-le")
+    made = 0
+    for at in range(0, len(data), 2):
+        made = (31 * made + data[at] + (data[at + 1] << 8)) & 0xFFFFFFFF
+    return made - (made >> 31 << 32)
 
 
 def compare(files: int, first: int, keep: Path) -> tuple[Counter[str], list[str]]:
@@ -106,8 +115,8 @@ def _differing(readers: Readers, batch: Sequence[tuple[str, Path]], keep: Path, 
     said = readers.verdicts([path for _, path in batch])
     for index, (kind, path) in enumerate(batch):
         lines = {name: lines[index] for name, lines in said.items()}
-        taken = {line == TAKEN for line in lines.values()}
-        kinds["taken"] += taken == {True}
+        taken = {line if line.startswith(f"{TAKEN} ") else "" for line in lines.values()}
+        kinds["taken"] += "" not in taken
         if len(taken) > 1 or any(line.startswith("TRACEBACK") for line in lines.values()):
             keep.mkdir(parents=True, exist_ok=True)
             (keep / path.name).write_bytes(path.read_bytes())

@@ -138,6 +138,8 @@ def harmful(what: str) -> Any:
         y = made.op("Conv", [x, "w"], MAP)
     elif what == "stride 0":
         y = made.op("MaxPool", [x], MAP, kernel_shape=[2, 2], strides=[0, 0])
+    elif what == "a padding that nobody knows":
+        y = made.op("MaxPool", [x], MAP, kernel_shape=[2, 2], auto_pad="SAME")
     elif what == "no such tensor":
         y = made.op("Relu", ["nowhere"], MAP)
     elif what == "a loop":
@@ -192,6 +194,7 @@ def harmful(what: str) -> Any:
         ("doubles", "large|room"),
         ("weights without numbers", "needs"),
         ("stride 0", "damaged"),
+        ("a padding that nobody knows", "auto_pad 'SAME'.*SAME_UPPER"),
         ("no such tensor", "no earlier operator"),
         ("a loop", "Loop.*without If, Loop and Scan"),
         ("a scan", "Scan.*without If, Loop and Scan"),

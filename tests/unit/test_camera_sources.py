@@ -142,3 +142,10 @@ def test_a_frame_that_outgrows_its_animation(tmp_path: Path) -> None:
     assert next(frames).pixels().shape == (16, 16, 3)
     with pytest.raises(InputError, match=r"damaged \(too many pixels\); the frames before were computed"):
         next(frames)
+
+
+def test_the_name_of_a_picture_begins_no_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a\nerror: nothing.png").write_text("no picture")
+    assert not list(open_source(str(tmp_path)).frames)
+    said = capsys.readouterr().err
+    assert said.startswith("warning: ") and said.count("\n") == 1

@@ -103,6 +103,14 @@ def run_python(*arguments: str, stdout: Any = subprocess.PIPE, **environment: st
     )
 
 
+def test_python_without_docstrings() -> None:
+    """PYTHONOPTIMIZE=2 is the user's to set."""
+    command = [sys.executable, "-OO", "-m", "glsl_infer", "inspect", "nowhere.glslnn"]
+    folder = Path(glsl_infer.__file__).parents[1]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "error: nowhere.glslnn: no such file\n")
+
+
 def test_python_m_glsl_infer(tmp_path: Path) -> None:
     done = run_python("-m", "glsl_infer", "classify", str(tmp_path / "no.jpg"))
     assert (done.returncode, done.stdout) == (2, "")

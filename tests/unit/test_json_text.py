@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import tiny
 
 from glsl_infer.bundle import container
-from glsl_infer.cli.number_files import read_input
+from glsl_infer.cli.number_files import as_json, read_input
 from glsl_infer.errors import GlslInferError, InputError
 from glsl_infer.support import json_text
 from glsl_infer.tasks import reading
@@ -56,6 +57,15 @@ def test_numbers_of_an_input(text: str, tmp_path: Path) -> None:
     (tmp_path / "in.json").write_text(text)
     with pytest.raises(InputError, match=r"in.json: (holds no numbers|input)"):
         read_input(tmp_path / "in.json", entry if entry.kind != "picture" else _numbers(entry))
+
+
+def test_results_that_are_no_numbers_are_still_json() -> None:
+    """A CPU part may make NaN, which no reader of JSON but Python's takes."""
+    for result in (np.array([[1.5, np.nan], [-np.inf, 0]], np.float32), np.array(np.nan), np.array([1.0, 2.0])):
+        text = json.dumps(as_json({"a": result}), allow_nan=False)
+        expected = [None if not np.isfinite(value) else value for value in result.ravel()]
+        found = np.array(json.loads(text)["a"]["numbers"], object).ravel().tolist()
+        assert found == expected
 
 
 def _numbers(entry: object) -> object:

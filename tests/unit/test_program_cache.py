@@ -168,3 +168,11 @@ def test_a_link_in_the_caches_place_is_not_followed(tmp_path: Path, monkeypatch:
     others = os.stat_result([*real(tmp_path / "link")[:4], 54_321, *real(tmp_path / "link")[5:10]])
     monkeypatch.setattr(Path, "lstat", lambda path: others if path.name == "link" else real(path))
     assert default_folder() is None, "another user's"
+
+
+def test_a_relative_folder_of_caches_does_not_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The base directories' rule: else every folder that one works in would get a cache."""
+    monkeypatch.delenv(program_cache.VARIABLE, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert default_folder() == tmp_path / ".cache/glsl-infer/programs"

@@ -24,7 +24,10 @@ LAMBDA = "Lambda"
 _ADVICE = {
     LAMBDA: "write what it computes with keras.ops (x * 2.0, keras.ops.relu(x), ...) on Keras tensors, and save again",
 }
-_UNKNOWN_ADVICE = "build it from Keras' own layers and keras.ops, and save again"
+_UNKNOWN_ADVICE = (
+    "build it from Keras' own layers and keras.ops, and save again, or give a function that computes it, from a module "
+    "that has the class, too: --operator MODULE:FUNCTION"
+)
 
 
 def of_file(path: str | Path) -> Any | None:

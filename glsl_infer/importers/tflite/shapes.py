@@ -173,6 +173,13 @@ def _split(operator: Operator, shapes: Sequence[Shape], values: Values, made: Se
     return [tuple(shape)] * len(made)
 
 
+def _split_by_sizes(operator: Operator, shapes: Sequence[Shape], values: Values, made: Sequence[Tensor]) -> list[Shape]:
+    shape, axis = shapes[0], _list(values[2])[0] % len(shapes[0])
+    sizes = _list(values[1])
+    rest = shape[axis] - sum(size for size in sizes if size >= 0)
+    return [(*shape[:axis], rest if size < 0 else size, *shape[axis + 1 :]) for size in sizes]
+
+
 def _dense(operator: Operator, shapes: Sequence[Shape], values: Values, made: Sequence[Tensor]) -> list[Shape]:
     outputs, inputs = shapes[1]
     if operator.options.get("KeepNumDims"):
@@ -242,7 +249,7 @@ _RULES: Mapping[str, Rule] = {
     **{kind: lambda op, shapes, values, made: [shapes[0]] for kind in _SAME},
     **dict.fromkeys((*REDUCTIONS, "REDUCE_PROD"), _reduction),
     **dict.fromkeys(_WINDOWS, _window),
-    **dict.fromkeys(("PAD", "PADV2"), _pad),
+    **dict.fromkeys(("PAD", "PADV2", "MIRROR_PAD"), _pad),
     **dict.fromkeys(("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"), _resize),
     **dict.fromkeys(("DEPTH_TO_SPACE", "SPACE_TO_DEPTH"), _blocks),
     **dict.fromkeys(("SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND"), _batches),
@@ -257,6 +264,7 @@ _RULES: Mapping[str, Rule] = {
     "RESHAPE": _reshape,
     "SLICE": _sliced,
     "SPLIT": _split,
+    "SPLIT_V": _split_by_sizes,
     "SQUEEZE": _squeeze,
     "STRIDED_SLICE": _strided,
     "TILE": _tile,

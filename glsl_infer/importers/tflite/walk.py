@@ -129,11 +129,27 @@ class Walk:
             what = f"an input of shape {tensor.shape}"
             raise ModelError.layer(name, what, "inputs are one picture, map or vector at a time, with a batch of 1")
         free = self.collected.free_name(name)
-        node = Node(free, "input_fixed", (), {"shape": shape})
-        if len(shape) == 3:
-            node = Node(free, "input", (), input_attrs(shape))
-        self._names[index] = self.collected.add([node])
-        self.collected.rows[free] = LayerVerdict(free, "input", shape, SHADER, (node.op,))
+        nodes = [Node(free, "input_fixed", (), {"shape": shape})]
+        if self._is_grey(index):
+            rows = Node(f"{free}-rows", "reshape", (free,), {"shape": shape})
+            nodes, shape = [Node(free, "input", (), input_attrs((*shape[1:], 1))), rows], (*shape[1:], 1)
+        elif len(shape) == 3:
+            nodes = [Node(free, "input", (), input_attrs(shape))]
+        self._names[index] = self.collected.add(nodes)
+        self.collected.rows[free] = LayerVerdict(free, "input", shape, SHADER, (nodes[0].op,))
+
+    def _is_grey(self, index: int) -> bool:
+        """Return whether a tensor (1, height, width) is a picture: all that reads it adds channels, or makes a row."""
+        tensors = self._model.tensors
+        shape = tensors[index].shape
+        readers = [op for op in self._model.operators if index in op.inputs and op.kind != "SHAPE"]
+        made = {tensors[op.outputs[0]].shape for op in readers if op.kind in ("RESHAPE", "EXPAND_DIMS")}
+        if len(shape) != 3 or not readers:
+            return False
+        passed = [op for op in readers if op.kind in ("DEQUANTIZE", "QUANTIZE")]
+        known = {(*shape, 1), (1, math.prod(shape)), (math.prod(shape),)}
+        others = [op for op in readers if op.kind not in ("RESHAPE", "EXPAND_DIMS") and op not in passed]
+        return not others and made <= known and all(self._is_grey(op.outputs[0]) for op in passed)
 
     def _import(self, operator: Operator, number: int) -> None:
         index = operator.outputs[number]

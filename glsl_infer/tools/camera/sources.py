@@ -22,6 +22,7 @@ from glsl_infer.errors import ImageError, InputError, MissingExtraError, RunErro
 from glsl_infer.runtime.pictures import paths as pictures
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pictures.decoding import fit_into_memory
+from glsl_infer.support.plain_text import one_line
 from glsl_infer.tools.camera import raspberry_pi
 from glsl_infer.tools.camera.frame import Frame
 from glsl_infer.tools.camera.raspberry_pi import SIZE
@@ -99,7 +100,7 @@ def _folder(files: list[Path]) -> Iterator[Frame]:
         try:
             pixels = np.asarray(preprocess.open_image(path))
         except ImageError as error:
-            print(f"warning: {error}; left out", file=sys.stderr)
+            print(one_line(f"warning: {error}; left out"), file=sys.stderr)
             continue
         yield Frame(pixels, index, str(path))
 

@@ -1,0 +1,51 @@
+"""Grey pictures without an axis for channels, and batches that a file leaves open; beside LiteRT."""
+
+from __future__ import annotations
+
+import pytest
+from tflite_files import File, close, parsed
+
+from glsl_infer.graph.picture import is_picture
+from glsl_infer.importers.tflite.reader import to_graph
+
+
+def dense(made: File, x: int) -> int:
+    inputs = [x, made.random(3, made.shape(x)[1]), made.random(3)]
+    return made.op("FULLY_CONNECTED", inputs, (1, 3), {"FullyConnected": {}})
+
+
+@pytest.mark.parametrize("kind", ["row", "channel", "sequence", "quantised"])
+def test_a_picture_without_channels(kind: str) -> None:
+    made = File(2)
+    x = y = made.input((1, 6, 8))
+    if kind == "quantised":
+        y = made.quantize(made.op("QUANTIZE", [x], (1, 6, 8), {"Quantize": {}}, type_="INT8"), 1 / 255, -128)
+        y = made.op("DEQUANTIZE", [y], (1, 6, 8), {"Dequantize": {}})
+    if kind == "channel":
+        y = made.op("RESHAPE", [y, made.constant([-1, 6, 8, 1], "i4")], (1, 6, 8, 1))
+        y = made.op("RESHAPE", [made.conv(y, 2), made.constant([1, 96], "i4")], (1, 96))
+    elif kind == "sequence":
+        y = made.op("RESHAPE", [y, made.constant([1, 12, 4], "i4")], (1, 12, 4))
+        y = made.op("RESHAPE", [y, made.constant([1, 48], "i4")], (1, 48))
+    else:
+        y = made.op("RESHAPE", [y, made.constant([-1, 48], "i4")], (1, 48))
+    graph = close(made.bytes([dense(made, y)]), tolerance=0.02 if kind == "quantised" else 1e-5)
+    (entry,) = graph.inputs
+    assert is_picture(entry) == (kind != "sequence")
+    assert entry.attrs["shape"] == ((1, 6, 8) if kind == "sequence" else (6, 8, 1))
+
+
+def test_open_shapes_behind_mirrors_and_splits() -> None:
+    made = File(3)
+    x = made.input((1, 6, 8, 4))
+    around = made.constant([[0, 0], [1, 2], [2, 1], [0, 0]], "i4")
+    y = made.op("MIRROR_PAD", [x, around], (1, 9, 11, 4), {"MirrorPad": {"mode": 0}})
+    parts = [made.tensor((1, 9, 11, 1)), made.tensor((1, 9, 11, 3))]
+    sizes = [made.constant([1, -1], "i4"), made.constant(3, "i4")]
+    made.several("SPLIT_V", [y, *sizes], parts, {"SplitV": {"numSplits": 2}})
+    data = made.conv(parts[1], 2, 1)
+    for index in (y, *parts, data):
+        made.graph.tensors[index].shapeSignature = [-1, -1, -1, made.shape(index)[3]]
+    file = made.bytes([data])
+    assert to_graph(parsed(file)).shape_of(to_graph(parsed(file)).outputs[0]) == (9, 11, 2)
+    close(file)
