@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from glsl_infer.bundle.manifest import PICTURE
 from glsl_infer.errors import InputError
 from glsl_infer.support import json_text
-from glsl_infer.support.arrays import load_array
+from glsl_infer.support.arrays import in_shape, load_array
 from glsl_infer.support.files import cannot_be_written, reading, writing
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ def read_input(path: Path, entry: Input) -> NDArray[Any]:
     except (ValueError, TypeError, EOFError, RecursionError) as error:
         raise InputError(f"{path}: holds no numbers ({error})") from None
     # A table has rows and columns, whatever the shape of what it lists.
-    return numbers.reshape(entry.shape) if suffix == CSV and numbers.size == np.prod(entry.shape) else numbers
+    whole = suffix == CSV and numbers.size == np.prod(entry.shape)
+    return numbers.reshape(entry.shape) if whole else in_shape(numbers, entry.shape)
 
 
 def write_results(results: Mapping[str, NDArray[Any]], path: Path) -> None:
@@ -87,7 +88,11 @@ def plain_numbers(result: NDArray[Any]) -> Any:
     """Return numbers as JSON has them, nested; those that are NaN or infinite, which it has not, are None."""
     values = result.astype(np.float64)
     finite = np.isfinite(values)
-    return values.tolist() if finite.all() else np.where(finite, values.astype(object), np.array(None)).tolist()
+    if finite.all():
+        return values.tolist()
+    held = values.astype(object)
+    held[~finite] = None
+    return held.tolist()
 
 
 def _numbers(path: Path, suffix: str) -> NDArray[Any]:

@@ -128,14 +128,16 @@ def _files(args: argparse.Namespace, manifest: Manifest) -> dict[str, Path] | Pa
 
 def _results(args: argparse.Namespace, bundle: Bundle, files: Mapping[str, Path] | Path) -> dict[str, NDArray[Any]]:
     """Return every output by its name."""
+    from glsl_infer.bundle.manifest import NUMBERS
     from glsl_infer.cli import number_files
     from glsl_infer.support import arrays
 
-    given = (
-        arrays.load_arrays(files)
-        if isinstance(files, Path)
-        else {entry.name: number_files.read_input(files[entry.name], entry) for entry in bundle.manifest.inputs}
-    )
+    shapes = {entry.name: entry.shape for entry in bundle.manifest.inputs if entry.kind == NUMBERS}
+    if isinstance(files, Path):
+        held = arrays.load_arrays(files)
+        given = {name: arrays.in_shape(array, shapes.get(name, array.shape)) for name, array in held.items()}
+    else:
+        given = {entry.name: number_files.read_input(files[entry.name], entry) for entry in bundle.manifest.inputs}
     with _session(args, bundle) as session:
         return dict(session.run(given))
 

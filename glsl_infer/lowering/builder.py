@@ -109,8 +109,8 @@ class Builder(Places):
     @property
     def whole(self) -> weights_plan.Cost:
         """What all layers so far cost."""
-        others = sum(entry.layer not in self._counted for entry in self._passes)
-        return weights_plan.Cost(self._work, others + sum(self._counted.values()))
+        draws = sum(self._counted.values()) + sum(entry.layer not in self._counted for entry in self._passes)
+        return weights_plan.Cost(self._work + weights_plan.dense_work(self.graph), draws)
 
     def typical_input(self, node: Node) -> Texels:
         """Return the texels that a convolution reads of typical pictures."""

@@ -28,6 +28,12 @@ def load_array(path: Path) -> NDArray[Any]:
         return array
 
 
+def in_shape(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return an array in a shape that differs from its own by axes of 1 alone; else as it is."""
+    alike = [size for size in array.shape if size != 1] == [size for size in shape if size != 1]
+    return array.reshape(shape) if alike else array
+
+
 def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Return all arrays of an *.npz file, by name.
 

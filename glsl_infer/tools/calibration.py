@@ -14,7 +14,7 @@ from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.picture import is_picture
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.runtime.pictures import preprocess
-from glsl_infer.support.arrays import load_arrays
+from glsl_infer.support.arrays import in_shape, load_arrays
 
 NUMBERS = ".npz"
 SAID = 3
@@ -87,10 +87,12 @@ def _stack(node: Node, array: NDArray[Any], path: Path) -> list[NDArray[Any]]:
             return [_fitted(node, picture) for picture in pictures]
         except ImageError as error:
             raise InputError(f"{path}: '{node.name}': {error}") from None
-    if array.shape == shape:
-        return [array]
-    if array.shape[1:] == shape and len(array):
-        return list(array)
+    one = in_shape(array, shape)
+    if one.shape == shape:
+        return [one]
+    several = [in_shape(sample, shape) for sample in array] if array.ndim else []
+    if several and several[0].shape == shape:
+        return several
     raise InputError(
         f"{path}: '{node.name}' has shape {array.shape}; give {shape}, or several samples as (count, *{shape})"
     )

@@ -137,7 +137,9 @@ def _labels_problems(
             )
         ]
     if classes and labels is None:
-        return [InputError(f"{model} has {classes} classes; give --labels FILE with one label a line")]
+        numbers = "--purpose values" if len(graph.outputs) == 1 else "--purpose NAME=values"
+        advice = f"give --labels FILE with one label a line, or {numbers} where they are no classes"
+        return [InputError(f"{model} has {classes} classes; {advice}")]
     if len(names) != classes:
         return [
             InputError(

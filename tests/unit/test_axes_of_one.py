@@ -1,0 +1,39 @@
+"""Numbers in files whose shape differs from an input's by axes of 1: a sequence is a map of one row inside."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny
+
+from glsl_infer.cli.number_files import read_input
+from glsl_infer.errors import InputError
+from glsl_infer.graph import Graph, Node
+from glsl_infer.tools.calibration import samples
+
+SHAPE = (1, 5, 2)
+GRAPH = Graph("g", (Node("x", "input", (), {"shape": SHAPE, "fit": None, "scales": None, "zeros": None}),), "x")
+
+
+@pytest.mark.parametrize(("shape", "count"), [((5, 2), 1), (SHAPE, 1), ((3, 5, 2), 3), ((2, 1, 5, 2), 2)])
+def test_samples(shape: tuple[int, ...], count: int, tmp_path: Path) -> None:
+    numbers = np.arange(10.0 * count, dtype=np.float32).reshape(shape)
+    np.savez(tmp_path / "x.npz", x=numbers)
+    found = samples(GRAPH, [tmp_path / "x.npz"])
+    assert [sample["x"].shape for sample in found] == [SHAPE] * count
+    np.testing.assert_array_equal(np.stack([sample["x"] for sample in found]).ravel(), numbers.ravel())
+
+
+def test_other_shapes_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", x=np.zeros((2, 5), np.float32))
+    with pytest.raises(InputError, match=r"'x' has shape \(2, 5\); give \(1, 5, 2\)"):
+        samples(GRAPH, [tmp_path / "x.npz"])
+
+
+def test_an_input_of_a_command(tmp_path: Path) -> None:
+    entry = replace(tiny.tiny_bundle().manifest.inputs[0], kind="numbers", fit=None)
+    np.save(tmp_path / "x.npy", np.zeros((1, *entry.shape), np.float32))
+    assert read_input(tmp_path / "x.npy", entry).shape == entry.shape
