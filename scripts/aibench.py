@@ -30,7 +30,7 @@ from glsl_infer.errors import GlslInferError
 from glsl_infer.tools.aibench.tests import chosen
 
 ROOT = Path(__file__).resolve().parent.parent
-NUMBERS, PAGE = ROOT / "docs/aibench.json", ROOT / "docs/aibench.md"
+NUMBERS, PAGE, README = ROOT / "docs/aibench.json", ROOT / "docs/aibench.md", ROOT / "README.md"
 
 
 def main() -> int:
@@ -64,6 +64,7 @@ def main() -> int:
                 numbers.setdefault(str(test.number), {})[part] = found
                 NUMBERS.write_text(json.dumps(numbers, indent=1, sort_keys=True) + "\n", "utf-8")
     PAGE.write_text(page.with_tables(PAGE.read_text("utf-8"), numbers), "utf-8")
+    README.write_text(page.with_score(README.read_text("utf-8"), numbers), "utf-8")
     return 0
 
 

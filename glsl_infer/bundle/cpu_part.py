@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from glsl_infer.cpu.custom import NAME
 from glsl_infer.errors import BundleError, ModelError
 from glsl_infer.graph.node import Node, Shape
 from glsl_infer.graph.operators import operator
+from glsl_infer.support import json_text
 
 WEIGHTS = "weights/cpu.f32"
 """The member with all weights of a part, one operator's behind the other's, each row by row."""
@@ -90,6 +92,15 @@ def check_operator(node: Node, where: str) -> None:
         raise BundleError(f"{where}: attribute '{key:.40}' {problem}")
     if node.op == CUSTOM and not NAME.fullmatch(str(node.attrs["calls"])):
         raise BundleError(f"{where}: '{node.attrs['calls']!s:.60}' names no function as module:function")
+    if node.op == CUSTOM and not _is_object(node.attrs["settings"]):
+        raise BundleError(f"{where}: 'settings' is no object in JSON")
+
+
+def _is_object(text: Any) -> bool:
+    try:
+        return isinstance(json_text.loads(text), dict)
+    except (TypeError, ValueError, RecursionError):
+        return False
 
 
 def _moved_attributes(node: Node, where: str) -> set[str]:

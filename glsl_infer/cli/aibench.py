@@ -61,6 +61,7 @@ def run(args: argparse.Namespace) -> int:
     if args.models is not None and args.models.exists() and not args.models.is_dir():
         raise InputError(f"--models {args.models}: not a folder")
     folder = args.models or bundles.default_folder()
+    bundles.require_any(chosen, folder, args.quick)
     rows: list[dict[str, Any]] = []
     machine: dict[str, Any] = {}
     for test in chosen:
@@ -112,6 +113,7 @@ def _done(test: Any, args: argparse.Namespace, folder: Path, machine: dict[str, 
             "width": width, "height": height, "pictures": times.pictures, "ms": times.ms, "first_ms": times.first,
             "passes": len(session.bundle.manifest.passes), "file_bytes": path.stat().st_size,
             "programs": len(session.bundle.manifest.programs), "restored": session.restored_programs,
+            "compiled": session.compiled_programs,
         }  # fmt: skip
 
 
@@ -134,7 +136,7 @@ def _line(row: dict[str, Any]) -> str:
         return f"{begin} failed: {row['failed']}"
     if "megapixels" in row:
         return f"{begin} {row['megapixels']:g} megapixels in {row['seconds']:.1f} s; {row['stopped']}"
-    compiled = f"{row['programs'] - row['restored']} of {row['programs']} programs compiled"
+    compiled = f"{row['compiled']} of {row['compiled'] + row['restored']} programs compiled"
     return (
         f"{begin} {row['width']}x{row['height']:<5} {row['ms']:9.1f} ms a picture, {row['pictures']} done, "
         f"first after {row['first_ms'] / 1000:.1f} s, {compiled}"

@@ -88,7 +88,11 @@ def plain_numbers(result: NDArray[Any]) -> Any:
     """Return numbers as JSON has them, nested; those that are NaN or infinite, which it has not, are None."""
     values = result.astype(np.float64)
     finite = np.isfinite(values)
-    return values.tolist() if finite.all() else np.where(finite, values.astype(object), None).tolist()
+    if finite.all():
+        return values.tolist()
+    held = values.astype(object)
+    held[~finite] = None
+    return held.tolist()
 
 
 def _numbers(path: Path, suffix: str) -> NDArray[Any]:

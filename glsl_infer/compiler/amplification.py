@@ -24,6 +24,8 @@ from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering.texture_choice import ROUNDING
 from glsl_infer.program.layout import FeatureMap, FineMap, Value
 from glsl_infer.program.texels import shape_of
+from glsl_infer.support import blocks
+from glsl_infer.support.side_by_side import in_order
 
 MAX_GAIN = ROUNDING * 2.0**24 / 255.0
 """About 1316: beyond, each addition may round by more than ``ROUNDING`` of a step, which drivers are tested against."""
@@ -63,17 +65,24 @@ def errors(floats: Graph, stored: Graph, pictures: Sequence[Inputs]) -> dict[str
         stored: the same with the weights as shaders have them.
         pictures: uint8 (size, size, 3), at least one.
     """
-    squares: dict[str, float] = {}
     told_apart = reach(stored)
-    for picture in pictures:
+
+    def squares_of(picture: Inputs) -> dict[str, float]:
+        squares: dict[str, float] = {}
         pairs = zip(reference.layers(floats, picture, mode="float"), reference.layers(stored, picture, mode="stored"))
         for (name, exact), (_, given) in pairs:
             node = stored.by_name[name]
             if exact.ndim == 3 and "scales" in ops.get(node.op).attrs:
                 ends = told_apart[name]
-                off = (np.clip(given, *ends) - np.clip(exact, *ends)) * 255.0 / np.asarray(node.attrs["scales"])
-                squares[name] = squares.get(name, 0.0) + float((off**2).mean())
-    return {name: math.sqrt(square / len(pictures)) for name, square in squares.items()}
+                steps, total = 255.0 / np.asarray(node.attrs["scales"]), 0.0
+                for part in blocks.rows(exact.shape):
+                    off = (np.clip(given[part], *ends) - np.clip(exact[part], *ends)) * steps
+                    total += float((off**2).sum())
+                squares[name] = total / exact.size
+        return squares
+
+    found = list(in_order(squares_of, pictures))
+    return {name: math.sqrt(sum(squares[name] for squares in found) / len(pictures)) for name in found[0]}
 
 
 def warnings(

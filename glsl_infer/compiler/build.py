@@ -132,7 +132,15 @@ def build(
         known_ranges=options.ranges,
         tolerance=options.tolerance,
         budget=options.budget,
-        plan=partial(planned, given=True, uniform_vectors=most) if options.layout == "atlas" else None,
+        plan=partial(
+            planned,
+            given=True,
+            uniform_vectors=most,
+            weight_bits=options.weight_bits,
+            draw_cost=options.draw_cost,
+        )
+        if options.layout == "atlas"
+        else None,
     )
     before = options.ranges or KnownRanges()
     typical = lower.typical_of(prepared.graph, calibration, before.findings)
@@ -167,4 +175,5 @@ def build(
         in_eight=prepared.in_eight if options.weight_bits == options.weights == "auto" else None,
         error=prepared.spent.error if prepared.spent else 0.0,
     )
+    del typical  # hundreds of megabytes of maps
     return to_bundle(program, labels, tell), program, prepared

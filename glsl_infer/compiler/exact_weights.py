@@ -41,8 +41,7 @@ def choose(
     """
     names, count = looked_at(graph, offers.keys() & rounded.keys(), len(samples))
     pictures = [samples[index * len(samples) // count] for index in range(count)]
-    runs = Runs(graph, pictures, [{}] * count)
-    errors = {name: runs.error({}, alone=True, replaced={name: rounded[name]}) for name in sorted(names)}
+    errors = Runs(graph, pictures, [{}] * count, {name: rounded[name] for name in sorted(names)}).errors
     prices = {name: _price(*offers[name], in_eight) for name in errors}
     room = [MOST_COST - whole.work / in_eight.work, MOST_COST - whole.draws / in_eight.draws]
     total = error**2 + sum(one**2 for one in errors.values())

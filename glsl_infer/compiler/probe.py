@@ -7,6 +7,7 @@ driver computes what it should, and which layer it fails in.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from glsl_infer.ops.operator import CopyOperator, ViewOperator
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import FeatureMap, FineMap, FixedPoint, Value
 from glsl_infer.program.texels import in_steps, pack_fixed, pack_tiles
+from glsl_infer.support import blocks
+from glsl_infer.support.side_by_side import in_order
 
 TEXELS = 256
 
@@ -55,18 +58,17 @@ def make(
     records: list[NDArray[np.void]] = []
     offset = 0
     # All runs go from layer to layer together, so that no run's layers are kept.
-    together = zip(*(_run(program, given, noise) for noise in noises))
-    for number, results in enumerate(together, 1):
-        (name, exact), runs = results[0], [value for _, value in results[1:]]
+    ways = [_run(program, given, noise) for noise in noises]
+    for number in range(1, len(graph.nodes) - len(graph.inputs) + 1):
+        (name, exact), *noisy = in_order(next, ways)
+        runs = [value for _, value in noisy]
         tell(f"probe: layer {number} of {len(graph.nodes) - len(graph.inputs)}, {name}")
         if name in wanted:
             ends[name] = [exact, *runs]
         if isinstance(ops.get(graph.by_name[name].op), ViewOperator):
             continue
         value = program.values[name]
-        differences = [np.abs(in_steps(run, value) - in_steps(exact, value)) for run in runs]
-        worst = max(float(difference.max()) for difference in differences)
-        mean = max(float(difference.mean()) for difference in differences)
+        worst, mean = map(max, zip(*in_order(partial(_apart, exact, value), runs)))
         entries = _records(exact, value, seed=len(layers))
         most = 2.0 * worst + 1.0
         allowed = round(2.0 * mean + 0.05 + most / exact.size, 6)
@@ -76,6 +78,15 @@ def make(
     by_name = {output.name: output for output in graph.outputs}
     expected = tuple(_output(output, *ends[by_name[output.name].layers[0]]) for output in outputs)
     return Probe(PROBE_FORMULA, MEMBER, tuple(layers), expected), np.concatenate(records).tobytes()
+
+
+def _apart(exact: Array, value: Value, run: Array) -> tuple[float, float]:
+    """Return by how many steps a run is off at most, and in the mean."""
+    worst, total = 0.0, 0.0
+    for part in blocks.rows(exact.shape):
+        difference = np.abs(in_steps(run[part], value) - in_steps(exact[part], value))
+        worst, total = max(worst, float(difference.max())), total + float(difference.sum())
+    return worst, total / exact.size
 
 
 def _output(output: Output, exact: Array, *runs: Array) -> ProbeOutput:
@@ -102,13 +113,23 @@ def _run(
         exact = operator.reference(node, [values[name] for name in node.inputs])
         if noise is not None and not isinstance(operator, CopyOperator):
             step = _step(program.values[node.name])
-            exact = exact + noise.uniform(-NOISE, NOISE, exact.shape) * step
+            exact = _moved(exact, noise, step)
         values[node.name] = operator.store(node, exact)
         for name in node.inputs:
             left[name] -= 1
             if not left[name]:
                 values.pop(name, None)
         yield node.name, values[node.name]
+
+
+def _moved(exact: Array, noise: np.random.Generator, step: Array | float) -> Array:
+    """Return values moved by up to ``NOISE`` of a step."""
+    made = np.empty(exact.shape)
+    for part in blocks.rows(exact.shape):
+        made[part] = noise.uniform(-NOISE, NOISE, made[part].shape)
+        made[part] *= step
+        made[part] += exact[part]
+    return made
 
 
 def _step(value: Value) -> Array | float:

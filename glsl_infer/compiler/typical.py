@@ -14,6 +14,7 @@ from glsl_infer.graph.picture import is_picture
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering.typical import PICTURES
 from glsl_infer.program.layout import Range
+from glsl_infer.support.side_by_side import in_order
 
 OCTAVES = 6
 """Sizes of the spots in a picture that stands for a photograph, each half as large as the one before."""
@@ -50,10 +51,14 @@ def typical_maps(graph: Graph, samples: Sequence[Inputs]) -> dict[str, Array]:
             for seed in range(count)
         ]
     maps = {name: np.empty((len(chosen), *shape), np.float32) for name, shape in shapes.items()}
-    for index, sample in enumerate(chosen):
-        for name, value in reference.all_values(graph, sample, mode="float"):
+
+    def keep(index: int) -> None:
+        for name, value in reference.all_values(graph, chosen[index], mode="float"):
             if name in maps:
                 maps[name][index] = value
+
+    for _ in in_order(keep, range(len(chosen))):
+        pass
     return maps
 
 

@@ -99,8 +99,9 @@ class Builder(Places):
 
     def count(self, node: Node, layer: weights_plan.LayerWeights, mode: str) -> None:
         """Count what a convolution costs of which no draw is appended."""
-        kinds = sum(self.feature_map(name).bits == 16 for name in node.inputs[:1])
-        self._work += weights_plan.work(layer, mode) + kinds * weights_plan.fine_reads(layer)
+        read, *added = (self.feature_map(name).bits == 16 for name in node.inputs)
+        more = weights_plan.fine_work(layer, reads=read, adds=any(added), stores=self.feature_map(node.name).bits == 16)
+        self._work += weights_plan.work(layer, mode) + more
         self._counted[node.name] = (
             self.times(node, self.feature_map(node.name))[0] if mode == "texture" else layer.slices
         )
@@ -108,8 +109,8 @@ class Builder(Places):
     @property
     def whole(self) -> weights_plan.Cost:
         """What all layers so far cost."""
-        others = sum(entry.layer not in self._counted for entry in self._passes)
-        return weights_plan.Cost(self._work, others + sum(self._counted.values()))
+        draws = sum(self._counted.values()) + sum(entry.layer not in self._counted for entry in self._passes)
+        return weights_plan.Cost(self._work + weights_plan.dense_work(self.graph), draws)
 
     def typical_input(self, node: Node) -> Texels:
         """Return the texels that a convolution reads of typical pictures."""

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 
 UNIT = 2.0**40
-"""What a fourth component is in units of whose sum has no bound. A power of two: no number loses a bit by it."""
+"""What a fourth component is in units of, in programs of one slice, and where its sum has no bound.
+
+A power of two: no number loses a bit by it.
+"""
 
 _MARK = np.array([1.0, 1.0, 1.0, UNIT], np.float32)
 
@@ -68,7 +71,10 @@ def draw(
     residual = bool(reads[0]["residual"])
     plain_residual = residual and not factor
     real, least = rows, late_by(rows, plain_residual=plain_residual)
-    small = least is None and not plain_residual
+    # A slice with a program of its own takes hardly more instructions so, often fewer, and its sum loses no digits.
+    fetches = columns.kernel_height * columns.kernel_width * len(columns.read_by(0)) + residual
+    small = not plain_residual and (least is None or (mode == "baked" and fetches > 1))
+    least = None if small else least
     if small:
         rows = in_units(rows)
     member = build.weights(node, ".f32", rows.astype("<f4").tobytes())
@@ -175,5 +181,5 @@ def _starts(
             columns, factors, biases, texels[0], strides, least=least, apart=apart, residual=residual
         )
 
-    key = f"{node.name} {'apart' if apart else 'in common'}"
+    key = f"{node.name} {'as it is' if least is None else 'apart' if apart else 'in common'}"
     return cut_sums.Starts.known(build.typical, key, columns.slices, find)

@@ -25,6 +25,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from glsl_infer.errors import InputError
+from glsl_infer.graph import Graph
 from glsl_infer.program import WeightsChoice
 
 WEIGHTS_MODES = ("auto", "baked", "uniform", "texture")
@@ -47,6 +48,12 @@ DEPTHWISE_COLUMN: Mapping[str, float] = {"baked": 8.0, "uniform": 8.0, "texture"
 
 FINE_COLUMN = (2.0, 6.0)
 """Instructions that a fetch of 16 bits adds to a column of weights, of four to a texel and of a depthwise layer."""
+
+FINE_STORE, FINE_RESIDUAL = 44.0, 20.0
+"""Instructions that a fragment takes longer to store 16 bits, and to add a residual of 16 bits."""
+
+DENSE = 29.0
+"""Instructions for a weight of a dense layer: Mesa's vc4 compiler makes 930 of 32."""
 
 DRAW = 95.0
 """Microseconds of the CPU for a draw without a job of its own: the share of the article's time that
@@ -141,7 +148,7 @@ class Cost:
     """What a frame costs.
 
     Attributes:
-        work: instructions times pixels of convolutions, about.
+        work: instructions times pixels of convolutions and dense layers, about.
         draws: how many.
     """
 
@@ -171,9 +178,22 @@ def work(layer: LayerWeights, mode: str) -> float:
     return layer.slices * layer.pixels * instructions(mode, layer)
 
 
-def fine_reads(layer: LayerWeights) -> float:
-    """Return about how many instructions times pixels it adds that a layer reads a map of 16 bits."""
-    return layer.slices * layer.pixels * layer.columns * FINE_COLUMN[layer.depthwise]
+def fine_work(layer: LayerWeights, *, reads: bool, adds: bool, stores: bool) -> float:
+    """Return about how many instructions times pixels it adds that maps of a layer have 16 bits.
+
+    Args:
+        layer: with the fragments that it is drawn with.
+        reads: whether what its weights meet has them.
+        adds: whether a residual has them.
+        stores: whether it has them itself.
+    """
+    each = reads * layer.columns * FINE_COLUMN[layer.depthwise] + adds * FINE_RESIDUAL + stores * FINE_STORE
+    return layer.slices * layer.pixels * each
+
+
+def dense_work(graph: Graph) -> float:
+    """Return about how many instructions times pixels a graph's dense layers take."""
+    return DENSE * sum(node.weights["kernel"].size for node in graph.nodes if node.op == "dense_products")
 
 
 def compile_cost(length: float) -> float:

@@ -68,9 +68,10 @@ class Conv2D(Operator):
         x = inputs[0]
         kernel, bias = node.weights["kernel"].astype(x.dtype), node.weights["bias"].astype(x.dtype)
         strides, groups, dilations = (node.attrs[key] for key in ("strides", "groups", "dilations"))
-        out = convolve(pad(x, node.attrs["padding"]), kernel, strides, groups, dilations) + bias
+        out = convolve(pad(x, node.attrs["padding"]), kernel, strides, groups, dilations)
+        out += bias
         if len(inputs) > 1:
-            out = out + inputs[1]
+            out += inputs[1]
         return node.activation(out)
 
     def padding(self, node: Node) -> int:

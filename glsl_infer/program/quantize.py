@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from glsl_infer.support import blocks
 from glsl_infer.support.ndarray import NDArray
 
 if TYPE_CHECKING:
@@ -53,6 +54,15 @@ def store_map(
     values: Array, scales: Array | float = 1.0, zeros: Array | float = 0.0, bits: int = 8
 ) -> NDArray[np.float64]:
     """Round values to those that a feature map of 8 or 16 bits can hold."""
+    if np.ndim(values) == 3 and np.size(values) > blocks.AT_A_TIME:
+        stored = np.empty(np.shape(values), np.float64)
+        for part in blocks.rows(stored.shape):
+            stored[part] = _store_map(values[part], scales, zeros, bits)
+        return stored
+    return _store_map(values, scales, zeros, bits)
+
+
+def _store_map(values: Array, scales: Array | float, zeros: Array | float, bits: int) -> NDArray[np.float64]:
     if bits == 8:
         return store8(values, scales, zeros)
     integers = to_fine(values, scales, zeros).astype(np.float64)

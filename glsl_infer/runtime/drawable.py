@@ -69,6 +69,7 @@ class Drawable(Closing):
             self._prepared = Prepared(self.bundle, self.context, self._objects, clock, cache)
             self._handles = self._prepared.handles
             self.frame, self.restored_programs = self._prepared.frame, self._prepared.restored_programs
+            self.compiled_programs = self._prepared.compiled_programs
             manifest = self.bundle.manifest
             self._transfers = Transfers(manifest, self._gl, self._objects)
             self._inputs = Inputs(manifest, self._gl, self._transfers, self._prepared.resampler, self._importer)

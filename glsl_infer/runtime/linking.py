@@ -28,10 +28,13 @@ class LinkedBundle:
     Attributes:
         programs: by the names of the manifest.
         restored: how many of them came from the cache.
+        compiled: how many had to be compiled. Both together may be fewer than the bundle has: a driver's way of drawing
+            may make one program of several.
     """
 
     programs: Mapping[str, Linked]
     restored: int
+    compiled: int
 
 
 class Linker:
@@ -97,7 +100,7 @@ class Linker:
             self._objects.check_program(self._programs[name], *self._sources[name], where)
         self._objects.drop_shaders()
         linked = {name: self._linked(name, self._programs[name]) for name in self._entries}
-        return LinkedBundle(linked, len(self._programs) - len(self._missing))
+        return LinkedBundle(linked, len(self._programs) - len(self._missing), len(self._missing))
 
     def keep(self) -> None:
         """Write the programs to the cache for the next start, if any had to be compiled; failing changes nothing."""

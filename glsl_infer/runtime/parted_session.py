@@ -78,6 +78,7 @@ class PartedSession(Session):
             for session in self.gpu_sessions:
                 self._add_times(session.start_up)
             self.restored_programs = sum(session.restored_programs for session in self.gpu_sessions)
+            self.compiled_programs = sum(session.compiled_programs for session in self.gpu_sessions)
             if selfcheck:
                 self.selfcheck()
         except BaseException:

@@ -39,7 +39,7 @@ class Prepared:
     Attributes:
         handles: GL names of programs, textures and framebuffers.
         frame: the calls of a frame.
-        restored_programs: how many programs came from the cache.
+        restored_programs, compiled_programs: how many programs came from the cache, and how many did not.
 
     Raises:
         ShaderError: the driver refuses a shader.
@@ -68,7 +68,7 @@ class Prepared:
         self._vertex_buffer = objects.buffer(vertices.tobytes() + everything.tobytes())
         clock.lap("textures")
         linked = linker.finish()
-        self.restored_programs = linked.restored
+        self.restored_programs, self.compiled_programs = linked.restored, linked.compiled
         self.handles = Handles(linked.programs, textures, framebuffers)
         clock.lap("programs")
         linker.keep()

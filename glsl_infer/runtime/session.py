@@ -56,6 +56,7 @@ class Session(Drawable):
             was, the file is read meanwhile, and ``bundle`` is the rest), ``rounding_test``, ``programs``,
             ``program_cache`` (what is written to it), ``textures`` (and all else that is prepared).
         restored_programs: how many programs came from the cache and were not compiled.
+        compiled_programs: how many were compiled: of those that this driver draws with, which may be fewer.
         frame: the GL calls of a frame, apart from upload and read-back, as they are made.
         part_runs: what each part of a model with parts took in its last frame.
 

@@ -51,7 +51,7 @@ stored values. Networks whose sums are too large for 32-bit floats are left out.
 COUNTS = """
 ## What a frame takes
 
-X22 at 385x385, 120 classes: baked and uniform weights give {same} in both layouts. {frames}.
+X22 at 385x385: baked and uniform weights give {same} in both layouts. {frames}.
 """
 
 
@@ -108,13 +108,13 @@ def drivers(numbers: dict[str, Any]) -> str:
 def counts(numbers: dict[str, Any]) -> str:
     """Return the section on what a frame takes."""
     frames = [
-        f"{row['layout']} takes {row['passes']:,} passes, {row['jobs']:,} jobs and {row['gl_calls']:,} GL calls"
+        f"{row['layout']}: {row['passes']:,} passes, {row['jobs']:,} jobs, {row['gl_calls']:,} GL calls"
         for row in numbers["rows"]
         if row["weights"] == "uniform"
     ]
     return COUNTS.format(
         same="the same logits, bit for bit," if numbers["same_logits"] else "**different logits**",
-        frames=", ".join(frames).capitalize().replace("gl calls", "GL calls"),
+        frames="; ".join(frames).capitalize().replace("gl calls", "GL calls"),
     )
 
 

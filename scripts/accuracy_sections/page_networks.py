@@ -35,8 +35,9 @@ NETWORKS = """
 ## Networks with random weights
 
 Calibrated with {calibration} training photographs of {sizes} pixels, measured on {photographs} others.
-*Cosine*: the smallest of a picture's outputs to float32 Keras. More than 0.002 apart on the H100: inception-v3
-0.852, 0.844; resnet50 0.966, 0.961.
+*Cosine*: the smallest of a picture's outputs to float32 Keras.{noise}
+GPU / exact reference, mean error: at most {ratio:.3f} (limit {limit}): a number rounded otherwise changes
+many behind it.
 
 {table}
 """
@@ -57,7 +58,7 @@ SUPERRES = """
 ## Super-resolution
 
 `{model}`, calibrated on the centres of {calibration} photographs and measured on those of {photographs} others,
-halved to {size}x{size}. [Its card](../models/superres-x2-96.md) has the quality of its pictures.
+halved to {size}x{size}.
 
 Worst of its layers: **{worst:.4f}**. GPU and exact reference differ by at most **{largest:g}** of 255 steps, in
 {share:.5f} % of all values. Error against the float network, in steps of 255: {floats}.
@@ -100,10 +101,18 @@ def networks(numbers: dict[str, Any]) -> str:
         for row in numbers["rows"]
     ]
     sizes = [row["size"] for row in numbers["rows"]]
+    noise = [
+        f"{row['network'].rpartition('-')[0]} {row['noise']['cosine_least']:.3f}"
+        for row in numbers["rows"]
+        if "noise" in row
+    ]
     return NETWORKS.format(
         calibration=numbers["calibration"],
         photographs=numbers["photographs"],
         sizes=f"{min(sizes)} to {max(sizes)}",
+        ratio=max(row["gpu"]["mean"] / row["exact"]["mean"] for row in numbers["rows"]),
+        limit=BOUNDS["ratio"],
+        noise=f"\nKeras' own, of pictures up to half a byte off: {', '.join(noise)}." if noise else "",
         table=table(["network", "cosine, exact reference", "cosine, GPU"], rows),
     )
 

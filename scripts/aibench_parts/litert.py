@@ -10,18 +10,32 @@ from pathlib import Path
 import numpy as np
 
 PICTURES, SECONDS = 20, 60.0
+LEAST_KEPT = 0.9
+"""Of the parameters: batch norms become parts of convolutions."""
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 
 def convert(model: Path, out: Path) -> None:
-    """Write a .tflite file with float weights."""
+    """Write a .tflite file with float weights.
+
+    Raises:
+        RuntimeError: its weights are not in it: LiteRT would compute with none, and without its fast kernels.
+    """
     import keras
     import tensorflow as tf
+    from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+
+    from glsl_infer.importers.keras import layers  # noqa: F401 - some networks have these
 
     network = keras.saving.load_model(model, compile=False)
     given = [tf.TensorSpec((1, *network.input_shape[1:]), tf.float32)]
     function = tf.function(lambda picture: network(picture, training=False), input_signature=given)
-    converter = tf.lite.TFLiteConverter.from_concrete_functions([function.get_concrete_function()], network)
-    out.write_bytes(converter.convert())
+    frozen = convert_variables_to_constants_v2(function.get_concrete_function())
+    made = tf.lite.TFLiteConverter.from_concrete_functions([frozen]).convert()
+    if len(made) < 4 * network.count_params() * LEAST_KEPT:
+        raise RuntimeError(f"{out}: {len(made)} bytes cannot hold {network.count_params()} weights")
+    out.write_bytes(made)
 
 
 def timed(model: Path) -> dict[str, float]:

@@ -105,7 +105,7 @@ def validate(test: Test, folder: Path) -> dict[str, Any]:
 
 def litert(test: Test, folder: Path) -> dict[str, Any]:
     """Return LiteRT's milliseconds for the same network in floats, with one thread on this machine."""
-    model = folder / f"{test.network}.tflite"
+    model = folder / f"{test.network}.float.tflite"
     script = str(HERE / "litert.py")
     if not model.is_file():
         _measured([sys.executable, script, "convert", str(_keras(test, folder)), str(model)])

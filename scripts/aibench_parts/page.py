@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,9 @@ BUSY, BUSY_LOAD = "\\*", 4.0
 
 AGAIN = " (second run)"
 """Marks first results for which programs came from the cache."""
+
+SLOW = 70.0
+"""Seconds of CPU from which an export is listed."""
 
 BOARD_MB, SYSTEM_MB = 512, 160
 """Of a Raspberry Pi Zero; of those, what the firmware (64) and Linux without a desktop take."""
@@ -32,6 +36,7 @@ def with_tables(text: str, numbers: Numbers) -> str:
         _runs(numbers),
         _last(numbers),
         _failures(numbers),
+        _exports(numbers),
         _boards(numbers),
         _pictures(numbers),
         _masks(numbers),
@@ -85,9 +90,12 @@ def _runs(numbers: Numbers) -> str:
     heads = ("test", "ms a picture", "first result, s", "a Pixel 2, ms", "LiteRT, one thread, ms", "times as long",
              "cosine", "reference's", "memory, MB")  # fmt: skip
     marked = any(cell.endswith(BUSY) for row in rows for cell in row)
-    return _table(heads, rows) + (
-        f"\n\n{BUSY}: measured beside much other work: it shows that the test runs." if marked else ""
-    )
+    notes = [f"{BUSY}: beside much other work."] if marked else []
+    again = [run for test in TESTS if (run := _of(numbers, test, "run")).get("restored") and "compiled" in run]
+    if again:
+        compiled, restored = (sum(run[key] for run in again) for key in ("compiled", "restored"))
+        notes.append(f"Second runs ({len(again)} tests) compiled {compiled} of {compiled + restored} programs.")
+    return "\n\n".join([_table(heads, rows), " ".join(notes)]).rstrip()
 
 
 def _busy(run: Mapping[str, Any]) -> str:
@@ -102,13 +110,20 @@ def _last(numbers: Numbers) -> str:
     if run:
         lines.append(
             f"Test 9: {run['megapixels']:g} megapixels in {run['seconds']:.1f} s, with "
-            f"{run['memory_bytes'] / 1e6:.0f} MB of memory in all; {run['stopped']}.{_busy(run)}"
+            f"{run['memory_bytes'] / 1e6:.0f} MB; {run['stopped']}.{_busy(run)}"
         )
     done = {test.number: _of(numbers, test, "run") for test in TESTS}
     if all(done.values()):
         results = {number: run["ms"] if "ms" in run else run["megapixels"] for number, run in done.items()}
-        lines.append(f"Score: {score(results):.0f}.")
+        marks = {mark for found in done.values() if (mark := _busy(found))}
+        lines.append(f"Score: {score(results):.0f}.{''.join(marks)}")
     return " ".join(lines)
+
+
+def with_score(text: str, numbers: Numbers) -> str:
+    """Return README's text with the score of docs/aibench.json; as it was while a test is missing."""
+    found = re.search(r"Score: (\d+)", _last(numbers))
+    return re.sub(r"\bscore \d+ on", f"score {found[1]} on", text) if found else text
 
 
 def _failures(numbers: Numbers) -> str:
@@ -119,6 +134,16 @@ def _failures(numbers: Numbers) -> str:
         if number != "masks" and "failed" in found
     ]
     return "\n".join(["What failed:", "", *lines]) if lines else ""
+
+
+def _exports(numbers: Numbers) -> str:
+    found = {test.number: _of(numbers, test, "made").get("export") for test in TESTS}
+    listed = [
+        f"test {number} {cost['cpu_seconds']:.0f}, {cost['memory_bytes'] / 1e9:.1f}"
+        for number, cost in found.items()
+        if cost and cost["cpu_seconds"] > SLOW
+    ]
+    return f"Export, s of CPU and GB (goal for the largest: 90, 3): {'; '.join(listed)}." if listed else ""
 
 
 def _boards(numbers: Numbers) -> str:
@@ -149,9 +174,9 @@ def _boards(numbers: Numbers) -> str:
     heads = ("test", "draws", "programs", "Pi Zero W computes, s", "a picture, s", "threads", "file, MB",
              "textures, MB", "needs, MB")  # fmt: skip
     return (
-        "VideoCore IV, by [the estimate](videocore.md#the-estimate). What a test needs is the unpacked bundle, its "
-        f"textures, and {PYTHON / 1e6:.0f} MB for Python. A Pi Zero has {BOARD_MB} MB, of which the firmware and Linux "
-        f"take some {SYSTEM_MB}:\n\n" + _table(heads, rows)
+        "VideoCore IV, by [the estimate](videocore.md#the-estimate). A test needs the unpacked bundle, its textures, "
+        f"and {PYTHON / 1e6:.0f} MB for Python; firmware and Linux leave {BOARD_MB - SYSTEM_MB} MB of a Pi Zero's "
+        f"{BOARD_MB}:\n\n" + _table(heads, rows)
     )
 
 
@@ -173,9 +198,8 @@ def _pictures(numbers: Numbers) -> str:
         return ""
     heads = ("test", "before", "a plain filter", "after")
     photographs = max(_of(numbers, test, "pictures").get("photographs", 0) for test in TESTS)
-    return (
-        f"PSNR in dB of {photographs} photographs; below, one before, by "
-        "the filter, after, and the truth:\n\n" + "\n\n".join([_table(heads, rows), *shown])
+    return f"PSNR in dB of {photographs} photographs; below, before, by the filter, after, truth:\n\n" + "\n\n".join(
+        [_table(heads, rows), *shown]
     )
 
 
@@ -184,10 +208,10 @@ def _masks(numbers: Numbers) -> str:
         return ""
     drawn, held = numbers["masks"]["bundle"], numbers["masks"]["held_out"]
     return (
-        "A small network (`masks.py`) finds waste that was pasted onto groceries, "
-        f"on {held['pictures']} held-out pictures with an IoU of {held['waste']:.2f}, "
-        f"six materials with {held['mean']:.2f}. As a bundle, on {drawn['pictures']} pictures of test photographs: "
-        f"{drawn['after']:.2f} (by lack of colour: {drawn['filter']:.2f}), {drawn['right']} materials right. "
+        "A small network (`masks.py`) finds waste pasted onto groceries: IoU "
+        f"{held['waste']:.2f} on {held['pictures']} held-out pictures (six materials: {held['mean']:.2f}); as a "
+        f"bundle, on {drawn['pictures']} test photographs, {drawn['after']:.2f} (by lack of colour "
+        f"{drawn['filter']:.2f}), {drawn['right']} materials right. "
         "Before, by colour, after, truth:\n\n![waste, and masks](aibench/masks.jpg)"
     )
 

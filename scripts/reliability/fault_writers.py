@@ -88,10 +88,11 @@ def programs(folder: Path, version: str, _: Path) -> None:
 
 def verdict(folder: Path, version: str, _: Path) -> None:
     """Keep that a self-check was passed."""
-    from glsl_infer.runtime import first_use
+    from glsl_infer.runtime.first_use import FORMAT, SUFFIX
+    from glsl_infer.runtime.verdicts import Verdict
 
     if version == "new":
-        first_use._keep(folder / f"{'0' * 64}{first_use.SUFFIX}")
+        Verdict(folder, "0" * 64, SUFFIX, FORMAT).keep()
 
 
 def deployment(folder: Path, version: str, fixtures: Path) -> None:

@@ -16,7 +16,7 @@ from tiny import write_tiny
 from glsl_infer.cli import main
 from glsl_infer.runtime import images
 from glsl_infer.runtime.session import Session
-from glsl_infer.tools.aibench import largest, needs, phones, score, tests, timing
+from glsl_infer.tools.aibench import bundles, largest, needs, phones, score, tests, timing
 
 pytestmark = pytest.mark.once
 
@@ -50,6 +50,18 @@ def test_what_cannot_be_run_is_refused(tmp_path: Path, capsys: Capture) -> None:
     assert "choose of 1, 4, 5, 8, 9" in refused(capsys, ["aibench", "--quick", "--only", "2"])
     assert "--memory 0" in refused(capsys, ["aibench", "--memory", "0"])
     assert "not a folder" in refused(capsys, ["aibench", "--models", write_tiny(tmp_path)])
+
+
+def test_a_machine_that_has_and_builds_no_network_is_told_once(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundles, "_can_build", lambda: False)
+    said = refused(capsys, ["aibench", "--quick", "--only", "4,8,9", "--models", str(tmp_path)])
+    assert f"{tmp_path} has no srcnn-48x48.glslnn or dped-48x32.glslnn; to build it" in said
+    (folder_of_tiny(tmp_path) / "dped-48x32.glslnn").unlink()
+    assert main(["aibench", "--quick", "--only", "4,8", "--json", "--models", str(tmp_path)]) == 0
+    rows = json.loads(capsys.readouterr().out)["tests"]
+    assert "ms" in rows[0] and "no such file; to build it" in rows[1]["failed"]
 
 
 def test_what_cannot_fit_is_not_tried(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,12 +107,16 @@ def test_the_first_two_pictures_do_not_count() -> None:
 def test_a_network_built_from_nothing_runs(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keras and the exporter have processes of their own; both tests use the one network."""
     monkeypatch.setattr(largest, "MEGAPIXELS", (0.01, 0.25))  # the first alone is in a quick run
+    monkeypatch.setenv("GLSL_INFER_CACHE", str(tmp_path / "programs"))
     assert main(["aibench", "--quick", "--only", "4,9", "--json", "--models", str(tmp_path)]) == 0
-    rows = json.loads(capsys.readouterr().out)["tests"]
+    result = json.loads(capsys.readouterr().out)
+    rows, machine = result["tests"], result["machine"]
     assert rows[0]["ms"] > 0 and rows[0]["width"] == 48
     assert main(["aibench", "--quick", "--only", "4", "--models", str(tmp_path)]) == 0
     compiled = int(capsys.readouterr().out.split(" programs compiled")[0].split()[-3])
-    assert compiled in (0, rows[0]["programs"]), "a driver gives all programs away or none"
+    assert compiled in (0, rows[0]["compiled"]), "a driver gives all programs away or none"
+    if "llvmpipe" in machine["renderer"]:
+        assert compiled == 0 < rows[0]["compiled"], "a second run compiles nothing"
     with Image.open(tmp_path / "srcnn-48x48.png") as begun:
         assert begun.size == (48, 48)
     assert rows[1]["megapixels"] == 0.01

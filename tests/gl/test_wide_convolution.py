@@ -78,7 +78,7 @@ def test_one_pass_is_exact(context: Context, case: dict[str, Any], weights: str)
 
 
 def test_a_depthwise_window_with_one_large_weight_has_its_weights_in_a_texture(context: Context) -> None:
-    """Of 25 weights one is 57 times what is stored, as in networks of hands: a sum of high bytes keeps enough."""
+    """Of 25 weights one is 57 times what is stored, as in networks of hands: a sum of high bytes keeps enough of that."""
     graph = wide(64, 64, kernel=5, groups=64, activation="relu(1)")
     kernel = graph.by_name["wide"].weights["kernel"]
     kernel *= 0.2
@@ -87,7 +87,7 @@ def test_a_depthwise_window_with_one_large_weight_has_its_weights_in_a_texture(c
     (one,) = (one for one in made.manifest.passes if one.layer == "wide")
     assert len(one.quads) == 16 and "high" in made.members[f"shaders/{one.program}.frag"].decode()
     assert error(made, context) <= TOLERANCE
-    kernel[...] = 57.0  # all of them are too much
+    kernel[2, 2, 0, 7] = -61.0
     assert len([one for one in make_bundle(graph).manifest.passes if one.layer == "wide"]) == 16
 
 

@@ -20,6 +20,9 @@ from glsl_infer.tools.aibench.tests import LARGEST, TESTS  # noqa: E402
 EMPTY = f"before\n{page.BEGIN}\nold\n{page.END}\nafter\n"
 
 
+MADE = {"passes": 9, "programs": 3, "file_bytes": 1e6, "member_bytes": 2e6, "texture_bytes": 3e6}
+
+
 def measured() -> dict[str, dict[str, Any]]:
     """What every test may have: all as a Pixel 2 has it."""
     machine = {"renderer": "a driver"}
@@ -27,6 +30,7 @@ def measured() -> dict[str, dict[str, Any]]:
         str(test.number): {
             "run": {"ms": test.reference, "first_ms": 2500.0, "memory_bytes": 3e8, "machine": machine},
             "litert": {"ms": test.reference / 2},
+            "made": {**MADE, "export": {"cpu_seconds": 10.0 * test.number, "memory_bytes": 2e9}},
             "validate": {"outputs": [{"cosine": 0.9995}]},
         }
         for test in TESTS
@@ -39,7 +43,10 @@ def measured() -> dict[str, dict[str, Any]]:
 def test_the_page_is_up_to_date() -> None:
     numbers = ROOT / "docs/aibench.json"
     text = (ROOT / "docs/aibench.md").read_text("utf-8")
-    assert page.with_tables(text, json.loads(numbers.read_text("utf-8")) if numbers.is_file() else {}) == text
+    known = json.loads(numbers.read_text("utf-8")) if numbers.is_file() else {}
+    assert page.with_tables(text, known) == text
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert page.with_score(readme, known) == readme
 
 
 def test_a_whole_run_has_a_score() -> None:
@@ -47,12 +54,17 @@ def test_a_whole_run_has_a_score() -> None:
     assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
     assert "On a driver:" in text and "Score: 1293." in text and "Not measured" not in text
     assert "| 4 srcnn | 1,168.0 | 2.5 | 1168 | 584.0 | 2.0 | 0.99950 |  | 300 |" in text
+    assert page.with_score("a score 7 on it", measured()) == "a score 1293 on it"
+    assert "(goal for the largest: 90, 3): test 8 80, 2.0." in text
+    assert page.with_score("a score 7 on it", {}) == "a score 7 on it"
 
 
 def test_a_first_result_with_programs_of_the_cache_says_so() -> None:
     numbers = measured()
     numbers["4"]["run"]["restored"], numbers["5"]["run"]["restored"] = 5, 0
+    numbers["4"]["run"]["compiled"], numbers["5"]["run"]["compiled"] = 0, 7
     text = page.with_tables(EMPTY, numbers)
+    assert "Second runs (1 tests) compiled 0 of 5 programs." in text
     assert "| 4 srcnn | 1,168.0 | 2.5 (second run) |" in text and "| 5 vdsr | 2,104.0 | 2.5 | " in text
 
 

@@ -45,6 +45,18 @@ def test_baked_has_a_program_a_slice_and_uniform_one_a_layer() -> None:
     assert all("weights" not in one.uniforms for one in baked.passes)
 
 
+def test_sums_of_programs_of_their_own_lose_no_digits_to_waiting() -> None:
+    """The fourth channel's weights are so small that fetches may wait for its sum, unless a texel is added as it is."""
+    rng = np.random.default_rng(0)
+    nodes = [input_node(6), conv_node(rng, "plain", ("image",), 3, 8, kernel=(2, 2), activation="relu(1)")]
+    nodes.append(conv_node(rng, "unit", ("plain", "plain"), 8, 8, activation="relu(1)"))
+    made = program(classifier(rng, nodes, 8), "baked")
+    texts = {one.name: made.members[one.fragment].decode() for one in made.programs}
+    assert ["#define UNIT " in texts[f"plain.{index}"] for index in range(2)] == [True, True]
+    assert ["TIED(" in texts[f"plain.{index}"] for index in range(2)] == [False, False]
+    assert ["#define UNIT " in texts[f"unit.{index}"] for index in range(2)] == [False, False]
+
+
 def test_layers_of_one_shape_share_their_program() -> None:
     rng = np.random.default_rng(0)
     chain = [input_node(6), conv_node(rng, "c0", ("image",), 3, 8)]

@@ -20,7 +20,7 @@ from test_bundle_schema import SCHEMA
 
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import MANIFEST
-from glsl_infer.bundle.cpu_part import CpuPart
+from glsl_infer.bundle.cpu_part import CpuPart, check_operator
 from glsl_infer.compiler.delegate import build
 from glsl_infer.errors import BundleError, InputError
 from glsl_infer.graph import Graph, Node
@@ -158,3 +158,10 @@ def test_a_few_kilobytes_fill_no_memory(tmp_path: Path) -> None:
     assert len(bundles.read(written(tmp_path, lambda data: parted.filling(data, 8))).parts) == 3
     with pytest.raises(BundleError, match="numbers in its tensors; a CPU part has at most 536870912"):
         bundles.read(written(tmp_path, lambda data: parted.filling(data, 2000)))
+
+
+@pytest.mark.parametrize("settings", ["", "[]", "{", "[" * 100_000, 5, '{"a": 1, "a": 2}'])
+def test_settings_of_a_custom_operator_are_an_object(settings: object) -> None:
+    node = Node("n", "custom", ("a",), {"calls": "mine:own", "shape": (1,), "settings": settings})
+    with pytest.raises(BundleError, match="'settings' is no object in JSON"):
+        check_operator(node, "part 0")

@@ -37,6 +37,17 @@ def test_auto_costs_no_more_than_it_may() -> None:
     assert cost.over(in_eight) <= sensitivity.MOST_COST or len(prepared.precision) == rule
 
 
+@pytest.mark.parametrize("draw_cost", [1.0, 10_000.0])
+def test_the_plan_is_that_of_what_a_person_asks_for(draw_cost: float) -> None:
+    options = Options(precision="auto", draw_cost=draw_cost)
+    _, program, prepared = build(GRAPH, [], options=options, calibration=SAMPLES)
+    cost = planned(prepared.graph, given=True, uniform_vectors=UNIFORM_VECTORS, draw_cost=draw_cost)
+    assert cost.draws == pytest.approx(len(program.passes), abs=2)
+    assert prepared.in_eight is not None and prepared.in_eight.draws <= cost.draws
+    other = planned(prepared.graph, given=True, uniform_vectors=UNIFORM_VECTORS, draw_cost=100.0 / draw_cost)
+    assert (other.draws < cost.draws) == (draw_cost < 10.0) and other.draws != cost.draws
+
+
 def test_weights_that_lose_most_are_kept_finer_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
     offered: list[frozenset[str]] = []
     choose = exact_weights.choose

@@ -29,7 +29,7 @@ def test_rows_of_auto_before_it_counted_its_plan_are_marked() -> None:
     row |= {"work": None, "draws": 1}
     older, newer = ({**row, "bits": bits} for bits in ("auto", "8"))
     assert "face-mesh'" in precision.shown([older])
-    assert "face-mesh'" not in precision.shown([newer, {**older, "planned": True}])
+    assert "face-mesh'" not in precision.shown([newer, {**older, "planned": precision.PLANNED}])
 
 
 def test_rows_of_before_go_where_the_same_was_measured_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,7 +38,7 @@ def test_rows_of_before_go_where_the_same_was_measured_anew(tmp_path: Path, monk
     before = [{**row, "pictures": 16, "bits": bits, "weights": "stored"} for bits in ("8", "auto", "16")]
     assert len(precision.stored([*before, {**row, "pictures": 4, "bits": "16"}])) == 3
     anew = {**row, "pictures": 32, "bits": "auto", "weights": "stored"}
-    for rule in (1.09, True):
+    for rule in (True, precision.PLANNED):
         kept = precision.stored([{**anew, "planned": rule}])
         assert [(one["pictures"], one["bits"]) for one in kept] == [(16, "8"), (16, "16"), (32, "auto")]
     assert "face-mesh'" not in precision.shown(kept)

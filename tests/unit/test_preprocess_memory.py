@@ -123,3 +123,15 @@ def test_a_jpeg_of_endless_scans(tmp_path: Path) -> None:
     path.write_bytes(data[:-2] + data[data.index(b"\xff\xda") : -2] * 12 + data[-2:])
     with pytest.raises(ImageError, match="more than 100 scans"):
         preprocess.open_image(path)
+
+
+@pytest.mark.parametrize("before", [b"\xff\xe1\xff\xffExif\x00\x00" + bytes(65_527), b"\xff" * 9000])
+def test_a_jpeg_of_endless_metadata(tmp_path: Path, before: bytes) -> None:
+    path = tmp_path / "a.jpg"
+    smooth().resize((40, 30)).save(path)
+    data = path.read_bytes()
+    path.write_bytes(data[:2] + before * 10 + data[2:])
+    assert preprocess.open_image(path).size == (40, 30)
+    path.write_bytes(data[:2] + before * (1 + (33 << 20) // len(before)) + data[2:])
+    with pytest.raises(ImageError, match="more than 32 MiB before its pixels"):
+        preprocess.open_image(path)

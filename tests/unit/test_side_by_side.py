@@ -1,61 +1,58 @@
-"""What scripts/bench/side_by_side.py exports to compare with; its measurements need TensorFlow and a GPU."""
+"""Things done at once come in order, each as if alone; large arrays are gone through a few rows at a time."""
 
 from __future__ import annotations
 
-import shutil
-import sys
-from collections.abc import Sequence
-from pathlib import Path
+import threading
 
+import numpy as np
 import pytest
-from tiny import write_tiny
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts/bench"))
-import side_by_side
-
-
-@pytest.fixture
-def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """What is run; an export writes the tiny bundle."""
-    found: list[list[str]] = []
-
-    def run(command: Sequence[str], what: str) -> None:
-        found.append([*command])
-        if "-o" in command:
-            shutil.copy(tiny, command[command.index("-o") + 1])
-
-    (tmp_path / "tiny").mkdir()
-    tiny = write_tiny(tmp_path / "tiny")
-    monkeypatch.setattr(side_by_side, "run", run)
-    return found
+from glsl_infer.program import quantize
+from glsl_infer.support import blocks, side_by_side
 
 
-def options(commands: Sequence[Sequence[str]]) -> dict[str, list[str]]:
-    """Return the options of each export, by the name of its file."""
-    exports = [one for one in commands if "export" in one]
-    return {Path(one[one.index("-o") + 1]).stem: [*one[one.index("--labels") + 2 :]] for one in exports}
+def test_results_come_in_order_and_two_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(side_by_side, "cores", lambda: 2)
+    both = threading.Barrier(2, timeout=30.0)  # nobody passes it alone
+
+    def double(number: int) -> int:
+        both.wait()
+        return 2 * number
+
+    assert list(side_by_side.in_order(double, range(6))) == [0, 2, 4, 6, 8, 10]
+    monkeypatch.setattr(side_by_side, "cores", lambda: 1)
+    assert list(side_by_side.in_order(lambda number: -number, range(3))) == [0, -1, -2]
 
 
-def test_article_style_bakes_the_layer_that_reads_the_picture(tmp_path: Path, commands: list[list[str]]) -> None:
-    side_by_side.prepare(tmp_path, ["planned", "article-style"], None, 385)
-    found = options(commands)
-    assert next(iter(found)) == "all-uniform", "it says which layer that is"
-    assert found["all-uniform"] == ["--layout", "planar", "--memory", "naive", "--weights", "uniform"]
-    assert found["article-style"] == [*found["all-uniform"], "--weights-for=stem=baked"]
-    assert found["planned"] == []
-    assert "keras_models.py" in commands[0][1], "the models come first"
+def test_what_fails_is_told_and_the_rest_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(side_by_side, "cores", lambda: 2)
+    begun = []
+
+    def fail(number: int) -> None:
+        begun.append(number)
+        raise ValueError(number)
+
+    with np.errstate(over="raise"), pytest.raises(ValueError, match="0"):
+        list(side_by_side.in_order(fail, range(100)))
+    assert len(begun) <= 2
 
 
-def test_a_network_by_name(tmp_path: Path, commands: list[list[str]]) -> None:
-    side_by_side.prepare(tmp_path, ["planned"], None, 128, "mobilenet")
-    assert commands[0][-4:] == ["--network", "mobilenet", "--size", "128"]
+def test_threads_warn_as_their_caller_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(side_by_side, "cores", lambda: 2)
+    with np.errstate(over="ignore"):
+        assert list(side_by_side.in_order(np.exp, [np.float32(1000.0)] * 2)) == [np.inf, np.inf]
+    with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+        list(side_by_side.in_order(np.exp, [np.float32(1000.0)]))
 
 
-def test_what_is_there_is_not_made_again(tmp_path: Path, commands: list[list[str]]) -> None:
-    side_by_side.prepare(tmp_path, ["planned", "article-style"], None, 385)
-    commands.clear()
-    side_by_side.prepare(tmp_path, ["planned", "article-style"], None, 385)
-    assert commands == []
-    (tmp_path / "article-style.glslnn").unlink()
-    side_by_side.prepare(tmp_path, ["planned", "article-style"], None, 385)
-    assert list(options(commands)) == ["article-style"]
+@pytest.mark.parametrize("bits", [8, 16])
+def test_rows_are_stored_as_the_whole_map_is(bits: int) -> None:
+    shape = (70, 40, 33)
+    assert np.prod(shape) > blocks.AT_A_TIME
+    values = np.random.default_rng(3).normal(size=shape)
+    scales, zeros = np.linspace(1.0, 9.0, 33), np.arange(33.0)
+    stored = quantize.store_map(values, scales, zeros, bits)
+    rows = np.stack([quantize.store_map(row[None], scales, zeros, bits)[0] for row in values])
+    assert np.array_equal(stored, rows) and len(np.unique(stored[..., 0])) > 100
+    assert [part.indices(70) for part in blocks.rows(shape)] == [(0, 49, 1), (49, 70, 1)]
+    assert [*blocks.rows((3,))] == [slice(0, blocks.AT_A_TIME)] and not [*blocks.rows((0, 4))]

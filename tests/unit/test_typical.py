@@ -40,7 +40,8 @@ def test_sums_that_were_followed_for_another_mode_are_not_taken(
     """A program is built again where uniform arrays grow, and its layers' weights lie elsewhere then."""
     monkeypatch.setattr(cut_sums, "MOST_UNEVEN", 0.0)  # slices of baked weights do without, those of others never
     rng = np.random.default_rng(3)
-    nodes = [input_node(SIZE), conv_node(rng, "a", ("image",), 3, 8), conv_node(rng, "b", ("a",), 8, 12)]
+    nodes = [input_node(SIZE), conv_node(rng, "a", ("image",), 3, 8, activation="relu(1)")]
+    nodes.append(conv_node(rng, "b", ("a", "a"), 8, 8, activation="relu(1)"))  # adds texels as they are
     graph = prepare(optimize(Graph("two", nodes, [GraphOutput("end", ("b",))]))).graph
     shared = lower.Typical(lambda: typical.typical_maps(graph, ()))
     again = [lower.to_program(graph, weights=mode, typical=shared) for mode in modes][-1]

@@ -31,9 +31,10 @@ def test_no_layer_that_matters_falls_to_one_thread(shipped: tuple[Path, Report])
 
 
 def test_a_layer_takes_one_job_and_no_loads(shipped: tuple[Path, Report]) -> None:
-    _, report = shipped
-    assert {row.layer: (row.jobs, row.loads) for row in report.rows} == {row.layer: (1, 0) for row in report.rows}
-    assert report.totals["jobs"] == len(report.rows)
+    """At most: layers that do not read each other share one, which the first of them begins."""
+    path, report = shipped
+    assert [row.layer for row in report.rows if row.jobs > 1 or row.loads] == []
+    assert report.totals["jobs"] == sum(row.jobs for row in report.rows) == bundles.read(path).manifest.jobs
     assert report.totals["loads"] == 0
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.graph import Graph, reference
 from glsl_infer.graph.reference import Inputs
+from glsl_infer.support.side_by_side import in_order
 
 BINS = 4096
 
@@ -28,16 +29,22 @@ def extremes(
         percentile: 100 for lowest and highest; 99.9 leaves out the highest and the lowest 0.1 % of each
             channel's values.
     """
+
+    def ends(picture: Inputs) -> dict[str, Extremes]:
+        return {
+            name: (values.min(axis=0).astype(np.float64), values.max(axis=0).astype(np.float64))
+            for name, values in _values(graph, names, picture)
+        }
+
     seen: dict[str, Extremes] = {}
-    for name, values in _values(graph, names, pictures):
-        low, high = values.min(axis=0), values.max(axis=0)
-        if name in seen:
-            low, high = np.minimum(low, seen[name][0]), np.maximum(high, seen[name][1])
-        seen[name] = (low, high)
+    for found in in_order(ends, pictures):
+        for name, (low, high) in found.items():
+            before = seen.get(name, (low, high))
+            seen[name] = np.minimum(low, before[0]), np.maximum(high, before[1])
     if percentile >= 100.0:
         return seen
     counts = {name: np.zeros((len(low), BINS), np.int64) for name, (low, _) in seen.items()}
-    for name, values in _values(graph, names, pictures):
+    for name, values in (found for picture in pictures for found in _values(graph, names, picture)):
         low, high = seen[name]
         span = np.where(high > low, high - low, 1.0)
         bins = np.clip(((values - low) / span * BINS).astype(np.int64), 0, BINS - 1)
@@ -46,14 +53,11 @@ def extremes(
     return {name: _percentiles(count, seen[name], percentile) for name, count in counts.items()}
 
 
-def _values(
-    graph: Graph, names: Collection[str], pictures: Sequence[Inputs]
-) -> Iterator[tuple[str, NDArray[np.float64]]]:
-    """Yield (layer, values as (pixels, channels)) of every picture."""
-    for picture in pictures:
-        for name, value in reference.layers(graph, picture, mode="float"):
-            if name in names:
-                yield name, np.asarray(value, np.float64).reshape(-1, value.shape[-1])
+def _values(graph: Graph, names: Collection[str], picture: Inputs) -> Iterator[tuple[str, NDArray[np.floating]]]:
+    """Yield (layer, values as (pixels, channels)) of a picture."""
+    for name, value in reference.layers(graph, picture, mode="float"):
+        if name in names:
+            yield name, np.asarray(value).reshape(-1, value.shape[-1])
 
 
 def _percentiles(counts: NDArray[np.int64], ends: Extremes, percentile: float) -> Extremes:

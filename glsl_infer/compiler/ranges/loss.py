@@ -40,8 +40,8 @@ def loses_most(graph: Graph, pictures: Sequence[Inputs]) -> Loss | None:
     if not possible:
         return None
     names, count = looked_at(graph, possible, len(pictures))
-    runs = Runs(graph, pictures[:count], [{}] * count)
-    errors = {name: runs.error({name: 8}, alone=True) for name in sorted(names)}
+    runs = Runs(graph, pictures[:count], [{}] * count, dict.fromkeys(sorted(names)))
+    errors = runs.errors
     if not errors:
         return None
     worst = max(errors, key=lambda name: errors[name])

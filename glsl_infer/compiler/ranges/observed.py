@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.graph import Graph, reference
 from glsl_infer.graph.reference import Inputs
+from glsl_infer.support.side_by_side import in_order
 
 STEPS = 8
 """Sizes are told apart in so many steps to an octave."""
@@ -18,11 +19,14 @@ OCTAVES = 24
 """The sizes go from ``2 ** -OCTAVES`` to ``2 ** OCTAVES``; what is smaller or larger counts as that."""
 
 SIZES = 2 * OCTAVES * STEPS
+AT_A_TIME = 1 << 16
+"""Values that are counted at a time: they stay in a processor's cache."""
+
 DEEP = 10
 """So many octaves below a layer's largest value are kept of each picture: the rest only counts as not 0."""
 
 
-def _places() -> NDArray[np.int32]:
+def _places() -> NDArray[np.intp]:
     """Return where each value counts, by the upper 16 bits of its float32.
 
     Negative values stand ``SIZES`` behind positive ones, and 0 behind both.
@@ -31,7 +35,7 @@ def _places() -> NDArray[np.int32]:
     with np.errstate(all="ignore"):
         middle = ((upper << 16) + 0x8000).view(np.float32).astype(np.float64)
         places = np.floor(np.log2(middle) * STEPS) + OCTAVES * STEPS
-    places = np.clip(np.nan_to_num(places, nan=0, posinf=SIZES - 1), 0, SIZES - 1).astype(np.int32)
+    places = np.clip(np.nan_to_num(places, nan=0, posinf=SIZES - 1), 0, SIZES - 1).astype(np.intp)
     places[0] = 2 * SIZES
     return np.concatenate([places, np.where(places == 2 * SIZES, places, places + SIZES)])
 
@@ -67,11 +71,18 @@ def observe(graph: Graph, names: Collection[str], pictures: Sequence[Inputs]) ->
         names: layers to look at.
         pictures: typical inputs, as ``reference.run`` takes them; at least one.
     """
+
+    def shown_by(picture: Inputs) -> dict[str, Shown]:
+        return {
+            name: _shown(np.asarray(value, np.float32).reshape(-1, value.shape[-1]))
+            for name, value in reference.layers(graph, picture, mode="float")
+            if name in names
+        }
+
     seen: dict[str, list[Shown]] = {name: [] for name in names}
-    for picture in pictures:
-        for name, value in reference.layers(graph, picture, mode="float"):
-            if name in seen:
-                seen[name].append(_shown(np.asarray(value, np.float32).reshape(-1, value.shape[-1])))
+    for found in in_order(shown_by, pictures):
+        for name, one in found.items():
+            seen[name].append(one)
     return seen
 
 
@@ -84,10 +95,18 @@ def _shown(values: NDArray[np.float32]) -> Shown:
     """Return what (pixels, channels) show."""
     values = np.ascontiguousarray(values)
     pixels, channels = values.shape
-    upper = values.view(np.uint16).reshape(pixels, channels, 2)[..., 1]
     width = 2 * SIZES + 1
-    place = PLACES[upper] + np.arange(channels, dtype=np.int32) * width
-    counts = np.bincount(place.ravel(), minlength=channels * width).reshape(channels, width)
+    offsets = np.arange(channels) * width
+    counts, energy = np.zeros(channels * width, np.int64), np.zeros(channels)
+    rows = max(AT_A_TIME, channels * width) // channels
+    for first in range(0, pixels, rows):
+        part = values[first : first + rows]
+        places = PLACES.take(part.view(np.uint16).reshape(-1, channels, 2)[..., 1])
+        places += offsets
+        counts += np.bincount(places.ravel(), minlength=len(counts))
+        exact = part.astype(np.float64)
+        energy += np.square(exact, out=exact).sum(axis=0)
+    counts = counts.reshape(channels, width)
     both = np.stack([counts[:, :SIZES], counts[:, SIZES : 2 * SIZES]])
     met = np.flatnonzero(both.any(axis=(0, 1)))
     end = int(met[-1]) + 1 if len(met) else DEEP * STEPS
@@ -96,7 +115,7 @@ def _shown(values: NDArray[np.float32]) -> Shown:
     return Shown(
         low,
         high,
-        np.einsum("pc,pc->c", values, values, dtype=np.float64) / pixels,
+        energy / pixels,
         1.0 - counts[:, -1] / pixels,
         first,
         (both[..., first:end] / pixels).astype(np.float32),

@@ -4,49 +4,86 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
 
 from glsl_infer.graph import Array, Graph, Node, host_steps, reference
+from glsl_infer.graph.picture import input_values
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.program.layout import Range
+from glsl_infer.support.side_by_side import in_order
+
+Squares = list[float]
+"""Mean squares of what the outputs' layers are off by, one each."""
 
 
 class Runs:
-    """Pictures' ways through the float network, of which any part can be run anew with rounding."""
+    """Pictures' ways through the float network, which can be gone again with rounding.
 
-    def __init__(self, graph: Graph, pictures: Sequence[Inputs], ranges: Sequence[Mapping[str, Range]]) -> None:
-        self._graph = graph
-        self._ranges = ranges
-        self._values = [dict(reference.all_values(graph, picture, mode="float")) for picture in pictures]
+    Only one picture's maps are kept at a time: those of large networks take hundreds of megabytes.
+
+    Args:
+        graph: with ranges.
+        pictures: what the network is given.
+        ranges: those in 8 bits that a picture has instead of the graph's, by layer.
+        changes: layers that are changed one at a time: rounded to 8 bits (None), or computed by another node.
+
+    Attributes:
+        errors: of the outputs where each of ``changes`` alone is made.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        pictures: Sequence[Inputs],
+        ranges: Sequence[Mapping[str, Range]],
+        changes: Mapping[str, Node | None],
+    ) -> None:
+        self._graph, self._pictures, self._ranges = graph, pictures, ranges
         self._probable = {
             layer
             for output in graph.outputs
             if any(step.step == host_steps.SIGMOID for step in output.steps)
             for layer in output.layers
         }
-        self._spreads = {layer: self._spread(layer) for layer in graph.output_layers}
+        self._ends: list[dict[str, Array]] = []
+        squares: dict[str, list[Squares]] = {name: [] for name in changes}
+        for picture, own in zip(pictures, ranges):
+            values = dict(reference.all_values(graph, picture, mode="float"))
+            self._ends.append({layer: values[layer] for layer in graph.output_layers})
 
-    def error(
-        self, bits: Mapping[str, int], *, alone: bool = False, replaced: Mapping[str, Node] = MappingProxyType({})
-    ) -> float:
-        """Return the error of the outputs where maps are rounded to some bits; with ``alone`` those named only.
+            def alone(name: str, values: Mapping[str, Array] = values, own: Mapping[str, Range] = own) -> Squares:
+                other = changes[name]
+                replaced = {} if other is None else {name: other}
+                return self._off(values, {name: 8} if other is None else {}, own, replaced)
 
-        ``replaced`` are layers that have other weights.
-        """
-        squares = [
-            self._square(values, bits, ranges, replaced, alone=alone)
-            for values, ranges in zip(self._values, self._ranges)
-        ]
-        return math.sqrt(sum(squares) / len(squares))
+            for name, found in zip(changes, in_order(alone, changes)):
+                squares[name].append(found)
+        self._spreads = [self._spread(layer) for layer in graph.output_layers]
+        self.errors = {name: self._error(found) for name, found in squares.items()}
+
+    def error(self, bits: Mapping[str, int]) -> float:
+        """Return the error of the outputs where all maps are rounded to some bits."""
+        return self._error(list(in_order(partial(self._whole, bits), range(len(self._pictures)))))
+
+    def _whole(self, bits: Mapping[str, int], index: int) -> Squares:
+        given = reference.by_name(self._graph, self._pictures[index])
+        start = {node.name: input_values(node, given[node.name]).astype(np.float32) for node in self._graph.inputs}
+        return self._off({**self._ends[index], **start}, bits, self._ranges[index], anew=True)
+
+    def _error(self, squares: Sequence[Squares]) -> float:
+        """Return the root mean square over pictures and outputs, as a share of the outputs' spreads."""
+        shares = [sum(one / spread for one, spread in zip(each, self._spreads)) / len(each) for each in squares]
+        return math.sqrt(sum(shares) / len(shares))
 
     def _spread(self, layer: str) -> float:
         """Return the variance of an output over its places and the pictures.
 
         Of one that is almost the same everywhere, a flag say, it is a hundredth of its mean square at least.
         """
-        numbers = np.stack([self._shown(layer, values[layer]) for values in self._values])
+        numbers = np.stack([self._shown(layer, ends[layer]) for ends in self._ends])
         return max(float(numbers.var()), 0.01 * float((numbers**2).mean()), 1e-12)
 
     def _shown(self, layer: str, numbers: Array) -> Array:
@@ -54,33 +91,46 @@ class Runs:
         exact = np.asarray(numbers, np.float64)
         return host_steps.sigmoid(exact) if layer in self._probable else exact
 
-    def _square(
+    def _off(
         self,
         values: Mapping[str, Array],
         bits: Mapping[str, int],
         ranges: Mapping[str, Range],
-        replaced: Mapping[str, Node],
+        replaced: Mapping[str, Node] = MappingProxyType({}),
         *,
-        alone: bool,
-    ) -> float:
+        anew: bool = False,
+    ) -> Squares:
+        """Return what outputs are off by where layers are rounded or replaced; with ``anew`` all are computed.
+
+        ``values`` are what layers compute without that: of ``anew`` the inputs' and the outputs'.
+        """
+        ends, left = set(self._graph.output_layers), {name: len(to) for name, to in self._graph.consumers.items()}
         changed: dict[str, Array] = {}
         for node in self._graph.nodes:
-            stores = node.name in bits and (not alone or bits[node.name])
-            moved = node.name in replaced or any(name in changed for name in node.inputs)
-            if not (stores or moved):
-                continue
-            value = values[node.name]
-            if moved:
-                given = [changed.get(name, values[name]) for name in node.inputs]
-                value = reference.layer(replaced.get(node.name, node), given, stored=False)
-            if stores and "bits" in node.attrs and value.ndim == 3:
-                rounded = node.with_attrs(bits=bits[node.name])
-                if bits[node.name] == 8 and node.name in ranges:
-                    rounded = rounded.with_attrs(scales=ranges[node.name].scales, zeros=ranges[node.name].zeros)
-                value = np.asarray(node.operator.store(rounded, value), value.dtype)
-            changed[node.name] = value
-        shares = []
+            computed = (anew and not node.operator.is_input) or node.name in replaced
+            moved = computed or any(name in changed for name in node.inputs)
+            if node.name in bits or moved:
+                if moved:
+                    given = [changed[name] if name in changed else values[name] for name in node.inputs]
+                    value = reference.layer(replaced.get(node.name, node), given, stored=False)
+                else:
+                    value = values[node.name]
+                changed[node.name] = self._rounded(node, value, bits, ranges)
+            for name in node.inputs:
+                left[name] -= 1
+                if not left[name] and name not in ends:
+                    changed.pop(name, None)
+        squares = []
         for layer in self._graph.output_layers:
             off = self._shown(layer, changed.get(layer, values[layer])) - self._shown(layer, values[layer])
-            shares.append(float((off**2).mean()) / self._spreads[layer])
-        return sum(shares) / len(shares)
+            squares.append(float((off**2).mean()))
+        return squares
+
+    def _rounded(self, node: Node, value: Array, bits: Mapping[str, int], ranges: Mapping[str, Range]) -> Array:
+        """Return a layer's output as ``bits`` has it: rounded, or as it is."""
+        if node.name not in bits or "bits" not in node.attrs or value.ndim != 3:
+            return value
+        rounded = node.with_attrs(bits=bits[node.name])
+        if bits[node.name] == 8 and node.name in ranges:
+            rounded = rounded.with_attrs(scales=ranges[node.name].scales, zeros=ranges[node.name].zeros)
+        return np.asarray(node.operator.store(rounded, value), value.dtype)

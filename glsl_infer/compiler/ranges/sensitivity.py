@@ -144,8 +144,8 @@ def spend(
     seen, count = looked_at(graph, {one for name in waiting for one in groups[name]}, len(pictures))
     shown = [index * len(pictures) // count for index in range(count)]
     ranges = [apart[part_of(index, len(pictures), len(apart))] if apart else {} for index in shown]
-    runs = Runs(graph, [pictures[index] for index in shown], ranges)
-    errors = {name: runs.error({name: 8}, alone=True) for name in possible if name in seen}
+    runs = Runs(graph, [pictures[index] for index in shown], ranges, {name: None for name in possible if name in seen})
+    errors = runs.errors
 
     prices = cost if share is None else shares
 

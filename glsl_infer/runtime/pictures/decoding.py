@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 from PIL import ExifTags, Image, ImageFile
 
 from glsl_infer.errors import ImageError
 from glsl_infer.support import memory
+from glsl_infer.support.files import reading
 
 MOST_SHARE = 0.75
 """Of the memory that is free. A picture that takes more is decoded smaller, or refused."""
@@ -24,11 +27,42 @@ _DRAFTS = (2, 4, 8)
 _MOST_SCANS = 100
 """Of a JPEG, each of which takes the time of a whole picture, and need not take bytes; usual are 1 and 10."""
 
+_MOST_METADATA, _MOST_BEFORE = 32 << 20, 100_000
+"""Bytes of a JPEG before its pixels, for which Pillow may take the square of the time; and those besides of markers."""
+
+_START, _MARK, _PIXELS = b"\xff\xd8", 0xFF, 0xDA
+_WITHOUT_LENGTH = (0x00, 0x01, *range(0xD0, 0xDA), _MARK)
+
 _SCAN, _CHUNK = b"\xff\xda", 1 << 20
 
 _JPEG = ("JPEG", "MPO")
 _TWICE = ("WEBP", "AVIF")
 _ALPHA = ("LA", "PA", "RGBA", "La", "RGBa")
+
+
+def check_metadata(path: str | Path) -> None:
+    """Look at what comes before the pixels of a JPEG file, without keeping any of it.
+
+    Raises:
+        ImageError: it is more than anybody writes.
+        InputError, OSError: the file cannot be read.
+    """
+    with reading(path) as file:
+        if file.read(len(_START)) != _START:
+            return
+        total, marked = 0, False
+        for _ in range(_MOST_BEFORE):
+            byte = file.read(1)
+            if not byte or (marked and byte[0] == _PIXELS):
+                return
+            if marked and byte[0] not in _WITHOUT_LENGTH:
+                length = int.from_bytes(file.read(2), "big")
+                file.seek(max(0, length - 2), os.SEEK_CUR)
+                total += length
+                if total > _MOST_METADATA:
+                    break
+            marked = byte[0] == _MARK
+    raise ImageError(f"a JPEG with more than {_MOST_METADATA >> 20} MiB before its pixels; save it anew without them")
 
 
 def fit_into_memory(image: ImageFile.ImageFile, *, whole: bool, least: int) -> None:

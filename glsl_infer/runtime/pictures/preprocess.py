@@ -22,7 +22,7 @@ from PIL import ExifTags, Image, ImageCms, UnidentifiedImageError
 from glsl_infer.bundle.manifest import CENTER_SQUARE, Input
 from glsl_infer.errors import ImageError
 from glsl_infer.runtime.pictures import scaling
-from glsl_infer.runtime.pictures.decoding import fit_into_memory
+from glsl_infer.runtime.pictures.decoding import check_metadata, fit_into_memory
 from glsl_infer.runtime.pictures.scaling import area_average
 from glsl_infer.support.files import not_a_file
 from glsl_infer.support.ndarray import NDArray
@@ -118,6 +118,7 @@ def _opened(source: ImageSource, *, whole: bool, alpha: bool, least: int) -> Ima
             kind = not_a_file(source)
             if kind:
                 raise ImageError(f"is {kind}, not a picture; give a picture file")
+            check_metadata(source)
             with Image.open(Path(source)) as image:
                 if image.format == "EPS":  # Pillow would start Ghostscript
                     raise ImageError("PostScript is not supported; save it as PNG or JPEG")

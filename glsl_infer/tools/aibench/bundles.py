@@ -9,7 +9,7 @@ import importlib.util
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from glsl_infer.errors import InputError, RunError
@@ -25,6 +25,12 @@ PICTURES = ROOT / "docs/images"
 
 SHOWN = PICTURES / "pineapple007.jpg"
 """What the page and the app show before and after; a checkout has it."""
+
+
+_ADVICE = (
+    "to build it, run glsl-infer aibench in a checkout of the project with TensorFlow (pip install -e '.[train]'), and "
+    "copy its folder of models here for --models DIR"
+)
 
 
 def default_folder() -> Path:
@@ -44,6 +50,26 @@ def size_of(test: Test, quick: bool) -> tuple[int, int]:
     return test.quick if quick and test.quick is not None else (test.width, test.height)
 
 
+def require_any(tests: Sequence[Test], folder: Path, quick: bool) -> None:
+    """Refuse a run that no test could be in.
+
+    Raises:
+        InputError: the folder has none of the bundles, and this installation has not what builds them.
+    """
+    if not _can_build() and not any(_path_of(test, folder, quick).is_file() for test in tests):
+        names = dict.fromkeys(_path_of(test, folder, quick).name for test in tests)
+        raise InputError(f"{folder} has no {' or '.join(names)}; {_ADVICE}")
+
+
+def _path_of(test: Test, folder: Path, quick: bool) -> Path:
+    width, height = size_of(test, quick)
+    return folder / f"{test.network}-{width}x{height}.glslnn"
+
+
+def _can_build() -> bool:
+    return (ROOT / "training/aibench").is_dir() and importlib.util.find_spec("tensorflow") is not None
+
+
 def bundle_of(test: Test, folder: Path, quick: bool, tell: Tell) -> Path:
     """Return the bundle of a test; it is built if it is not there.
 
@@ -60,15 +86,12 @@ def bundle_of(test: Test, folder: Path, quick: bool, tell: Tell) -> Path:
         RunError: it could not be built.
     """
     width, height = size_of(test, quick)
-    path = folder / f"{test.network}-{width}x{height}.glslnn"
+    path = _path_of(test, folder, quick)
     if path.is_file():
         _show(test, path, (width, height))
         return path
-    if not (ROOT / "training/aibench").is_dir() or importlib.util.find_spec("tensorflow") is None:
-        raise InputError(
-            f"{path}: no such file; to build it, run glsl-infer aibench in a checkout of the project with TensorFlow "
-            "(pip install -e '.[train]'), and copy its folder of models here for --models DIR"
-        )
+    if not _can_build():
+        raise InputError(f"{path}: no such file; {_ADVICE}")
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work:
         tell(f"building {test.network}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,7 +109,7 @@ def hand(
     rise_down, rise_across = np.gradient(bulge)
     light = (0.9 - 0.12 * rise_across - 0.15 * rise_down) / np.sqrt(1.0 + 0.5 * (rise_across**2 + rise_down**2))
     skin = np.array([224.0, 172.0, 140.0]) * random.uniform(0.55, 1.08) * np.clip(light, 0.3, 1.15)[..., None]
-    wall = np.array([90.0, 110.0, 130.0]) * random.uniform(0.5, 1.7, 3)
+    wall: NDArray[Any] = np.array([90.0, 110.0, 130.0]) * random.uniform(0.5, 1.7, 3)
     if behind is not None:
         rows, columns = behind.shape[:2]
         x, y = random.uniform(0.3, 0.7, 2)

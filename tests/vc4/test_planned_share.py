@@ -1,0 +1,39 @@
+"""What ``auto`` may spend is counted by a plan: Mesa's vc4 compiler finds maps of 16 bits about as dear."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from graphs import classifier, conv_node, input_node
+
+from glsl_infer import bundle as bundles
+from glsl_infer.compiler.build import Options, build
+from glsl_infer.compiler.planned_cost import planned
+from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
+from glsl_infer.tools.videocore import Driver
+from glsl_infer.tools.videocore.measure import measure
+from glsl_infer.tools.videocore.report import report
+
+FINE = {"spread": 16, "sum": 16}
+
+
+def test_maps_of_16_bits_add_the_share_that_the_plan_says(driver: Driver, tmp_path: Path) -> None:
+    """A depthwise layer and what adds it: both store two bytes, and the sum reads a residual of 16 bits."""
+    rng = np.random.default_rng(5)
+    body = [input_node(32), conv_node(rng, "feed", ("image",), 3, 16, activation="relu")]
+    body.append(conv_node(rng, "spread", ("feed",), 16, 16, kernel=(3, 3), groups=16, padding=(1, 1, 1, 1)))
+    body.append(conv_node(rng, "sum", ("spread", "spread"), 16, 16))
+    graph = classifier(rng, body, 16)
+    pictures = [{"image": rng.integers(0, 256, (32, 32, 3), np.uint8)} for _ in range(2)]
+    plans, counts = [], []
+    for bits in ({}, FINE):
+        options = Options(precision="8", precision_for=bits)
+        made, _, prepared = build(graph, ("a", "b", "c"), options=options, calibration=pictures)
+        bundles.write(made, tmp_path / "model.glslnn")
+        rows = report(*measure(tmp_path / "model.glslnn", driver), "model").rows
+        counts.append(sum(row.total for row in rows if row.layer in ("feed", *FINE)))
+        plans.append(planned(prepared.graph, given=True, uniform_vectors=UNIFORM_VECTORS).work)
+    assert counts[1] > 1.5 * counts[0]
+    assert plans[1] / plans[0] == pytest.approx(counts[1] / counts[0], rel=0.1)
