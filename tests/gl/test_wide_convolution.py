@@ -78,7 +78,7 @@ def test_one_pass_is_exact(context: Context, case: dict[str, Any], weights: str)
 
 
 def test_a_depthwise_window_with_one_large_weight_has_its_weights_in_a_texture(context: Context) -> None:
-    """Of 25 weights one is 57 times what is stored, as in networks of hands: a sum of high bytes keeps enough of that."""
+    """Of 25 weights one is 57 times what is stored, as in networks of hands: a sum of high bytes keeps that."""
     graph = wide(64, 64, kernel=5, groups=64, activation="relu(1)")
     kernel = graph.by_name["wide"].weights["kernel"]
     kernel *= 0.2
