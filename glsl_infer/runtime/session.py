@@ -37,7 +37,8 @@ class Session(Drawable):
     """A bundle, compiled and ready on an OpenGL ES 2.0 context. Use it as a context manager, or ``close`` it.
 
     A session belongs to the thread that uses it; another thread needs its own. One that is dropped without ``close`` is
-    freed with its last reference, and a ResourceWarning says so; its unread frames are lost.
+    freed with its last reference, and a ResourceWarning says so; its unread frames are lost. A model with parts for the
+    CPU gets a ``PartedSession``.
 
     Args:
         model: path of a ``.glslnn`` file, or a bundle that was read already.
@@ -48,8 +49,6 @@ class Session(Drawable):
         operators: functions for a model's custom operators, by the names that it has for them.
         isolated: let a child process compile and draw the model first, so that a file that makes the driver crash, hang
             or fill the memory does so there; ``"first"``: unless the model has passed on this driver before.
-
-    A model with parts for the CPU gets a ``PartedSession``.
 
     Attributes:
         start_up: seconds of each step of the start: ``context`` and ``bundle`` (0 where one was given; where neither
