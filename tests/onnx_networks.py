@@ -562,7 +562,7 @@ def agreement(model: Any, *, seed: int = 0) -> float:
         )
         for value in model.graph.input
     }
-    pictures = {name: "none" for name, value in feeds.items() if value.ndim == 4}
+    pictures = {name: "none" for name, value in feeds.items() if value.ndim in (3, 4)}
     expected = run(model, feeds)
     imported = importer.imported(model, ends=importer.Ends(fits=pictures))
     graph = imported.survey.whole()

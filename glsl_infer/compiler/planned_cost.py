@@ -1,6 +1,6 @@
 """What a frame of a prepared graph costs, as the compiler plans it: no shader is written, and no picture is looked at.
 
-Draws are those of the program. Instructions times pixels are those of convolutions and dense layers (``weights_plan``).
+Draws are those of the program. Instructions times pixels are those of ``weights_plan`` and ``other_work``.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from glsl_infer.graph import Graph, Node
 from glsl_infer.lowering import codegen, fine, weights_plan
 from glsl_infer.lowering.bindings import MAX_SOURCES, Binding, Read
+from glsl_infer.lowering.other_work import other_work
 from glsl_infer.lowering.places import Places
 from glsl_infer.lowering.typical import Texels, Typical
 from glsl_infer.lowering.uniform_use import uses, without_uniforms
@@ -99,18 +100,17 @@ class Builder(Places):
 
     def count(self, node: Node, layer: weights_plan.LayerWeights, mode: str) -> None:
         """Count what a convolution costs of which no draw is appended."""
-        read, *added = (self.feature_map(name).bits == 16 for name in node.inputs)
-        more = weights_plan.fine_work(layer, reads=read, adds=any(added), stores=self.feature_map(node.name).bits == 16)
+        target, (read, *added) = self.feature_map(node.name), (self.feature_map(one).bits == 16 for one in node.inputs)
+        more = weights_plan.fine_work(layer, reads=read, adds=any(added), stores=target.bits == 16)
         self._work += weights_plan.work(layer, mode) + more
-        self._counted[node.name] = (
-            self.times(node, self.feature_map(node.name))[0] if mode == "texture" else layer.slices
-        )
+        self._counted[node.name] = self.times(node, target)[0] if mode == "texture" else layer.slices
 
     @property
     def whole(self) -> weights_plan.Cost:
         """What all layers so far cost."""
-        draws = sum(self._counted.values()) + sum(entry.layer not in self._counted for entry in self._passes)
-        return weights_plan.Cost(self._work + weights_plan.dense_work(self.graph), draws)
+        others = [entry.layer for entry in self._passes if entry.layer not in self._counted]
+        more = other_work(self.graph, {*others}, self._bits)
+        return weights_plan.Cost(self._work + more, len(others) + sum(self._counted.values()))
 
     def typical_input(self, node: Node) -> Texels:
         """Return the texels that a convolution reads of typical pictures."""

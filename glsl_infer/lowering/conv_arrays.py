@@ -74,11 +74,11 @@ def draw(
     # A slice with a program of its own takes hardly more instructions so, often fewer, and its sum loses no digits.
     fetches = columns.kernel_height * columns.kernel_width * len(columns.read_by(0)) + residual
     small = not plain_residual and (least is None or (mode == "baked" and fetches > 1))
-    least = None if small else least
+    starts = _starts(node, build, columns, real, None if small else least, apart=mode == "baked")
+    small = small and starts.late is None  # stored ranges may say that it starts lower
     if small:
         rows = in_units(rows)
     member = build.weights(node, ".f32", rows.astype("<f4").tobytes())
-    starts = _starts(node, build, columns, real, least, apart=mode == "baked")
     late = starts.late
     cut = (starts.cut / _MARK).astype(np.float32) if small else starts.cut
     stride = 4 * rows.shape[1]
@@ -181,5 +181,5 @@ def _starts(
             columns, factors, biases, texels[0], strides, least=least, apart=apart, residual=residual
         )
 
-    key = f"{node.name} {'as it is' if least is None else 'apart' if apart else 'in common'}"
+    key = f"{node.name} {'apart' if apart else 'in common'}"
     return cut_sums.Starts.known(build.typical, key, columns.slices, find)

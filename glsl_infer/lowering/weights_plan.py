@@ -25,7 +25,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from glsl_infer.errors import InputError
-from glsl_infer.graph import Graph
 from glsl_infer.program import WeightsChoice
 
 WEIGHTS_MODES = ("auto", "baked", "uniform", "texture")
@@ -51,9 +50,6 @@ FINE_COLUMN = (2.0, 6.0)
 
 FINE_STORE, FINE_RESIDUAL = 44.0, 20.0
 """Instructions that a fragment takes longer to store 16 bits, and to add a residual of 16 bits."""
-
-DENSE = 29.0
-"""Instructions for a weight of a dense layer: Mesa's vc4 compiler makes 930 of 32."""
 
 DRAW = 95.0
 """Microseconds of the CPU for a draw without a job of its own: the share of the article's time that
@@ -148,7 +144,7 @@ class Cost:
     """What a frame costs.
 
     Attributes:
-        work: instructions times pixels of convolutions and dense layers, about.
+        work: instructions times pixels about.
         draws: how many.
     """
 
@@ -189,11 +185,6 @@ def fine_work(layer: LayerWeights, *, reads: bool, adds: bool, stores: bool) -> 
     """
     each = reads * layer.columns * FINE_COLUMN[layer.depthwise] + adds * FINE_RESIDUAL + stores * FINE_STORE
     return layer.slices * layer.pixels * each
-
-
-def dense_work(graph: Graph) -> float:
-    """Return about how many instructions times pixels a graph's dense layers take."""
-    return DENSE * sum(node.weights["kernel"].size for node in graph.nodes if node.op == "dense_products")
 
 
 def compile_cost(length: float) -> float:

@@ -33,6 +33,7 @@ from x22 import x22
 
 from glsl_infer import bundle as bundles
 from glsl_infer.compiler.build import Options, build
+from glsl_infer.compiler.ranges.precision import AUTO, PRECISIONS
 from glsl_infer.errors import GlslInferError
 from glsl_infer.graph import Graph
 from glsl_infer.lowering.weights_plan import LONGEST_ARRAY
@@ -152,12 +153,13 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=NETWORKS, default=NETWORKS)
     parser.add_argument("--uniform-vectors", type=int, default=LONGEST_ARRAY, help="see glsl-infer export")
     parser.add_argument("--weights", default="auto", help="see glsl-infer export")
+    parser.add_argument("--precision", default=AUTO, choices=PRECISIONS, help="see glsl-infer export")
     parser.add_argument("--driver", type=Path, metavar="DIR", help="folder of Mesa's vc4 driver and shim")
     args = parser.parse_args()
     print(f"| {' | '.join(HEADS)} |")
     print(f"| {' | '.join(['---'] * len(HEADS))} |")
     failed = False
-    options = Options(weights=args.weights, uniform_vectors=args.uniform_vectors)
+    options = Options(weights=args.weights, uniform_vectors=args.uniform_vectors, precision=args.precision)
     for name in args.only:
         try:
             result = row(name, vc4.find(args.driver), options)

@@ -36,7 +36,7 @@ def test_nothing_is_found_in_some_seconds(tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert (found["findings"], found["driver"], done.returncode) == ([], [], 0)
     assert not (tmp_path / "kept").exists()
-    assert found["files"] == sum(found["kinds"].values()) == sum(found["verdicts"].values()) > 20
+    assert found["files"] == sum(found["kinds"].values()) == sum(found["verdicts"].values()) > 2
     assert {"refused", "run"} <= set(found["verdicts"])
 
 

@@ -127,6 +127,17 @@ def test_sizes_that_the_file_leaves_open() -> None:
     assert importer.load(made.model(), ends=importer.Ends(sizes={"x": (20, 30)})).input.attrs["shape"] == (20, 30, 3)
 
 
+@pytest.mark.parametrize("target", [(-1, 48), (1, 1, 6, 8), (1, 12, 4)])
+def test_a_picture_without_channels(target: tuple[int, ...]) -> None:
+    made = File(8)
+    y = made.op("Reshape", [made.input(("n", 6, 8)), made.constant(target, "int64")], [abs(size) for size in target])
+    y = made.op("Flatten", [made.op("Neg", [y], made.shapes[y])], (1, 48))
+    made.output(made.op("MatMul", [y, made.random(48, 3)], (1, 3)))
+    (entry,) = importer.load(made.model()).inputs
+    assert agreement(made.model()) < 1e-5
+    assert entry.attrs["shape"] == ((1, 6, 8) if len(target) == 3 else (6, 8, 1))
+
+
 def test_other_outputs() -> None:
     made = File(8)
     x = made.conv(made.input((1, 3, 8, 6)), 4)

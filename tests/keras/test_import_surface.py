@@ -13,6 +13,7 @@ from keras import layers as L
 from keras import ops as K
 
 from glsl_infer.errors import InputError, ModelError
+from glsl_infer.graph import reference
 from glsl_infer.importers.keras import Ends, to_graph
 from models import eca
 
@@ -160,6 +161,16 @@ def test_an_open_size_is_given() -> None:
     graph = to_graph(open_model(), ends=Ends(sizes={"": (12, 20)}))
     assert graph.shapes["photo"] == (12, 20, 3)
     assert graph.shapes[graph.outputs[0].layers[0]] == (1, 20, 2)
+
+
+def test_a_sequential_model_of_any_size() -> None:
+    layers = [keras.Input((None, None, 3)), L.Conv2D(4, 3, strides=2), L.GlobalAveragePooling2D(), L.Dense(2)]
+    model = keras.Sequential(layers)
+    graph = to_graph(model, ends=Ends(sizes={"": (9, 11)}))
+    assert graph.inputs[0].attrs["shape"] == (9, 11, 3)
+    picture = np.random.default_rng(4).integers(0, 256, (9, 11, 3), np.uint8)
+    expected = np.asarray(model(picture[None] / np.float32(255)))[0]
+    np.testing.assert_allclose(reference.run(graph, picture, mode="float"), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize(

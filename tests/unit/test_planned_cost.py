@@ -14,6 +14,7 @@ from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.planned_cost import planned
 from glsl_infer.compiler.ranges import prepare, sensitivity
 from glsl_infer.graph import reference
+from glsl_infer.lowering.other_work import DENSE
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
 
 SAMPLES = [{"image": picture} for picture in PICTURES]
@@ -35,6 +36,18 @@ def test_auto_costs_no_more_than_it_may() -> None:
     rule = sum(choice.why != sensitivity.BY_MEASURE for choice in prepared.precision)
     cost = planned(prepared.graph, given=True, uniform_vectors=UNIFORM_VECTORS)
     assert cost.over(in_eight) <= sensitivity.MOST_COST or len(prepared.precision) == rule
+
+
+def test_dense_layers_are_work_too() -> None:
+    """Else 16 bits of maps would seem dearer than they are where most of the work is behind them."""
+
+    def work(classes: int) -> float:
+        rng = np.random.default_rng(4)
+        body = [input_node(8), conv_node(rng, "feed", ("image",), 3, 16, activation="relu(6)")]
+        graph = prepare(optimize(classifier(rng, body, 16, classes))).graph
+        return planned(graph, given=True, uniform_vectors=UNIFORM_VECTORS).work
+
+    assert work(100) - work(4) == pytest.approx(DENSE * 16 * 96, rel=0.01)
 
 
 @pytest.mark.parametrize("draw_cost", [1.0, 10_000.0])

@@ -49,3 +49,15 @@ def test_sums_that_were_followed_for_another_mode_are_not_taken(
     assert again.passes == alone.passes
     assert again.members == alone.members
     build.to_bundle(again, ())
+
+
+def test_stored_ranges_whose_sums_start_lower_are_taken_as_they_are() -> None:
+    """They were found before programs of one slice waited in another way; their pictures are not here."""
+    conv = conv_node(np.random.default_rng(3), "a", ("image",), 3, 8, kernel=(2, 2), activation="relu(1)")
+    graph = prepare(optimize(Graph("one", [input_node(SIZE), conv], [GraphOutput("end", ("a",))]))).graph
+    before = (np.full((2, 4), 0.25, np.float32), np.full(2, 3.0, np.float32))
+    for stored, line in (({}, "#define UNIT "), ({"a apart": before}, "#define LATE 3")):
+        shared = lower.Typical(lambda: typical.typical_maps(graph, ()), stored=stored)
+        made = lower.to_program(graph, weights="baked", typical=shared)
+        texts = [made.members[one.fragment].decode() for one in made.programs if one.name.startswith("a.")]
+        assert [line in text for text in texts] == [True, True]

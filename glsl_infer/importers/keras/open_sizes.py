@@ -48,7 +48,9 @@ def with_sizes(model: Any, sizes: Sizes) -> Any:
         for tensor in model.inputs
     ]
     try:
-        tensors = installed.tree.pack_sequence_as(model.input, given)
+        tensors = given  # of a Sequential, which knows no structure of its inputs
+        if not isinstance(model, installed.Sequential):
+            tensors = installed.tree.pack_sequence_as(model.input, given)
         return installed.models.clone_model(model, input_tensors=tensors, clone_function=lambda layer: layer)
     except Exception as error:  # Keras raises a dozen kinds here; all mean that the layers do not fit the size
         said = str(error).strip().splitlines() or [type(error).__name__]

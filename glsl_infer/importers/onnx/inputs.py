@@ -52,6 +52,8 @@ def input_view(declared: Declared, model: Model, sizes: dict[str, tuple[int, int
             "a network for one picture at a time, with inputs of up to 4 axes, can be exported",
         )
     ours, order = _placed(shape, channels_last=last)
+    if _is_grey(declared, shape, model):
+        ours, order = (*shape[1:], 1), (1, 2)
     free = collected.free_name(name)
     node = (
         Node(free, "input", (), input_attrs(ours)) if len(ours) == 3 else Node(free, "input_fixed", (), {"shape": ours})
@@ -110,6 +112,21 @@ def _is_channels_last(declared: Declared, model: Model) -> bool:
     if any(_splits_channels(operator, shape, model) for operator in read):
         return False
     return shape[1] not in PICTURE_CHANNELS and shape[3] in PICTURE_CHANNELS
+
+
+def _is_grey(declared: Declared, shape: tuple[int, ...], model: Model) -> bool:
+    """Return whether an input (batch, height, width) is a picture: all that reads it adds channels, or makes a row."""
+    readers = [operator for operator in model.part.operators if declared.name in operator.inputs]
+    readers = [operator for operator in readers if operator.kind != "Shape"]
+    return len(shape) == 3 and bool(readers) and all(_reads_grey(operator, shape, model) for operator in readers)
+
+
+def _reads_grey(operator: Operator, shape: tuple[int, ...], model: Model) -> bool:
+    if operator.kind != "Reshape" or len(operator.inputs) < 2:
+        return operator.kind == "Unsqueeze" or (operator.kind == "Flatten" and operator.attributes.get("axis", 1) == 1)
+    _, *target = _stored(operator.inputs[1], model) or (0,)
+    height, width = shape[1:]
+    return target in ([-1], [height * width], [1, height, width], [height, width, 1])
 
 
 def _splits_channels(operator: Operator, shape: Sizes, model: Model) -> bool:

@@ -1,0 +1,39 @@
+"""What layers cost that are no convolutions, as the plan of a program counts it; read off Mesa's vc4 compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from glsl_infer.graph import Graph
+from glsl_infer.program.layout import slices_of
+
+DENSE = 29.0
+"""Instructions for a weight of a dense layer: 930 for 32."""
+
+EACH: Mapping[str, tuple[float, float]] = {
+    "add": (31.0, 56.0),
+    "binary": (190.0, 220.0),
+    "max_pool": (38.0, 123.0),
+    "upsample_bilinear": (89.0, 187.0),
+}
+"""Instructions for a fragment where the map has 8 bits, and where it has 16, which take two."""
+OTHERS = (40.0, 90.0)
+
+
+def other_work(graph: Graph, drawn: Collection[str], bits: Mapping[str, int]) -> float:
+    """Return about how many instructions times pixels some layers take.
+
+    Args:
+        graph: whose dense layers are split.
+        drawn: layers that draw, and are no convolutions.
+        bits: of feature maps, by layer.
+    """
+    work = 0.0
+    for node in graph.nodes:
+        if node.name in drawn and node.op == "dense_products":
+            work += DENSE * node.weights["kernel"].size
+        elif node.name in drawn and len(graph.shapes[node.name]) == 3:
+            height, width, channels = graph.shapes[node.name]
+            draws = 2 if bits.get(node.name, 8) == 16 else 1
+            work += height * width * slices_of(channels) * draws * EACH.get(node.op, OTHERS)[draws - 1]
+    return work
