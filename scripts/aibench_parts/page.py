@@ -90,7 +90,7 @@ def _runs(numbers: Numbers) -> str:
     heads = ("test", "ms a picture", "first result, s", "a Pixel 2, ms", "LiteRT, one thread, ms", "times as long",
              "cosine", "reference's", "memory, MB")  # fmt: skip
     marked = any(cell.endswith(BUSY) for row in rows for cell in row)
-    notes = [f"{BUSY}: beside much other work."] if marked else []
+    notes = [f"{BUSY}: beside other work."] if marked else []
     again = [run for test in TESTS if (run := _of(numbers, test, "run")).get("restored") and "compiled" in run]
     if again:
         compiled, restored = (sum(run[key] for run in again) for key in ("compiled", "restored"))
