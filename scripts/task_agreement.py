@@ -96,7 +96,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pictures", nargs="*", type=Path)
     parser.add_argument("--hand", action="store_true", help="a drawn hand as well")
-    parser.add_argument("--task", nargs="*", default=[name for name in names() if name != "groceries"])
+    parser.add_argument("--task", nargs="*", default=[name for name in names() if name not in ("dogs", "groceries")])
     args = parser.parse_args(argv)
     pictures: Mapping[str, NDArray[np.uint8]] = {
         **{path.name: np.asarray(preprocess.open_image(path)) for path in args.pictures},
