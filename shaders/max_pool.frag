@@ -3,8 +3,8 @@
 // BOUNDED    windows may reach beyond the map: there they read its edge once more, which changes no maximum. coord0.zw
 //            and coord1.xy are the centres of its first and last texel
 // SMALLEST   the smallest texel instead
-// AGAIN      there is one loop, which compilers leave as it is: VideoCore IV has registers for it, and two threads where a
-//            fetch in no loop comes last
+// AGAIN      there is one loop, which compilers leave as it is: VideoCore IV has registers for it, and two threads
+//            where a fetch in no loop comes last
 #ifndef POOL_WIDTH
 #define POOL_WIDTH 2
 #define POOL_HEIGHT 2

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from operator_table.row import Group, K, L, Row, stem
 
 
@@ -24,6 +26,19 @@ def _gated(x: Any) -> Any:
     features = stem(x)
     gate = L.Dense(8, activation="sigmoid", name="stem-gate")(L.GlobalAveragePooling2D(name="stem-pool")(features))
     return features * gate[:, None, None]
+
+
+def _zeros_beside(x: Any) -> Any:
+    return L.Concatenate()([x, K.zeros_like(x)])
+
+
+def _wide(x: Any) -> Any:
+    return x - K.broadcast_to(L.GlobalMaxPooling2D(keepdims=True)(x), (1, 8, 8, 8))
+
+
+def _moments(x: Any) -> Any:
+    mean, variance = K.moments(x, axes=(1, 2), keepdims=True)
+    return (x - mean) * (variance + 1.0)
 
 
 PARTS = Group(
@@ -61,12 +76,11 @@ PARTS = Group(
             _on_stem(lambda x: K.pad(x, ((0, 0), (0, 0), (0, 0), (2, 6)))),
             "zeros only",
         ),
-        Row("Resizing", "to 12x5, `bilinear`; 8 channels", _on_stem(lambda x: L.Resizing(12, 5)(x)), "no antialias"),
+        Row("Resizing", "to 12x5, `bilinear`; 8 channels", _on_stem(lambda x: L.Resizing(12, 5)(x))),
         Row(
             "Resizing",
             "to 12x5, `nearest`; 8 channels",
             _on_stem(lambda x: L.Resizing(12, 5, interpolation="nearest")(x)),
-            "no antialias",
         ),
         Row(
             "`keras.ops.image.resize`",
@@ -74,6 +88,24 @@ PARTS = Group(
             _on_stem(lambda x: K.image.resize(x, (4, 4))),
             listed=False,
         ),
+        Row(
+            "Resizing",
+            "to 12x5, `bicubic`; 8 channels",
+            _on_stem(lambda x: L.Resizing(12, 5, interpolation="bicubic")(x)),
+            listed=False,
+        ),
+        Row(
+            "UpSampling2D",
+            "2x2, `bicubic`; 8 channels",
+            _on_stem(lambda x: L.UpSampling2D(2, interpolation="bicubic")(x)),
+            listed=False,
+        ),
+        Row("`keras.ops.full_like`", "8 channels", _on_stem(lambda x: x * K.full_like(x, 0.5)), listed=False),
+        Row("`keras.ops.ones_like`", "8 channels", _on_stem(lambda x: K.ones_like(x) - x), listed=False),
+        Row("`keras.ops.zeros_like`", "8 channels", _on_stem(_zeros_beside), listed=False),
+        Row("`keras.ops.stop_gradient`", "8 channels", _on_stem(lambda x: -K.stop_gradient(x)), listed=False),
+        Row("`keras.ops.broadcast_to`", "a pixel of 8 channels, to 8x8", _on_stem(_wide), listed=False),
+        Row("`keras.ops.moments`", "over 8x8; 8 channels", _on_stem(_moments), listed=False),
         Row("`x[..., 4:]`", "12 channels", _on_stem(lambda x: x[..., 4:], 12), "", listed=False),
         Row(
             "`keras.ops.space_to_depth`",
@@ -102,6 +134,13 @@ PARTS = Group(
         ),
     ),
 )
+
+
+def _by_constants(operation: str, filters: int) -> Any:
+    """Return the builder of a convolution whose kernel is no layer's."""
+    kernel = np.random.default_rng(3).normal(0.0, 0.2, (3, 3, 8, filters)).astype(np.float32)
+    return _on_stem(lambda x: getattr(K, operation)(x, kernel, padding="same"))
+
 
 COMPOSED = Group(
     "Composed convolutions",
@@ -137,6 +176,8 @@ COMPOSED = Group(
             _on_stem(lambda x: L.Conv2DTranspose(4, (3, 2), (3, 1), output_padding=(1, 0))(x)),
             listed=False,
         ),
+        Row("`keras.ops.conv`", "3x3 constants, `same`; 8 to 4", _by_constants("conv", 4), listed=False),
+        Row("`keras.ops.depthwise_conv`", "3x3 constants; 8", _by_constants("depthwise_conv", 1), listed=False),
     ),
 )
 

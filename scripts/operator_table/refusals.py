@@ -63,8 +63,8 @@ OPTIONS = (
     ),
     Refusal(
         "PReLU",
-        "slopes for each pixel, as the activation of another layer",
-        "a PReLU with slopes of its own for each pixel, ",
+        "as the activation of another layer",
+        "a PReLU as the activation of another layer, whose slopes no file keeps",
         lambda x: L.Conv2D(4, 3, activation=L.PReLU(alpha_initializer="random_uniform"), name="subject")(stem(x)),
     ),
     Refusal(
@@ -78,12 +78,6 @@ OPTIONS = (
         "axis other than the last",
         "axis=1; only the last axis, the channels, can be exported",
         lambda x: L.BatchNormalization(axis=1, name="subject")(stem(x)),
-    ),
-    Refusal(
-        "UpSampling2D",
-        "interpolation other than nearest and bilinear",
-        "interpolation='bicubic'; use 'nearest' or 'bilinear'",
-        lambda x: L.UpSampling2D(2, interpolation="bicubic", name="subject")(stem(x)),
     ),
     Refusal(
         "Conv2D, Dense",

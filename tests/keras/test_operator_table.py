@@ -61,7 +61,7 @@ def test_every_operator_is_reached_by_a_row(built: dict[Row, Any]) -> None:
         found |= {node.op for one in (graph, small, *prepared) for node in one.nodes}
     # Rows have one picture; tests/keras/test_import_ends.py has vectors as inputs. Keras has no L2
     # pooling, no local responses and no sums of rows.
-    assert found == set(ops.names()) - {"constant_map", "input_fixed", "l2_pool", "local_response_norm", "resample"}
+    assert found == set(ops.names()) - {"input_fixed", "l2_pool", "local_response_norm"}
 
 
 def operations(model: Any) -> list[Any]:

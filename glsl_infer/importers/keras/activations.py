@@ -78,6 +78,9 @@ def _pieces(call: Call, layer: Any) -> Activation:
 
 
 def _prelu(call: Call, layer: Any) -> Activation:
+    if not layer.built:
+        advice = "make it a layer of its own behind that layer"
+        raise call.refused("a PReLU as the activation of another layer, whose slopes no file keeps", advice)
     slopes = array(layer.alpha)
     per_channel = slopes.reshape(-1, slopes.shape[-1])
     if (per_channel != per_channel[0]).any():
