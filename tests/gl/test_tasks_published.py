@@ -73,7 +73,9 @@ def test_lying_and_upside_down(mesh: FaceMesh, quarters: int) -> None:
     wanted = {1: [nose(mesh)[1], 384 - nose(mesh)[0]], 2: 384 - nose(mesh), 3: [384 - nose(mesh)[1], nose(mesh)[0]]}
     (face,) = mesh(turned)
     assert np.linalg.norm(face.points[1, :2] - wanted[quarters]) < 12
-    assert mesh.detector(turned)[0].score > max([0.0, *(thing.score for thing in mesh.detector.follow(turned))])
+    score, without_turning = mesh.detector(turned)[0].score, [thing.score for thing in mesh.detector.follow(turned)]
+    # A lying face may be clear enough as it is. Upside down, a mouth scores as eyes do, and less than the turned face.
+    assert score > max([0.0, *without_turning]) if quarters == 2 else score >= max([0.0, *without_turning])
 
 
 def test_fifty_faces(mesh: FaceMesh) -> None:
