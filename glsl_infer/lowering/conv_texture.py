@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 MOST_ACROSS: Mapping[int, int] = {8: 16, 16: conv_draws.MOST_COLUMNS_ALIVE}
 """Most tiles beside each other whose x coordinates VideoCore IV keeps in registers, by the bits of weights. In rows of
-14 and of 16, slices do not compile with weights of 16 bits and a number for each channel."""
+14 and of 16, slices do not compile with weights of 16 bits and a number for each channel; and in rows of 16, none of
+16 bits with a residual and such a number, whatever their weights."""
 
 
 def read(texels: bytes, units: bytes, columns: Columns) -> Weights:

@@ -103,12 +103,20 @@ class Task:
 
 
 def counted(path: Path) -> int | None:
-    """Return a bundle's instructions times pixels; None where VideoCore IV's driver does not work."""
+    """Return a bundle's instructions times pixels; None where VideoCore IV's driver does not work.
+
+    Raises:
+        InputError: naming the layers whose shaders it cannot compile: their draws would count nothing.
+    """
     try:
-        return report(*measure(path, driver.find(None)), str(path)).total
+        found = report(*measure(path, driver.find(None)), str(path))
     except GlslInferError as error:
         print(f"not counted: {error}", file=sys.stderr)
         return None
+    failed = [row.layer for row in found.rows if row.failed]
+    if failed:
+        raise InputError(f"VideoCore IV's compiler refuses {', '.join(failed)}: the cost without them is none")
+    return found.total
 
 
 def measured(task: Task, row: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -161,6 +161,26 @@ def test_many_tiles_beside_each_other(
     assert (failures, set(threads.values()), mode) == ({}, {2}, "texture")
 
 
+def test_many_tiles_of_16_bits_beside_each_other(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of face-mesh in 16 bits: 16 tiles in a row, a residual, and a slope for each channel."""
+    arranged = placement.grids
+
+    def in_long_rows(*tile: int) -> tuple[placement.Grid, ...]:
+        return tuple(sorted(arranged(*tile), key=lambda grid: abs(grid.columns - 16)))
+
+    monkeypatch.setattr("glsl_infer.program.placement.grids", in_long_rows)
+    rng = np.random.default_rng(0)
+    nodes = layer(6, 128, (1, 1), residual=True)
+    slopes = ",".join(f"{slope:.3f}" for slope in rng.uniform(0.1, 0.3, 128))
+    nodes[-1] = nodes[-1].with_attrs(activation=f"prelu({slopes})")
+    pictures = [rng.integers(0, 256, (6, 6, 3), dtype=np.uint8) for _ in range(4)]
+    options = Options(weights="texture", precision="8", precision_for={"feed": 16, "layer": 16}, memory="naive")
+    failures, threads, mode = compiled(nodes, options, driver, tmp_path, pictures)
+    assert (failures, set(threads.values()), mode) == ({}, {2}, "texture")
+
+
 def test_a_wide_layer_has_few_rows_of_tiles_in_common(driver: Driver, tmp_path: Path) -> None:
     options = Options(uniform_vectors=3500, precision="8")
     failures, threads, mode = compiled(layer(12, 1536, (1, 1)), options, driver, tmp_path)
