@@ -28,6 +28,11 @@ def tokens(width: int = 8) -> Any:
     return L.Reshape((9, width))(L.Conv2D(width, 2, strides=2)(X))
 
 
+def fields(width: int = 8) -> Any:
+    """A map of 9 vectors."""
+    return L.Conv2D(width, 2, strides=2)(X)
+
+
 def heads() -> tuple[Any, Any, Any]:
     """Queries, keys and values of 2 heads, as web pages cut them out of one Dense: behind the batch stands ``x[0]``."""
     y = ops.reshape(L.Dense(24)(tokens()), (-1, 9, 3, 2, 4))
@@ -72,6 +77,14 @@ NETWORKS: dict[str, tuple[Callable[[], Any], set[str]]] = {
     "softmax over rows and channels": (
         lambda: L.Conv2D(2, 1)(L.Softmax(axis=(1, 3))(L.Conv2D(4, 1)(X))),
         {"tensor_softmax"},
+    ),
+    "heads over all of a map": (
+        lambda: vector(L.MultiHeadAttention(2, 3)(fields(), fields()), 72),
+        {"tensor_softmax", "matmul"},
+    ),
+    "heads along columns": (
+        lambda: vector(L.MultiHeadAttention(2, 3, value_dim=5, attention_axes=2)(fields(), fields()), 72),
+        {"tensor_softmax", "matmul"},
     ),
     "heads behind a moved batch": (attended, {"tensor_transpose", "tensor_slice", "matmul"}),
     "unstacked before the batch": (lambda: vector(ops.add(*ops.unstack(behind(), axis=0)[1:]), 72), {"tensor_slice"}),
@@ -232,8 +245,12 @@ def test_frames_are_one_map_that_shaders_cut() -> None:
             lambda: L.TimeDistributed(L.Reshape((2, 1)))(L.Reshape((72, 2))(L.Conv2D(4, 1)(X))),
             "a TimeDistributed over 72 steps; give it at most 64",
         ),
+        (
+            lambda: ops.reshape(ops.reshape(L.Conv2D(8, 2, strides=2)(X), (-1, 3, 3, 1, 8)), (-1, 1, 8)),
+            r"a reshape of \(3, 3, 1, 8\) to \(1, 8\) and a larger batch; use \(-1, 9, 1, 8\)",
+        ),
     ],
-    ids=["an output", "another operation", "a part of the batch", "many steps"],
+    ids=["an output", "another operation", "a part of the batch", "many steps", "windows as a batch"],
 )
 def test_a_moved_batch_is_refused_where_it_cannot_be_followed(build: Callable[[], Any], says: str) -> None:
     model = keras.Model(X, build())

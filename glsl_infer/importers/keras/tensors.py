@@ -64,6 +64,10 @@ def renames(call: Call, chain: Sequence[Any]) -> list[Node]:
 
 
 def _reshape(call: Call) -> list[Node]:
+    given, size = math.prod(call.shapes[0]), math.prod(call.shape)
+    if size and given > size and given % size == 0:
+        kept = ", ".join(map(str, (-1, given // size, *call.shape)))
+        raise call.refused(f"a reshape of {call.shapes[0]} to {call.shape} and a larger batch", f"use ({kept})")
     return [call.node("reshape", {"shape": call.shape})]
 
 
@@ -168,6 +172,7 @@ LAYERS: Mapping[str, Converter] = {
 """Converters of layers by class name."""
 
 OPERATIONS: Mapping[str, Converter] = {
+    "Reshape": _reshape,
     "Argmax": _argmax,
     "Argsort": _ordered("sort", lambda call: {"axis": tensor_numbers.axis(call, call.layer.axis), "result": "indices"}),
     "Concatenate": _concat,
