@@ -34,9 +34,9 @@ HEAD = ["network", "pictures", "bits", "scores", "maps in 16 bits", "instruction
 CHANGED_HEAD = ["change", "network", "pictures", "bits", "as exported", "changed"]
 KEY = ("network", "pictures", "bits")
 PRECISIONS = ("8", "auto", "16")
-RULES = (None, 1.09, True, "stores", PLANNED)
+RULES = (None, 1.09, True, PLANNED)
 """What bounded auto when a row was measured: shares of the work; its plan, maps up to 1.09 of all 8 bits; its plan;
-its plan with what it takes to store 16 bits; and weights bought from the same purse as maps."""
+its plan with what it takes to store 16 bits."""
 UNTOLD = ("pictures", "boxes", "score", "alpha", "presence")
 ROOT = Path(__file__).resolve().parents[1]
 STORED, PAGE = ROOT / "docs/accuracy/precision.json", ROOT / "docs/accuracy/precision.md"

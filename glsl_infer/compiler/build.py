@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from glsl_infer.bundle import Bundle
-from glsl_infer.compiler import exact_weights, long_texts, lower, optimize
+from glsl_infer.compiler import long_texts, lower, optimize
 from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.planned_cost import planned
 from glsl_infer.compiler.ranges import PreparedGraph, precision, prepare
 from glsl_infer.compiler.ranges.known import KnownRanges
-from glsl_infer.compiler.ranges.sensitivity import FinerWeights
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering import weights_plan
-from glsl_infer.lowering.findings import Arrays
-from glsl_infer.lowering.weight_rounding import of_weights
-from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, Cost
+from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.support import blas
 
@@ -122,32 +120,6 @@ def build(
     small = optimize.optimize(graph)
     if numbers is None:
         precision.require_known(small, options.precision_for)
-    before, first = options.ranges or KnownRanges(), dict[str, Arrays]()
-
-    def plan(prepared: Graph, exact: Collection[str]) -> Cost:
-        return planned(
-            prepared,
-            given=True,
-            uniform_vectors=most,
-            weight_bits=options.weight_bits,
-            draw_cost=options.draw_cost,
-            exact=exact,
-        )
-
-    def finer(prepared: Graph, whole: Cost) -> dict[str, FinerWeights]:
-        typical = lower.typical_of(prepared, calibration, before.findings)
-        rounded, offers = lower.weights_offered(
-            prepared,
-            options.weights_for,
-            typical,
-            uniform_vectors=most,
-            tell=tell,
-            draw_cost=options.draw_cost,
-            exact=before.exact,
-        )
-        first.update(of_weights(typical.findings))
-        return exact_weights.gains(prepared, rounded, offers, calibration, whole)
-
     prepared = prepare(
         small,
         pictures,
@@ -160,12 +132,19 @@ def build(
         known_ranges=options.ranges,
         tolerance=options.tolerance,
         budget=options.budget,
-        plan=plan if options.layout == "atlas" else None,
-        finer=finer if options.weight_bits == options.weights == "auto" else None,
+        plan=partial(
+            planned,
+            given=True,
+            uniform_vectors=most,
+            weight_bits=options.weight_bits,
+            draw_cost=options.draw_cost,
+        )
+        if options.layout == "atlas"
+        else None,
     )
-    exact = prepared.spent.exact.union(before.exact) if prepared.spent else before.exact
-    typical = lower.typical_of(prepared.graph, calibration, {**before.findings, **first})
-    long = long_texts.possible(prepared.graph, most) - {*options.weights_for, *exact}
+    before = options.ranges or KnownRanges()
+    typical = lower.typical_of(prepared.graph, calibration, before.findings)
+    long = long_texts.possible(prepared.graph, most) - {*options.weights_for, *before.exact}
     if long and options.weights == "auto" and options.layout == "atlas":
         choices = lower.weights_choices(
             prepared.graph,
@@ -175,7 +154,7 @@ def build(
             weight_bits=options.weight_bits,
             tell=tell,
             draw_cost=options.draw_cost,
-            exact=exact,
+            exact=before.exact,
         )
         free = tuple(choice for choice in choices if choice.layer in long)
         prepared = long_texts.split(prepared, free, pictures, uniform_vectors=most, scales=before.scales)
@@ -191,8 +170,10 @@ def build(
         weight_bits=options.weight_bits,
         typical=typical,
         findings=before.findings,
-        exact=exact,
+        exact=before.exact,
         draw_cost=options.draw_cost,
+        in_eight=prepared.in_eight if options.weight_bits == options.weights == "auto" else None,
+        error=prepared.spent.error if prepared.spent else 0.0,
     )
     del typical  # hundreds of megabytes of maps
     return to_bundle(program, labels, tell), program, prepared

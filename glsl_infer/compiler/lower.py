@@ -7,20 +7,20 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from glsl_infer import ops
-from glsl_infer.compiler import sharing
+from glsl_infer.compiler import exact_weights, sharing
 from glsl_infer.compiler.copied_outputs import handed_on, with_copies
 from glsl_infer.compiler.gutters import gutters
 from glsl_infer.compiler.ranges.bounds import ranges_of
 from glsl_infer.compiler.typical import typical_maps
 from glsl_infer.errors import InputError, ModelError
-from glsl_infer.graph import Graph, Node
+from glsl_infer.graph import Graph
 from glsl_infer.graph.picture import has_alpha_lane
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering import weights_plan
 from glsl_infer.lowering.builder import Builder
 from glsl_infer.lowering.findings import Findings
 from glsl_infer.lowering.typical import Typical
-from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, WEIGHTS_MODES, LayerWeights
+from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, WEIGHTS_MODES, Cost
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program import CompiledNetwork, WeightsChoice
 from glsl_infer.program.layout import LAYOUTS, Share
@@ -41,6 +41,8 @@ def to_program(
     findings: Findings = MappingProxyType({}),
     draw_cost: float = weights_plan.DRAW,
     exact: Collection[str] = (),
+    in_eight: Cost | None = None,
+    error: float = 0.0,
 ) -> CompiledNetwork:
     """Turn a prepared graph into textures, shaders and passes.
 
@@ -61,6 +63,8 @@ def to_program(
         findings: what was found with pictures that are not here.
         draw_cost: microseconds of a draw, for ``auto``; see ``weights_plan.DRAW``.
         exact: layers whose weights are finer than 8 bits, as pictures told before.
+        in_eight: what all maps in 8 bits cost: then what is left to spend keeps weights finer (``exact_weights``).
+        error: what maps do to the outputs; see there.
 
     Raises:
         ModelError: a layer that the shaders cannot do, by name.
@@ -96,6 +100,18 @@ def to_program(
         )
 
     builder = built({}, planning=True)
+    if in_eight is not None and samples and builder.offers:
+        exact = exact_weights.choose(
+            graph,
+            builder.rounded,
+            builder.offers,
+            samples,
+            whole=builder.whole,
+            in_eight=in_eight,
+            error=error,
+        )
+        typical.forget(exact)
+        builder = built({}, planning=True) if exact else builder
     longer = weights_plan.longer_array(builder.choices, uniform_vectors) if weights == "auto" else None
     while longer is not None:
         uniform_vectors = longer
@@ -135,41 +151,6 @@ def typical_of(graph: Graph, samples: Sequence[Inputs], findings: Findings = Map
         findings: what was found with pictures that are not here.
     """
     return Typical(lambda: typical_maps(graph, samples), given=len(samples) > 0, stored=findings)
-
-
-Offers = Mapping[str, tuple[LayerWeights, LayerWeights]]
-
-
-def weights_offered(
-    graph: Graph,
-    weights_for: Mapping[str, str],
-    typical: Typical,
-    *,
-    uniform_vectors: int = UNIFORM_VECTORS,
-    tell: Callable[[str], object] = str,
-    draw_cost: float = weights_plan.DRAW,
-    exact: Collection[str] = (),
-) -> tuple[Mapping[str, Node], Offers]:
-    """Return layers with the weights that shaders would have, and what finer ones would be instead of 8 bits.
-
-    Arguments are those of ``weights_choices``.
-    """
-    builder = _built(
-        graph,
-        "auto",
-        weights_for,
-        "atlas",
-        gutters(graph),
-        {},
-        typical,
-        uniform_vectors,
-        "auto",
-        tell,
-        draw_cost=draw_cost,
-        exact=exact,
-        planning=True,
-    )
-    return builder.rounded, builder.offers
 
 
 def weights_choices(

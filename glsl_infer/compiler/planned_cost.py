@@ -5,8 +5,6 @@ Draws are those of the program. Instructions times pixels are those of ``weights
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from glsl_infer import ops
 from glsl_infer.compiler.gutters import gutters
 from glsl_infer.compiler.ranges.bounds import ranges_of
@@ -26,7 +24,6 @@ def planned(
     layout: str = "atlas",
     weight_bits: str = "auto",
     draw_cost: float = weights_plan.DRAW,
-    exact: Collection[str] = (),
 ) -> Cost:
     """Return the cost of a prepared graph.
 
@@ -37,7 +34,6 @@ def planned(
         layout: see ``lower.to_program``.
         weight_bits: see there.
         draw_cost: see there.
-        exact: see there.
 
     Raises:
         ModelError: a layer that the shaders cannot do, by name.
@@ -58,7 +54,6 @@ def planned(
         weight_bits=weight_bits,
         bits=bits,
         draw_cost=draw_cost,
-        exact=exact,
     )
     for node in graph.nodes:
         try:

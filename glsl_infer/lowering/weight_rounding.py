@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.lowering import findings, weight_bytes
 from glsl_infer.lowering.conv_columns import Columns
-from glsl_infer.lowering.findings import Arrays, Findings
+from glsl_infer.lowering.findings import Arrays
 from glsl_infer.lowering.weight_bytes import WeightBytes
 from glsl_infer.lowering.weight_texture import Constants
 
@@ -68,11 +68,6 @@ def pack(constants: Constants, columns: Columns, met: Callable[[], Met], known: 
         return found.astype(np.float64)
 
     return weight_bytes.pack(constants, rounding, moving)
-
-
-def of_weights(found: Findings) -> dict[str, Arrays]:
-    """Return of what was found how weights are rounded: it fits wherever the same weights are to be rounded again."""
-    return {key: arrays for key, arrays in found.items() if key.endswith((" rounded", " moved"))}
 
 
 def _fits(found: Arrays, shape: Sequence[int], numbers: NDArray[np.int64]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from glsl_infer.compiler import exact_weights
 from glsl_infer.compiler.build import Options
-from glsl_infer.compiler.ranges import covering, eight_bits, held_out, purse
+from glsl_infer.compiler.ranges import covering, eight_bits, held_out, sensitivity
 from glsl_infer.lowering import builder, texture_choice, weight_bytes, weight_rounding, weight_texture
 
 
@@ -38,8 +38,8 @@ def _evenly(numbers: Any, most: int, **_: Any) -> Any:
     return weight_bytes.sums_kept(numbers)
 
 
-def _none(*_: Any, **__: Any) -> dict[str, Any]:
-    return {}
+def _none(*_: Any, **__: Any) -> frozenset[str]:
+    return frozenset()
 
 
 Change = tuple[Callable[[Options], Options], tuple[tuple[Any, str, Any], ...]]
@@ -61,8 +61,8 @@ REPAIRS: Mapping[str, Change] = {
     "ranges by maximum alone": (_same, ((held_out, "FEWEST", 1 << 30),)),
     "headroom 1.2": (_same, ((eight_bits, "HEADROOM", 1.2),)),
     "8 bits for weights of more noise": (_same, ((weight_bytes, "MOST_NOISE", 8.0),)),
-    "weights not kept finer": (_same, ((exact_weights, "gains", _none),)),
-    "auto may cost 1.4": (_same, ((purse, "MOST_COST", 1.4),)),
+    "weights not kept finer": (_same, ((exact_weights, "choose", _none),)),
+    "auto may cost 1.4": (_same, ((sensitivity, "MOST_COST", 1.4), (exact_weights, "MOST_COST", 1.4))),
 }
 """What is changed, by a name for people: options of an export, and values of the compiler."""
 

@@ -28,7 +28,7 @@ from precision_parts.repairs import UNCHANGED, repaired
 from precision_parts.scores import Outputs
 
 NOISE = "noise"
-PLANNED = "weights"
+PLANNED = "stores"
 """What the plan counts by which auto is bounded now: its latest addition."""
 
 

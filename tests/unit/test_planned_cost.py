@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import numpy as np
 import pytest
 from graphs import classifier, conv_node, input_node
 from test_sensitivity import GRAPH, PICTURES
 
-from glsl_infer.compiler import exact_weights, lower, ranges
+from glsl_infer.compiler import build as builds
+from glsl_infer.compiler import exact_weights, lower
 from glsl_infer.compiler.build import Options, build
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.planned_cost import planned
-from glsl_infer.compiler.ranges import prepare, purse, sensitivity
-from glsl_infer.graph import Graph, reference
+from glsl_infer.compiler.ranges import prepare, sensitivity
+from glsl_infer.graph import reference
 from glsl_infer.lowering.other_work import DENSE
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
 
@@ -34,9 +33,9 @@ def test_auto_costs_no_more_than_it_may() -> None:
     in_eight = planned(prepare(optimize(GRAPH), PICTURES).graph, given=True, uniform_vectors=UNIFORM_VECTORS)
     _, _, prepared = build(GRAPH, [], options=Options(precision="auto"), calibration=SAMPLES)
     assert prepared.in_eight == in_eight
-    rule = sum(choice.why != purse.BY_MEASURE for choice in prepared.precision)
+    rule = sum(choice.why != sensitivity.BY_MEASURE for choice in prepared.precision)
     cost = planned(prepared.graph, given=True, uniform_vectors=UNIFORM_VECTORS)
-    assert cost.over(in_eight) <= purse.MOST_COST or len(prepared.precision) == rule
+    assert cost.over(in_eight) <= sensitivity.MOST_COST or len(prepared.precision) == rule
 
 
 def test_dense_layers_are_work_too() -> None:
@@ -63,14 +62,22 @@ def test_the_plan_is_that_of_what_a_person_asks_for(draw_cost: float) -> None:
 
 
 def test_weights_that_lose_most_are_kept_finer_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranges, "AUTO_TOLERANCE", 9.0)  # no map is bought
-    monkeypatch.setattr(purse, "MOST_COST", 9.0)
-    monkeypatch.setattr(purse, "WORTH", 0.0)
+    offered: list[frozenset[str]] = []
+    choose = exact_weights.choose
+
+    def chosen(*args: object, **options: object) -> frozenset[str]:
+        offered.append(choose(*args, **options))  # type: ignore[arg-type]
+        return offered[-1]
+
+    monkeypatch.setattr(sensitivity, "MOST_COST", 0.0)
+    monkeypatch.setattr(exact_weights, "MOST_COST", 9.0)
+    monkeypatch.setattr(exact_weights, "WORTH", 0.0)
+    monkeypatch.setattr(exact_weights, "choose", chosen)
     options = Options(precision="auto")
     _, finer, _ = build(GRAPH, [], options=options, calibration=SAMPLES)
-    monkeypatch.setattr(exact_weights, "gains", lambda *_, **__: {})
+    monkeypatch.setattr(exact_weights, "choose", lambda *_, **__: frozenset[str]())
     _, plain, prepared = build(GRAPH, [], options=options, calibration=SAMPLES)
-    assert finer.exact and not plain.exact
+    assert offered and offered[0]
 
     def off(program: object) -> float:
         moved = []
@@ -80,19 +87,7 @@ def test_weights_that_lose_most_are_kept_finer_where_there_is_room(monkeypatch: 
         return float(np.sqrt(np.mean(np.square(moved))))
 
     assert off(finer) < 0.5 * off(plain)
-
-
-@pytest.mark.parametrize(("loses", "bought"), [(1e3, (0, 1)), (1e-9, (1, 0))])
-def test_maps_and_weights_are_bought_from_one_purse(loses: float, bought: tuple[int, int]) -> None:
-    """There is enough for one of them: what loses more."""
-    graph = prepare(optimize(GRAPH), PICTURES).graph
-
-    def counted(stored: Graph, exact: Collection[str]) -> float:
-        return 1.0 + 0.1 * (len(exact) + sum(node.attrs.get("bits") == 16 for node in stored.nodes))
-
-    finer = {"third": sensitivity.FinerWeights(loses, 0.1)}
-    made, found = sensitivity.spend(graph, {}, PICTURES, tolerance=0.0, share=1.0, counted=counted, finer=finer)
-    assert (len(made), len(found.exact)) == bought
+    assert builds.planned is planned
 
 
 def test_partial_sums_are_planned_before_any_picture_is_looked_at() -> None:

@@ -10,7 +10,7 @@ from glsl_infer.compiler import lower
 from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.build import Options, build
 from glsl_infer.compiler.ranges import PreparedGraph, precision, prepare
-from glsl_infer.compiler.ranges.purse import BY_MEASURE
+from glsl_infer.compiler.ranges.sensitivity import BY_MEASURE
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, GraphOutput, Node, reference
 from glsl_infer.graph.host_steps import HostStep

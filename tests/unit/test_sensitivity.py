@@ -12,8 +12,7 @@ from glsl_infer.compiler import ranges
 from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import build
 from glsl_infer.compiler.ranges import PreparedGraph, loss, precision, prepare, sensitivity
-from glsl_infer.compiler.ranges.purse import BY_MEASURE
-from glsl_infer.compiler.ranges.sensitivity import AUTO_TOLERANCE
+from glsl_infer.compiler.ranges.sensitivity import AUTO_TOLERANCE, BY_MEASURE
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, GraphOutput, Node, reference
 from glsl_infer.tools.validate import verdict

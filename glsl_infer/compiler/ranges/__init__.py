@@ -23,7 +23,7 @@ from glsl_infer.compiler.ranges.known import KnownRanges
 from glsl_infer.compiler.ranges.lowest import with_lowest
 from glsl_infer.compiler.ranges.precision import BY_RULE, PrecisionChoice
 from glsl_infer.compiler.ranges.room import with_room
-from glsl_infer.compiler.ranges.sensitivity import AUTO_NUMBERS, AUTO_SHARE, AUTO_TOLERANCE, FinerWeights, Spent, spend
+from glsl_infer.compiler.ranges.sensitivity import AUTO_NUMBERS, AUTO_SHARE, AUTO_TOLERANCE, Spent, spend
 from glsl_infer.compiler.ranges.wide import EXACTNESS, WideLayer, split_wide
 from glsl_infer.compiler.ranges.zero_maps import zeros_once
 from glsl_infer.errors import ModelError, with_article
@@ -33,9 +33,6 @@ from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, Cost
 from glsl_infer.ops.operator import GraphOnlyOperator
 from glsl_infer.program.layout import Range
-
-Plan = Callable[[Graph, Collection[str]], Cost]
-"""A prepared graph, and layers whose weights are finer than 8 bits -> what it costs."""
 
 LEARNT = ("error", "layer", "maximum", "percentile")
 """How ranges are chosen that pictures tell."""
@@ -84,8 +81,7 @@ def prepare(
     known_ranges: KnownRanges | None = None,
     tolerance: float | None = None,
     budget: float | None = None,
-    plan: Plan | None = None,
-    finer: Callable[[Graph, Cost], Mapping[str, FinerWeights]] | None = None,
+    plan: Callable[[Graph], Cost] | None = None,
 ) -> PreparedGraph:
     """Prepare an optimised graph for shaders.
 
@@ -107,7 +103,6 @@ def prepare(
         budget: see there, too; with neither, and ``auto``, an eighth more work is spent for an error of
             ``AUTO_TOLERANCE``, or ``AUTO_NUMBERS``.
         plan: counts what a prepared graph costs; without it shares are estimated.
-        finer: finds what finer weights would gain in a prepared graph, of which all 8 bits cost so much.
 
     Raises:
         InputError: see ``precision.choose``.
@@ -150,14 +145,12 @@ def prepare(
         chosen, spent = spend(ranged, chosen, pictures, tolerance=tolerance, budget=budget)
     elif by_itself:
         enough = AUTO_NUMBERS if any(choice and choice.why == BY_RULE for choice in chosen.values()) else AUTO_TOLERANCE
-        counted, weights = None, {}
+        counted = None
         if plan is not None:
-            in_eight = plan(drawn(precision_of_layers.assign(ranged, {})[0]), ())
+            in_eight = plan(drawn(precision_of_layers.assign(ranged, {})[0]))
             counted = partial(_times, in_eight, plan, drawn)
-            if finer is not None:
-                weights = dict(finer(drawn(precision_of_layers.assign(ranged, chosen)[0]), in_eight))
         chosen, spent = spend(
-            ranged, chosen, pictures, tolerance=enough, share=AUTO_SHARE, apart=apart, counted=counted, finer=weights
+            ranged, chosen, pictures, tolerance=enough, share=AUTO_SHARE, apart=apart, counted=counted
         )
     precise, fine = precision_of_layers.assign(ranged, chosen)
     precise, ranges = with_room(precise, wider, ranges)
@@ -174,9 +167,9 @@ def _range_of(graph: Graph, layer: str) -> Range:
     return Range(tuple(attrs["scales"]), tuple(attrs["zeros"]))
 
 
-def _times(in_eight: Cost, plan: Plan, drawn: Callable[[Graph], Graph], stored: Graph, exact: Collection[str]) -> float:
+def _times(in_eight: Cost, plan: Callable[[Graph], Cost], drawn: Callable[[Graph], Graph], stored: Graph) -> float:
     """Return how many times another graph's a graph with bits costs."""
-    return plan(drawn(stored), exact).over(in_eight)
+    return plan(drawn(stored)).over(in_eight)
 
 
 def require_stored_values(graph: Graph) -> None:
