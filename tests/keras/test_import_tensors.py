@@ -238,7 +238,7 @@ def test_frames_are_one_map_that_shaders_cut() -> None:
 @pytest.mark.parametrize(
     ("build", "says"),
     [
-        (lambda: behind(), "layer 'moveaxis.*': an output whose batch is axis 1; bring the batch back to the front"),
+        (behind, "layer 'moveaxis.*': an output whose batch is axis 1; bring the batch back to the front"),
         (lambda: ops.flip(behind(), 0), "Flip of a tensor whose batch is axis 1; bring the batch back to the front"),
         (lambda: behind()[:, 0], "an index .*; give the batch, axis 1, ':'"),
         (

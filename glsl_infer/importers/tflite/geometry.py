@@ -10,6 +10,7 @@ import numpy as np
 from glsl_infer.graph import Node, Shape
 from glsl_infer.importers.shared import pixels
 from glsl_infer.importers.shared.arranged import Arrangement
+from glsl_infer.importers.shared.places import MOST_JOINED, joined
 from glsl_infer.importers.tflite.call import Call, Converter, mapped
 from glsl_infer.importers.tflite.chains import UPSAMPLE
 from glsl_infer.importers.tflite.choices import cast
@@ -147,12 +148,15 @@ def space_to_depth(call: Call) -> list[Node]:
 
 
 def concatenate(call: Call) -> list[Node]:
-    """Convert a CONCATENATION of channels."""
+    """Convert a CONCATENATION of channels, or of a few maps along rows or columns."""
     rank = len(call.tensor.shape)
     if len(call.inputs) != len(call.constants):
         raise call.refused("with a constant", "join tensors that the network computes")
     if call.option("Axis") not in (-1, rank - 1):
-        raise call.refused(f"along axis {call.option('Axis')} of {call.tensor.shape}", "channels can be joined")
+        along = call.option("Axis") % rank
+        if rank != 4 or along == 0 or len(call.inputs) > MOST_JOINED or min(map(len, call.shapes)) < 3:
+            raise call.refused(f"along axis {call.option('Axis')} of {call.tensor.shape}", "channels can be joined")
+        return call.activated(joined(call.name, call.inputs, call.shapes, along - 1))
     return call.activated([call.node("concat")])
 
 
