@@ -106,7 +106,7 @@ NETWORKS: dict[str, tuple[Callable[[], Any], set[str]]] = {
     ),
     "a constant first": (lambda: vector(ops.matmul(WEIGHTS[:5], L.Permute((2, 1))(tokens())), 45), {"linear"}),
     "patches": (lambda: ops.image.extract_patches(X, size=(3, 2), strides=(2, 2), padding="same"), {"gather_points"}),
-    "a part": (lambda: vector(ops.slice(tokens(), (0, 2, 1), (1, 4, 6)), 24), {"gather_points"}),
+    "a part": (lambda: vector(ops.slice(tokens(), (0, 2, 1), (1, 4, 6)), 24), {"tensor_slice"}),
     "moments": (lambda: ops.add(*ops.moments(tokens(), axes=[1])), {"tensor_reduce"}),
     "ones": (lambda: vector(tokens() + ops.ones_like(tokens()), 72), {"tensor_binary"}),
     "broadcast": (lambda: vector(ops.broadcast_to(tokens()[:, :1], (1, 2, 8)), 16), {"gather_points"}),
