@@ -17,8 +17,9 @@ from operator_table.row import TOLERANCE, Group, Row
 
 HEAD = f"""# Operators
 
-Which Keras layers you can export, and their cost on the GPU. `glsl-infer inspect` names refused ones, and what to use
-instead. Sequences are maps of one row, frames below each other; what has no line may run on the [CPU](cpu-operators.md).
+Which Keras layers you can export, and their cost on the GPU. `glsl-infer inspect` names refused ones, and what to
+use instead. Sequences are maps of one row, frames below each other; what has no line may run on the
+[CPU](cpu-operators.md).
 
 A line has layers, the operators of the bundle that they become, and passes/fetches: draws, and texels read for each
 pixel of each slice (4 channels) of the output. They are for the sizes shown, else 8 channels, with `--weights

@@ -17,6 +17,7 @@ from glsl_infer.importers.tflite.choices import cast
 from glsl_infer.importers.tflite.evaluate import slices_of
 from glsl_infer.importers.tflite.padding import MOST_CHANNELS, identity, mirror_pad, pad
 from glsl_infer.importers.tflite.written import ARRANGEMENT
+from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
 
 def reshape(call: Call) -> list[Node]:
@@ -154,7 +155,8 @@ def concatenate(call: Call) -> list[Node]:
         raise call.refused("with a constant", "join tensors that the network computes")
     if call.option("Axis") not in (-1, rank - 1):
         along = call.option("Axis") % rank
-        if rank != 4 or along == 0 or len(call.inputs) > MOST_JOINED or min(map(len, call.shapes)) < 3:
+        small = len(call.inputs) <= MOST_JOINED and call.tensor.shape[along] <= MAX_TEXTURE_SIZE
+        if rank != 4 or along == 0 or not small or min(map(len, call.shapes)) < 3:
             raise call.refused(f"along axis {call.option('Axis')} of {call.tensor.shape}", "channels can be joined")
         return call.activated(joined(call.name, call.inputs, call.shapes, along - 1))
     return call.activated([call.node("concat")])
