@@ -11,7 +11,7 @@ import numpy as np
 
 from glsl_infer.graph import Node
 from glsl_infer.graph.activations import powers, sigmoids
-from glsl_infer.importers.keras import reductions
+from glsl_infer.importers.keras import reductions, tensor_numbers
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.tensor_products import is_tensor
 from glsl_infer.importers.keras.weights import array
@@ -149,8 +149,6 @@ def _function_op(call: Call) -> str:
 def _reduced(call: Call, kind: str) -> list[Node]:
     if len(call.shapes[0]) == 3 and len(call.shape) in (1, 3):
         return reductions.OPERATIONS[kind](call)
-    from glsl_infer.importers.keras import tensor_numbers
-
     return tensor_numbers.OPERATIONS[kind](call)
 
 
