@@ -65,6 +65,8 @@ def test_what_cannot_be_run_is_refused(tmp_path: Path, capsys: Capture) -> None:
     assert "--only nothing; choose of 1, 2" in refused(capsys, ["aibench", "--only", ""])
     assert "choose of 1, 4, 5, 8, 9" in refused(capsys, ["aibench", "--quick", "--only", "2"])
     assert "--memory 0" in refused(capsys, ["aibench", "--memory", "0"])
+    said = refused(capsys, ["aibench", "--only", "4", "--models", "/proc/none/here"])
+    assert "/proc/none/here: no network can be built there (No such file or directory); give --models" in said
     assert "not a folder" in refused(capsys, ["aibench", "--models", write_tiny(tmp_path)])
 
 
