@@ -188,7 +188,7 @@ def require_possible_size(graph: Graph) -> None:
     if len(drawn) > MAX_LAYERS:
         raise ModelError(f"{len(drawn):,} layers; a model has at most {MAX_LAYERS:,}")
     for name, shape in graph.shapes.items():
-        numbers, ends = math.prod(shape), name in graph.outputs or graph.by_name[name].operator.is_input
+        numbers, ends = math.prod(shape), name in graph.output_layers or graph.by_name[name].operator.is_input
         most = MAX_RESULT if ends else MAX_TEXTURE_BYTES
         if numbers > most:
             raise ModelError.layer(name, f"{numbers:,} numbers", f"at most {most:,} are possible here")
