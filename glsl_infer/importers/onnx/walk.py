@@ -212,7 +212,8 @@ class Walk:
             with np.errstate(all="ignore"):
                 views = ranges.saturated(call, convert(call))
         except _NO_OPTIONS as error:
-            raise call.refused(f"options that make no sense ({error})", "the file is damaged; get it anew") from None
+            what = f"options that make no sense ({str(error)[:200]})"
+            raise call.refused(what, "the file is damaged; get it anew") from None
         read = (place for place, name in enumerate(call.operator.outputs) if name in self._needed)
         wanted = max(read, default=0)
         if len(views) <= wanted:

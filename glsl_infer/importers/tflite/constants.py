@@ -114,7 +114,8 @@ class Constants:
             with np.errstate(all="ignore"):
                 result = np.asarray(compute([self[index] for index in read], operator.options, tensor))
         except (ValueError, IndexError, TypeError, KeyError, ArithmeticError) as error:
-            raise ModelError(f"'{tensor.name}': {operator.kind} of constants that do not fit ({error})") from None
+            what = f"{operator.kind} of constants that do not fit ({str(error)[:200]})"
+            raise ModelError(f"'{tensor.name}': {what}") from None
         if result.size != math.prod(tensor.shape):
             raise ModelError(f"'{tensor.name}': {operator.kind} of constants makes {result.shape}, not {tensor.shape}")
         return _plain(result.reshape(tensor.shape))
