@@ -21,7 +21,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -186,16 +186,26 @@ def kept(rows: Sequence[dict[str, Any]], page: Path) -> list[dict[str, Any]]:
 
 def read_by_all(folder: Path) -> int:
     """Have the readers of three languages read every bundle; return the exit code."""
-    from readers import TAKEN, Readers
+    from readers import Readers
 
     paths = sorted(path for path in folder.glob("*.glslnn"))
     verdicts = Readers(folder).verdicts(paths)
-    refused = [(path, name, said[at]) for name, said in verdicts.items() for at, path in enumerate(paths)]
-    refused = [one for one in refused if one[2] != TAKEN]
-    for path, name, why in refused:
-        print(f"{path.name}: {name}: {why}", file=sys.stderr)
-    print(f"{len(paths)} files: {', '.join(verdicts)} take all" if not refused else f"{len(refused)} refusals")
-    return int(bool(refused))
+    wrong = disagreements(paths, verdicts)
+    for line in wrong:
+        print(line, file=sys.stderr)
+    print(f"{len(paths)} files, {len(wrong)} of them refused or read otherwise by {', '.join(verdicts)}")
+    return int(bool(wrong))
+
+
+def disagreements(paths: Sequence[Path], verdicts: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return a line for each file that a reader refuses, or that one reads otherwise than another."""
+    from readers import TAKEN
+
+    lines = []
+    for path, said in zip(paths, zip(*verdicts.values())):
+        if len(set(said)) > 1 or not said[0].startswith(f"{TAKEN} "):
+            lines.append(f"{path.name}: {'; '.join(f'{name}: {text}' for name, text in zip(verdicts, said))}")
+    return lines
 
 
 def main() -> int:
