@@ -30,7 +30,7 @@ def other_work(graph: Graph, drawn: Collection[str], bits: Mapping[str, int]) ->
     """
     work = 0.0
     for node in graph.nodes:
-        if node.name in drawn and node.op == "dense_products":
+        if node.name in drawn and node.op in ("dense_products", "dense_at_once"):
             work += DENSE * node.weights["kernel"].size
         elif node.name in drawn and len(graph.shapes[node.name]) == 3:
             height, width, channels = graph.shapes[node.name]

@@ -14,6 +14,7 @@ PARTS_OF_OTHERS = (
     "constant_map",
     "convolution_products",
     "convolution_sum",
+    "dense_at_once",
     "dense_products",
     "dense_sum",
     "input",

@@ -43,6 +43,10 @@ def operators_behind(build: Build, tolerance: float = 2e-5) -> list[str]:
             pieces.group_norm,
             ["global_average_pool", "global_deviation", "group_statistics", "group_statistics", "map_norm"],
         ),
+        (
+            pieces.group_norm_relu,
+            ["global_average_pool", "global_deviation", "group_statistics", "group_statistics", "map_norm", "relu"],
+        ),
         (pieces.positions, ["constant_map", "add", "constant_map", "binary", "constant_map", "binary"]),
         (pieces.shuffled, ["channel_gather"]),
         (pieces.enlarged, ["depth_to_space"]),

@@ -118,11 +118,11 @@ def get_item(call: Call) -> list[Node]:
     if not known or not entries or entries[0] not in (slice(None), Ellipsis):
         raise call.refused(f"an index {key}", "give slices and numbers, and ':' for the batch")
     places = np.arange(math.prod(call.shapes[0])).reshape(1, *call.shapes[0])
-    return _cut(call, places[tuple(entries)])
+    return cut(call, places[tuple(entries)])
 
 
-def _cut(call: Call, places: Numbers) -> list[Node]:
-    """Return the nodes of a cut: a slice of every axis, reshaped."""
+def cut(call: Call, places: Numbers) -> list[Node]:
+    """Return the nodes of a cut: a slice of every axis, reshaped. ``places`` are numbers of the input, in a batch."""
     numbers = places[0]
     if not numbers.size:
         raise call.refused("an index that leaves nothing", "take a number at least")
@@ -151,7 +151,7 @@ def _split(call: Call) -> list[Node]:
     sections, over = call.layer.indices_or_sections, call.layer.axis
     places = np.arange(math.prod(call.shapes[0])).reshape(1, *call.shapes[0])
     given = int(sections) if isinstance(sections, int) else [int(end) for end in sections]
-    return _cut(call, np.split(places, given, over)[call.output])
+    return cut(call, np.split(places, given, over)[call.output])
 
 
 def _pad(call: Call) -> list[Node]:

@@ -119,7 +119,6 @@ class Written:
         return None
 
     def _norm(self, last: Operator) -> Operator | None:
-        plain = replace(last, options={**last.options, "FusedActivationFunction": 0})
         for root, operators in self._pieces(last, _NORMS):
             shape = self._shape(root)
             if not any(operator.kind in REDUCTIONS for operator in operators) or shape != self._shape(last.outputs[0]):
@@ -128,7 +127,7 @@ class Written:
                 continue
             constants = self._read(operators)
             inner = shape[1:] if len(shape) != 3 else shape
-            operators = [*operators[:-1], plain]  # noqa: PLW2901
+            fused, operators = self._without_activation(operators)  # noqa: PLW2901
 
             def function(
                 x: NDArray[np.float64], root: int = root, operators: list[Operator] = operators
@@ -140,9 +139,22 @@ class Written:
                 lambda: norm_like(function, inner, self._numbers(constants), self._tolerance(operators))  # noqa: B023
             )
             if norm is not None:
-                options = {"Norm": norm, "FusedActivationFunction": last.options.get("FusedActivationFunction", 0)}
+                options = {"Norm": norm, "FusedActivationFunction": fused}
                 return Operator(NORMALIZATION, False, (root,), last.outputs, options)
         return None
+
+    def _without_activation(self, operators: Sequence[Operator]) -> tuple[int, list[Operator]]:
+        """Return the activation in the last operator that computes, and the operators without it.
+
+        Converters put an activation behind a change of shape into the sum before it.
+        """
+        found = list(operators)
+        at = len(found) - 1
+        while at > 0 and found[at].kind in ("RESHAPE", "SQUEEZE") and found[at].inputs[0] in found[at - 1].outputs:
+            at -= 1
+        fused = int(found[at].options.get("FusedActivationFunction", 0) or 0)
+        found[at] = replace(found[at], options={**found[at].options, "FusedActivationFunction": 0})
+        return fused, found
 
     def _norm_before(self, last: Operator) -> Operator | None:
         """Return the normalisation before a change of shape with a function in between."""

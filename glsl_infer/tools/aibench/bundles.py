@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from glsl_infer.bundle import Bundle
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.runtime import program_cache
 from glsl_infer.support.child_process import ROOT, module_command
@@ -48,6 +49,22 @@ def default_folder() -> Path:
 def size_of(test: Test, quick: bool) -> tuple[int, int]:
     """Return width and height of a test's picture."""
     return test.quick if quick and test.quick is not None else (test.width, test.height)
+
+
+def check_size(made: Bundle, test: Test, quick: bool) -> None:
+    """Refuse a bundle of another network: no two tests have pictures of one size.
+
+    Raises:
+        RunError: it does not read the test's pictures.
+    """
+    width, height = size_of(test, quick)
+    read = [(entry.width, entry.height) for entry in made.manifest.inputs]
+    if read != [(width, height)]:
+        sizes = ", ".join(f"{wide}x{high}" for wide, high in read)
+        raise RunError(
+            f"{made.path} reads {sizes}, and the test's pictures have {width}x{height}: another network; delete it, or "
+            f"put {test.network}'s bundle in its place"
+        )
 
 
 def require_any(tests: Sequence[Test], folder: Path, quick: bool) -> None:
