@@ -5,6 +5,8 @@ They are read from the file again where somebody asks, as the self-check does, a
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -39,11 +41,13 @@ class Members(Mapping[str, bytes]):
         """Bytes in memory."""
         return sum(len(data) for data in self._held.values() if data is not None)
 
-    def let_go(self, name: str) -> None:
-        """Keep a member in the file alone, unless it is small."""
+    def let_go(self, name: str) -> int:
+        """Keep a member in the file alone, unless it is small; return how many bytes that frees."""
         data = self._held[name]
-        if data is not None and len(data) >= LEAST:
-            self._held[name] = None
+        if data is None or len(data) < LEAST:
+            return 0
+        self._held[name] = None
+        return len(data)
 
     def __getitem__(self, name: str) -> bytes:
         """Return a member.
@@ -85,7 +89,13 @@ def streamed(bundle: Bundle) -> Bundle:
     return replace(bundle, members=Members(bundle.path, bundle.members, bundle.manifest.members))
 
 
-def let_go(bundle: Bundle, name: str) -> None:
-    """Let a member of a bundle go, if it can be had again."""
-    if isinstance(bundle.members, Members) and name in bundle.members:
-        bundle.members.let_go(name)
+def let_go(bundle: Bundle, name: str) -> int:
+    """Let a member of a bundle go, if it can be had again; return its bytes, or 0."""
+    members = bundle.members
+    return members.let_go(name) if isinstance(members, Members) and name in members else 0
+
+
+def hand_back() -> None:
+    """Hand what was freed back to the system: glibc keeps it for this process, and a GPU's textures lie elsewhere."""
+    with contextlib.suppress(OSError, TypeError, AttributeError):  # another system, or another C library
+        ctypes.CDLL(None).malloc_trim(0)

@@ -36,6 +36,7 @@ class ConvolutionSum(Operator):
 
     attrs = {"blocks": 1, "activation": "linear", "scales": None, "zeros": None}
     weights = ("unit", "bias")
+    local = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height, width, filters)."""

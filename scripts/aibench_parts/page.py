@@ -215,11 +215,10 @@ def _masks(numbers: Numbers) -> str:
         return ""
     drawn, held = numbers["masks"]["bundle"], numbers["masks"]["held_out"]
     return (
-        "A small network (`masks.py`) finds waste pasted onto groceries: IoU "
+        "`masks.py` finds waste pasted onto groceries: IoU "
         f"{held['waste']:.2f} on {held['pictures']} held-out pictures (six materials: {held['mean']:.2f}); as a "
         f"bundle, on {drawn['pictures']} test photographs, {drawn['after']:.2f} (by lack of colour "
-        f"{drawn['filter']:.2f}), {drawn['right']} materials right. "
-        "Before, by colour, after, truth:\n\n![waste, and masks](aibench/masks.jpg)"
+        f"{drawn['filter']:.2f}), {drawn['right']} materials right:\n\n![waste, and masks](aibench/masks.jpg)"
     )
 
 

@@ -65,6 +65,8 @@ def test_what_cannot_be_run_is_refused(tmp_path: Path, capsys: Capture) -> None:
     assert "--only nothing; choose of 1, 2" in refused(capsys, ["aibench", "--only", ""])
     assert "choose of 1, 4, 5, 8, 9" in refused(capsys, ["aibench", "--quick", "--only", "2"])
     assert "--memory 0" in refused(capsys, ["aibench", "--memory", "0"])
+    said = refused(capsys, ["aibench", "--only", "4", "--models", "/proc/none/here"])
+    assert "/proc/none/here: no network can be built there (No such file or directory); give --models" in said
     assert "not a folder" in refused(capsys, ["aibench", "--models", write_tiny(tmp_path)])
 
 
@@ -150,9 +152,10 @@ def test_a_network_built_from_nothing_runs(tmp_path: Path, capsys: Capture, monk
         tracemalloc.stop()
         assert most < 1.7 * picture.nbytes, "the picture is copied"
         whole = np.asarray(Image.open(Path(__file__).parents[2] / "docs/images/example.jpg").resize((80, 60)))
-        seams = [run_whole(session, whole, overlap) for overlap in (8, 12)]
-    assert np.array_equal(*seams), "SRCNN looks 8 pixels around: with 8 or more no seam shows"
+        assert images.overlap_of(session.bundle) == (8, 1), "SRCNN's windows of 9, 5 and 5 pixels"
+        seams = [run_whole(session, whole, overlap) for overlap in (None, 12)]
+    assert np.array_equal(*seams), "with 8 or more no seam shows"
 
 
-def run_whole(session: Session, picture: np.ndarray, overlap: int) -> np.ndarray:
+def run_whole(session: Session, picture: np.ndarray, overlap: int | None) -> np.ndarray:
     return images.run_whole(session, picture, overlap=overlap)

@@ -32,6 +32,7 @@ def test_what_the_gpu_has_is_let_go_and_read_again(
     made: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("glsl_infer.bundle.streamed.LEAST", 1 << 10)
+    monkeypatch.setattr("glsl_infer.runtime.drivers.llvmpipe.drawn.AT_ONCE", 1 << 10)
     path = tmp_path / "a.glslnn"
     bundles.write(made, path)
     whole = sum(map(len, made.members.values()))

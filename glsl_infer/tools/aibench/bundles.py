@@ -5,6 +5,7 @@ Two processes build one: Keras writes the network with seeded weights, and ``gls
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import os
 import subprocess
@@ -71,11 +72,32 @@ def require_any(tests: Sequence[Test], folder: Path, quick: bool) -> None:
     """Refuse a run that no test could be in.
 
     Raises:
-        InputError: the folder has none of the bundles, and this installation has not what builds them.
+        InputError: the folder has none of the bundles, and this installation has not what builds them, or cannot write
+            there.
     """
-    if not _can_build() and not any(_path_of(test, folder, quick).is_file() for test in tests):
+    if any(_path_of(test, folder, quick).is_file() for test in tests):
+        return
+    if _can_build():
+        _make(folder)
+    else:
         names = dict.fromkeys(_path_of(test, folder, quick).name for test in tests)
         raise InputError(f"{folder} has no {' or '.join(names)}; {_ADVICE}")
+
+
+def _make(folder: Path) -> None:
+    """Make a folder to build bundles in.
+
+    Raises:
+        InputError: that is not possible.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise InputError(
+            f"{folder}: no network can be built there ({error.strerror}); give --models a folder that you may write to"
+        ) from None
 
 
 def _path_of(test: Test, folder: Path, quick: bool) -> Path:
@@ -109,7 +131,7 @@ def bundle_of(test: Test, folder: Path, quick: bool, tell: Tell) -> Path:
         return path
     if not _can_build():
         raise InputError(f"{path}: no such file; {_ADVICE}")
-    folder.mkdir(parents=True, exist_ok=True)
+    _make(folder)
     with tempfile.TemporaryDirectory() as work:
         tell(f"building {test.network}")
         _run(module_command("training.aibench.build", work, test.network, "--size", f"{width}x{height}"), test.network)

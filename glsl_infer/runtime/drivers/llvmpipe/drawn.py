@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import cast
 
 from glsl_infer.bundle import Bundle
-from glsl_infer.bundle.streamed import let_go
+from glsl_infer.bundle.streamed import hand_back, let_go
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
@@ -19,6 +19,9 @@ from glsl_infer.program import Texture
 from glsl_infer.runtime.drivers import driver_of
 
 EXTENSION = "GL_OES_texture_float"
+
+AT_ONCE = 4 << 20
+"""Bytes that are freed before they are handed back to the system, which takes milliseconds."""
 
 
 class Drawn:
@@ -39,7 +42,7 @@ class Drawn:
         self._gl, self._objects = context.gl, objects
         self._rows: int | None = None
         self._floats: frozenset[str] = frozenset()
-        self._read, self._made = bundle, dict[str, bytes]()
+        self._read, self._made, self._freed = bundle, dict[str, bytes](), 0
         if driver_of(context).fetches_uniforms:
             self._make(bundle)
         self._left = Counter(texture.member for texture in self.bundle.manifest.textures)
@@ -93,7 +96,10 @@ class Drawn:
         self._left[given.member] -= 1
         if not self._left[given.member]:
             self._made.pop(given.member, None)
-            let_go(self._read, given.member.removesuffix("+"))  # weight_halves.with_spare_rows
+            self._freed += let_go(self._read, given.member.removesuffix("+"))  # weight_halves.with_spare_rows
+        if self._freed >= AT_ONCE:
+            self._freed = 0
+            hand_back()
         return made
 
     def _texture(self, given: Texture, texels: bytes) -> int:
