@@ -155,6 +155,9 @@ class PlainReference:
     def add(self, layer: Any, attrs: Any, *maps: Array) -> Array:
         return activate(attrs["activation"], sum(maps))
 
+    def gated_sum(self, layer: Any, attrs: Any, a: Array, b: Array, c: Array) -> Array:
+        return activate(attrs["activation"], a * b + c)
+
     def activation(self, layer: Any, attrs: Any, x: Array) -> Array:
         return activate(attrs["function"], x)
 
@@ -342,6 +345,13 @@ class PlainReference:
         kernel = fixed(self.members[layer["members"][0]]).reshape(-1, 16 * attrs["columns"])[:outputs, :inputs] / 256
         blocks = [kernel[:, c : c + 16] @ x[c : c + 16] for c in range(0, 16 * attrs["columns"], 16)]
         return np.array(blocks)
+
+    def dense_at_once(self, layer: Any, attrs: Any, x: Array) -> Array:
+        inputs, outputs = layer["weights"]["kernel"]
+        numbers = fixed(self.members[layer["members"][0]]).reshape(-1, outputs + outputs % 2, 2)[:, :outputs]
+        kernel = numbers.transpose(0, 2, 1).reshape(-1, outputs)[:inputs] / 256
+        row_scale, bias = numbers[-1, :, 0] * attrs["row_unit"], numbers[-1, :, 1] * attrs["bias_scale"] / 256
+        return activate(attrs["activation"], row_scale * (x @ kernel) + bias)
 
     def dense_sum(self, layer: Any, attrs: Any, x: Array) -> Array:
         sums = x.reshape(-1, attrs["count"], x.shape[1]).sum(axis=1)

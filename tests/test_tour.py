@@ -96,13 +96,10 @@ def program(prepared: Graph) -> CompiledNetwork:
 
 
 def test_4_lowering_makes_passes_of_fragment_shaders(program: CompiledNetwork) -> None:
-    """A pass draws rectangles into a texture. Its shader computes four channels of one pixel.
-
-    A dense layer takes two: the products, then their sums.
-    """
+    """A pass draws rectangles into a texture. Its shader computes four channels of one pixel."""
     first = program.passes[0]
     assert (first.layer, first.textures, len(first.quads)) == ("colours", ("picture",), 1)
-    assert {step.layer for step in program.passes} == {"colours", "mean", "scores-products", "scores"}
+    assert {step.layer for step in program.passes} == {"colours", "mean", "scores"}
     shader = next(made for made in program.programs if made.name == first.program)
     assert b"void main()" in program.members[shader.fragment]
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from glsl_infer.graph import Graph, Node
 from glsl_infer.lowering import codegen, fine, weights_plan
 from glsl_infer.lowering.bindings import MAX_SOURCES, Binding, Read
+from glsl_infer.lowering.merged_quads import merged
 from glsl_infer.lowering.other_work import other_work
 from glsl_infer.lowering.places import Places
 from glsl_infer.lowering.typical import Texels, Typical
@@ -258,12 +259,11 @@ class Builder(Places):
     def finish(self) -> CompiledNetwork:
         """Return everything that was appended."""
         self._append_waiting()
-        nodes = tuple(self.rounded.get(node.name, node) for node in self.graph.nodes)
         return CompiledNetwork(
-            replace(self.graph, nodes=nodes),
+            replace(self.graph, nodes=tuple(self.rounded.get(node.name, node) for node in self.graph.nodes)),
             tuple(self._textures.values()),
             tuple(self._programs.values()),
-            tuple(self._passes),
+            tuple(map(merged, self._passes)),
             {name: stored(value) for name, value in self.values.items()},
             self._choices,
             self._members,

@@ -13,6 +13,7 @@ DENSE = 29.0
 EACH: Mapping[str, tuple[float, float]] = {
     "add": (31.0, 56.0),
     "binary": (190.0, 220.0),
+    "gated_sum": (270.0, 330.0),
     "max_pool": (38.0, 123.0),
     "upsample_bilinear": (89.0, 187.0),
 }
@@ -30,7 +31,7 @@ def other_work(graph: Graph, drawn: Collection[str], bits: Mapping[str, int]) ->
     """
     work = 0.0
     for node in graph.nodes:
-        if node.name in drawn and node.op == "dense_products":
+        if node.name in drawn and node.op in ("dense_products", "dense_at_once"):
             work += DENSE * node.weights["kernel"].size
         elif node.name in drawn and len(graph.shapes[node.name]) == 3:
             height, width, channels = graph.shapes[node.name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -116,6 +116,8 @@ class Places:
                 )
             colours = clear_colours(zeros, channels)
         half = height + gutter if self._bits.get(node.name, 8) == 16 else 0
+        column = self._as_column(node, gutter, half)
+        half = slices if half and column else half
         if half and any(any(colour) for colour in colours):
             if len({*zeros}) > 1:
                 advice = "keep it in 8 bits"
@@ -127,8 +129,13 @@ class Places:
             members = [index for index, other in enumerate(colours) if other == colour]
             group = name if len(distinct) == 1 else f"{name}.{number}"
             layout = self._layout if kind == "target" else "atlas"
-            placed = place(group, height + half, width, len(members), gutter, layout, self._columns)
-            added = self._add_textures(node, placed, kind, colour)
+            if column:
+                whole = place(group, slices + half, 1, 1, 0, layout, self._columns)
+                (corner,) = self._add_textures(node, whole, kind, colour)
+                added: Sequence[View] = [replace(corner, y=corner.y + row) for row in range(slices)]
+            else:
+                placed = place(group, height + half, width, len(members), gutter, layout, self._columns)
+                added = self._add_textures(node, placed, kind, colour)
             views.update(zip(members, (replace(view, half=half) for view in added)))
         if has_alpha_lane(node):
             gutter = 0  # the runner uploads such a picture alone: zeros are around it, not values that stand for 0
@@ -138,6 +145,16 @@ class Places:
         self._halves.update(dict.fromkeys(textures_of(value), half))
         self.values[node.name] = value
         return value
+
+    def _as_column(self, node: Node, gutter: int, half: int) -> bool:
+        """Return whether the slices of a map are one column, which ``merged_quads`` makes one rectangle of.
+
+        So is a map of one pixel that no layer reads, if it fits: a reader's coordinates want rows and columns.
+        """
+        height, width, channels = self.shapes[node.name]
+        rows = slices_of(channels) * (2 if half else 1)
+        alone = not gutter and self._layout == "atlas" and not self.graph.consumers.get(node.name)
+        return alone and (height, width) == (1, 1) and rows <= MAX_TEXTURE_SIZE
 
     def allocate_fixed_map(self, node: Node, blocks: int, scale: float, kind: str = "target") -> FixedMap:
         """Allocate the textures of a 16-bit feature map of ``blocks`` times equally many channels.

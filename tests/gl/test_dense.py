@@ -53,13 +53,13 @@ def test_random_dense_layers_are_exact(context: Context, channels: int, outputs:
     check_all_fixed_layers(context, dense_graph(rng, channels, outputs, size), rng)
 
 
-@pytest.mark.parametrize("inputs", [256, 257, 300, 1030])
+@pytest.mark.parametrize("inputs", [256, 257, 1030])
 def test_long_rows_take_several_sums(context: Context, inputs: int) -> None:
     rng = np.random.default_rng(inputs)
     graph = dense_graph(rng, inputs, 5)
     made = make_bundle(graph)
     sums = [node for node in made.graph.nodes if node.op == "dense_sum"]
-    assert len(sums) == (1 if inputs <= 256 else 2)
+    assert len(sums) == (0 if inputs <= 256 else 2)
     check_all_fixed_layers(context, graph, rng)
 
 
@@ -85,12 +85,12 @@ def test_values_saturate_and_never_wrap(context: Context) -> None:
     rng = np.random.default_rng(4)
     made = make_bundle(dense_graph(rng, 16, 4))
     node = made.graph.by_name["dense"]
-    source = made.values["dense-products"]
+    source = made.values["pool"]
     assert isinstance(source, FixedPoint)
-    largest = np.full((1, 4), 127.0 * source.scale) * np.array([1, -1, 1, -1])
+    largest = 127.0 * source.scale * np.sign(node.weights["kernel"][:, 0])
     with Session(made, context=context) as session:
         steps = gpu_steps(session, "dense", [largest])
-    exact = node.weights["row_scale"] * largest[0] + node.weights["bias"]
+    exact = node.weights["row_scale"] * (largest @ node.weights["kernel"].astype(np.float64)) + node.weights["bias"]
     scale = node.attrs["scale"]
     assert (np.abs(exact) > 128 * scale).any(), "the test must drive at least one row beyond its range"
     np.testing.assert_allclose(steps, np.clip(exact / scale * 256, -32768, 32767), atol=TOLERANCE)

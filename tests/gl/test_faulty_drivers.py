@@ -13,7 +13,7 @@ from glsl_infer.runtime.selfcheck import SelfCheck
 from glsl_infer.runtime.session import Session
 
 pytestmark = pytest.mark.once
-LAYERS = ("stem", "expand", "unit-pw", "unit-dw", "pool", "dense-products", "dense")
+LAYERS = ("stem", "expand", "unit-pw", "unit-dw", "pool", "dense")
 
 
 def checked(faulty: FaultyApi, monkeypatch: pytest.MonkeyPatch) -> SelfCheck:

@@ -41,7 +41,7 @@ def test_same_bytes_as_the_engine(tmp_path: Path, weights: str, layout: str) -> 
         runner = PlainRunner(path, context.gl, driver_of(context).device_lines)
         for picture, logits, textures in wanted:
             drawn = list(runner.layers({"image": picture.tobytes()}))
-            assert drawn == ["stem", "expand", "unit-pw", "unit-dw", "pool", "dense-products", "dense"]
+            assert drawn == ["stem", "expand", "unit-pw", "unit-dw", "pool", "dense"]
             assert {name: runner.read(name) for name in textures} == textures
             same(runner, {"softmax": logits})
         context.gl.check("in the plain runner")

@@ -28,11 +28,11 @@ def made() -> Bundle:
 def test_a_sound_driver_passes_with_small_errors(context: Context, made: Bundle) -> None:
     with Session(made, context=context, selfcheck=True) as session:
         errors = session.selfcheck()
-    assert [error.layer for error in errors] == ["stem", "body", "pool", "dense-products", "dense"]
+    assert [error.layer for error in errors] == ["stem", "body", "pool", "dense"]
     assert all(error.worst <= 1 for error in errors if error.layer in ("stem", "body"))
 
 
-@pytest.mark.parametrize("layer", ["stem", "body", "pool", "dense-products", "dense"])
+@pytest.mark.parametrize("layer", ["stem", "body", "pool", "dense"])
 def test_a_skipped_draw_is_found(context: Context, made: Bundle, layer: str) -> None:
     with Session(made, context=context) as session:
         calls = session._prepared.layers[layer]

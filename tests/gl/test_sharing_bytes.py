@@ -78,7 +78,7 @@ def test_random_networks(context: Context, kind: str, seeds: tuple[int, ...]) ->
             assert outputs(context, made(method)) == wanted, (seed, method)
 
 
-@pytest.mark.parametrize("layer", ["unit-pw", "unit-dw", "dense-products"])
+@pytest.mark.parametrize("layer", ["unit-pw", "unit-dw", "dense"])
 def test_a_layer_alone_has_clean_gutters_after_another_used_its_texture(context: Context, layer: str) -> None:
     results = []
     for method in ("naive", "by-size"):
@@ -99,7 +99,7 @@ def test_the_plain_runner_needs_to_know_nothing_of_it(tmp_path: Path) -> None:
         wanted = session.run(picture)
     with Context() as context:
         runner = PlainRunner(tmp_path / "shared.glslnn", context.gl, driver_of(context).device_lines)
-        assert len(list(runner.layers({"image": picture.tobytes()}))) == 7
+        assert len(list(runner.layers({"image": picture.tobytes()}))) == 6
         ((_, numbers),) = runner.results().values()
         np.testing.assert_allclose(numbers, wanted, rtol=3e-7)
 

@@ -106,17 +106,31 @@ export function convert(bundle: Bundle): Converted {
     return { input: layer.inputs[0]!, kernel, shape: [inputs, outputs] };
   }
 
-  function dense(layer: Layer, { input, kernel, shape }: Products): TfjsLayer {
+  function dense(layer: Layer, { input, kernel, shape }: Products, number = byRow): TfjsLayer {
     if (layer.attrs.get("activation") !== "linear") throw unknown(layer, `activation ${layer.attrs.get("activation")}`);
     const [inputs, outputs] = shape;
     const texels = members.get(layer.members[0]!)!;
     const bias = new Float32Array(outputs);
     for (let r = 0; r < outputs; r++) {
-      const rowScale = fixed16(texels, 2 * r) * Number(layer.attrs.get("row_unit"));
+      const rowScale = fixed16(texels, number(r, 0)) * Number(layer.attrs.get("row_unit"));
       for (let k = 0; k < inputs; k++) kernel[k * outputs + r]! *= rowScale;
-      bias[r] = (fixed16(texels, 2 * r + 1) / 256) * Number(layer.attrs.get("bias_scale"));
+      bias[r] = (fixed16(texels, number(r, 1)) / 256) * Number(layer.attrs.get("bias_scale"));
     }
     return { name: layer.name, op: "dense", inputs: [input], kernel: keep(kernel, shape), bias: keep(bias, [outputs]) };
+  }
+
+  /** A dense layer of one pass: a column of its texture for each output, of two weights a texel; below, scale and bias. */
+  function denseAtOnce(layer: Layer): TfjsLayer {
+    const [inputs, outputs] = layer.weights.get("kernel") as [number, number];
+    const width = outputs + (outputs % 2);
+    const texels = members.get(layer.members[0]!)!;
+    const kernel = new Float32Array(inputs * outputs);
+    const number = (r: number, k: number): number => 2 * (Math.floor(k / 2) * width + r) + (k % 2);
+    for (let k = 0; k < inputs; k++) {
+      for (let r = 0; r < outputs; r++) kernel[k * outputs + r] = fixed16(texels, number(r, k)) / 256;
+    }
+    const last = texels.length / 2 / width - 2;
+    return dense(layer, { input: layer.inputs[0]!, kernel, shape: [inputs, outputs] }, (r, k) => number(r, last + k));
   }
 
   for (const layer of graph.layers) {
@@ -153,6 +167,9 @@ export function convert(bundle: Bundle): Converted {
       case "dense_products":
         products.set(name, startDense(layer));
         break;
+      case "dense_at_once":
+        made.push(denseAtOnce(layer));
+        break;
       case "dense_sum":
         if (attrs.get("last")) made.push(dense(layer, products.get(inputs[0]!)!));
         else products.set(name, products.get(inputs[0]!)!);
@@ -182,6 +199,11 @@ function shuffled(channels: number, step: number): number[] {
 /** Return the `index`-th 16-bit integer of RGBA texels, two a texel. */
 function fixed16(texels: Uint8Array, index: number): number {
   return joinFixed16(texels[2 * index]!, texels[2 * index + 1]!);
+}
+
+/** Return the index of the scale (0) and the bias (1) of row `r` in the texture of a dense layer's last pass. */
+function byRow(r: number, which: number): number {
+  return 2 * r + which;
 }
 
 function mapOf(layer: Layer) {

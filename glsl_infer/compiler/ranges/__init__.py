@@ -19,6 +19,7 @@ from glsl_infer.compiler.ranges import precision as precision_of_layers
 from glsl_infer.compiler.ranges.covering import HEADROOM
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice, assign_ranges, too_large
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, split_dense
+from glsl_infer.compiler.ranges.gated_sums import gated_sums
 from glsl_infer.compiler.ranges.held_out import PARTS
 from glsl_infer.compiler.ranges.inputs import assign_input_ranges
 from glsl_infer.compiler.ranges.known import KnownRanges
@@ -142,7 +143,7 @@ def prepare(
 
     def drawn(precise: Graph) -> Graph:
         roomy, _ = with_room(precise, wider, ranges)
-        narrow, _ = split_wide(split_dense(carry_offset_in_alpha(roomy)), layout, uniform_vectors, exactness)
+        narrow, _ = split_wide(_for_shaders(roomy), layout, uniform_vectors, exactness)
         return zeros_once(assign_scales(narrow, (), before.scales)[0])
 
     if tolerance is not None or budget is not None:
@@ -158,13 +159,17 @@ def prepare(
         )
     precise, fine = precision_of_layers.assign(ranged, chosen)
     precise, ranges = with_room(precise, wider, ranges)
-    narrow, wide = split_wide(split_dense(carry_offset_in_alpha(precise)), layout, uniform_vectors, exactness)
+    narrow, wide = split_wide(_for_shaders(precise), layout, uniform_vectors, exactness)
     scaled, scales = assign_scales(narrow, pictures, before.scales)
     scaled = zeros_once(scaled)
     require_finite_ranges(scaled)
     ranges = tuple(choice for choice in ranges if choice.layer in scaled.by_name)
     fine = tuple(layer for layer in fine if layer.layer in scaled.by_name)
     return PreparedGraph(scaled, ranges, wide, scales, fine, spent, wider, told, in_eight)
+
+
+def _for_shaders(graph: Graph) -> Graph:
+    return split_dense(gated_sums(carry_offset_in_alpha(graph)))
 
 
 def _range_of(graph: Graph, layer: str) -> Range:
@@ -182,9 +187,8 @@ def require_possible_size(graph: Graph) -> None:
     drawn = [node for node in graph.nodes if not (node.operator.is_input or isinstance(node.operator, ViewOperator))]
     if len(drawn) > MAX_LAYERS:
         raise ModelError(f"{len(drawn):,} layers; a model has at most {MAX_LAYERS:,}")
-    results = {layer for output in graph.outputs for layer in output.layers}
     for name, shape in graph.shapes.items():
-        numbers, ends = math.prod(shape), name in results or graph.by_name[name].operator.is_input
+        numbers, ends = math.prod(shape), name in graph.output_layers or graph.by_name[name].operator.is_input
         most = MAX_RESULT if ends else MAX_TEXTURE_BYTES
         if numbers > most:
             raise ModelError.layer(name, f"{numbers:,} numbers", f"at most {most:,} are possible here")

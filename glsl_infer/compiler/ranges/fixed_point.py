@@ -52,7 +52,7 @@ class ScaleChoice:
 
 
 def split_dense(graph: Graph) -> Graph:
-    """Replace every dense node by its products and the sums that follow, with weights on the 16-bit grid."""
+    """Give every dense node weights on the 16-bit grid, and cut those of many inputs into products and sums."""
     nodes: list[Node] = []
     for node in graph.nodes:
         nodes += _split(node) if ops.get(node.op).staged else [node]
@@ -121,40 +121,22 @@ def _split(node: Node) -> list[Node]:
     bias_scale = quantize.power_of_two_scale(float(np.abs(bias).max()))
     integers = np.stack([quantize.fixed16(kernel[:, j], row_scale[j]) for j in range(outputs)], axis=1)
 
+    last = {"activation": node.attrs["activation"], "scale": None, "bias_scale": bias_scale, "row_unit": row_unit}
+    constants = {
+        "row_scale": row_scale.astype(np.float32),
+        "bias": quantize.store16(bias, bias_scale).astype(np.float32),
+    }
+    weights = {"kernel": (integers / 256.0).astype(np.float32)}
     columns = -(-inputs // BLOCK)
+    if columns <= MAX_COUNT:
+        return [Node(node.name, "dense_at_once", node.inputs, last, {**weights, **constants})]
     shortenings = 0
     while columns > MAX_COUNT:
         columns, shortenings = -(-columns // MAX_COUNT), shortenings + 1
-    padded_columns = columns * MAX_COUNT**shortenings
-    nodes = [
-        Node(
-            f"{node.name}-products",
-            "dense_products",
-            node.inputs,
-            {"columns": padded_columns, "scale": None},
-            {"kernel": (integers / 256.0).astype(np.float32)},
-        )
-    ]
+    attrs = {"columns": columns * MAX_COUNT**shortenings, "scale": None}
+    nodes = [Node(f"{node.name}-products", "dense_products", node.inputs, attrs, weights)]
     for index in range(shortenings):
         attrs = {"count": MAX_COUNT, "last": False, "scale": None}
         nodes.append(Node(f"{node.name}-sum{index + 1}", "dense_sum", (nodes[-1].name,), attrs))
-    nodes.append(
-        Node(
-            node.name,
-            "dense_sum",
-            (nodes[-1].name,),
-            {
-                "count": columns,
-                "last": True,
-                "activation": node.attrs["activation"],
-                "scale": None,
-                "bias_scale": bias_scale,
-                "row_unit": row_unit,
-            },
-            {
-                "row_scale": row_scale.astype(np.float32),
-                "bias": quantize.store16(bias, bias_scale).astype(np.float32),
-            },
-        )
-    )
-    return nodes
+    last = {"count": columns, "last": True, **last}
+    return [*nodes, Node(node.name, "dense_sum", (nodes[-1].name,), last, constants)]

@@ -96,6 +96,10 @@ class Constants:
             if shape is not None:
                 self._known[output] = np.asarray(shape, np.int64)
             return shape is not None
+        if operator.kind == "ZEROS_LIKE" and not self.tensors[output].free:
+            self._weights.add(4 * math.prod(self.tensors[output].shape))
+            self._known[output] = np.zeros(self.tensors[output].shape, np.float32)
+            return True
         read = [index for index in operator.inputs if index >= 0]
         if not read or not all(index in self for index in read):
             return False
@@ -179,6 +183,11 @@ def _filled(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) ->
     return np.full(tensor.shape, given[1].reshape(-1)[0])
 
 
+def _shapes_together(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
+    shapes = [tuple(int(size) for size in shape.reshape(-1)) for shape in given]
+    return np.asarray(np.broadcast_shapes(*shapes), np.int64)
+
+
 def _range(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
     begin, end, step = (part.reshape(-1)[0] for part in given)
     if math.ceil((end - begin) / step) != math.prod(tensor.shape):
@@ -211,6 +220,7 @@ _FOLDED: Mapping[str, Folded] = {
     "DEQUANTIZE": _first,
     "DENSIFY": _first,
     "QUANTIZE": _first,
+    "BROADCAST_ARGS": _shapes_together,
     "CAST": _cast,
     "RESHAPE": _first,
     "SQUEEZE": _first,

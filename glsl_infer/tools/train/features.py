@@ -82,7 +82,7 @@ def read_start(path: Path) -> Start:
     bundle.require_whole("train")
     graph = bundle.graph
     inputs = [node for node in graph.nodes if not node.inputs]
-    ends = [node for node in graph.nodes if node.op == "dense_products"]
+    ends = [node for node in graph.nodes if node.op in ("dense_products", "dense_at_once")]
     if (
         len(inputs) != 1
         or inputs[0].op != "input"
@@ -99,7 +99,7 @@ def read_start(path: Path) -> Start:
         if node.name in wanted:
             wanted |= set(node.inputs)
             nodes.append(_as_imported(node))
-    if any(node.op in ("dense_products", "dense_sum") for node in nodes):
+    if any(node.op in ("dense_products", "dense_sum", "dense_at_once") for node in nodes):
         raise InputError(f"{path}: has several dense layers; start from a classifier with one")
     return Start(path.stem, tuple(reversed(nodes)), features)
 

@@ -1,0 +1,130 @@
+"""A dense layer of few inputs in one pass: products with 16-bit weights, their sum, bias and activation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.errors import ModelError
+from glsl_infer.lowering import codegen, fold
+from glsl_infer.ops.dense_products import BLOCK
+from glsl_infer.ops.operator import Bounds, Operator, vector
+from glsl_infer.program import Quad, Source, quantize
+from glsl_infer.program.layout import MAX_TEXTURE_SIZE, slices_of
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering.builder import Builder
+    from glsl_infer.program.layout import Value
+
+PAIRS = BLOCK // 2
+
+
+class DenseAtOnce(Operator):
+    """From a vector (inputs,) to a vector (outputs,): ``activation((x @ kernel) * row_scale + bias)``.
+
+    Attributes: ``activation``; ``scale`` of the stored result; ``bias_scale`` and ``row_unit`` (powers of two in which
+    the constants are counted). Weights: ``kernel`` (inputs, outputs) in units of each row's scale, multiples of 1/256
+    in [-128, 128); ``row_scale`` (powers of two) and ``bias``, both (outputs,).
+    """
+
+    attrs = {"activation": "linear", "scale": None, "bias_scale": 1.0, "row_unit": 1.0}
+    weights = ("kernel", "row_scale", "bias")
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return (outputs,)."""
+        length = vector(node, inputs[0])
+        rows, outputs = node.weights["kernel"].shape
+        if rows != length:
+            raise ModelError.layer(node.name, f"a kernel of {(rows, outputs)} on {length} values", "check the weights")
+        return (outputs,)
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Multiply, scale each row, add its bias and activate."""
+        x = inputs[0]
+        return node.activation(_row(node, x @ node.weights["kernel"].astype(x.dtype)))
+
+    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
+        """Round to 16-bit fixed point."""
+        return quantize.store16(exact, node.attrs["scale"])
+
+    def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
+        """Return bounds of the result from bounds of the inputs."""
+        low, high = inputs[0]
+        kernel = node.weights["kernel"].astype(np.float64)
+        ends = np.stack([kernel * low[:, None], kernel * high[:, None]])
+        return node.activation.range(*(_row(node, end.sum(axis=0)) for end in (ends.min(axis=0), ends.max(axis=0))))
+
+    def passes(self, node: Node, build: Builder) -> None:
+        """Draw one quad, or one for each pair of rows where the activation has numbers of its own for them."""
+        source = build.fixed_point(node.inputs[0])
+        (outputs,) = build.shapes[node.name]
+        blocks, width = slices_of(source.length, BLOCK), outputs + outputs % 2
+        if width > MAX_TEXTURE_SIZE:
+            advice = f"at most {MAX_TEXTURE_SIZE} outputs are supported"
+            raise ModelError.layer(node.name, f"a dense layer of {outputs} outputs", advice)
+        row_unit, bias_scale = node.attrs["row_unit"], node.attrs["bias_scale"]
+        numbers = np.zeros((blocks * BLOCK + 2, width), np.int64)
+        numbers[: source.length, :outputs] = np.rint(node.weights["kernel"].astype(np.float64) * 256.0)
+        numbers[-2, :outputs] = np.rint(node.weights["row_scale"].astype(np.float64) / row_unit)
+        numbers[-1, :outputs] = np.rint(node.weights["bias"].astype(np.float64) / bias_scale * 256.0)
+        pairs = numbers.reshape(-1, 2, width).transpose(0, 2, 1)
+        kernel = build.constant_texture(node, width, len(pairs), quantize.split_fixed16(pairs).tobytes())
+        target = build.allocate_vector(node, outputs, node.attrs["scale"])
+        # Two rows share a texel, and are computed twice: a constant of the activation has four lanes.
+        halves = fold.function_constants(node.activation, outputs, lanes=2)
+        macros = {name: np.tile(rows, 2) for name, rows in halves.items()}
+        fragment = codegen.fragment(
+            "dense_at_once.frag",
+            activation=node.activation,
+            constants=macros,
+            includes=["fixed_point.glsl", "turns.glsl"],
+            defines={
+                "BLOCKS": blocks,
+                "PAIRS": PAIRS,
+                "FACTOR": source.scale,
+                "ROW_SCALE": 256.0 * row_unit,
+                "BIAS_SCALE": bias_scale,
+                "INVERSE_SCALE": 1.0 / target.scale,
+            },
+        )
+        texels = target.size[0]
+        apart = bool(codegen.uniforms(macros, 0))
+        for first, count in [(texel, 1) for texel in range(texels)] if apart else [(0, texels)]:
+            build.draw(
+                node,
+                fragment,
+                target.texture,
+                samplers=[("source", source.texture), ("kernel", kernel)],
+                sources=[Source(0, 0.0, 0.0), Source(1, 2.0, 0.0)],
+                quads=[Quad(first, 0, count, 1, ((0, 0), (2 * first, 0)))],
+                uniforms={
+                    "source_texel": build.texel(source.texture),
+                    "kernel_texel": build.texel(kernel),
+                    **codegen.uniforms(macros, first),
+                },
+            )
+
+    def read_weights(
+        self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
+    ) -> Mapping[str, NDArray[np.float32]]:
+        """Return kernel, row scales and biases from their texture."""
+        rows, outputs = shapes["kernel"]
+        texels = np.frombuffer(members[0], np.uint8).reshape(-1, outputs + outputs % 2, 2, 2)
+        numbers = quantize.join_fixed16(texels).transpose(0, 2, 1).reshape(2 * len(texels), -1)[:, :outputs]
+        return {
+            "kernel": (numbers[:rows] / 256.0).astype(np.float32),
+            "row_scale": (numbers[-2] * node.attrs["row_unit"]).astype(np.float32),
+            "bias": (numbers[-1] / 256.0 * node.attrs["bias_scale"]).astype(np.float32),
+        }
+
+
+def _row(node: Node, sums: Array) -> Array:
+    row_scale, bias = (node.weights[name].astype(sums.dtype) for name in ("row_scale", "bias"))
+    return sums * row_scale + bias
+
+
+OPERATOR = DenseAtOnce()
