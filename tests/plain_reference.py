@@ -155,6 +155,9 @@ class PlainReference:
     def add(self, layer: Any, attrs: Any, *maps: Array) -> Array:
         return activate(attrs["activation"], sum(maps))
 
+    def gated_sum(self, layer: Any, attrs: Any, a: Array, b: Array, c: Array) -> Array:
+        return activate(attrs["activation"], a * b + c)
+
     def activation(self, layer: Any, attrs: Any, x: Array) -> Array:
         return activate(attrs["function"], x)
 

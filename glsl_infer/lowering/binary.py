@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,16 +20,22 @@ if TYPE_CHECKING:
     from glsl_infer.lowering.bindings import Binding
     from glsl_infer.lowering.builder import Builder
 
-LINEAR = ("a * b", "a + b", "a - b")
+GATED = "a * b + c"
+LINEAR = ("a * b", "a + b", "a - b", GATED)
 """What makes errors of numbers in 24 bits no larger."""
 
 
 @dataclass(frozen=True)
 class _Operand:
-    """How a slice of an operand is read: ``reads``, and what a texel is worth, ``factor * texel + offset``."""
+    """How a slice of an operand is read: ``reads``, and what a texel is worth, ``factor * texel + offset``.
+
+    With ``times``, (channels,) of the output, it is worth so much more; with ``bare`` the offset is left out.
+    """
 
     name: str
     value: FeatureMap | FixedPoint
+    times: NDArray[np.float64] | None = None
+    bare: bool = False
 
     def reads(self, index: int, width: int, height: int) -> list[Read]:
         """Return what a draw of output slice ``index``, a map of ``width`` x ``height``, reads."""
@@ -52,23 +58,31 @@ class _Operand:
         texel = f"{binding.fetch(self.name)}{lane}"
         if self._is_plain:
             return [f"vec4 {self.name} = {texel};"]
-        return [f"vec4 {self.name} = {self.name}_factor * {texel} + {self.name}_offset;"]
+        offset = "" if self.bare else f" + {self.name}_offset"
+        return [f"vec4 {self.name} = {self.name}_factor * {texel}{offset};"]
 
     def numbers(self, slices: int) -> dict[str, NDArray[np.floating]]:
         """Return the numbers that ``text`` names, a row for each slice of the output, (slices, 4)."""
         if isinstance(self.value, FixedPoint) or self._is_plain:
             return {}
         factor = self.value.scale_of
+        if self.times is not None:
+            factor = factor * self.times
         offset = -factor * self.value.zero_of / 255.0
-        both = {f"{self.name}_factor": factor, f"{self.name}_offset": offset}
-        if self.value.channels == 1:
+        both = {f"{self.name}_factor": factor} | ({} if self.bare else {f"{self.name}_offset": offset})
+        if len(factor) == 1:
             return {name: np.full((slices, 4), numbers[0]) for name, numbers in both.items()}
         return {name: fold.slices(numbers) for name, numbers in both.items()}
 
     @property
     def _is_plain(self) -> bool:
         value = self.value
-        return isinstance(value, FeatureMap) and set(value.scales) == {1.0} and set(value.zeros) == {0.0}
+        return (
+            self.times is None
+            and isinstance(value, FeatureMap)
+            and set(value.scales) == {1.0}
+            and set(value.zeros) == {0.0}
+        )
 
 
 def draw(
@@ -89,9 +103,14 @@ def draw(
     out = fold.output(node.activation, node.attrs, target.channels)
     factors = out.factor * per_channel(gamma, target.channels)
     offsets = out.offset + out.factor * per_channel(beta, target.channels)
+    if expression == GATED:
+        operands, factors, offsets = _gated(operands, factors, offsets)
     numbers = {name: rows for operand in operands for name, rows in operand.numbers(len(target.views)).items()}
     plain = bool((factors == 1.0).all() and not offsets.any())
-    if not plain:
+    scaled = "y = factor * y + offset;"
+    if expression == GATED and offsets.any():
+        numbers["offset"], scaled = fold.slices(offsets), "y += offset;"
+    elif not plain:
         numbers |= {"factor": fold.slices(factors), "offset": fold.slices(offsets)}
     fetched = _to_fetch(node, build, expression, operands, target, out, numbers)
     texture, units = None, dict[str, list[float]]()
@@ -124,7 +143,7 @@ def draw(
                     *number_texture.lines(fetched, target.bits, binding),
                     *(line for operand in operands for line in operand.text(binding)),
                 ],
-                "result": [f"y = {expression};", *([] if plain else ["y = factor * y + offset;"])],
+                "result": [f"y = {expression};", *([] if plain else [scaled])],
                 "pad_lanes": [f"y.{'xyzw'[lane]} = {codegen.number(out.pad)};" for lane in unused],
             },
         )
@@ -139,6 +158,18 @@ def draw(
         build.draw_tile(node, fragment, view, size, binding, uniforms, part=part)
 
 
+def _gated(
+    operands: Sequence[_Operand], factors: NDArray[np.float64], offsets: NDArray[np.float64]
+) -> tuple[list[_Operand], NDArray[np.float64], NDArray[np.float64]]:
+    """Return operands that are worth what the output's factors make of them: fewer numbers for a shader to hold."""
+    gated = next((one for one in operands[:2] if isinstance(one.value, FeatureMap)), operands[0])
+    last = replace(operands[2], times=factors, bare=True)
+    assert isinstance(last.value, FeatureMap)
+    made = [replace(one, times=factors) if one is gated else one for one in operands[:2]]
+    moved = offsets - factors * last.value.scale_of * last.value.zero_of / 255.0
+    return [*made, last], np.ones_like(factors), moved
+
+
 def _to_fetch(
     node: Node,
     build: Builder,
@@ -151,6 +182,8 @@ def _to_fetch(
     """Return those of the numbers that a texture has, so that slices need no draw each: all that differ, or none."""
     differing = {name: rows for name, rows in numbers.items() if np.any(rows != rows[0])}
     if not differing or out.uniforms(0) or out.activation.slope is None or expression not in LINEAR:
+        return {}
+    if expression == GATED and target.bits == 16:  # too many fetches at once for VideoCore IV's two threads
         return {}
     size = (target.width, target.height)
     read = [

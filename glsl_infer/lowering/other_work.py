@@ -13,6 +13,7 @@ DENSE = 29.0
 EACH: Mapping[str, tuple[float, float]] = {
     "add": (31.0, 56.0),
     "binary": (190.0, 220.0),
+    "gated_sum": (270.0, 330.0),
     "max_pool": (38.0, 123.0),
     "upsample_bilinear": (89.0, 187.0),
 }

@@ -17,6 +17,7 @@ PARTS_OF_OTHERS = (
     "dense_at_once",
     "dense_products",
     "dense_sum",
+    "gated_sum",
     "input",
     "input_fixed",
     "vector_affine",

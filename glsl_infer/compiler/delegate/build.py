@@ -96,11 +96,10 @@ def _in_parts(
     graph = anchored(graph)
     parts = partition(graph, chosen)
     if all(part.on_cpu for part in parts):
-        given = {node.name for node in graph.inputs}
+        there = described(graph, set(graph.by_name) - {node.name for node in graph.inputs})
         raise ModelError(
-            f"model '{graph.name}' has no layer that shaders compute: {described(graph, set(graph.by_name) - given)}; give "
-            "a model with a convolution, a pooling or a Dense of a vector in it, or run it where it was made: a GPU would "
-            "only hand its numbers on"
+            f"model '{graph.name}' has no layer that shaders compute: {there}; give a model with a convolution, a "
+            "pooling or a Dense of a vector in it, or run it where it was made: a GPU would only hand its numbers on"
         )
     if options.tolerance is not None or options.budget is not None:
         raise InputError(

@@ -62,9 +62,7 @@ def _shapes_by_role(call: Call) -> dict[int, Shape]:
     return {0: shapes[query], 1: shapes[key], 2: shapes[value]}
 
 
-def _of_axes(
-    call: Call, operands: tuple[str, ...], shapes: Sequence[Shape], attrs: Mapping[str, Any]
-) -> list[Node]:
+def _of_axes(call: Call, operands: tuple[str, ...], shapes: Sequence[Shape], attrs: Mapping[str, Any]) -> list[Node]:
     """Return the nodes of attention over some axes of maps, for each place on the others by itself.
 
     Args:

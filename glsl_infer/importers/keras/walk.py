@@ -39,9 +39,7 @@ class Walk:
         outer: the walk through the model around this one.
     """
 
-    def __init__(
-        self, collected: Collected, prefix: str, known: Mapping[Key, str], outer: Walk | None = None
-    ) -> None:
+    def __init__(self, collected: Collected, prefix: str, known: Mapping[Key, str], outer: Walk | None = None) -> None:
         self._collected = collected
         self._prefix = prefix
         self._names = dict(known)

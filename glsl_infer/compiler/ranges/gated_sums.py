@@ -1,0 +1,31 @@
+"""Products that only a sum reads become one layer with it: a job less, and a rounding."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from glsl_infer import ops
+from glsl_infer.graph import Graph, Node
+from glsl_infer.graph.activations.clipped import LINEAR
+
+
+def gated_sums(graph: Graph) -> Graph:
+    """Return a graph with ranges where sums of a product and one more map are ``gated_sum``."""
+    outputs = {layer for output in graph.outputs for layer in output.layers}
+    gone: set[str] = set()
+    changed: dict[str, Node] = {}
+    for node in graph.nodes:
+        if not ops.get(node.op).adds or len({*node.inputs}) != 2 or len(graph.shapes[node.name]) != 3:
+            continue
+        for product, other in (node.inputs, node.inputs[::-1]):
+            read = graph.by_name[product]
+            if product not in outputs | gone and len(graph.consumers[product]) == 1 and _is_product(read):
+                gone.add(product)
+                changed[node.name] = replace(node, op="gated_sum", inputs=(*read.inputs, other))
+                break
+    return graph.rebuilt([changed.get(node.name, node) for node in graph.nodes if node.name not in gone])
+
+
+def _is_product(node: Node) -> bool:
+    multiplies = ops.get(node.op).broadcasts and node.attrs.get("operation") == "multiply"
+    return multiplies and node.activation == LINEAR
