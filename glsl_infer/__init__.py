@@ -8,13 +8,17 @@
 in, every output and every layer's output on request.
 """
 
+from __future__ import annotations
+
 import importlib
 import importlib.machinery
 import sys
-import types
-import typing
 
-if typing.TYPE_CHECKING:
+TYPE_CHECKING = False  # checkers know the name: the module typing takes longer than all else here
+if TYPE_CHECKING:
+    import types
+    import typing
+
     from glsl_infer import errors, tasks
     from glsl_infer.errors import GlslInferError
     from glsl_infer.gl.dma_buf import DmaBuf, DmaBufPlane
@@ -90,7 +94,7 @@ class _Alias:
     """Finds and loads ``glsl_infer.session`` as the module ``glsl_infer.runtime.session`` itself, and others so."""
 
     @staticmethod
-    def find_spec(name: str, path: object, target: object = None) -> typing.Optional[importlib.machinery.ModuleSpec]:
+    def find_spec(name: str, path: object, target: object = None) -> importlib.machinery.ModuleSpec | None:
         package, _, last = name.rpartition(".")
         known = package == __name__ and _MODULES.get(last, last) != last
         return importlib.machinery.ModuleSpec(name, _Alias()) if known else None  # type: ignore[arg-type]

@@ -29,15 +29,17 @@ vec4 row(float number) {
 void main() {
     vec4 sum = vec4(0.0);
     //@ rest
+    //@ place
     for (int y = 0; y < TURNS(HEIGHT); y++) {
         END_AFTER(HEIGHT, y)
         for (int x = 0; x < TURNS(WIDTH); x++) {
             END_AFTER(WIDTH, x)
             // Whole bytes are summed, so that the sum is exact up to 65,793 pixels.
-            vec4 t = texture2D(source, coord0.xy + vec2(float(x), float(y)) * source_texel);
+            //@ fetch
             //@ fine
             sum += floor(t * 255.0 + 0.5);
         }
+        //@ next
     }
     //@ all
 #ifdef CONSTANTS

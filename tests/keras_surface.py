@@ -204,8 +204,7 @@ REFUSED_LAYERS: Mapping[str, str] = {
     **_all(
         _VOLUME,
         "AdaptiveAveragePooling3D AdaptiveMaxPooling3D AveragePooling3D Conv3D Conv3DTranspose Cropping3D "
-        "GlobalAveragePooling3D GlobalMaxPooling3D MaxPooling3D SpatialDropout3D TimeDistributed UpSampling3D "
-        "ZeroPadding3D",
+        "GlobalAveragePooling3D GlobalMaxPooling3D MaxPooling3D SpatialDropout3D UpSampling3D ZeroPadding3D",
     ),
     **_all(_STATE, "ConvLSTM1D ConvLSTM2D RNN"),
     **_all(_ATTENTION, "AdditiveAttention GroupedQueryAttention"),

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from glsl_infer.cli import interrupts
 
+TYPE_CHECKING = False  # until main runs, Ctrl-C shows a traceback: nothing that takes time is imported here
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from glsl_infer.cli.execution import Parser
 
 COMMANDS = (

@@ -102,6 +102,7 @@ def _done(test: Any, args: argparse.Namespace, folder: Path, machine: dict[str, 
     started = time.perf_counter()
     with Session(path, context=args.context) as session:
         machine.update(describe(session.context))
+        bundles.check_size(session.bundle, test, args.quick)
         if test.number == LARGEST:
             limit, sizes = (QUICK_LIMIT, largest.MEGAPIXELS[:1]) if args.quick else (LARGEST_LIMIT, largest.MEGAPIXELS)
             found = largest.largest(session, args.memory << 20, limit, tell, sizes)

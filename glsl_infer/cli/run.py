@@ -29,8 +29,6 @@ ARRAY = ".npy"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from glsl_infer.runtime.images import OVERLAP
-
     parser.add_argument("model", type=Path, metavar="MODEL.glslnn", help="an exported model")
     parser.add_argument(
         "picture", type=Path, nargs="?", metavar="PICTURE", help="the file for a model with one input: a picture"
@@ -61,8 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--overlap",
         type=int,
         metavar="N",
-        help=f"with --whole: pixels that a tile sees beyond what is kept of it (default: {OVERLAP}); no seams show "
-        "where the network looks no further",
+        help="with --whole: pixels that a tile sees beyond what is kept of it (default: as many as the network looks "
+        "around, so that no seam shows; where those are too many, 8)",
     )
     ends.add_operator(parser)
     parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
@@ -162,7 +160,7 @@ def _whole(args: argparse.Namespace, bundle: Bundle, drawn: Output | None) -> di
 
     picture = np.asarray(preprocess.open_image(args.picture))
     with _session(args, bundle) as session:
-        whole = images.run_whole(session, picture, overlap=_overlap(args), raw=drawn is None, watch=progress.bar)
+        whole = images.run_whole(session, picture, overlap=args.overlap, raw=drawn is None, watch=progress.bar)
     return {bundle.manifest.output.name: whole[..., None] if whole.ndim == 2 else whole}
 
 
@@ -208,7 +206,8 @@ def _check_model(args: argparse.Namespace, bundle: Bundle) -> Output | None:
     if args.whole:
         size = bundle.manifest.input.size
         tiling.factor_of(images.output_shape(bundle), size)
-        tiling.spans(size, size, _overlap(args))
+        if args.overlap is not None:
+            tiling.spans(size, size, args.overlap)
     if args.out is None:
         maps = [output for output in outputs if len(output.shape) > 1]
         if maps:
@@ -236,9 +235,3 @@ def _check_model(args: argparse.Namespace, bundle: Bundle) -> Output | None:
 
 def _where_to(maps: list[Output]) -> str:
     return "such as -o OUT.png" if len(maps) == 1 and maps[0].purpose != "values" else "such as -o OUT.npz"
-
-
-def _overlap(args: argparse.Namespace) -> int:
-    from glsl_infer.runtime import images
-
-    return images.OVERLAP if args.overlap is None else int(args.overlap)

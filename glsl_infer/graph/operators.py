@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from glsl_infer.graph.node import Array, Node, Shape
 
 
+Reach = tuple[float, float, float]
+"""Along an axis (step, first, last): output i depends on none of the input but step * i + first to step * i + last."""
+
+
 class NodeOperator(Protocol):
     """What a graph needs of an operator; ``glsl_infer.ops.Operator`` has more."""
 
@@ -34,6 +38,9 @@ class NodeOperator(Protocol):
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
         """Round an exact output to what its texture holds."""
+
+    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+        """Return which rows and which columns of its inputs an output depends on; None if on all, or nobody knows."""
 
     def read_weights(
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Any]

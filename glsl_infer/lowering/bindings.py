@@ -103,9 +103,12 @@ class Binding:
 
     def fetch(self, role: str, index: int = 0, tap: tuple[int, int] = (0, 0), shift: str = "") -> str:
         """Return the expression of a texel, some texels on from the read's coordinate: ``tap`` (x, y), or a vec2."""
+        return f"texture2D({self._sampler[role, index]}, {self.place(role, index, tap, shift)})"
+
+    def place(self, role: str, index: int = 0, tap: tuple[int, int] = (0, 0), shift: str = "") -> str:
+        """Return the expression of the coordinate that ``fetch`` fetches from."""
         shift = f"vec2({tap[0]}.0, {tap[1]}.0)" if any(tap) else shift
-        offset = f" + {shift} * {self.texel(role, index)}" if shift else ""
-        return f"texture2D({self._sampler[role, index]}, {self.coordinate(role, index)}{offset})"
+        return self.coordinate(role, index) + (f" + {shift} * {self.texel(role, index)}" if shift else "")
 
     def texel(self, role: str, index: int = 0) -> str:
         """Return the name of the vec2 uniform with the size of one texel, in texture coordinates."""

@@ -82,6 +82,7 @@ def draw(
         most = weights_plan.WINDOW_READS - len(reads[0].get("residual", ()))
     drawn = conv_draws.draws(node, build, columns, everything, common=False, in_order=True, most=most)
     in_bytes = isinstance(weights, WeightBytes)
+    reads_fine = build.feature_map(node.inputs[0]).bits == 16
     declared = ["uniform vec4 number_units[1];"] if output.numbers else []
     fetches = [
         line for at, macro in enumerate(output.numbers) for line in _number(macro.lower(), at, in_bytes=in_bytes)
@@ -99,7 +100,8 @@ def draw(
         if weights.has_factor:
             defines["FACTOR"] = 1
         # Tiles have more coordinates than registers, unless fetches wait for each other.
-        many = entry.across > MOST_ACROSS[8 if in_bytes else 16] or columns.count > weight_bytes.MANY_SINGLE_COLUMNS
+        most_across = MOST_ACROSS[8 if in_bytes and not reads_fine else 16]
+        many = entry.across > most_across or columns.count > weight_bytes.MANY_SINGLE_COLUMNS
         many = many or (in_bytes and columns.taps_per_slot > 1)
         wait = "WAIT" if entry.by_tiles and many and not columns.depthwise else ""
         lines = partial(lines_of_bytes if in_bytes else _lines, wait=wait)

@@ -24,6 +24,7 @@ class ActivationOperator(Operator):
     on_vectors = "vector_sum"
     elementwise = True
     idle = {"function": "linear"}
+    local = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape."""

@@ -23,6 +23,7 @@ class Add(Operator):
     attrs = {"activation": "linear", "scales": None, "zeros": None}
     adds = True
     on_vectors = "vector_sum"
+    local = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the inputs' common shape."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from glsl_infer.ops.max_pool import draw_windows, pooled_shape, windows, written_out
 from glsl_infer.ops.operator import Operator
+from glsl_infer.ops.traits import Reach, window_reads
 from glsl_infer.ops.zero_padding import pad
 
 if TYPE_CHECKING:
@@ -31,6 +32,10 @@ class AveragePool(Operator):
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height, width, channels) of the windows that fit."""
         return pooled_shape(node, inputs[0])
+
+    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+        """Return which pixels of its input one depends on."""
+        return window_reads(node, *node.attrs["pool"])
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Add up each window and divide by the number of its pixels within the map."""

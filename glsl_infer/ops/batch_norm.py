@@ -22,6 +22,7 @@ class BatchNorm(GraphOnlyOperator):
     weights = ("gamma", "beta", "mean", "variance")
     advice = "batch normalisation is supported after a convolution or a dense layer, or on a feature map"
     elementwise = True
+    local = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape; the last axis must match the weights."""

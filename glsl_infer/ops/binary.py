@@ -39,6 +39,7 @@ class Binary(Operator):
     attrs = {"operation": None, "activation": "linear", "scales": None, "zeros": None}
     broadcasts = True
     on_vectors = "vector_binary"
+    local = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the shape that both inputs are broadcast to."""

@@ -28,6 +28,7 @@ class ChannelArgmax(Operator):
     """The first of the largest channels, or with the attribute ``smallest`` of the smallest ones."""
 
     attrs = {"smallest": False}
+    local = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height, width, 1)."""

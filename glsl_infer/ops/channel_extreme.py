@@ -24,6 +24,7 @@ class ChannelExtreme(Operator):
     """Attributes: ``operation``, ``max`` or ``min``; the range ``scales`` and ``zeros``."""
 
     attrs = {"operation": "max", "scales": None, "zeros": None}
+    local = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height, width, 1)."""

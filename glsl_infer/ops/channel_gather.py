@@ -25,6 +25,7 @@ class ChannelGather(CopyOperator):
     """Attribute ``channels``: channel c of the output is channel ``channels[c]`` of the input, or 0 where it is -1."""
 
     attrs = {"channels": None}
+    local = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height, width, number of ``channels``)."""

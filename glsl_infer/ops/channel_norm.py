@@ -42,6 +42,7 @@ class ChannelNorm(Operator):
         "scales": None,
         "zeros": None,
     }
+    local = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape."""

@@ -19,6 +19,7 @@ class ChannelShuffle(ViewOperator):
     """Attribute ``step``: see ``shuffle_order``."""
 
     attrs = {"step": 8}
+    local = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape; its channels must suit the step."""

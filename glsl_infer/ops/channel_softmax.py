@@ -28,6 +28,8 @@ SHARES = Range()
 class ChannelSoftmax(Operator):
     """``exp(x) / sum(exp(x))`` over the channels."""
 
+    local = True
+
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape."""
         return feature_map(node, inputs[0])

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class Concatenation(CopyOperator):
     """Channels of all inputs, in order."""
 
+    local = True
+
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height, width, sum of channels), or the sum of lengths of vectors."""
         if inputs and all(len(shape) == 1 for shape in inputs):

@@ -12,6 +12,7 @@ from glsl_infer.errors import ModelError
 from glsl_infer.lowering import cut_sums, fold
 from glsl_infer.lowering.rescaled import rescaled
 from glsl_infer.ops.operator import Operator
+from glsl_infer.ops.traits import Reach, moved
 from glsl_infer.ops.zero_padding import pad, padded_shape
 
 if TYPE_CHECKING:
@@ -36,6 +37,10 @@ class ConstantPadding(Operator):
                 node.name, f"padding with {node.attrs['value']}", "give a number, or let a maximum pooling pad"
             )
         return padded_shape(node, inputs[0])
+
+    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+        """Return which pixels of its input one depends on."""
+        return moved(node)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Put the number around the input."""

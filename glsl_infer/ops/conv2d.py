@@ -16,6 +16,7 @@ from glsl_infer.lowering.conv_columns import Columns, columns_of
 from glsl_infer.lowering.weight_texture import Constants
 from glsl_infer.ops.convolution_window import convolve, output_size
 from glsl_infer.ops.operator import Operator
+from glsl_infer.ops.traits import Reach, window_reads
 from glsl_infer.ops.zero_padding import pad
 from glsl_infer.program.layout import FeatureMap, FineMap
 
@@ -62,6 +63,12 @@ class Conv2D(Operator):
         if len(inputs) > 1 and inputs[1] != out:
             raise ModelError.layer(node.name, f"a residual of {inputs[1]} on an output of {out}", "make them equal")
         return out
+
+    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+        """Return which pixels of its input one depends on."""
+        height, width = node.weights["kernel"].shape[:2]
+        down, across = node.attrs["dilations"]
+        return window_reads(node, (height - 1) * down + 1, (width - 1) * across + 1)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Convolve by one matrix product a group; the residual comes before the activation."""

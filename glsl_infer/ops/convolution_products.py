@@ -22,6 +22,7 @@ from glsl_infer.lowering.product_blocks import (
 )
 from glsl_infer.ops.convolution_window import convolve, output_size
 from glsl_infer.ops.operator import Bounds, Operator
+from glsl_infer.ops.traits import Reach, window_reads
 from glsl_infer.ops.zero_padding import pad
 from glsl_infer.program import Slice, quantize
 from glsl_infer.program.layout import FeatureMap, FineMap
@@ -59,6 +60,12 @@ class ConvolutionProducts(Operator):
             *output_size(node, inputs[0]),
             len(blocks_of(columns, node.attrs["block"])) * 4 * columns.slices,
         )
+
+    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+        """Return which pixels of its input one depends on."""
+        height, width = node.weights["kernel"].shape[:2]
+        down, across = node.attrs["dilations"]
+        return window_reads(node, (height - 1) * down + 1, (width - 1) * across + 1)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Convolve once for each block, with the other channels' weights 0."""

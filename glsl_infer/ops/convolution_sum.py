@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
 from glsl_infer.lowering import codegen, fold
-from glsl_infer.lowering.bindings import Read
+from glsl_infer.lowering.bindings import Binding, Read
 from glsl_infer.ops.convolution_products import ConvolutionProducts
 from glsl_infer.ops.operator import Operator, feature_map
 from glsl_infer.program import Slice
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from glsl_infer.program.layout import Value
 
 
+AT_ONCE = 8
+"""Texels that a draw may fetch as compilers like. Of more VideoCore IV's keeps so many that one thread is left of two:
+there each waits for the sum so far (shaders/late.glsl)."""
+
+
 class ConvolutionSum(Operator):
     """``activation(unit * (sum of the blocks) + bias [+ residual])``.
 
@@ -31,6 +36,7 @@ class ConvolutionSum(Operator):
 
     attrs = {"blocks": 1, "activation": "linear", "scales": None, "zeros": None}
     weights = ("unit", "bias")
+    local = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height, width, filters)."""
@@ -94,22 +100,19 @@ class ConvolutionSum(Operator):
             )
             reads = [(tile, textures.index(tile.texture)) for tile in tiles]
             taps = [(part, (tile.x - firsts[part].x, tile.y - firsts[part].y)) for tile, part in reads]
+            late = len(taps) > AT_ONCE
             defines: dict[str, int | float | str] = {"CONSTANTS": constants.shape[1]}
             if residual is not None:
                 defines["RESIDUAL"] = binding.fetch("residual")
             fragment = codegen.fragment(
                 "convolution_sum.frag",
-                includes=["fixed_point.glsl", "store.glsl"],
+                includes=["fixed_point.glsl", "store.glsl", *["late.glsl"] * late],
                 activation=out.activation,
                 constants=out.constants,
                 saturates=True,
                 lines={
                     "declarations": binding.declarations("source"),
-                    "terms": [
-                        f"sum.{('xy', 'zw')[half]} += decode({binding.fetch('source', part, tap)});"
-                        for half in range(2)
-                        for part, tap in taps[half::2]
-                    ],
+                    "terms": _terms(binding, taps, late),
                 },
                 defines=defines,
             )
@@ -139,6 +142,17 @@ class ConvolutionSum(Operator):
             "unit": unit.astype(np.float32),
             "bias": ((rows[:, -1].reshape(-1)[:filters] - offset) / scale).astype(np.float32),
         }
+
+
+def _terms(binding: Binding, taps: Sequence[tuple[int, tuple[int, int]]], late: bool) -> list[str]:
+    """Return the lines that add up texels: of channels 0 and 1, then of 2 and 3, which take turns in ``taps``."""
+    lines = []
+    for number, (part, tap) in enumerate([*taps[::2], *taps[1::2]]):
+        sampler, at = binding.sampler("source", part), binding.place("source", part, tap)
+        if late and number:
+            at = f"LATE({at}, sum + {128 * number}.0)"  # no term is below -128
+        lines.append(f"sum.{'xy' if 2 * number < len(taps) else 'zw'} += decode(texture2D({sampler}, {at}));")
+    return lines
 
 
 def _constants(

@@ -11,6 +11,7 @@ from glsl_infer.errors import ModelError
 from glsl_infer.lowering import codegen
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.ops.operator import CopyOperator, feature_map
+from glsl_infer.ops.traits import Reach, enlarged
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -46,6 +47,10 @@ class DepthToSpace(CopyOperator):
                 f"the channels must be a multiple of the block's pixels, and the order one of {', '.join(ORDERS)}",
             )
         return height * down, width * across, channels // (down * across)
+
+    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+        """Return which pixels of its input one depends on."""
+        return enlarged(*block_of(node))
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Split the last axis and move its parts beside rows and columns."""

@@ -85,7 +85,14 @@ def copy_to_vector(node: Node, build: Builder, first: int, count: int) -> None:
                 draw.texels(pair, (0, y), (number - first) * source.width, source.width)
 
 
+_FETCH = {"fetch": ["vec4 t = texture2D(source, coord0.xy + vec2(float(x), float(y)) * source_texel);"]}
+_CHAINED = {
+    "place": ["vec2 at = coord0.xy; // made from the texel before: VideoCore IV cannot hold all places of a row"],
+    "fetch": ["vec4 t = texture2D(source, at);", "at.x += source_texel.x;"],
+    "next": ["at = vec2(coord0.x, at.y + source_texel.y);"],
+}
 _FINE = {
+    **_CHAINED,
     "rest": ["vec4 rest = vec4(0.0); // of bytes, in 16 bits: summed apart, whole bytes stay exact"],
     "fine": [
         "vec4 high = floor(t * 255.0 + 0.5 / 256.0);",
@@ -104,6 +111,10 @@ _WRITTEN_OUT = {8: 25, 16: 1}
 """Pixels of a window, by the bits of the map, up to which that compiler surely writes them out."""
 
 
+_WIDE = 12
+"""Columns of a window of 8 bits that the compiler has registers for: of 19 it knew all places, and had one thread."""
+
+
 class _Draws:
     """Draws of means over ``window`` (width, height) of a map, two channels at a time."""
 
@@ -112,9 +123,9 @@ class _Draws:
     ) -> None:
         self._node, self._build, self._source, self._target = node, build, source, target
         self._window = window
-        self._fine = _FINE if source.bits == 16 else {}
+        self._lines = _FINE if source.bits == 16 else _FETCH if window[0] <= _WIDE else _CHAINED
         if window[0] * window[1] > _WRITTEN_OUT[source.bits]:
-            self._fine = {**self._fine, "all": [*self._fine.get("all", []), *_SWITCH]}
+            self._lines = {**self._lines, "all": [*self._lines.get("all", []), *_SWITCH]}
         factor = fold.slices(source.scale_of / (255.0 * window[0] * window[1] * target.scale))
         offset = fold.slices(-source.scale_of * source.zero_of / (255.0 * target.scale))
         self._factor, self._offset = factor, offset
@@ -133,7 +144,7 @@ class _Draws:
         fragment = codegen.fragment(
             "global_average.frag",
             includes=["fixed_point.glsl", "turns.glsl"],
-            lines={"declarations": binding.declarations("source"), **self._fine},
+            lines={"declarations": binding.declarations("source"), **self._lines},
             defines={"WIDTH": self._window[0], "HEIGHT": self._window[1], **({"CONSTANTS": ROWS} if table else {})},
         )
         uniforms: dict[str, Sequence[float]] = {**binding.texels("source")}

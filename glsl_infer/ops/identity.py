@@ -17,6 +17,7 @@ class Identity(GraphOnlyOperator):
     advice = "run glsl_infer.compiler.optimize.optimize on the graph"
     elementwise = True
     idle = {}
+    local = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape."""

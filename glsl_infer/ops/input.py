@@ -27,6 +27,7 @@ class InputOperator(Operator):
 
     attrs = {"shape": None, "fit": CENTER_SQUARE, "scales": SCALES, "zeros": ZEROS}
     is_input = True
+    local = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the declared shape."""

@@ -12,6 +12,7 @@ from glsl_infer.lowering.rescaled import rescaled
 from glsl_infer.ops.average_pool import window_means
 from glsl_infer.ops.max_pool import pooled_shape, window_macros, written_out
 from glsl_infer.ops.operator import Operator
+from glsl_infer.ops.traits import Reach, window_reads
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -31,6 +32,10 @@ class L2Pool(Operator):
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height, width, channels) of the windows that fit."""
         return pooled_shape(node, inputs[0])
+
+    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+        """Return which pixels of its input one depends on."""
+        return window_reads(node, *node.attrs["pool"])
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Take the root of the mean of squares."""

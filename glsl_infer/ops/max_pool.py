@@ -10,6 +10,7 @@ import numpy as np
 from glsl_infer.errors import ModelError
 from glsl_infer.lowering.slicewise import slicewise
 from glsl_infer.ops.operator import CopyOperator, feature_map
+from glsl_infer.ops.traits import Reach, window_reads
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -29,6 +30,10 @@ class MaxPool(CopyOperator):
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height, width, channels) of the windows that fit."""
         return pooled_shape(node, inputs[0])
+
+    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+        """Return which pixels of its input one depends on."""
+        return window_reads(node, *node.attrs["pool"])
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Take the maximum over each window."""

@@ -9,6 +9,7 @@ from glsl_infer.errors import ModelError
 from glsl_infer.ops.max_pool import MOST_UNROLLED, draw_windows, pooled_shape
 from glsl_infer.ops.max_pool import OPERATOR as MAX_POOL
 from glsl_infer.ops.operator import CopyOperator
+from glsl_infer.ops.traits import Reach, window_reads
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -24,6 +25,10 @@ class MinPool(CopyOperator):
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height, width, channels) of the windows that fit."""
         return pooled_shape(node, inputs[0])
+
+    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+        """Return which pixels of its input one depends on."""
+        return window_reads(node, *node.attrs["pool"])
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Take the minimum over each window."""

@@ -10,6 +10,7 @@ import numpy as np
 from glsl_infer.errors import ModelError
 from glsl_infer.lowering.slicewise import slicewise
 from glsl_infer.ops.operator import CopyOperator, feature_map
+from glsl_infer.ops.traits import Reach, moved
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -42,6 +43,10 @@ class MirrorPadding(CopyOperator):
                 "give 0 or more, and no more than there is to mirror",
             )
         return height + top + bottom, width + left + right, channels
+
+    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+        """Return which pixels of its input one depends on."""
+        return moved(node)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Pad as ``numpy.pad`` does."""

@@ -22,6 +22,7 @@ class Rescaling(GraphOnlyOperator):
     attrs = {"scales": (1.0,), "offsets": (0.0,)}
     advice = "rescaling is supported on the picture, after a dense layer, or on a feature map"
     elementwise = True
+    local = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape; the last axis must match the attributes."""

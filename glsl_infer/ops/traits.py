@@ -15,6 +15,29 @@ Affine = tuple[NDArray[np.float64], NDArray[np.float64]]
 """(scale, offset), each of one number or (channels,): the output is ``x * scale + offset``."""
 
 
+Reach = tuple[float, float, float]
+"""Along an axis (step, first, last): output i depends on none of the input but step * i + first to step * i + last."""
+
+SAME: Reach = (1.0, 0.0, 0.0)
+
+
+def window_reads(node: Node, height: int, width: int) -> tuple[Reach, Reach]:
+    """Return what windows of so many pixels read, by the node's strides and padding."""
+    (down, across), (top, _, left, _) = node.attrs["strides"], node.attrs["padding"]
+    return (down, -top, height - 1 - top), (across, -left, width - 1 - left)
+
+
+def moved(node: Node) -> tuple[Reach, Reach]:
+    """Return what a padded map reads, or a cut one."""
+    top, _, left, _ = node.attrs["padding"]
+    return (1.0, -top, -top), (1.0, -left, -left)
+
+
+def enlarged(down: int, across: int) -> tuple[Reach, Reach]:
+    """Return what a map reads of which each pixel becomes a block."""
+    return (1.0 / down, 1.0 / down - 1.0, 0.0), (1.0 / across, 1.0 / across - 1.0, 0.0)
+
+
 class Traits:
     """Traits of an operator; these are what most have.
 
@@ -39,6 +62,7 @@ class Traits:
         only_reshapes: whether it gives its values another shape, and nothing else.
         staged: whether others take its place when every value gets its range.
         margin: how many times their interval bound its values in 16 bits may need.
+        local: whether pixel (y, x) of its output depends on nothing but pixel (y, x) of each input.
     """
 
     is_input: bool = False
@@ -58,6 +82,7 @@ class Traits:
     only_reshapes: bool = False
     staged: bool = False
     margin: float = 1.0
+    local: bool = False
 
     def is_identity(self, node: Node, shape: Shape) -> bool:
         """Return whether the node changes nothing of a first input of ``shape``."""
@@ -97,3 +122,7 @@ class Traits:
         The kernel is in real units: (kernel height, kernel width, channels / groups, filters). None if there is none.
         """
         return None
+
+    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+        """Return which rows and which columns of its inputs an output depends on; None if on all, or nobody knows."""
+        return (SAME, SAME) if self.local else None

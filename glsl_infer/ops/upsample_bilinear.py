@@ -9,6 +9,7 @@ import numpy as np
 
 from glsl_infer.lowering.slicewise import slicewise
 from glsl_infer.ops.operator import Operator
+from glsl_infer.ops.traits import Reach, enlarged
 from glsl_infer.ops.upsample_nearest import enlarged_shape
 
 if TYPE_CHECKING:
@@ -32,6 +33,11 @@ class UpsampleBilinear(Operator):
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height * size y, width * size x, channels)."""
         return enlarged_shape(node, inputs[0])
+
+    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+        """Return which pixels of its input one depends on."""
+        (down, _, _), (across, _, _) = enlarged(*node.attrs["size"])
+        return (down, down / 2 - 1.5, down / 2 + 0.5), (across, across / 2 - 1.5, across / 2 + 0.5)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Interpolate rows, then columns."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from glsl_infer.errors import ModelError
 from glsl_infer.lowering.slicewise import slicewise
 from glsl_infer.ops.operator import CopyOperator, feature_map
+from glsl_infer.ops.traits import Reach, enlarged
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -24,6 +25,10 @@ class UpsampleNearest(CopyOperator):
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height * size y, width * size x, channels)."""
         return enlarged_shape(node, inputs[0])
+
+    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+        """Return which pixels of its input one depends on."""
+        return enlarged(*node.attrs["size"])
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Repeat rows and columns."""

@@ -11,6 +11,7 @@ from glsl_infer.errors import ModelError
 from glsl_infer.graph.picture import has_alpha_lane
 from glsl_infer.lowering.slicewise import slicewise
 from glsl_infer.ops.operator import CopyOperator, feature_map
+from glsl_infer.ops.traits import Reach, moved
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -27,6 +28,10 @@ class ZeroPadding(CopyOperator):
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape, grown by the padding."""
         return padded_shape(node, inputs[0])
+
+    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+        """Return which pixels of its input one depends on."""
+        return moved(node)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Put zeros around the input."""

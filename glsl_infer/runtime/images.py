@@ -20,6 +20,7 @@ from PIL import Image
 from glsl_infer.bundle.manifest import PICTURE
 from glsl_infer.errors import InputError
 from glsl_infer.graph.host_steps import ARGMAX
+from glsl_infer.graph.reach import around
 from glsl_infer.program.layout import FeatureMap
 from glsl_infer.runtime.pictures import preprocess, tiling
 from glsl_infer.runtime.pictures.preprocess import ImageSource
@@ -33,7 +34,10 @@ if TYPE_CHECKING:
     from glsl_infer.runtime.session import Session
 
 OVERLAP = 8
-"""Pixels that a tile sees beyond what is kept of it, unless one asks for more or fewer."""
+"""Pixels that a tile sees beyond what is kept of it, where nobody says how many and the network tells none."""
+
+MOST_SHARE = 3 / 8
+"""Of a tile's side: what it may see beyond what is kept of it, to every side, unless somebody asks for more."""
 
 _HALF = 0.5 + 2.0**-12
 """A half, as float32 may have it: over [-1, 1], say, every other byte of an image in [0, 1] lies between two bytes."""
@@ -116,11 +120,24 @@ def _range_of(bundle: Bundle, channels: int) -> tuple[NDArray[np.float64], NDArr
     return np.ones(channels), np.zeros(channels)
 
 
+def overlap_of(bundle: Bundle) -> tuple[int, int]:
+    """Return by how many pixels tiles overlap unless somebody says, and what their places are multiples of.
+
+    That is as far as the network looks around (``graph.reach``), so that no seam shows; ``OVERLAP`` where it looks
+    farther than ``MOST_SHARE``.
+    """
+    size = bundle.manifest.input.size
+    seen = around(bundle.graph)
+    if seen is None or seen.pixels > MOST_SHARE * size or size % seen.step:
+        return min(OVERLAP, (size - 1) // 2), 1
+    return seen.pixels, seen.step
+
+
 def run_whole(
     session: Session,
     image: ImageSource,
     *,
-    overlap: int = OVERLAP,
+    overlap: int | None = None,
     raw: bool = False,
     watch: Watch = lambda tiles, _: tiles,
 ) -> NDArray[Any]:
@@ -131,8 +148,8 @@ def run_whole(
     Args:
         session: of a model whose image is as large as its input, or 2, 3 ... times as large.
         image: a path, a Pillow image, or a uint8 array (height, width[, 3 or 4]).
-        overlap: pixels that a tile sees beyond what is kept of it, except at the picture's own edges. Where the
-            network looks no further, the result is that of the whole picture at once.
+        overlap: pixels that a tile sees beyond what is kept of it, except at the picture's own edges; ``overlap_of``
+            by default. Where the network looks no further, the result is that of the whole picture at once.
         raw: return the numbers as they are, float32 (height, width, channels), instead of ``to_picture`` of them.
         watch: is given the tiles and what they are called; returns an iterable over them, such as a progress bar.
 
@@ -150,7 +167,8 @@ def run_whole(
         check_picture(shape)
     pixels = _pixels(image)
     height, width = pixels.shape[:2]
-    places = tiling.tiles(height, width, size, overlap)
+    beyond, step = overlap_of(bundle) if overlap is None else (overlap, 1)
+    places = tiling.tiles(height, width, size, beyond, step)
 
     def run(tiles: Iterator[NDArray[np.uint8]]) -> Iterator[NDArray[Any]]:
         for output in session.stream(tiles):  # the GPU computes one while the CPU puts another in its place

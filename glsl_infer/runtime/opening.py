@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Union
 
 from glsl_infer.bundle import Bundle
+from glsl_infer.bundle.streamed import streamed
 from glsl_infer.errors import ContextError
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime import known_shaders
@@ -28,7 +29,7 @@ class _Reading(threading.Thread):
 
     def run(self) -> None:
         try:
-            self._bundle = known_shaders.read(self._path)
+            self._bundle = streamed(known_shaders.read(self._path))
         except BaseException as error:
             self._error = error
 
@@ -82,7 +83,7 @@ def opened(model: Union[str, Path, Bundle], context: Union[str, Context], clock:
     """
     if not isinstance(model, Bundle) and not isinstance(context, Context):
         return read_beside(model, context, clock)
-    bundle = model if isinstance(model, Bundle) else known_shaders.read(model)
+    bundle = model if isinstance(model, Bundle) else streamed(known_shaders.read(model))
     clock.lap("bundle")
     made = context if isinstance(context, Context) else Context(context)
     clock.lap("context")

@@ -23,6 +23,9 @@ from glsl_infer.support.saved_json import Kind
 
 FORMAT, VERSION = "glsl-infer ranges", 1
 MAX_BYTES = 64 << 20
+LEAST, MOST = 1e-30, 1e30
+"""Of a scale: a shader's floats hold what is made of it."""
+
 _GIVE = "give the .json file that 'glsl-infer calibrate' wrote"
 
 
@@ -75,11 +78,11 @@ def _packed(array: NDArray[Any]) -> dict[str, Any]:
     return {"type": small.dtype.str, "shape": list(small.shape), "bytes": text}
 
 
-def _unpacked(one: Any) -> NDArray[Any]:
+def _unpacked(one: Any, most: int = MAX_BYTES) -> NDArray[Any]:
     """Return the array of ``_packed``.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is none, or has more than ``most`` bytes.
     """
     if not isinstance(one, dict) or one.get("type") not in TYPES or not isinstance(one.get("bytes"), str):
         raise ValueError("no array")
@@ -87,8 +90,8 @@ def _unpacked(one: Any) -> NDArray[Any]:
     if not isinstance(shape, list) or not all(type(size) is int and 0 <= size <= MAX_BYTES for size in shape):
         raise ValueError("an array without a shape")
     size = math.prod(shape) * np.dtype(one["type"]).itemsize
-    if size > MAX_BYTES:
-        raise ValueError("an array that is too large")
+    if size > most:
+        raise ValueError(f"an array of {size:,} bytes, and all arrays may have {MAX_BYTES:,}")
     unpacker = zlib.decompressobj()
     try:
         data = unpacker.decompress(base64.b64decode(one["bytes"], validate=True), size + 1)
@@ -110,8 +113,8 @@ def _wrong_part(data: dict[str, Any]) -> str | None:
         if not isinstance(data.get(key), dict):
             return f"'{key}' is no object"
     for name, scale in data["scales"].items():
-        if not _is_number(scale) or not scale > 0.0 or math.frexp(scale)[0] != 0.5:
-            return f"the scale of '{name}' is no power of two"
+        if not _is_number(scale) or not LEAST <= scale <= MOST or math.frexp(scale)[0] != 0.5:
+            return f"the scale of '{name}' is no power of two from {LEAST:g} to {MOST:g}"
     for name, one in (*data["maps"].items(), *data["fine"].items()):
         lists = [one.get(key) if isinstance(one, dict) else None for key in ("scales", "zeros")]
         found = [
@@ -120,8 +123,8 @@ def _wrong_part(data: dict[str, Any]) -> str | None:
         if len(found) != 2:
             return f"'{name}' has no lists of numbers 'scales' and 'zeros'"
         scales, zeros = found
-        if not all(0.0 < scale < math.inf for scale in scales):
-            return f"'{name}' has a scale that is not above 0"
+        if not all(LEAST <= scale <= MOST for scale in scales):
+            return f"'{name}' has a scale that is not from {LEAST:g} to {MOST:g}"
         if not all(0.0 <= zero <= 255.0 and zero == int(zero) for zero in zeros):
             return f"'{name}' has a zero point that is no whole number from 0 to 255"
     return _wrong_finding(data)
@@ -135,12 +138,13 @@ def _wrong_finding(data: dict[str, Any]) -> str | None:
     found = data.get("findings", {})
     if not isinstance(found, dict):
         return "'findings' is no object"
+    left = MAX_BYTES
     for key, arrays in found.items():
         try:
             if not isinstance(arrays, list) or not arrays:
                 return f"the finding '{key}' is no list of arrays"
             for one in arrays:
-                _unpacked(one)
+                left -= _unpacked(one, left).nbytes
         except ValueError as error:
             return f"the finding '{key}' has {error}"
     return None

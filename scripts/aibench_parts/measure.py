@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,7 @@ def made(test: Test, folder: Path) -> dict[str, Any]:
 def run(test: Test, folder: Path) -> dict[str, Any]:
     """Run the test as the command does; return its row, the machine, and the memory that it took."""
     command = module_command("glsl_infer", "aibench", "--models", folder, "--only", test.number, "--json")
-    before = os.getloadavg()[0]
+    before, started = os.getloadavg()[0], time.monotonic()
     said, cost = _measured(command)
     result = json.loads(said)
     return {
@@ -72,6 +73,7 @@ def run(test: Test, folder: Path) -> dict[str, Any]:
         "machine": result["machine"],
         "memory_bytes": cost["memory_bytes"],
         "load": before,  # of other processes
+        "whole_seconds": time.monotonic() - started,
     }
 
 

@@ -2,7 +2,8 @@
 """Compile convolutions of many shapes for a VideoCore IV, and say which run out of registers or fall to one thread.
 
     python scripts/vc4/convolutions.py --every 6                     # one batch of six
-    python scripts/vc4/convolutions.py --processes 16 --write        # all 420, into tests/vc4/convolutions.json
+    python scripts/vc4/convolutions.py --processes 16 --write        # all 480, into tests/vc4/convolutions.json
+    python scripts/vc4/convolutions.py --batches 20 28-39 --write    # some; the table keeps its other rows
     python scripts/vc4/convolutions.py --shard 1/4 --out part1.json  # a fourth of them, on one of four machines
     python scripts/vc4/convolutions.py --merge part*.json --write
 
@@ -172,24 +173,43 @@ def shard(text: str) -> tuple[int, int]:
     return int(part), int(count)
 
 
+def numbers(text: str) -> range:
+    """Return what a word of ``--batches`` says."""
+    first, dash, last = text.partition("-")
+    if not (first.isdigit() and (last.isdigit() if dash else not last)):
+        raise argparse.ArgumentTypeError(f"'{text}'; write the number of a batch, or two as 28-39")
+    return range(int(first), int(last or first) + 1)
+
+
+def kept(results: Sequence[Result], table: Path) -> list[Result]:
+    """Return these rows with those of a table that they do not replace, if such a convolution is still drawn."""
+    drawn = {case.name for batch in batches() for case in batch.cases}
+    rows = {row.name: row for row in read(table)} if table.exists() else {}
+    rows |= {result.name: result for result in results}
+    return [row for name, row in rows.items() if name in drawn]
+
+
 def main() -> int:
     """Compile, print; return the exit code."""
     parser = argparse.ArgumentParser(description="Compile many convolutions for a VideoCore IV.", allow_abbrev=False)
     parser.add_argument("--every", type=int, default=1, metavar="N", help="one batch of N")
+    parser.add_argument("--batches", type=numbers, nargs="+", metavar="N", help="these, by number from 0, as 20 28-39")
     parser.add_argument("--shard", type=shard, default=(1, 1), metavar="I/N", help="part I of N")
     parser.add_argument("--processes", type=int, default=1, metavar="N", help="batches at a time")
     parser.add_argument("--uniform-vectors", type=int, default=LONGEST_ARRAY, help="see glsl-infer export")
     parser.add_argument("--driver", type=Path, metavar="DIR", help="folder of Mesa's vc4 driver and shim")
     parser.add_argument("--merge", type=Path, nargs="+", default=[], metavar="FILE", help="take these tables instead")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the table as JSON")
-    parser.add_argument("--write", action="store_true", help=f"the same as --out {TABLE.relative_to(ROOT)}")
+    parser.add_argument("--write", action="store_true", help=f"into {TABLE.relative_to(ROOT)}, rows of others kept")
     args = parser.parse_args()
     try:
         if args.merge:
             results = [result for path in args.merge for result in read(path)]
         else:
             part, count = args.shard
-            chosen = list(batches())[:: args.every][part - 1 :: count]
+            wanted = None if args.batches is None else {number for some in args.batches for number in some}
+            drawn = [batch for number, batch in enumerate(batches()) if wanted is None or number in wanted]
+            chosen = drawn[:: args.every][part - 1 :: count]
             heads = ("weights", "passes", "inst", "fetch", "thr", "temps", "floor")
             print(f"{'convolution':36} {'size':>4} {heads[0]:>12}", *(f"{head:>6}" for head in heads[1:]))
             results = measure(chosen, vc4.find(args.driver), args.uniform_vectors, args.processes)
@@ -198,7 +218,7 @@ def main() -> int:
         return error.exit_code
     out: Any = TABLE if args.write else args.out
     if out is not None:
-        out.write_text(written(results), "utf-8")
+        out.write_text(written(kept(results, TABLE) if args.write else results), "utf-8")
     bad = [result.name for result in results if result.bad]
     print(f"{len(results)} convolutions, {len(bad)} of them fail or have one thread: {', '.join(bad) or 'none'}")
     return int(bool(bad))

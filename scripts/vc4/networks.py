@@ -61,7 +61,7 @@ KERAS = (
 )
 NETWORKS = (*KERAS, "x22-385")
 PICTURES = 4
-COSTS = ("passes", "jobs", "programs", "weights", "million", "floor", "Zero W, ms")
+COSTS = ("passes", "jobs", "programs", "of two threads", "weights", "million", "floor", "Zero W, ms")
 HEADS = ("network", *COSTS, "export, s", "of all cores", "peak, MB")
 
 
@@ -69,14 +69,16 @@ HEADS = ("network", *COSTS, "export, s", "of all cores", "peak, MB")
 class Row:
     """A network's numbers; ``millions`` are instructions times pixels, ``floor`` those that its products need.
 
-    ``seconds`` and ``processor`` (seconds of all cores together) are those of the export. ``peak`` is the most bytes
-    that this process had until its end.
+    ``two_threads`` programs have two threads or fetch nothing; ``single`` says which layers have one, and their share
+    of ``millions``. ``seconds`` and ``processor`` (seconds of all cores together) are those of the export. ``peak`` is
+    the most bytes that this process had until its end.
     """
 
     name: str
     passes: int
     jobs: int
     programs: int
+    two_threads: int
     modes: str
     millions: float
     floor: float
@@ -84,6 +86,7 @@ class Row:
     seconds: float
     processor: float
     peak: int
+    single: Sequence[str]
     problems: Sequence[str]
 
 
@@ -136,6 +139,7 @@ def row(name: str, driver: Driver, options: Options) -> Row:
         totals["passes"],
         totals["jobs"],
         totals["programs"],
+        sum(shader.threads == 2 or not shader.fetches for shader in report.shaders.values()),
         counts,
         report.total / 1e6,
         floor / 1e6,
@@ -143,6 +147,11 @@ def row(name: str, driver: Driver, options: Options) -> Row:
         seconds,
         processor,
         peak,
+        [
+            f"{row.layer} ({row.op}): one thread, {row.total / report.total:.2%} of the instructions"
+            for row in report.rows
+            if row.threads == 1 and row.fetches
+        ],
         [f"{problem.layer}: {problem.text}" for problem in report.problems if problem.fatal],
     )
 
@@ -169,12 +178,12 @@ def main() -> int:
             continue
         failed = failed or bool(result.problems)
         print(
-            f"| {name} | {result.passes:,} | {result.jobs} | {result.programs} | {result.modes} | "
-            f"{result.millions:.1f} | {result.floor:.1f} | {result.zero:.0f} | {result.seconds:.0f} | "
+            f"| {name} | {result.passes:,} | {result.jobs} | {result.programs} | {result.two_threads} | "
+            f"{result.modes} | {result.millions:.1f} | {result.floor:.1f} | {result.zero:.0f} | {result.seconds:.0f} | "
             f"{result.processor:.0f} | {result.peak / 1e6:.0f} |",
             flush=True,
         )
-        for problem in result.problems:
+        for problem in (*result.single, *result.problems):
             print(f"{name}: {problem}", file=sys.stderr)
     return int(failed)
 

@@ -23,7 +23,7 @@ from typing import Any
 from glsl_infer.errors import GlslInferError, RunError
 from glsl_infer.tools.videocore import executor
 from glsl_infer.tools.videocore.executor import ROUNDINGS, Executor
-from glsl_infer.tools.videocore.pixels import compare
+from glsl_infer.tools.videocore.pixels import Pixels, compare
 
 ROOT = Path(__file__).resolve().parents[2]
 STORED = ROOT / "tests/vc4/pixels.json"
@@ -33,11 +33,11 @@ Counts = dict[str, dict[str, int]]
 """Bytes that differ, by rounding and layer."""
 
 
-def of_model(path: Path, chip: Executor) -> Counts:
-    """Return what differs of a bundle."""
+def of_model(drawn: Iterable[Pixels]) -> Counts:
+    """Return what differs of a bundle that was drawn in both roundings."""
     return {
         pixels.rounding: {layer.layer: layer.differing for layer in pixels.layers if layer.differing}
-        for pixels in compare(path, chip)
+        for pixels in drawn
     }
 
 
@@ -77,7 +77,7 @@ def main() -> int:
     try:
         chip = executor.find()
         made: dict[str, dict[str, Any]] = {
-            "models": {path.stem: of_model(path, chip) for path in sorted((ROOT / "models").glob("*.glslnn"))},
+            "models": {path.stem: of_model(compare(path, chip)) for path in sorted((ROOT / "models").glob("*.glslnn"))},
             "networks": of_networks(SEEDS, chip),
         }
     except GlslInferError as error:

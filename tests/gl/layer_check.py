@@ -16,7 +16,7 @@ from glsl_infer.compiler.assemble import classes_of, to_bundle
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node
-from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
+from glsl_infer.lowering.weights_plan import DRAW, UNIFORM_VECTORS
 from glsl_infer.program.layout import FeatureMap, FineMap
 from glsl_infer.program.quantize import FINE_LIMIT
 from glsl_infer.program.texels import in_steps, shape_of
@@ -40,6 +40,7 @@ def make_bundle(
     prepared_for: str | None = None,
     precision: str = "8",
     precision_for: Mapping[str, int] = MappingProxyType({}),
+    draw_cost: float = DRAW,
 ) -> Bundle:
     """Return the bundle of a graph that needs no optimising, as a reader of the file gets it.
 
@@ -53,7 +54,9 @@ def make_bundle(
         precision=precision,
         precision_for=precision_for,
     ).graph
-    program = lower.to_program(prepared, weights=weights, layout=layout, memory=memory, uniform_vectors=uniform_vectors)
+    program = lower.to_program(
+        prepared, weights=weights, layout=layout, memory=memory, uniform_vectors=uniform_vectors, draw_cost=draw_cost
+    )
     classes = classes_of(program.graph)
     made = to_bundle(program, [f"class {index}" for index in range(classes)])
     read = manifest_json.from_json(

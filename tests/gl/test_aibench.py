@@ -10,10 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import Capture, refused
+from graphs import classifier, conv_node
 from PIL import Image
 from tiny import write_tiny
 
+from glsl_infer.bundle import write
 from glsl_infer.cli import main
+from glsl_infer.compiler.build import Options, build
+from glsl_infer.graph import Node
 from glsl_infer.runtime import images
 from glsl_infer.runtime.session import Session
 from glsl_infer.tools.aibench import bundles, largest, needs, phones, score, tests, timing
@@ -22,12 +26,15 @@ pytestmark = pytest.mark.once
 
 
 def folder_of_tiny(folder: Path) -> Path:
-    """A tiny classifier under the names of the quick run's networks."""
-    made = write_tiny(folder)
+    """Tiny classifiers under the names of the quick run's networks."""
     for test in tests.chosen(None, quick=True):
         assert test.quick is not None
         width, height = test.quick
-        (folder / f"{test.network}-{width}x{height}.glslnn").write_bytes(made.read_bytes())
+        path = folder / f"{test.network}-{width}x{height}.glslnn"
+        rng = np.random.default_rng(0)
+        picture = Node("image", "input", (), {"shape": (height, width, 3)})
+        graph = classifier(rng, [picture, conv_node(rng, "c", ("image",), 3, 4)], 4)
+        write(build(graph, ["a", "b", "c"], options=Options(), calibration=[])[0], path)
     return folder
 
 
@@ -45,10 +52,21 @@ def test_every_test_is_a_row_and_one_that_fails_says_why(tmp_path: Path, capsys:
         assert picture.size[0] > 500
 
 
+def test_a_bundle_of_another_network_is_a_row_that_says_so(tmp_path: Path, capsys: Capture) -> None:
+    folder = folder_of_tiny(tmp_path)
+    (folder / "dped-48x32.glslnn").write_bytes((folder / "mobilenet-v1-64x64.glslnn").read_bytes())
+    assert main(["aibench", "--quick", "--only", "8", "--json", "--models", str(folder)]) == 1
+    (row,) = json.loads(capsys.readouterr().out)["tests"]
+    assert "dped-48x32.glslnn reads 64x64, and the test's pictures have 48x32: another network" in row["failed"]
+
+
 def test_what_cannot_be_run_is_refused(tmp_path: Path, capsys: Capture) -> None:
     assert "--only 10" in refused(capsys, ["aibench", "--only", "4,10"])
+    assert "--only nothing; choose of 1, 2" in refused(capsys, ["aibench", "--only", ""])
     assert "choose of 1, 4, 5, 8, 9" in refused(capsys, ["aibench", "--quick", "--only", "2"])
     assert "--memory 0" in refused(capsys, ["aibench", "--memory", "0"])
+    said = refused(capsys, ["aibench", "--only", "4", "--models", "/proc/none/here"])
+    assert "/proc/none/here: no network can be built there (No such file or directory); give --models" in said
     assert "not a folder" in refused(capsys, ["aibench", "--models", write_tiny(tmp_path)])
 
 
@@ -134,9 +152,10 @@ def test_a_network_built_from_nothing_runs(tmp_path: Path, capsys: Capture, monk
         tracemalloc.stop()
         assert most < 1.7 * picture.nbytes, "the picture is copied"
         whole = np.asarray(Image.open(Path(__file__).parents[2] / "docs/images/example.jpg").resize((80, 60)))
-        seams = [run_whole(session, whole, overlap) for overlap in (8, 12)]
-    assert np.array_equal(*seams), "SRCNN looks 8 pixels around: with 8 or more no seam shows"
+        assert images.overlap_of(session.bundle) == (8, 1), "SRCNN's windows of 9, 5 and 5 pixels"
+        seams = [run_whole(session, whole, overlap) for overlap in (None, 12)]
+    assert np.array_equal(*seams), "with 8 or more no seam shows"
 
 
-def run_whole(session: Session, picture: np.ndarray, overlap: int) -> np.ndarray:
+def run_whole(session: Session, picture: np.ndarray, overlap: int | None) -> np.ndarray:
     return images.run_whole(session, picture, overlap=overlap)

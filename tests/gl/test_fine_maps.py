@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from graphs import conv_node, input_node
-from layer_check import TOLERANCE
+from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
 from random_networks import KINDS, fine_rounding, layer_errors, random_bundle
 
 from glsl_infer.compiler.build import Options, build
@@ -49,3 +51,17 @@ def test_a_padded_map_put_together_of_several_ranges(context: Context) -> None:
     nodes = made.graph.by_name
     assert all(isinstance(made.values[name], FineMap) for name in ("first", "second", "both", "last"))
     assert all(off <= TOLERANCE + fine_rounding(made, nodes[name]) for name, off in found.items()), found
+
+
+@pytest.mark.parametrize("function", ["log_sigmoid", "mish", "softplus"])
+def test_a_function_alone_between_narrow_ranges(context: Context, function: str) -> None:
+    """A 16-bit step of a narrow range is a few millionths: a series that ends early shows."""
+    rng = np.random.default_rng(0)
+    first = conv_node(rng, "first", ("image",), 3, 6, activation="linear")
+    first = replace(first, weights={name: 0.25 * numbers for name, numbers in first.weights.items()})
+    body = [input_node(32), first, Node("alone", "activation", ("first",), {"function": function})]
+    graph = Graph("network", body, [GraphOutput("numbers", ("alone",), purpose="values")])
+    made = make_bundle(graph, pictures=[rng.integers(0, 256, (32, 32, 3), np.uint8)], precision="16")
+    assert isinstance(made.values["alone"], FineMap) and max(made.values["alone"].scales) < 3.0
+    with Session(made, context=context) as session:
+        assert layer_error(session, "alone", stored_inputs(made, "alone", rng)) <= TOLERANCE

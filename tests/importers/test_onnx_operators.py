@@ -10,6 +10,7 @@ import onnx_choices
 import pytest
 from onnx_networks import File, agreement, onnx
 
+from glsl_infer import ops
 from glsl_infer.importers import onnx as importer
 from glsl_infer.importers.onnx.operators import OF_MICROSOFT, OPERATORS
 
@@ -459,3 +460,29 @@ def test_what_nobody_judges(kind: str) -> None:
         gamma = onnx.numpy_helper.to_array(made.constants[0])
         expected = gamma * values / np.sqrt(np.square(values).mean(axis=-1, keepdims=True) + 1e-5)
     assert np.abs(returned - expected).max() < 1e-5
+
+
+def group_norm(made: File, x: str, back: str) -> str:
+    """As PyTorch writes it: each group as one channel, then factors and offsets of the channels."""
+    apart = made.op("Reshape", [x, made.constant([0, 2, -1], "int64")], (1, 2, 96))
+    ends = [made.constant([1.0, 0.5]), made.constant([0.25, 0.0])]
+    normed = made.op("InstanceNormalization", [apart, *ends], (1, 2, 96), epsilon=1e-3)
+    whole = made.op("Reshape", [normed, back], MAP)
+    scaled = made.op("Mul", [whole, made.random(4, 1, 1)], MAP)
+    return made.op("Relu", [made.op("Add", [scaled, made.random(4, 1, 1)], MAP)], MAP)
+
+
+@pytest.mark.parametrize("measured", [False, True])
+def test_what_pytorch_writes_in_pieces_is_drawn(measured: bool) -> None:
+    made = File(7)
+    x = made.conv(made.input((1, 3, 8, 6)), 4)
+    back = made.op("Shape", [x], (4,)) if measured else made.constant([1, 4, 8, 6], "int64")
+    normed = group_norm(made, x, back)
+    below = made.op("Concat", [normed, x], (1, 4, 16, 6), axis=2)
+    made.output(made.op("Concat", [below, below], (1, 4, 16, 12), axis=-1))
+    model = made.model()
+    assert agreement(model) <= 2e-5
+    graph = importer.imported(model, ends=importer.Ends(fits={"": "none"})).survey.whole()
+    kinds = [node.op for node in graph.nodes]
+    assert kinds.count("group_statistics") == 2 and kinds.count("zero_padding") == 4
+    assert not [kind for kind in kinds if ops.get(kind).on_cpu]

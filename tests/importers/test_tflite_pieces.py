@@ -43,6 +43,10 @@ def operators_behind(build: Build, tolerance: float = 2e-5) -> list[str]:
             pieces.group_norm,
             ["global_average_pool", "global_deviation", "group_statistics", "group_statistics", "map_norm"],
         ),
+        (
+            pieces.group_norm_relu,
+            ["global_average_pool", "global_deviation", "group_statistics", "group_statistics", "map_norm", "relu"],
+        ),
         (pieces.positions, ["constant_map", "add", "constant_map", "binary", "constant_map", "binary"]),
         (pieces.shuffled, ["channel_gather"]),
         (pieces.enlarged, ["depth_to_space"]),
@@ -52,6 +56,14 @@ def operators_behind(build: Build, tolerance: float = 2e-5) -> list[str]:
 )
 def test_one_operator(build: Build, expected: list[str]) -> None:
     assert operators_behind(build) == expected
+
+
+def test_maps_are_joined_along_rows_and_columns_by_shaders() -> None:
+    def both(made: File, x: int) -> int:
+        below = made.op("CONCATENATION", [x, made.conv(x, 4)], (1, 16, 6, 4), {"Concatenation": {"axis": 1}})
+        return made.op("CONCATENATION", [below, below], (1, 16, 12, 4), {"Concatenation": {"axis": -2}})
+
+    assert operators_behind(both) == ["conv2d", *2 * ["zero_padding", "zero_padding", "add"]]
 
 
 def test_blocks_of_pixels() -> None:
@@ -93,6 +105,53 @@ def by_a_matrix(made: File, x: int) -> int:
     heads = made.op("RESHAPE", [x, made.constant([1, 2, 4, 6, 4], "i4")], (1, 2, 4, 6, 4), {"Reshape": {}})
     made_of = made.op("BATCH_MATMUL", [heads, made.random(4, 4)], (1, 2, 4, 6, 4), {"BatchMatMul": {"adjY": True}})
     return joined(made, x, made_of)
+
+
+def of_a_matrix(made: File, x: int) -> int:
+    """A matrix of constants on the left, as it is and beside transposed numbers."""
+    rows = made.op("RESHAPE", [x, made.constant([1, 48, 4], "i4")], (1, 48, 4), {"Reshape": {}})
+    first = made.op("BATCH_MATMUL", [made.random(1, 6, 48), rows], (1, 6, 4), {"BatchMatMul": {}})
+    other = made.op(
+        "BATCH_MATMUL", [made.random(4, 8), first], (1, 8, 6), {"BatchMatMul": {"adjX": True, "adjY": True}}
+    )
+    return made.op("RESHAPE", [other, made.constant([1, 48], "i4")], (1, 48), {"Reshape": {}})
+
+
+def class_token(made: File, x: int) -> int:
+    """A constant row, or zeros like a row, before and behind those of the network."""
+    rows = made.op("RESHAPE", [x, made.constant([1, 48, 4], "i4")], (1, 48, 4), {"Reshape": {}})
+    ends = [made.constant([0, place, 0], "i4") for place in (0, 1)]
+    part = made.op("SLICE", [rows, ends[0], made.constant([1, 1, 4], "i4")], (1, 1, 4))
+    zeros = made.op("ZEROS_LIKE", [part], (1, 1, 4))
+    joined = [made.random(1, 1, 4), zeros, rows, part, made.random(1, 2, 4)]
+    return made.op("CONCATENATION", joined, (1, 53, 4), {"Concatenation": {"axis": 1}})
+
+
+def heads(kind: str) -> Build:
+    """Queries, keys and values of two heads: the batch stands behind another axis in between."""
+
+    def build(made: File, x: int) -> int:
+        wide, moved = (1, 16, 3, 2, 2), (3, 1, 2, 16, 2)
+        five = made.op("RESHAPE", [x, made.constant(wide, "i4")], wide, {"Reshape": {}})
+        turned = made.op("TRANSPOSE", [five, made.constant([2, 0, 3, 1, 4], "i4")], moved, version=4)
+        parts = [made.tensor((1, 2, 16, 2)) for _ in range(3)]
+        if kind == "UNPACK":
+            made.several(kind, [turned], parts, {"Unpack": {"num": 3, "axis": 0}})
+        else:
+            for number, part in enumerate(parts):
+                ends = [[number, 0, 0, 0, 0], [number + 1, 1, 2, 16, 2], [1] * 5]
+                options = {"StridedSlice": {"shrinkAxisMask": 1}}
+                made.several(kind, [turned, *(made.constant(each, "i4") for each in ends)], [part], options)
+        keys = made.op("BATCH_MATMUL", parts[:2], (1, 2, 16, 16), {"BatchMatMul": {"adjY": True}})
+        return made.op("BATCH_MATMUL", [keys, parts[2]], (1, 2, 16, 2), {"BatchMatMul": {}})
+
+    return build
+
+
+def as_shapes_say(made: File, x: int) -> int:
+    """A shape that is computed from another and that of one number, which has no numbers itself."""
+    shape = made.op("BROADCAST_ARGS", [made.constant([1, 8, 6, 4], "i4"), made.constant([], "i4")], (4,), type_="INT32")
+    return pieces.two(made, "ADD", x, made.op("BROADCAST_TO", [made.constant([0.5]), shape], (1, 8, 6, 4), version=2))
 
 
 def packed(made: File, x: int) -> int:
@@ -257,10 +316,13 @@ ON_CPU: dict[str, list[Build]] = {
     "STRIDED_SLICE": [every_second],
     "TILE": [moved("TILE", [1, 2, 1, 3, 1], (1, 2, 12, 12, 4))],
     "ARG_MIN": [first_of_least],
-    "BATCH_MATMUL": [attention, by_a_matrix],
+    "BATCH_MATMUL": [attention, by_a_matrix, of_a_matrix],
+    "BROADCAST_ARGS": [as_shapes_say],
+    "CONCATENATION": [class_token],
     "PACK": [packed],
     "TOPK_V2": [largest],
     "TRANSPOSE": [channels_first],
+    "PLACES": [heads("UNPACK"), heads("STRIDED_SLICE")],
     "UNPACK": [packed],
 }
 

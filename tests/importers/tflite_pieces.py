@@ -92,16 +92,21 @@ def instance_norm(made: File, x: int) -> int:
     return two(made, "MUL", two(made, "SUB", x, middle), inverse)
 
 
-def group_norm(made: File, x: int) -> int:
-    """Of two groups, by five axes."""
+def group_norm(made: File, x: int, then: int = 0) -> int:
+    """Of two groups, by five axes; ``then`` is an activation in the last sum, before the change of shape."""
     five = (1, 8, 6, 2, 2)
     parts = made.op("RESHAPE", [x, made.constant(five, "i4")], five, {"Reshape": {}})
     middle, inverse = moments(made, parts, [1, 2, 4], 1e-3)
     gamma, beta = made.random(1, 1, 1, 2, 2), made.random(1, 1, 1, 2, 2)
     normed = two(made, "MUL", two(made, "SUB", parts, middle), inverse)
     scaled = made.op("MUL", [normed, gamma], five, {"Mul": _NONE})
-    moved = made.op("ADD", [scaled, beta], five, {"Add": _NONE})
+    moved = made.op("ADD", [scaled, beta], five, {"Add": {"fusedActivationFunction": then}})
     return made.op("RESHAPE", [moved, made.constant(MAP, "i4")], MAP, {"Reshape": {}})
+
+
+def group_norm_relu(made: File, x: int) -> int:
+    """As ``group_norm``, with a ReLU where converters put it."""
+    return group_norm(made, x, 1)
 
 
 def turned(made: File, x: int, wide: tuple[int, ...], order: list[int], shape: tuple[int, ...]) -> int:

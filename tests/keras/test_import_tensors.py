@@ -9,12 +9,14 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-from imported import check, check_model, randomise
+from imported import as_saved, check, check_model, close, randomise
 from keras import layers as L
 from keras import ops
 
 from glsl_infer.compiler.delegate import cpu_layers
+from glsl_infer.compiler.optimize import optimize
 from glsl_infer.errors import ModelError
+from glsl_infer.graph import reference
 from glsl_infer.importers.keras import to_graph
 
 X = keras.Input((6, 6, 3))
@@ -24,6 +26,29 @@ WEIGHTS = np.linspace(-1, 1, 72, dtype=np.float32).reshape(9, 8)
 def tokens(width: int = 8) -> Any:
     """A sequence of 9 vectors, made of a picture."""
     return L.Reshape((9, width))(L.Conv2D(width, 2, strides=2)(X))
+
+
+def fields(width: int = 8) -> Any:
+    """A map of 9 vectors."""
+    return L.Conv2D(width, 2, strides=2)(X)
+
+
+def heads() -> tuple[Any, Any, Any]:
+    """Queries, keys and values of 2 heads, as web pages cut them out of one Dense: behind the batch stands ``x[0]``."""
+    y = ops.reshape(L.Dense(24)(tokens()), (-1, 9, 3, 2, 4))
+    y = ops.transpose(y, (2, 0, 3, 1, 4))
+    return y[0], y[1], y[2]
+
+
+def behind() -> Any:
+    """Three sequences in front of the batch: (3, batch, 9, 8)."""
+    return ops.moveaxis(L.Reshape((9, 3, 8))(L.Dense(24)(tokens())), 2, 0)
+
+
+def attended() -> Any:
+    q, k, v = heads()
+    weights = ops.softmax(ops.matmul(q, ops.transpose(k, (0, 1, 3, 2))) * 0.5, axis=-1)
+    return ops.reshape(ops.transpose(ops.matmul(weights, v), (0, 2, 1, 3)), (-1, 72))
 
 
 def vector(y: Any, size: int) -> Any:
@@ -53,9 +78,35 @@ NETWORKS: dict[str, tuple[Callable[[], Any], set[str]]] = {
         lambda: L.Conv2D(2, 1)(L.Softmax(axis=(1, 3))(L.Conv2D(4, 1)(X))),
         {"tensor_softmax"},
     ),
+    "heads over all of a map": (
+        lambda: vector(L.MultiHeadAttention(2, 3)(fields(), fields()), 72),
+        {"tensor_softmax", "matmul"},
+    ),
+    "heads along columns": (
+        lambda: vector(L.MultiHeadAttention(2, 3, value_dim=5, attention_axes=2)(fields(), fields()), 72),
+        {"tensor_softmax", "matmul"},
+    ),
+    "heads behind a moved batch": (attended, {"tensor_transpose", "tensor_slice", "matmul"}),
+    "unstacked before the batch": (lambda: vector(ops.add(*ops.unstack(behind(), axis=0)[1:]), 72), {"tensor_slice"}),
+    "split before the batch": (
+        lambda: vector(ops.squeeze(ops.relu(ops.split(behind(), 3, axis=0)[2]), 0), 72),
+        {"tensor_slice"},
+    ),
+    "batch moved and back": (
+        lambda: vector(ops.transpose(ops.expand_dims(behind() * 2.0, 0), (2, 0, 1, 3, 4)), 216),
+        {"tensor_transpose"},
+    ),
+    "every step's vector": (
+        lambda: vector(L.TimeDistributed(L.Dense(2, activation="relu"))(tokens()), 18),
+        {"linear"},
+    ),
+    "every step by its own nodes": (
+        lambda: vector(L.TimeDistributed(L.Reshape((2, 2, 2)))(tokens()), 72),
+        {"tensor_slice", "tensor_concat"},
+    ),
     "a constant first": (lambda: vector(ops.matmul(WEIGHTS[:5], L.Permute((2, 1))(tokens())), 45), {"linear"}),
     "patches": (lambda: ops.image.extract_patches(X, size=(3, 2), strides=(2, 2), padding="same"), {"gather_points"}),
-    "a part": (lambda: vector(ops.slice(tokens(), (0, 2, 1), (1, 4, 6)), 24), {"gather_points"}),
+    "a part": (lambda: vector(ops.slice(tokens(), (0, 2, 1), (1, 4, 6)), 24), {"tensor_slice"}),
     "moments": (lambda: ops.add(*ops.moments(tokens(), axes=[1])), {"tensor_reduce"}),
     "ones": (lambda: vector(tokens() + ops.ones_like(tokens()), 72), {"tensor_binary"}),
     "broadcast": (lambda: vector(ops.broadcast_to(tokens()[:, :1], (1, 2, 8)), 16), {"gather_points"}),
@@ -160,3 +211,48 @@ def test_a_layer_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     graph = check_model(model)
     (node,) = [node for node in graph.nodes if node.op == "custom"]
     assert node.attrs["calls"] == "my_layers:twice_and_more" and cpu_layers(graph) == (node.name,)
+
+
+def frames() -> Any:
+    return keras.Input((3, 8, 8, 2))
+
+
+def test_frames_are_one_map_that_shaders_cut() -> None:
+    """A network on every frame, layer by layer or whole, is a network for each; only their vectors meet on the CPU."""
+    x = frames()
+    inner = keras.Sequential([keras.Input((6, 6, 4)), L.DepthwiseConv2D(3), L.GlobalMaxPooling2D()])
+    y = L.TimeDistributed(inner)(L.TimeDistributed(L.Conv2D(4, 3, activation="relu"))(x))
+    model = as_saved(randomise(keras.Model(x, L.Dense(2)(L.GRU(3)(y))), 4))
+    graph = optimize(to_graph(model, (0.0, 1.0)))
+    first = graph.nodes[0]
+    assert first.attrs["shape"] == (24, 8, 2)
+    assert [node.op for node in graph.nodes].count("spatial_slice") == 3
+    assert {node.op for node in graph.nodes if node.name in cpu_layers(graph)} == {
+        *("reshape", "tensor_concat", "gru", "tensor_slice", "tensor_reshape")
+    }
+    given = np.random.default_rng(0).uniform(0, 1, (3, 8, 8, 2)).astype(np.float32)
+    found = reference.run(graph, {first.name: given.reshape(24, 8, 2)}, mode="float")
+    close(found[graph.outputs[0].name], np.asarray(model(given[None], training=False))[0], 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("build", "says"),
+    [
+        (behind, "layer 'moveaxis.*': an output whose batch is axis 1; bring the batch back to the front"),
+        (lambda: ops.flip(behind(), 0), "Flip of a tensor whose batch is axis 1; bring the batch back to the front"),
+        (lambda: behind()[:, 0], "an index .*; give the batch, axis 1, ':'"),
+        (
+            lambda: L.TimeDistributed(L.Reshape((2, 1)))(L.Reshape((72, 2))(L.Conv2D(4, 1)(X))),
+            "a TimeDistributed over 72 steps; give it at most 64",
+        ),
+        (
+            lambda: ops.reshape(ops.reshape(L.Conv2D(8, 2, strides=2)(X), (-1, 3, 3, 1, 8)), (-1, 1, 8)),
+            r"a reshape of \(3, 3, 1, 8\) to \(1, 8\) and a larger batch; use \(-1, 9, 1, 8\)",
+        ),
+    ],
+    ids=["an output", "another operation", "a part of the batch", "many steps", "windows as a batch"],
+)
+def test_a_moved_batch_is_refused_where_it_cannot_be_followed(build: Callable[[], Any], says: str) -> None:
+    model = keras.Model(X, build())
+    with pytest.raises(ModelError, match=says):
+        to_graph(model)

@@ -59,6 +59,15 @@ def test_a_whole_run_has_a_score() -> None:
     assert page.with_score("a score 7 on it", {}) == "a score 7 on it"
 
 
+def test_what_all_nine_took() -> None:
+    numbers = measured()
+    for parts in numbers.values():
+        parts["run"]["whole_seconds"] = 60.0
+    assert "Score: 1293. All nine took 9.0 minutes (goal: 15)." in page.with_tables(EMPTY, numbers)
+    del numbers["4"]["run"]["whole_seconds"]
+    assert "All nine" not in page.with_tables(EMPTY, numbers)
+
+
 def test_a_first_result_with_programs_of_the_cache_says_so() -> None:
     numbers = measured()
     numbers["4"]["run"]["restored"], numbers["5"]["run"]["restored"] = 5, 0

@@ -1,88 +1,81 @@
-"""Maps that only saturating functions read have no steps for values that these take for the same; 16 bits have room."""
+"""How far a network looks around, beside what a changed pixel changes."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from graphs import conv_node, input_node
+from graphs import conv_node, input_node, pool_node
 
-from glsl_infer.compiler.amplification import errors
-from glsl_infer.compiler.ranges import prepare
-from glsl_infer.compiler.ranges.reach import of_function, reach
-from glsl_infer.compiler.ranges.room import ROOM
-from glsl_infer.graph import Graph, GraphOutput, Node, activations, reference
-from glsl_infer.graph.host_steps import HostStep
-from glsl_infer.graph.purposes import VALUES
+from glsl_infer.graph import Graph, Node, reference
+from glsl_infer.graph.reach import Around, around
+from glsl_infer.runtime.pictures.tiling import spans
 
-RNG = np.random.default_rng(4)
-PICTURES = [RNG.integers(0, 256, (12, 12, 3), np.uint8) for _ in range(3)]
+SIZE = 24
+RNG = np.random.default_rng(5)
 
 
-def network(*more: Node, steps: tuple[str, ...] = (), factor: float = 400.0) -> Graph:
-    """Return a convolution with large results, and what reads it."""
-    logits = conv_node(RNG, "logits", ("image",), 3, 4, activation="linear")
-    weights = {key: (value * factor).astype(np.float32) for key, value in logits.weights.items()}
-    logits = Node("logits", logits.op, logits.inputs, logits.attrs, weights)
-    body = [input_node(12), logits, *more]
-    return Graph("g", body, [GraphOutput("mask", (body[-1].name,), tuple(map(HostStep, steps)), VALUES)])
+def conv(name: str, source: str, kernel: int, **more: object) -> Node:
+    before = kernel // 2
+    padding = (before, kernel - 1 - before) * 2
+    return conv_node(RNG, name, (source,), 3, 3, kernel=(kernel, kernel), padding=padding, activation="linear", **more)  # type: ignore[arg-type]
 
 
-LARGE = Node("large", "depth_to_space", ("logits",), {"block": 2})
-SIGMOID = Node("mask", "activation", ("large",), {"function": "sigmoid"})
-MASK = network(LARGE, SIGMOID)
+UP, BLOCK = {"size": (2, 2)}, {"block": 2}
+POOL = {"pool": (3, 3), "strides": (1, 1), "padding": (1, 1, 1, 1)}
+NETWORKS = {
+    "a pixel": ([conv("c", "image", 1)], Around(0, 1)),
+    "two windows": ([conv("a", "image", 5), conv("c", "a", 3)], Around(3, 1)),
+    "an even window": ([conv("c", "image", 4)], Around(2, 1)),
+    "a residual": ([conv("a", "image", 3), conv("b", "a", 3), Node("c", "add", ("a", "b"), {})], Around(2, 1)),
+    "pools": ([Node("a", "max_pool", ("image",), POOL), Node("c", "average_pool", ("a",), POOL)], Around(2, 1)),
+    "padded": (
+        [
+            Node("a", "mirror_padding", ("image",), {"padding": (2,) * 4}),
+            conv_node(RNG, "c", ("a",), 3, 3, kernel=(5, 5)),
+        ],
+        Around(2, 1),
+    ),
+    "larger": ([conv("a", "image", 3), Node("b", "upsample_nearest", ("a",), UP), conv("c", "b", 3)], Around(2, 1)),
+    "smoothly larger": ([Node("c", "upsample_bilinear", ("image",), UP)], Around(1, 1)),
+    "smaller and larger": (
+        [conv("a", "image", 3, strides=(2, 2)), conv("b", "a", 3), Node("c", "upsample_nearest", ("b",), UP)],
+        Around(4, 2),
+    ),
+    "a block": ([conv_node(RNG, "a", ("image",), 3, 12), Node("c", "depth_to_space", ("a",), BLOCK)], Around(0, 1)),
+}
 
 
-@pytest.mark.parametrize(
-    ("text", "low", "high"),
-    [
-        ("sigmoid", -6.25, 6.25),
-        ("tanh", -3.2, 3.2),
-        ("relu", 0.0, np.inf),
-        ("linear", -np.inf, np.inf),
-        ("silu", -np.inf, np.inf),
-    ],
-)
-def test_functions(text: str, low: float, high: float) -> None:
-    function = activations.activation(text)
-    ends = of_function(function)
-    assert ends == pytest.approx((low, high), rel=0.06)
-    beyond = np.array([value * factor for value in ends if np.isfinite(value) for factor in (1.0, 3.0, 50.0)])
-    if len(beyond) and np.isfinite(function.high):
-        assert np.ptp(function(beyond[beyond > 0])) <= (function.high - function.low) / 512.0
+@pytest.mark.parametrize(("nodes", "expected"), NETWORKS.values(), ids=NETWORKS)
+def test_it_is_what_a_changed_pixel_changes(nodes: list[Node], expected: Around) -> None:
+    graph = Graph("around", (input_node(SIZE), *nodes), "c")
+    found = around(graph)
+    assert found == expected
+    picture = RNG.integers(60, 200, (SIZE, SIZE, 3), np.uint8)
+    factor = len(reference.run(graph, picture, mode="float")) // SIZE
+    seen = 0
+    for at in range(10, 10 + found.step):
+        changed = picture.copy()
+        changed[at, at] += 50
+        rows, columns, _ = np.nonzero(
+            reference.run(graph, changed, mode="float") != reference.run(graph, picture, mode="float")
+        )
+        far = [abs(place // factor - at) for place in (*rows, *columns)]
+        seen = max(seen, *far)
+    assert seen <= found.pixels
+    assert seen >= expected.pixels - (found.step > 1), "it looks less far"
 
 
-def test_a_map_that_a_sigmoid_reads_ends_where_the_sigmoid_does() -> None:
-    found = reach(MASK)
-    assert found["logits"] == found["large"] == of_function(activations.activation("sigmoid"))
-    assert found["mask"] == (-np.inf, np.inf)
-    (choice,) = (choice for choice in prepare(MASK, PICTURES).ranges if choice.layer == "logits")
-    assert -6.6 <= choice.low <= -5.9 <= 5.9 <= choice.high <= 6.6
+def test_a_whole_picture_is_no_neighbourhood() -> None:
+    graph = Graph("mean", (input_node(8), conv_node(RNG, "a", ("image",), 3, 4), pool_node("c", "a")), "c")
+    assert around(graph) is None
+    resize = Node("c", "resize", ("image",), {"size": (8, 8)})
+    assert around(Graph("resize", (input_node(8), resize), "c")) is None
 
 
-def test_two_readers_count_both() -> None:
-    both = network(LARGE, SIGMOID, Node("sum", "add", ("large", "mask")))
-    assert reach(both)["logits"] == (-np.inf, np.inf)
-
-
-def test_steps_on_the_host_count_too() -> None:
-    assert reach(network(steps=("sigmoid",)))["logits"] == of_function(activations.activation("sigmoid"))
-    assert reach(network(steps=("softmax",)))["logits"] == (-np.inf, np.inf)
-    assert reach(network())["logits"] == (-np.inf, np.inf)
-
-
-@pytest.mark.parametrize("steps", [(), ("sigmoid",)])
-def test_masks_are_finer(steps: tuple[str, ...]) -> None:
-    graph = network(steps=steps) if steps else MASK
-    made = prepare(graph, PICTURES).graph
-    off = [reference.run(made, one) - reference.run(graph, one, mode="float") for one in PICTURES]
-    assert np.abs(off).max() < 0.012  # half a step of 12.5 / 255 at the steepest place, and the mask's own; else 0.5
-    assert max(errors(made, made, PICTURES).values()) < 1.0
-
-
-def test_maps_of_16_bits_have_room() -> None:
-    graph = network(factor=1.0)
-    made = prepare(graph, PICTURES[:1], precision="16").graph.by_name["logits"]
-    values = reference.run(graph, PICTURES[0], mode="float")
-    zero, scale = made.attrs["zeros"][0], made.attrs["scales"][0]
-    assert scale * (255.0 - zero) / 255.0 >= 0.99 * ROOM * values.max()
-    assert scale * zero / 255.0 >= -0.99 * ROOM * min(values.min(), 0.0)
+def test_tiles_begin_at_multiples_of_a_step() -> None:
+    for length in (24, 25, 50, 99):
+        found = spans(length, 24, 4, 4)
+        assert all(span.start % 4 == 0 for span in found) and found[0].first == 0 and found[-1].last == length
+        for span, after in zip(found, found[1:]):
+            assert span.last == after.first and after.first - after.start >= 4 and span.start + 24 - span.last >= 4
+        assert found[-1].start + 24 >= length

@@ -128,7 +128,7 @@ def test_what_was_found_of_other_weights_is_found_anew() -> None:
         ({"type": "<i8"}, "no array"),
         ({"shape": [3]}, "another size"),
         ({"shape": [-1]}, "without a shape"),
-        ({"shape": [1 << 26, 1 << 26]}, "too large"),
+        ({"shape": [1 << 26, 1 << 26]}, "all arrays may have"),
         ({"bytes": "AAAA"}, "cannot be unpacked"),
         ({"bytes": "?"}, "cannot be unpacked"),
         ({"bytes": base64.b64encode(zlib.compress(bytes(1000))).decode()}, "another size"),
@@ -163,7 +163,7 @@ def test_the_catalogues_ranges_are_those_of_its_networks(name: str) -> None:
     [
         ("maps", [], "'maps' is no object"),
         ("maps", {"a": {"scales": [1.0]}}, "'a' has no lists of numbers"),
-        ("maps", {"a": {"scales": [0.0], "zeros": [0]}}, "'a' has a scale that is not above 0"),
+        ("maps", {"a": {"scales": [0.0], "zeros": [0]}}, "'a' has a scale that is not from 1e-30"),
         ("fine", {"a": {"scales": [1.0], "zeros": [0.5]}}, "'a' has a zero point that is no whole number"),
         ("scales", {"a": 3.0}, "the scale of 'a' is no power of two"),
         ("model", 1, "'model' is no text"),
@@ -176,3 +176,38 @@ def test_damaged_files_are_refused(tmp_path: Path, key: str, value: object, what
     path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), key: value}), "utf-8")
     with pytest.raises(InputError, match=f"damaged: {what}.*give the .json file that 'glsl-infer calibrate' wrote"):
         ranges_file.read(path)
+
+
+ZEROS = {"type": "<f4", "shape": [4 << 20], "bytes": base64.b64encode(zlib.compress(bytes(16 << 20), 9)).decode()}
+
+
+@pytest.mark.parametrize(
+    ("key", "changed", "said"),
+    [
+        ("scales", 1e-45, "a scale that is not from 1e-30 to 1e"),
+        ("scales", 1e300, "a scale that is not from 1e-30 to 1e"),
+        ("findings", {str(number): [ZEROS] for number in range(100)}, "all arrays may have 67,108,864"),
+    ],
+)
+def test_files_that_do_harm_are_refused(tmp_path: Path, key: str, changed: object, said: str) -> None:
+    """Numbers that no shader has, and arrays of 100 kB that unpack to gigabytes."""
+    path = written(tmp_path, calibrated(network()))
+    data = json.loads(path.read_text("utf-8"))
+    if key == "scales":
+        data["maps"]["conv0"]["scales"][0] = changed
+    else:
+        data[key] = changed
+    path.write_text(json.dumps(data), "utf-8")
+    with pytest.raises(InputError, match=said):
+        ranges_file.read(path)
+
+
+@pytest.mark.parametrize("kind", ["maps", "fine"])
+def test_ranges_of_more_channels_than_a_layer_has_are_refused(tmp_path: Path, kind: str) -> None:
+    graph = network()
+    path = written(tmp_path, calibrated(graph))
+    data = json.loads(path.read_text("utf-8"))
+    data[kind]["conv0"] = {"scales": [1.0] * 7, "zeros": [0.0] * 7}
+    path.write_text(json.dumps(data), "utf-8")
+    with pytest.raises(InputError, match="other numbers of channels than 'conv0' have"):
+        ranges_file.read(path).of(graph, str(path))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from convolution_cases import ACTIVATIONS, DILATED_ACTIVATIONS, SIZES, WEIGHTS, Batch, Case, batches
-from convolutions import TABLE, compiled, read
+from convolutions import TABLE, compiled, kept, numbers, read, written
 
 from glsl_infer.graph.activations import FORMS
 from glsl_infer.tools.videocore import Driver
@@ -74,6 +74,15 @@ def test_what_the_whole_sweep_said() -> None:
     assert set(rows) <= set(names), "drawn otherwise since: run scripts/vc4/convolutions.py --write"
     assert len(rows) >= 300 and not [row.name for row in rows.values() if row.bad]
     assert all(row.taken in ("baked", "uniform", "texture", "partial sums") for row in rows.values())
+
+
+def test_rows_counted_again_replace_their_own(tmp_path: Path) -> None:
+    first, second, *_ = read(TABLE)
+    table = tmp_path / "table.json"
+    table.write_text(written([first, second, replace(first, name="c9999-9x9-s1-plain-auto")]), "utf-8")
+    again = replace(second, instructions=second.instructions + 1)
+    assert kept([again], table) == [first, again]
+    assert [*numbers("20"), *numbers("28-30")] == [20, 28, 29, 30]
 
 
 @pytest.mark.parametrize("some", SAMPLE.values(), ids=SAMPLE)

@@ -1,15 +1,23 @@
-"""No more bytes differ on the virtual VideoCore IV than tests/vc4/pixels.json has: models and random networks."""
+"""No more bytes differ on the virtual VideoCore IV than tests/vc4/pixels.json has: models and random networks.
+
+And no layer of a shipped model is too low or too high in the mean: tests/vc4/means.json, of photographs, and the probe.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import means
 import pixel_budget
 import pytest
 from pixel_budget import exceeding, of_model, of_networks
 
+from glsl_infer import bundle as bundles
 from glsl_infer.tools.videocore.executor import Executor
+from glsl_infer.tools.videocore.pixels import Pixels
 
 MODELS = sorted((pixel_budget.ROOT / "models").glob("*.glslnn"))
 ASKED = "if that is meant, run python scripts/vc4/pixel_budget.py --write and commit tests/vc4/pixels.json with it"
@@ -21,8 +29,24 @@ def stored() -> Any:
 
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
-def test_models(stored: Any, executor: Executor, path: Any) -> None:
-    assert list(exceeding(stored["models"][path.stem], of_model(path, executor))) == [], ASKED
+def test_models(stored: Any, compared: Callable[[Path], tuple[Pixels, ...]], path: Path) -> None:
+    drawn = compared(path)
+    assert list(exceeding(stored["models"][path.stem], of_model(drawn))) == [], ASKED
+    assert [layer.layer for layer in drawn[0].layers if layer.values > 5000 and abs(layer.mean) > means.MOST] == []
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+def test_means_of_photographs(path: Path) -> None:
+    stored = json.loads(means.STORED.read_text("utf-8"))[path.stem]
+    assert set(stored) <= set(bundles.read(path).graph.by_name)
+    assert len(stored) >= 7
+    assert all(abs(means.mean(counts)) <= means.MOST for counts in stored.values())
+
+
+def test_what_is_beyond_chance() -> None:
+    assert means.beyond({"few": (100, 0, 1), "many": (10_000, 5, 80), "even": (10_000, 80, 60)}) == [
+        "many: +0.0075 of a step"
+    ]
 
 
 @pytest.mark.parametrize("name", [path.stem for path in MODELS if "x22" in path.stem])

@@ -15,6 +15,7 @@ from glsl_infer.compiler.build import Options, build
 from glsl_infer.graph import Node
 from glsl_infer.lowering.weight_bytes import MOST_SINGLE_COLUMNS
 from glsl_infer.lowering.weights_plan import WINDOW_READS
+from glsl_infer.ops.convolution_sum import AT_ONCE
 from glsl_infer.program import placement
 from glsl_infer.tools import videocore as vc4
 from glsl_infer.tools.videocore import Driver
@@ -66,6 +67,13 @@ def test_partial_sums_wait_for_both_halves(
     assert failures == {}
     products = [count for name, count in threads.items() if "products" in name]
     assert products and set(products) == {2}
+
+
+def test_many_partial_sums_wait_for_the_sum_so_far(driver: Driver, tmp_path: Path) -> None:
+    failures, threads, mode = compiled(layer(8, 192, (3, 3)), Options(), driver, tmp_path)
+    (entry,) = [node for node in bundles.read(tmp_path / "layer.glslnn").graph.nodes if node.op == "convolution_sum"]
+    assert mode == "partial sums" and entry.attrs["blocks"] > AT_ONCE // 2
+    assert failures == {} and set(threads.values()) == {2}
 
 
 @pytest.mark.parametrize("weights", ["auto", "texture"])

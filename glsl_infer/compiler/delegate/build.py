@@ -11,7 +11,7 @@ from glsl_infer.compiler import optimize
 from glsl_infer.compiler.build import Options, Tell, tell_nobody
 from glsl_infer.compiler.build import build as build_whole
 from glsl_infer.compiler.delegate import crossing
-from glsl_infer.compiler.delegate.choose import cpu_layers, moved, named_layers
+from glsl_infer.compiler.delegate.choose import cpu_layers, described, moved, named_layers
 from glsl_infer.compiler.delegate.partition import Part, anchored, makes, partition, reads
 from glsl_infer.compiler.delegate.put_together import together
 from glsl_infer.compiler.ranges import PreparedGraph, precision
@@ -96,8 +96,10 @@ def _in_parts(
     graph = anchored(graph)
     parts = partition(graph, chosen)
     if all(part.on_cpu for part in parts):
+        there = described(graph, set(graph.by_name) - {node.name for node in graph.inputs})
         raise ModelError(
-            f"model '{graph.name}' has no layer that shaders compute; give a model that begins or ends with some"
+            f"model '{graph.name}' has no layer that shaders compute: {there}; give a model with a convolution, a "
+            "pooling or a Dense of a vector in it, or run it where it was made: a GPU would only hand its numbers on"
         )
     if options.tolerance is not None or options.budget is not None:
         raise InputError(

@@ -5,6 +5,7 @@ Both the exact reference and ``compiler.lower.to_program`` work from a prepared 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -13,6 +14,7 @@ from types import MappingProxyType
 import numpy as np
 
 from glsl_infer import ops
+from glsl_infer.bundle.format_constants import MAX_LAYERS, MAX_RESULT, MAX_TEXTURE_BYTES
 from glsl_infer.compiler.ranges import precision as precision_of_layers
 from glsl_infer.compiler.ranges.covering import HEADROOM
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice, assign_ranges
@@ -32,7 +34,7 @@ from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.picture import has_alpha_lane
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, Cost
-from glsl_infer.ops.operator import GraphOnlyOperator
+from glsl_infer.ops.operator import GraphOnlyOperator, ViewOperator
 from glsl_infer.program.layout import Range
 
 LEARNT = ("error", "layer", "maximum", "percentile")
@@ -109,6 +111,7 @@ def prepare(
         InputError: see ``precision.choose``.
         ModelError: a layer that has no shader where it stands, or whose range cannot be known without pictures.
     """
+    require_possible_size(graph)
     require_stored_values(graph)
     before = known_ranges or KnownRanges()
     room = HEADROOM if headroom is None else headroom
@@ -127,6 +130,7 @@ def prepare(
         wider=wider,
         apart=apart,
     )
+    require_finite_ranges(ranged)
     known = {name: bits for name, bits in precision_for.items() if name in ranged.by_name}
     told = {choice.layer: _range_of(ranged, choice.layer) for choice in ranges if choice.by.partition(" ")[0] in LEARNT}
     stored = before.sixteen is not None and precision == precision_of_layers.AUTO and tolerance is None
@@ -158,6 +162,7 @@ def prepare(
     narrow, wide = split_wide(_for_shaders(precise), layout, uniform_vectors, exactness)
     scaled, scales = assign_scales(narrow, pictures, before.scales)
     scaled = zeros_once(scaled)
+    require_finite_ranges(scaled)
     ranges = tuple(choice for choice in ranges if choice.layer in scaled.by_name)
     fine = tuple(layer for layer in fine if layer.layer in scaled.by_name)
     return PreparedGraph(scaled, ranges, wide, scales, fine, spent, wider, told, in_eight)
@@ -177,6 +182,18 @@ def _times(in_eight: Cost, plan: Callable[[Graph], Cost], drawn: Callable[[Graph
     return plan(drawn(stored)).over(in_eight)
 
 
+def require_possible_size(graph: Graph) -> None:
+    """Refuse what no file may have, before pictures are looked at: it only grows from here."""
+    drawn = [node for node in graph.nodes if not (node.operator.is_input or isinstance(node.operator, ViewOperator))]
+    if len(drawn) > MAX_LAYERS:
+        raise ModelError(f"{len(drawn):,} layers; a model has at most {MAX_LAYERS:,}")
+    for name, shape in graph.shapes.items():
+        numbers, ends = math.prod(shape), name in graph.output_layers or graph.by_name[name].operator.is_input
+        most = MAX_RESULT if ends else MAX_TEXTURE_BYTES
+        if numbers > most:
+            raise ModelError.layer(name, f"{numbers:,} numbers", f"at most {most:,} are possible here")
+
+
 def require_stored_values(graph: Graph) -> None:
     """Refuse what no texture could hold: NaN, what the optimiser left over, and maps' operators on vectors."""
     for node in graph.nodes:
@@ -185,11 +202,23 @@ def require_stored_values(graph: Graph) -> None:
             if not np.isfinite(weights).all():
                 advice = "the training has diverged; export a checkpoint from before"
                 raise ModelError.layer(node.name, f"a {name} with numbers that are infinite or none", advice)
+        for name, setting in node.attrs.items():
+            if isinstance(setting, float) and not math.isfinite(setting):
+                raise ModelError.layer(node.name, f"{with_article(name)} of {setting}", "give a finite number")
         if isinstance(operator, GraphOnlyOperator) and not operator.staged:
             raise operator.refusal(node)
         if len(graph.shapes[node.name]) == 1 and "scale" not in operator.attrs and not operator.staged:
             advice = "apply it to a feature map, or give the Dense layer before it an activation"
             raise ModelError.layer(node.name, f"{with_article(node.op)} of a vector", advice)
+
+
+def require_finite_ranges(graph: Graph) -> None:
+    """Refuse layers whose numbers outgrow a float: on typical pictures, or by what their weights could make of any."""
+    for node in graph.nodes:
+        found = [node.attrs.get(key) for key in ("scales", "zeros", "scale")]
+        if not all(np.isfinite(np.asarray(numbers, np.float32)).all() for numbers in found if numbers is not None):
+            advice = "check its weights, and --input-range"
+            raise ModelError.layer(node.name, "its numbers grow beyond what a float holds (3.4e38)", advice)
 
 
 def carry_offset_in_alpha(graph: Graph) -> Graph:

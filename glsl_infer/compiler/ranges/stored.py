@@ -45,6 +45,14 @@ class StoredRanges:
             InputError: they are another network's, or some layer has none, naming all layers that do not fit.
         """
         if self.fingerprint == fingerprint(graph):
+            known = (*self.known.maps.items(), *self.known.fine.items())
+            wrong = {name for name, found in known if name in graph.shapes and not _fits(found, graph.shapes[name][-1])}
+            if wrong:
+                layers = ", ".join(map(repr, sorted(wrong)))
+                raise InputError(
+                    f"{where}: damaged: ranges of other numbers of channels than {layers} have; "
+                    "make the file anew with 'glsl-infer calibrate'"
+                )
             missing = [] if calibrated else [repr(node.name) for node in open_layers(graph, self.known.maps)]
             if missing:
                 raise InputError(f"{where}: no range for {', '.join(missing)}; give pictures with --calibrate DIR, too")
@@ -52,9 +60,13 @@ class StoredRanges:
         foreign = sorted({*self.known.maps, *self.known.scales} - set(_names(graph, self.known.scales)))
         what = f"it has no {', '.join(map(repr, foreign))}" if foreign else "its layers or weights are others"
         raise ForeignRangesError(
-            f"{where}: ranges of another network, '{self.model}'; of '{graph.name}' {what}; give the model that they "
-            "were learnt for, with the same --input-range, or make others with 'glsl-infer calibrate'"
+            f"{where}: ranges of another network, '{self.model:.60}'; of '{graph.name}' {what}; give the model that "
+            "they were learnt for, with the same --input-range, or make others with 'glsl-infer calibrate'"
         )
+
+
+def _fits(found: Range, channels: int) -> bool:
+    return all(len(numbers) in (1, channels) for numbers in (found.scales, found.zeros))
 
 
 def _names(graph: Graph, scales: Mapping[str, float]) -> Sequence[str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.graph import Node
+from glsl_infer.graph import Node, Shape
 from glsl_infer.importers.keras.call import Call
 from glsl_infer.importers.keras.weights import array
 
@@ -16,6 +17,9 @@ from glsl_infer.importers.keras.weights import array
 def attention(call: Call) -> list[Node]:
     """Convert an ``Attention`` layer on [query, value] or [query, value, key]."""
     _require_plain(call)
+    if any(len(shape) != 2 for shape in call.shapes):
+        shapes = ", ".join(map(str, call.shapes))
+        raise call.refused(f"attention on tensors of shape {shapes}", "reshape them to (positions, features)")
     layer = call.layer
     if layer.score_mode != "dot":
         raise call.refused(f"score_mode='{layer.score_mode}'", "use 'dot'")
@@ -36,14 +40,64 @@ def multi_head_attention(call: Call) -> list[Node]:
     # The first node of a call bears its name; the last is its output.
     nodes[0] = Node(call.name, nodes[0].op, nodes[0].inputs, nodes[0].attrs, nodes[0].weights)
     operands = (call.name, nodes[1].name, nodes[2].name)
-    scale = 1.0 / math.sqrt(float(layer.key_dim))
-    nodes.append(_attention(f"{call.name}-attention", operands, {"heads": heads, "scale": scale}))
+    attrs = {"heads": heads, "scale": 1.0 / math.sqrt(float(layer.key_dim))}
+    shapes = [shape for _, shape in sorted(_shapes_by_role(call).items())]
+    if all(len(shape) == 2 for shape in shapes):
+        nodes.append(_attention(f"{call.name}-attention", operands, attrs))
+    else:
+        widths = [int(array(dense.kernel).size // array(dense.kernel).shape[0]) for _, _, dense in parts]
+        nodes += _of_axes(call, operands, [(*shape[:-1], width) for shape, width in zip(shapes, widths)], attrs)
     output = layer.output_dense
     kernel = array(output.kernel)
     weights: dict[str, NDArray[np.float32]] = {"kernel": kernel.reshape(-1, kernel.shape[-1])}
     if output.bias is not None:
         weights["bias"] = array(output.bias)
     return [*nodes, Node(f"{call.name}-output", "linear", (nodes[-1].name,), {}, weights)]
+
+
+def _shapes_by_role(call: Call) -> dict[int, Shape]:
+    """Return the shapes of query (0), key (1) and value (2)."""
+    shapes = dict(zip(call.inputs, call.shapes))
+    query, value, key = _by_role(call)
+    return {0: shapes[query], 1: shapes[key], 2: shapes[value]}
+
+
+def _of_axes(call: Call, operands: tuple[str, ...], shapes: Sequence[Shape], attrs: Mapping[str, Any]) -> list[Node]:
+    """Return the nodes of attention over some axes of maps, for each place on the others by itself.
+
+    Args:
+        call: of the layer.
+        operands: query, key and value, with the numbers of all heads in their last axis.
+        shapes: of these.
+        attrs: ``heads`` and ``scale``.
+    """
+    rank, heads = len(shapes[0]), int(attrs["heads"])
+    over = tuple(int(axis) - 1 for axis in getattr(call.layer, "_attention_axes", None) or range(1, rank))
+    apart = tuple(axis for axis in range(rank - 1) if axis not in over)
+    order = (*apart, *over, rank - 1)
+    if any(len(shape) != rank for shape in shapes) or not set(over) <= set(range(rank - 1)):
+        raise call.refused(f"attention over axes {over} of {', '.join(map(str, shapes))}", "give all as many axes")
+    nodes: list[Node] = []
+
+    def add(part: str, op: str, reads: Sequence[str], **settings: Any) -> str:
+        nodes.append(Node(f"{call.name}-{part}", op, tuple(reads), settings))
+        return nodes[-1].name
+
+    ready, alone = [], tuple(shapes[0][axis] for axis in apart)
+    for part, name, shape in zip(("query", "keys", "values"), operands, shapes):
+        moved = add(f"{part}-moved", "tensor_transpose", [name], axes=order)
+        positions = math.prod(shape[axis] for axis in over)
+        groups = (math.prod(alone), positions, heads, shape[-1] // heads)
+        cut = add(f"{part}-heads", "tensor_reshape", [moved], shape=groups)
+        ready.append(add(f"{part}-first", "tensor_transpose", [cut], axes=(0, 2, 1, 3)))
+    query, keys, values = ready
+    scores = add("scores", "matmul", [query, keys], transpose_b=True, scale=attrs["scale"])
+    mixed = add("mixed", "matmul", [add("softmax", "tensor_softmax", [scores], axis=-1), values])
+    joined = add("joined", "tensor_transpose", [mixed], axes=(0, 2, 1, 3))
+    sizes = (*alone, *(shapes[0][axis] for axis in over), shapes[2][-1])
+    whole = add("whole", "tensor_reshape", [joined], shape=sizes)
+    add("back", "tensor_transpose", [whole], axes=tuple(order.index(axis) for axis in range(rank)))
+    return nodes
 
 
 def _attention(name: str, inputs: tuple[str, ...], attrs: dict[str, Any]) -> Node:
@@ -72,12 +126,9 @@ def _by_role(call: Call) -> tuple[str, str, str]:
 
 
 def _require_plain(call: Call) -> None:
-    """Refuse masks, scores as a result, and tensors with more than one axis of positions."""
+    """Refuse masks, and scores as a result."""
     masks = [given for given in call.arguments if getattr(given, "dtype", None) == "bool"]
     if masks or any(given is True for given in call.arguments):
         raise call.refused(
             "a mask, a causal mask or its scores as a result", "call it on query, value and key, and nothing else"
         )
-    if any(len(shape) != 2 for shape in call.shapes):
-        shapes = ", ".join(map(str, call.shapes))
-        raise call.refused(f"attention on tensors of shape {shapes}", "reshape them to (positions, features)")

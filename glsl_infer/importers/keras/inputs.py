@@ -12,7 +12,9 @@ from glsl_infer.graph import Node, Shape
 from glsl_infer.importers.keras.call import Call
 from glsl_infer.importers.shared.ends import input_attrs, numbers_map
 
-_SIZED = "(height, width, channels), (height, width) or (length, channels), or (length,)"
+_SIZED = (
+    "(height, width, channels), (height, width) or (length, channels), (length,), or (frames, height, width, channels)"
+)
 
 _OF_NUMBERS = ("Add", "Divide", "Multiply", "Subtract", "TrueDivide")
 _DROPPED = ("AlphaDropout", "Dropout", "GaussianDropout", "GaussianNoise", "Identity")
@@ -25,17 +27,22 @@ def input_nodes(call: Call) -> list[Node]:
 
     One of two axes is a grey picture where the model gives it channels or makes a row of it: a map of one channel, as
     is what ``picture_shape`` says of those behind it. Else it is a sequence of (length, channels): a map of one row.
+    Four axes are frames, (frames, height, width, channels): a map of numbers with each frame below the one before.
     """
     shape = tuple(call.layer.batch_shape)[1:]
     if len(shape) == 3 and None in shape[:2] and shape[2] is not None:
         advice = f"give --input-size {call.name}=HEIGHTxWIDTH, or keras.Input a fixed (height, width, channels)"
         raise call.refused(f"an input of any size, {shape}", advice)
-    if len(shape) not in (1, 2, 3) or None in shape:
+    if len(shape) not in (1, 2, 3, 4) or None in shape:
         raise call.refused(f"an input of shape {shape}", f"give keras.Input a fixed {_SIZED}")
     if len(shape) == 1:
         return [call.node("input_fixed", {"shape": shape})]
     if len(shape) == 3:
         return [call.node("input", input_attrs(shape))]
+    if len(shape) == 4:
+        frames, height, width, channels = shape
+        below = call.node("input", numbers_map((frames * height, width, channels)))
+        return [below, Node(f"{call.name}-frames", "reshape", (call.name,), {"shape": shape})]
     if _is_grey(call.layer, shape):
         return [call.node("input", input_attrs((*shape, 1)))]
     row = call.node("input", numbers_map((1, *shape)))

@@ -33,7 +33,7 @@ INSTEAD: Mapping[str, str] = {
         "CategoryEncoding Discretization Embedding HashedCrossing Hashing IntegerLookup MelSpectrogram "
         "ReversibleEmbedding STFTSpectrogram StringLookup TextVectorization",
     ),
-    **_for(_SEQUENCES, "Masking TimeDistributed"),
+    **_for(_SEQUENCES, "Masking"),
     **_for(_FOREIGN, "FlaxLayer JaxLayer TFSMLayer TorchModuleWrapper"),
     **_for(_DETERMINISTIC, "AutoContrast ContrastLimitedAdaptiveHistogramEqualization Equalization"),
     "Pipeline": "put its layers into the model one by one",

@@ -11,13 +11,12 @@ import numpy as np
 
 from glsl_infer.graph import Node
 from glsl_infer.graph.activations import powers, sigmoids
-from glsl_infer.importers.keras import reductions
+from glsl_infer.importers.keras import reductions, tensor_numbers
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.tensor_products import is_tensor
 from glsl_infer.importers.keras.weights import array
-
-MOST_JOINED = 4
-"""Maps that are joined along rows or columns by shaders, at most: each is drawn twice."""
+from glsl_infer.importers.shared.places import MOST_JOINED
+from glsl_infer.importers.shared.places import joined as maps_joined
 
 
 def _axis(call: Call, axis: Any) -> int:
@@ -109,19 +108,7 @@ def joined(call: Call) -> list[Node]:
         return [call.node("concat")]
     if len(call.inputs) > MOST_JOINED or len(call.shapes[0]) != 3:
         raise call.refused(f"{len(call.inputs)} maps along axis {axis}", f"join {MOST_JOINED} at most, or channels")
-    whole = sum(shape[axis - 1] for shape in call.shapes)
-    nodes: list[Node] = []
-    before, start = "", 0
-    for number, (name, shape) in enumerate(zip(call.inputs, call.shapes)):
-        around = (start, whole - start - shape[axis - 1])
-        padding = (*around, 0, 0) if axis == 1 else (0, 0, *around)
-        own = call.name if not number else f"{call.name}-{number + 1}"
-        nodes.append(Node(own, "zero_padding", (name,), {"padding": padding}))
-        start += shape[axis - 1]
-        if before:
-            nodes.append(Node(f"{own}-joined", "add", (before, own), {"activation": "linear"}))
-        before = nodes[-1].name
-    return nodes
+    return maps_joined(call.name, call.inputs, call.shapes, axis - 1)
 
 
 def norm(call: Call) -> list[Node]:
@@ -149,8 +136,6 @@ def _function_op(call: Call) -> str:
 def _reduced(call: Call, kind: str) -> list[Node]:
     if len(call.shapes[0]) == 3 and len(call.shape) in (1, 3):
         return reductions.OPERATIONS[kind](call)
-    from glsl_infer.importers.keras import tensor_numbers
-
     return tensor_numbers.OPERATIONS[kind](call)
 
 

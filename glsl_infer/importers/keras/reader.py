@@ -118,6 +118,8 @@ def survey_of(model: Any, input_range: Range | None = None, ends: Ends | None = 
     for tensor in model.inputs:
         walk.tensor(tensor)
     outputs = [_output(walk, name, tensor) for name, tensor in _named_outputs(model)]
+    unread = walk.frames.unread({layer for output in outputs for layer in output.layers})
+    collected.nodes = [node for node in collected.nodes if node.name not in unread]
     rows = (*collected.rows.values(), *ended(model, collected.rows))
     known = [output for output in outputs if not collected.unknown & set(output.layers)]
     if len(known) < len(outputs):  # what stands before the unknown can be looked at all the same

@@ -87,14 +87,19 @@ def _renames(tensor: Any) -> bool:
     return kind.__name__ in _RENAMES and kind.__module__.partition(".")[0] == "keras" and None not in tensor.shape[1:]
 
 
-def renamed(call: Call, chain: Sequence[Any]) -> list[Node]:
+def renamed(call: Call, chain: Sequence[Any], batch: int = 0) -> list[Node]:
     """Return the nodes that give the values of the chain's last tensor the places that they have in the first.
+
+    Args:
+        call: of the whole chain.
+        chain: Keras tensors from the result back to what the chain reads.
+        batch: which axis of the last is its batch.
 
     Raises:
         ModelError: they mix batches, or no operator does that.
     """
     given = call.shapes[0]
-    numbers = np.arange(math.prod(given)).reshape(1, *given)
+    numbers = np.arange(math.prod(given)).reshape(*given[:batch], 1, *given[batch:])
     for tensor in reversed(chain[:-1]):
         operation = tensor._keras_history.operation
         rename = _RENAMES[type(operation).__name__]
@@ -104,8 +109,8 @@ def renamed(call: Call, chain: Sequence[Any]) -> list[Node]:
             numbers = numbers.reshape(1, *tensor.shape[1:])
         else:
             numbers = rename(operation, numbers)
-        if numbers.shape[0] != 1:
-            raise call.refused(f"a shape of {tuple(tensor.shape)}", "keep the batch as the first axis")
+    if numbers.shape[0] != 1:
+        raise call.refused(f"a shape of {tuple(chain[0].shape)}", "keep the batch as the first axis")
     return _nodes(call, numbers[0])
 
 

@@ -14,6 +14,7 @@ from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.tensor_numbers import axis
 from glsl_infer.importers.keras.tensor_products import is_tensor
 from glsl_infer.importers.keras.weights import array
+from glsl_infer.importers.shared.places import placed as in_places
 
 MOST_INDICES = 1 << 22
 """Numbers of a tensor that are named one by one, at most: a bundle holds as many indices."""
@@ -42,11 +43,7 @@ def placed(call: Call, numbers: Numbers) -> list[Node]:
     """Return the nodes that take the numbers of the first input from these places, counted through all of its axes."""
     if numbers.size > MOST_INDICES:
         raise call.refused(f"{numbers.size} numbers in other places", f"give it at most {MOST_INDICES}")
-    if np.array_equal(numbers.reshape(-1), np.arange(math.prod(call.shapes[0]))):
-        return [call.node("reshape", {"shape": numbers.shape})]
-    row = call.node("tensor_reshape", {"shape": (math.prod(call.shapes[0]),)})
-    indices = {"indices": numbers[..., None].astype(np.float32)}
-    return [row, Node(f"{call.name}-places", "gather_points", (call.name,), {"batch": 0}, indices)]
+    return in_places(call.name, call.inputs[0], call.shapes[0], numbers)
 
 
 def _roll(call: Call, numbers: Numbers) -> Numbers:
@@ -118,11 +115,11 @@ def get_item(call: Call) -> list[Node]:
     if not known or not entries or entries[0] not in (slice(None), Ellipsis):
         raise call.refused(f"an index {key}", "give slices and numbers, and ':' for the batch")
     places = np.arange(math.prod(call.shapes[0])).reshape(1, *call.shapes[0])
-    return _cut(call, places[tuple(entries)])
+    return cut(call, places[tuple(entries)])
 
 
-def _cut(call: Call, places: Numbers) -> list[Node]:
-    """Return the nodes of a cut: a slice of every axis, reshaped."""
+def cut(call: Call, places: Numbers) -> list[Node]:
+    """Return the nodes of a cut: a slice of every axis, reshaped. ``places`` are numbers of the input, in a batch."""
     numbers = places[0]
     if not numbers.size:
         raise call.refused("an index that leaves nothing", "take a number at least")
@@ -151,7 +148,7 @@ def _split(call: Call) -> list[Node]:
     sections, over = call.layer.indices_or_sections, call.layer.axis
     places = np.arange(math.prod(call.shapes[0])).reshape(1, *call.shapes[0])
     given = int(sections) if isinstance(sections, int) else [int(end) for end in sections]
-    return _cut(call, np.split(places, given, over)[call.output])
+    return cut(call, np.split(places, given, over)[call.output])
 
 
 def _pad(call: Call) -> list[Node]:

@@ -22,6 +22,7 @@ from glsl_infer.importers.keras import (
     tensor_statistics,
 )
 from glsl_infer.importers.keras.attention import attention, multi_head_attention
+from glsl_infer.importers.keras.batch_places import order_of
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.moves import norm
 from glsl_infer.importers.keras.tensor_numbers import binary, reduction
@@ -49,7 +50,7 @@ def renames(call: Call, chain: Sequence[Any]) -> list[Node]:
     for number, (tensor, source) in enumerate(zip(reversed(chain[:-1]), reversed(chain))):
         operation, shape = tensor._keras_history.operation, tuple(tensor.shape[1:])
         name = call.name if not number else f"{call.name}-{number + 1}"
-        axes = _order(operation, len(source.shape))
+        axes = order_of(operation, len(source.shape))
         if axes is None:
             if math.prod(shape) != math.prod(source.shape[1:]):
                 return []
@@ -62,24 +63,11 @@ def renames(call: Call, chain: Sequence[Any]) -> list[Node]:
     return nodes
 
 
-def _order(operation: Any, rank: int) -> tuple[int, ...] | None:
-    """Return the order that a transposition gives the axes, that of the batch among them; None of a reshape."""
-    order = np.arange(rank)
-    kind = type(operation).__name__
-    if kind == "Permute":
-        return (0, *(int(axis) for axis in operation.dims))
-    if kind == "Transpose":
-        return tuple(int(axis) for axis in (operation.axes or order[::-1]))
-    if kind == "Swapaxes":
-        order[[operation.axis1, operation.axis2]] = order[[operation.axis2, operation.axis1]]
-        return tuple(order.tolist())
-    if kind == "Moveaxis":
-        sizes = np.empty(tuple(range(2, rank + 2)), np.int8)
-        return tuple(size - 2 for size in np.moveaxis(sizes, operation.source, operation.destination).shape)
-    return None
-
-
 def _reshape(call: Call) -> list[Node]:
+    given, size = math.prod(call.shapes[0]), math.prod(call.shape)
+    if size and given > size and given % size == 0:
+        kept = ", ".join(map(str, (-1, given // size, *call.shape)))
+        raise call.refused(f"a reshape of {call.shapes[0]} to {call.shape} and a larger batch", f"use ({kept})")
     return [call.node("reshape", {"shape": call.shape})]
 
 
@@ -184,6 +172,7 @@ LAYERS: Mapping[str, Converter] = {
 """Converters of layers by class name."""
 
 OPERATIONS: Mapping[str, Converter] = {
+    "Reshape": _reshape,
     "Argmax": _argmax,
     "Argsort": _ordered("sort", lambda call: {"axis": tensor_numbers.axis(call, call.layer.axis), "result": "indices"}),
     "Concatenate": _concat,

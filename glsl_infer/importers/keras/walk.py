@@ -9,10 +9,11 @@ from typing import Any
 from glsl_infer import ops
 from glsl_infer.cpu import custom
 from glsl_infer.errors import ModelError, with_article
-from glsl_infer.graph import Node
-from glsl_infer.importers.keras import custom_operators, tensors
+from glsl_infer.graph import Node, Shape
+from glsl_infer.importers.keras import batch_places, custom_operators, tensors
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.converters import LAYERS, TRAINING_ONLY
+from glsl_infer.importers.keras.frames import Frames, along_channels, inner_of
 from glsl_infer.importers.keras.inputs import picture_shape
 from glsl_infer.importers.keras.installed import keras
 from glsl_infer.importers.keras.instead import INSTEAD
@@ -21,17 +22,29 @@ from glsl_infer.importers.keras.renames import chain_of, renamed
 from glsl_infer.importers.shared.collected import Collected
 from glsl_infer.importers.shared.verdict import CPU, DROPPED, SHADER, UNKNOWN, LayerVerdict
 
+FRAMES_RANK = 4
+"""Axes of a sequence of maps, without that of the batch."""
+
 Key = tuple[int, int, int]
 """Identity of a Keras tensor: that of the operation that made it, number of its call, number of its output."""
 
 
 class Walk:
-    """Walks through one model from its output to its inputs, importing what it meets."""
+    """Walks through one model from its output to its inputs, importing what it meets.
 
-    def __init__(self, collected: Collected, prefix: str, known: Mapping[Key, str]) -> None:
+    Args:
+        collected: what is imported so far.
+        prefix: of the names of the model's layers.
+        known: the nodes of tensors.
+        outer: the walk through the model around this one.
+    """
+
+    def __init__(self, collected: Collected, prefix: str, known: Mapping[Key, str], outer: Walk | None = None) -> None:
         self._collected = collected
         self._prefix = prefix
         self._names = dict(known)
+        self._batch: dict[str, int] = outer._batch if outer else {}
+        self.frames: Frames = outer.frames if outer else Frames(collected)
         self.tensors: dict[str, Any] = {}
 
     def tensor(self, tensor: Any) -> str:
@@ -46,7 +59,13 @@ class Walk:
                 stack += reversed(waiting)
             else:
                 self._import(stack.pop())
-        return self._names[key(tensor)]
+        name = self._names[key(tensor)]
+        if self._batch.get(name):
+            advice = "bring the batch back to the front, with keras.ops.transpose"
+            self._collected.refusals.append(
+                ModelError.layer(name, f"an output whose batch is axis {self._batch[name]}", advice)
+            )
+        return name
 
     def _import(self, tensor: Any) -> None:
         operation, call_index, _ = tensor._keras_history
@@ -78,7 +97,7 @@ class Walk:
             shapes = tuple(collected.shapes[source] for source in inputs)
             made = picture_shape(operation, shapes, tuple(tensor.shape[1:]))
             call = Call(operation, name, inputs, shapes, given, index, made)
-            output = collected.add(_renamed(call, chain) if chain else _converter(call)(call))
+            output = self._made(call, tensor, chain)
         except ModelError as refusal:
             collected.rows[name] = row.refused(refusal)
             others = [collected.stand_in(collected.free_name(name), out.shape[1:]) for out in tensors[1:]]
@@ -95,6 +114,44 @@ class Walk:
             collected.rows.setdefault(own, replace(part, note=f"part of '{name}'"))
         return {index: output}
 
+    def _made(self, call: Call, tensor: Any, chain: Sequence[Any]) -> str:
+        """Add the nodes of a call; return the one that computes ``tensor``.
+
+        Raises:
+            ModelError: it cannot be exported.
+        """
+        places = tuple(self._batch.get(name, 0) for name in call.inputs)
+        if chain:
+            return self._collected.add(_renamed(call, chain, places[0]))
+        if batch_places.moves(call.layer, len(tensor.shape), places):
+            place = batch_places.place_after(call, places)
+            call = batch_places.as_first(call, place, tensor.shape)
+            output = self._collected.add(batch_places.nodes_of(call, places) or _converter(call)(call))
+            if place:
+                self._batch[output] = place
+            return output
+        if type(call.layer).__name__ == "TimeDistributed":
+            return self._distributed(call)
+        output = self._collected.add(_converter(call)(call))
+        if type(call.layer).__name__ == "InputLayer" and len(call.shape) == FRAMES_RANK:
+            self.frames.below(output, call.name)
+        return output
+
+    def _distributed(self, call: Call) -> str:
+        inner = inner_of(call)
+        if along_channels(inner, call.shapes[0]):
+            alike = replace(call, layer=inner)
+            return self._collected.add(_converter(alike)(alike))
+
+        def step(name: str, source: str, shape: Shape) -> str:
+            own = self._collected.free_name(f"{name}/{inner.name}")
+            if _is_model(inner):
+                return self._inner(inner, own, (source,))[0]
+            one = Call(inner, own, (source,), (self._collected.shapes[source],), call.arguments, 0, shape)
+            return self._collected.add(_converter(one)(one))
+
+        return self.frames.unrolled(call, step)
+
     def _inner(self, model: Any, name: str, inputs: tuple[str, ...]) -> list[str]:
         """Import a model that is called like a layer; return the names of its outputs."""
         if len(inputs) != len(model.inputs):
@@ -102,7 +159,7 @@ class Walk:
                 name, f"a model of {len(model.inputs)} inputs called on {len(inputs)}", "call it on all of them"
             )
         known = {key(tensor): given for tensor, given in zip(model.inputs, inputs)}
-        walk = Walk(self._collected, f"{name}/", known)
+        walk = Walk(self._collected, f"{name}/", known, self)
         return [walk.tensor(output) for output in model.outputs]
 
 
@@ -126,12 +183,12 @@ def _is_model(operation: Any) -> bool:
     return bool(hasattr(operation, "layers") and getattr(operation, "inputs", None) and operation.outputs)
 
 
-def _renamed(call: Call, chain: Sequence[Any]) -> list[Node]:
+def _renamed(call: Call, chain: Sequence[Any], batch: int) -> list[Node]:
     """Return the nodes of a chain of renames; where no operator does it as a whole, those for the CPU."""
     try:
-        return renamed(call, chain)
+        return renamed(call, chain, batch)
     except ModelError:
-        nodes = tensors.renames(call, chain)
+        nodes = [] if batch else tensors.renames(call, chain)
         if not nodes:
             raise
         return nodes

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.convolutions import bias_of
+from glsl_infer.importers.onnx.group_pieces import GROUP
 from glsl_infer.importers.onnx.placing import placed
 from glsl_infer.importers.onnx.view import View, default_order, fresh
 
@@ -145,7 +146,9 @@ def _weighted(call: Call, view: View, weights: Sequence[Doubles]) -> View:
 
 
 def in_pieces(call: Call) -> list[View]:
-    """Convert a normalisation that ``norm_pieces`` has found."""
+    """Convert a normalisation that ``norm_pieces`` or ``group_pieces`` has found."""
+    if call.attribute("norm") == GROUP:
+        return [_of_groups(call)]
     view = call.view()
     axes = sorted({call.axis(axis, len(view.axes)) for axis in call.attribute("axes")})
     weights = [
@@ -158,6 +161,20 @@ def in_pieces(call: Call) -> list[View]:
         made = over_map(call, view.shape[1], epsilon, np.ones(1), np.zeros(1))
         return [_weighted(call, made, weights)]
     return [normalized(call, view, axes, kind, epsilon, weights)]
+
+
+def _of_groups(call: Call) -> View:
+    view, groups = call.view(), int(call.attribute("groups"))
+    channels, given = view.shape[1], call.attribute("shape")
+    kept = len(given) in (0, 4) and all(size in (0, -1, own) for size, own in zip(given, view.shape))
+    if len(view.shape) != 4 or not kept or channels % groups:
+        raise call.refused(f"over {groups} groups of {view.shape}, then {given}", "give each group as many channels")
+    gamma, beta = (np.repeat(bias_of(call, place, groups).astype(np.float64), channels // groups) for place in (1, 2))
+    more, plus = (
+        call.finite(call.constant(place, "weights"), "weights").reshape(-1) if call.has(place) else np.full(1, default)
+        for place, default in ((3, 1.0), (4, 0.0))
+    )
+    return over_map(call, groups, float(call.attribute("epsilon")), gamma * more, beta * more + plus)
 
 
 def _on_cpu(call: Call, view: View, axes: Sequence[int], kind: str, epsilon: float, weights: Sequence[Doubles]) -> View:

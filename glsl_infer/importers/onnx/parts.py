@@ -16,6 +16,8 @@ from glsl_infer.importers.onnx.nodes import TEXTURE_RANKS
 from glsl_infer.importers.onnx.places import gathered
 from glsl_infer.importers.onnx.placing import common, placed, resized, triple
 from glsl_infer.importers.onnx.view import View, fresh
+from glsl_infer.importers.shared.places import MOST_JOINED
+from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
 _MIRRORED = {"reflect": "reflect", "edge": "edge"}
 
@@ -167,6 +169,9 @@ def joined(call: Call, views: Sequence[View], axis: int) -> View:
         axes = (0, *order)  # a line is a map of height 1
     sources = [nodes.shaped(view.node, tuple(view.shape[each] for each in axes)) for view in moved]
     dim = list(axes).index(axis)
+    few = len(sources) <= MOST_JOINED and shape[axis] <= MAX_TEXTURE_SIZE
+    if len(shape) == 4 and len(axes) == 3 and dim < 2 and few and all(map(nodes.in_textures, sources)):
+        return fresh(_in_shaders(call, sources, dim), tuple(shape), order)
     return fresh(_joined(call, sources, dim, len(axes)), tuple(shape), order)
 
 
@@ -179,6 +184,21 @@ def _same_but_last(call: Call, views: Sequence[View], order: Sequence[int], axis
     node = _joined(call, [view.node for view in views], 2, 3)
     whole = views[0].merged()
     return resized(whole, axis, sum(shape[2] for shape in shapes), node)
+
+
+def _in_shaders(call: Call, sources: Sequence[str], axis: int) -> str:
+    """Return maps one behind the other: each in zeros of the whole size, and their sum."""
+    nodes = call.nodes
+    sizes = [nodes.shape(source)[axis] for source in sources]
+    padded = []
+    for number, source in enumerate(sources):
+        around = (sum(sizes[:number]), sum(sizes[number + 1 :]))
+        padding = (*around, 0, 0) if axis == 0 else (0, 0, *around)
+        padded.append(nodes.emit("zero_padding", source, part="placed", padding=padding))
+    whole = padded[0]
+    for other in padded[1:]:
+        whole = nodes.emit("add", whole, other, part="joined", activation="linear")
+    return whole
 
 
 def _joined(call: Call, sources: Sequence[str], dim: int, rank: int) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Shape
-from glsl_infer.importers.onnx import norm_pieces, pieces, ranges, types
+from glsl_infer.importers.onnx import group_pieces, norm_pieces, pieces, ranges, types
 from glsl_infer.importers.onnx.call import Call, Given
 from glsl_infer.importers.onnx.folding import fold
 from glsl_infer.importers.onnx.inputs import input_view
@@ -88,7 +88,7 @@ class Walk:
         if problems:
             raise ModelError("\n  ".join(map(str, problems)))
         self._wanted_made(wanted)
-        self._part(norm_pieces.whole(pieces.whole(self._model.part)), wanted)
+        self._part(group_pieces.whole(norm_pieces.whole(pieces.whole(self._model.part))), wanted)
 
         self.spans = {**self._bytes_of, **self.spans}
 
@@ -212,7 +212,8 @@ class Walk:
             with np.errstate(all="ignore"):
                 views = ranges.saturated(call, convert(call))
         except _NO_OPTIONS as error:
-            raise call.refused(f"options that make no sense ({error})", "the file is damaged; get it anew") from None
+            what = f"options that make no sense ({str(error)[:200]})"
+            raise call.refused(what, "the file is damaged; get it anew") from None
         read = (place for place, name in enumerate(call.operator.outputs) if name in self._needed)
         wanted = max(read, default=0)
         if len(views) <= wanted:

@@ -96,6 +96,10 @@ class Constants:
             if shape is not None:
                 self._known[output] = np.asarray(shape, np.int64)
             return shape is not None
+        if operator.kind == "ZEROS_LIKE" and not self.tensors[output].free:
+            self._weights.add(4 * math.prod(self.tensors[output].shape))
+            self._known[output] = np.zeros(self.tensors[output].shape, np.float32)
+            return True
         read = [index for index in operator.inputs if index >= 0]
         if not read or not all(index in self for index in read):
             return False
@@ -110,7 +114,8 @@ class Constants:
             with np.errstate(all="ignore"):
                 result = np.asarray(compute([self[index] for index in read], operator.options, tensor))
         except (ValueError, IndexError, TypeError, KeyError, ArithmeticError) as error:
-            raise ModelError(f"'{tensor.name}': {operator.kind} of constants that do not fit ({error})") from None
+            what = f"{operator.kind} of constants that do not fit ({str(error)[:200]})"
+            raise ModelError(f"'{tensor.name}': {what}") from None
         if result.size != math.prod(tensor.shape):
             raise ModelError(f"'{tensor.name}': {operator.kind} of constants makes {result.shape}, not {tensor.shape}")
         return _plain(result.reshape(tensor.shape))
@@ -178,6 +183,11 @@ def _filled(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) ->
     return np.full(tensor.shape, given[1].reshape(-1)[0])
 
 
+def _shapes_together(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
+    shapes = [tuple(int(size) for size in shape.reshape(-1)) for shape in given]
+    return np.asarray(np.broadcast_shapes(*shapes), np.int64)
+
+
 def _range(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
     begin, end, step = (part.reshape(-1)[0] for part in given)
     if math.ceil((end - begin) / step) != math.prod(tensor.shape):
@@ -210,6 +220,7 @@ _FOLDED: Mapping[str, Folded] = {
     "DEQUANTIZE": _first,
     "DENSIFY": _first,
     "QUANTIZE": _first,
+    "BROADCAST_ARGS": _shapes_together,
     "CAST": _cast,
     "RESHAPE": _first,
     "SQUEEZE": _first,

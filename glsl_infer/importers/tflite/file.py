@@ -167,6 +167,8 @@ class _Reader:
         data, kind = buffers[tensor.Buffer()], self._types[tensor.Type()]
         if data is None and tensor.IsVariable():  # what an operator keeps begins at zero, in every frame
             data = memoryview(bytes(_state_bytes(kind, shape)))
+        if data is None and 0 in shape and not free:  # a constant of no numbers, the shape of one number, has no buffer
+            data = memoryview(b"")
         return Tensor(
             _text(tensor.Name()),
             shape,

@@ -10,12 +10,14 @@ import numpy as np
 from glsl_infer.graph import Node, Shape
 from glsl_infer.importers.shared import pixels
 from glsl_infer.importers.shared.arranged import Arrangement
+from glsl_infer.importers.shared.places import MOST_JOINED, joined
 from glsl_infer.importers.tflite.call import Call, Converter, mapped
 from glsl_infer.importers.tflite.chains import UPSAMPLE
 from glsl_infer.importers.tflite.choices import cast
 from glsl_infer.importers.tflite.evaluate import slices_of
 from glsl_infer.importers.tflite.padding import MOST_CHANNELS, identity, mirror_pad, pad
 from glsl_infer.importers.tflite.written import ARRANGEMENT
+from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
 
 def reshape(call: Call) -> list[Node]:
@@ -147,12 +149,16 @@ def space_to_depth(call: Call) -> list[Node]:
 
 
 def concatenate(call: Call) -> list[Node]:
-    """Convert a CONCATENATION of channels."""
+    """Convert a CONCATENATION of channels, or of a few maps along rows or columns."""
     rank = len(call.tensor.shape)
     if len(call.inputs) != len(call.constants):
         raise call.refused("with a constant", "join tensors that the network computes")
     if call.option("Axis") not in (-1, rank - 1):
-        raise call.refused(f"along axis {call.option('Axis')} of {call.tensor.shape}", "channels can be joined")
+        along = call.option("Axis") % rank
+        small = len(call.inputs) <= MOST_JOINED and call.tensor.shape[along] <= MAX_TEXTURE_SIZE
+        if rank != 4 or along == 0 or not small or min(map(len, call.shapes)) < 3:
+            raise call.refused(f"along axis {call.option('Axis')} of {call.tensor.shape}", "channels can be joined")
+        return call.activated(joined(call.name, call.inputs, call.shapes, along - 1))
     return call.activated([call.node("concat")])
 
 

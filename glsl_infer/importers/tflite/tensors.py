@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from glsl_infer.cpu.custom import CUSTOM as CUSTOM_OPERATOR
 from glsl_infer.graph import Node
 from glsl_infer.graph.activations import activation
+from glsl_infer.importers.shared.places import placed
 from glsl_infer.importers.tflite import arithmetic
 from glsl_infer.importers.tflite.activations import text_of
 from glsl_infer.importers.tflite.batches import BATCHES
@@ -22,10 +23,11 @@ from glsl_infer.importers.tflite.choices import CHOICES, COMPARED, gathered, is_
 from glsl_infer.importers.tflite.detections import DETECTIONS
 from glsl_infer.importers.tflite.evaluate import slices_of
 from glsl_infer.importers.tflite.sequences import SEQUENCES
+from glsl_infer.importers.tflite.tensor_joins import MOST_PARTS, concat, matmul
+from glsl_infer.importers.tflite.written import PLACES
 
 OPERATIONS = {**arithmetic.OPERATIONS, **COMPARED, "POW": "power"}
 _REDUCTIONS = {"MEAN": "mean", "SUM": "sum", "REDUCE_MAX": "max", "REDUCE_MIN": "min"}
-_MOST_PARTS = 64
 
 
 def _axis(call: Call, axis: int, place: int = 0) -> int:
@@ -108,22 +110,6 @@ def _reduced(call: Call) -> list[Node]:
     return [Node(call.name, "tensor_reduce", call.inputs[:1], attrs)]
 
 
-def _matmul(call: Call) -> list[Node]:
-    turned = bool(call.option("AdjX", False)), bool(call.option("AdjY", False))
-    if len(call.inputs) == 2:
-        if min(map(len, call.shapes)) < 2:
-            raise call.refused(f"of {call.shapes[0]} and {call.shapes[1]}", "give two tensors of two axes or more")
-        return [call.node("matmul", {"transpose_a": turned[0], "transpose_b": turned[1]})]
-    if call.constants[0] is not None or turned[0]:
-        raise call.refused("of a constant on the left", "give the constant on the right")
-    weights = call.constant(1, "weights").astype(np.float32)
-    weights = weights.reshape(weights.shape[-2:]) if weights.size == np.prod(weights.shape[-2:]) else weights
-    if weights.ndim != 2:
-        raise call.refused(f"by a constant of shape {weights.shape}", "give one matrix")
-    kernel = np.ascontiguousarray(weights.T if turned[1] else weights)
-    return [Node(call.name, "linear", call.inputs[:1], {}, {"kernel": kernel})]
-
-
 def _dense(call: Call) -> list[Node]:
     weights = call.weights(1, "weights", 2)
     kernel, bias = np.ascontiguousarray(weights.T), call.bias(2, weights.shape[0])
@@ -141,14 +127,6 @@ def _dense(call: Call) -> list[Node]:
         source = call.name
     name = f"{call.name}-sum" if nodes else call.name
     return _activated(call, [*nodes, Node(name, "linear", (source,), {}, {"kernel": kernel, "bias": bias})])
-
-
-def _concat(call: Call) -> list[Node]:
-    if len(call.inputs) != len(call.constants):
-        raise call.refused("with a constant", "join tensors that the network computes")
-    if len(call.inputs) > _MOST_PARTS or len({len(shape) for shape in call.shapes}) != 1:
-        raise call.refused(f"of {len(call.inputs)} tensors", f"join at most {_MOST_PARTS} of one rank")
-    return _activated(call, [call.node("tensor_concat", {"axis": _axis(call, call.option("Axis"))})])
 
 
 def _cut(call: Call, name: str, axis: int, taken: range) -> Node:
@@ -210,8 +188,8 @@ def _gather(call: Call) -> list[Node]:
             runs[-1].append(index)
         else:
             runs.append([index])
-    if len(runs) > _MOST_PARTS:
-        raise call.refused(f"{len(runs)} separate parts", f"take at most {_MOST_PARTS}")
+    if len(runs) > MOST_PARTS:
+        raise call.refused(f"{len(runs)} separate parts", f"take at most {MOST_PARTS}")
     names = [call.name, *(f"{call.name}-{number}" for number in range(1, len(runs)))]
     nodes = [_cut(call, name, axis, range(run[0], run[-1] + 1)) for name, run in zip(names, runs)]
     if len(nodes) > 1:
@@ -222,7 +200,7 @@ def _gather(call: Call) -> list[Node]:
 def _packed(call: Call) -> list[Node]:
     rank = len(call.tensor.shape)
     axis = call.option("Axis", 0) % rank
-    if len(call.inputs) != len(call.constants) or not 2 <= len(call.inputs) <= _MOST_PARTS:
+    if len(call.inputs) != len(call.constants) or not 2 <= len(call.inputs) <= MOST_PARTS:
         raise call.refused("with a constant", "join tensors that the network computes")
     wide = tuple(1 if place == axis else size for place, size in enumerate(call.tensor.shape))
     inner = wide[1:] if wide[0] == 1 and axis else wide
@@ -280,8 +258,9 @@ TENSORS: Mapping[str, Converter] = {
     **dict.fromkeys(("SPLIT", "SPLIT_V", "UNPACK"), _split),
     **dict.fromkeys(("ARG_MAX", "ARG_MIN"), _argmax),
     **dict.fromkeys(("LOG_SOFTMAX", "SOFTMAX"), _softmax),
-    "BATCH_MATMUL": _matmul,
-    "CONCATENATION": _concat,
+    "BATCH_MATMUL": matmul,
+    PLACES: lambda call: placed(call.name, call.inputs[0], call.shapes[0], call.option("Places")[call.output]),
+    "CONCATENATION": lambda call: concat(call, _axis(call, call.option("Axis"))),
     "FULLY_CONNECTED": _dense,
     "GATHER": _gather,
     "NEG": _negated,

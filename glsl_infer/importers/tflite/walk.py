@@ -200,7 +200,8 @@ class Walk:
         try:
             last = self.collected.add(convert(call))
         except _NO_OPTIONS as error:
-            raise call.refused(f"options that make no sense ({error})", "the file is damaged; get it anew") from None
+            what = f"options that make no sense ({str(error)[:200]})"
+            raise call.refused(what, "the file is damaged; get it anew") from None
         shared = [node.name for node in self.collected.nodes[before:] if node.op in SHARED]
         if shared:
             self._shared[operator.outputs[0]] = shared[0]

@@ -19,8 +19,8 @@ from glsl_infer.importers.tflite.constants import Constants
 from glsl_infer.importers.tflite.evaluate import ELEMENTWISE, MOVES, NO_NUMBERS, REDUCTIONS, Compute, computed
 from glsl_infer.importers.tflite.model import Operator, Tensor
 
-ACTIVATION, NORMALIZATION, ARRANGEMENT = "ACTIVATION", "NORMALIZATION", "ARRANGEMENT"
-"""Operators that pieces become: with the options ``Function``; ``Norm``; ``Arrangement``."""
+ACTIVATION, NORMALIZATION, ARRANGEMENT, PLACES = "ACTIVATION", "NORMALIZATION", "ARRANGEMENT", "PLACES"
+"""Operators that pieces become: with the options ``Function``; ``Norm``; ``Arrangement``; ``Places``."""
 
 _LONGEST = 28
 """Operators of a piece."""
@@ -70,13 +70,15 @@ class Written:
 
     def whole(self, last: Operator) -> Operator | None:
         """Return the operator that does what the longest piece does which ends in this one; None if there is none."""
-        if last.custom or not last.inputs or len(last.outputs) != 1 or last.outputs[0] not in self._makers:
+        if last.custom or not last.inputs or not last.outputs or last.outputs[0] not in self._makers:
             return None
+        if len(last.outputs) > 1:
+            return self._batch_back(last) if last.kind in MOVES else None
         if last.kind in _MADE_OF_FUNCTIONS:
             return self._function(last) or self._norm(last)
         if last.kind in ("RESHAPE", "SQUEEZE"):
-            return self._norm(last) or self._norm_before(last) or self._move(last)
-        return self._move(last) if last.kind in MOVES else None
+            return self._norm(last) or self._norm_before(last) or self._move(last) or self._batch_back(last)
+        return (self._move(last) or self._batch_back(last)) if last.kind in MOVES else None
 
     def _pieces(self, last: Operator, kinds: Mapping[str, Compute]) -> list[Piece]:
         """Return all pieces of operators of some kinds that end in one, longest first."""
@@ -119,7 +121,6 @@ class Written:
         return None
 
     def _norm(self, last: Operator) -> Operator | None:
-        plain = replace(last, options={**last.options, "FusedActivationFunction": 0})
         for root, operators in self._pieces(last, _NORMS):
             shape = self._shape(root)
             if not any(operator.kind in REDUCTIONS for operator in operators) or shape != self._shape(last.outputs[0]):
@@ -128,7 +129,7 @@ class Written:
                 continue
             constants = self._read(operators)
             inner = shape[1:] if len(shape) != 3 else shape
-            operators = [*operators[:-1], plain]  # noqa: PLW2901
+            fused, operators = self._without_activation(operators)  # noqa: PLW2901
 
             def function(
                 x: NDArray[np.float64], root: int = root, operators: list[Operator] = operators
@@ -140,9 +141,22 @@ class Written:
                 lambda: norm_like(function, inner, self._numbers(constants), self._tolerance(operators))  # noqa: B023
             )
             if norm is not None:
-                options = {"Norm": norm, "FusedActivationFunction": last.options.get("FusedActivationFunction", 0)}
+                options = {"Norm": norm, "FusedActivationFunction": fused}
                 return Operator(NORMALIZATION, False, (root,), last.outputs, options)
         return None
+
+    def _without_activation(self, operators: Sequence[Operator]) -> tuple[int, list[Operator]]:
+        """Return the activation in the last operator that computes, and the operators without it.
+
+        Converters put an activation behind a change of shape into the sum before it.
+        """
+        found = list(operators)
+        at = len(found) - 1
+        while at > 0 and found[at].kind in ("RESHAPE", "SQUEEZE") and found[at].inputs[0] in found[at - 1].outputs:
+            at -= 1
+        fused = int(found[at].options.get("FusedActivationFunction", 0) or 0)
+        found[at] = replace(found[at], options={**found[at].options, "FusedActivationFunction": 0})
+        return fused, found
 
     def _norm_before(self, last: Operator) -> Operator | None:
         """Return the normalisation before a change of shape with a function in between."""
@@ -177,6 +191,33 @@ class Written:
             if found is not None:
                 return Operator(ARRANGEMENT, False, (root,), last.outputs, {"Arrangement": found})
         return None
+
+    def _batch_back(self, last: Operator) -> Operator | None:
+        """Return the move of numbers that takes the batch behind another axis, a part of that, and the batch back."""
+        ends = [self._shape(index) for index in last.outputs]
+        if any(shape[:1] != (1,) or len(shape) < 2 for shape in ends):
+            return None
+        for root, operators in self._pieces(last, MOVES):
+            shape = self._shape(root)
+            if (
+                shape[:1] != (1,)
+                or math.prod(shape) > _MOST_MOVED
+                or all(self._keeps_batch(operator) for operator in operators)
+            ):
+                continue
+            constants = self._read(operators)
+            index = np.arange(math.prod(shape), dtype=np.int64).reshape(shape)
+            known = {root: index, **constants}
+            made = _tried(lambda: computed(operators, known, self._tensors, MOVES))  # noqa: B023
+            moved = [] if made is None else [np.asarray(made[index]) for index in last.outputs]
+            if moved and [each.shape for each in moved] == ends:
+                places = [each[0].astype(np.int64) for each in moved]
+                return Operator(PLACES, False, (root,), last.outputs, {"Places": places})
+        return None
+
+    def _keeps_batch(self, operator: Operator) -> bool:
+        order = self._constants.get(operator.inputs[1]) if operator.kind == "TRANSPOSE" else None
+        return order is None or not order.size or int(order.reshape(-1)[0]) == 0
 
     def _made(
         self,

@@ -34,10 +34,11 @@ class Tile:
     columns: Span
 
 
-def spans(length: int, size: int, overlap: int) -> list[Span]:
+def spans(length: int, size: int, overlap: int, step: int = 1) -> list[Span]:
     """Cut an axis of ``length`` pixels into as few spans of ``size`` as possible, spread evenly.
 
-    A ``length`` below ``size`` takes one, which reads beyond the end.
+    A ``length`` below ``size`` takes one, which reads beyond the end; so may the last, where all have to begin at a
+    multiple of ``step``.
 
     Raises:
         InputError: ``overlap`` is negative, or leaves nothing of a tile between two others.
@@ -48,16 +49,17 @@ def spans(length: int, size: int, overlap: int) -> list[Span]:
     room = length - size
     if room <= 0:
         return [Span(0, 0, length)]
-    steps = -(-room // (size - 2 * overlap))
-    starts = [room * index // steps for index in range(steps + 1)]
+    room, most = -(-room // step), max(1, (size - 2 * overlap) // step)
+    steps = -(-room // most)
+    starts = [room * index // steps * step for index in range(steps + 1)]
     cuts = [0, *((before + size + after) // 2 for before, after in zip(starts, starts[1:])), length]
     return [Span(start, *cut) for start, *cut in zip(starts, cuts, cuts[1:])]
 
 
-def tiles(height: int, width: int, size: int, overlap: int) -> list[Tile]:
+def tiles(height: int, width: int, size: int, overlap: int, step: int = 1) -> list[Tile]:
     """Return the tiles of a picture, row by row; arguments as for ``spans``."""
-    columns = spans(width, size, overlap)
-    return [Tile(row, column) for row in spans(height, size, overlap) for column in columns]
+    columns = spans(width, size, overlap, step)
+    return [Tile(row, column) for row in spans(height, size, overlap, step) for column in columns]
 
 
 def cut_out(picture: NDArray[np.uint8], tile: Tile, size: int) -> NDArray[np.uint8]:

@@ -5,6 +5,7 @@ Two processes build one: Keras writes the network with seeded weights, and ``gls
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import os
 import subprocess
@@ -12,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from glsl_infer.bundle import Bundle
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.runtime import program_cache
 from glsl_infer.support.child_process import ROOT, module_command
@@ -50,15 +52,52 @@ def size_of(test: Test, quick: bool) -> tuple[int, int]:
     return test.quick if quick and test.quick is not None else (test.width, test.height)
 
 
+def check_size(made: Bundle, test: Test, quick: bool) -> None:
+    """Refuse a bundle of another network: no two tests have pictures of one size.
+
+    Raises:
+        RunError: it does not read the test's pictures.
+    """
+    width, height = size_of(test, quick)
+    read = [(entry.width, entry.height) for entry in made.manifest.inputs]
+    if read != [(width, height)]:
+        sizes = ", ".join(f"{wide}x{high}" for wide, high in read)
+        raise RunError(
+            f"{made.path} reads {sizes}, and the test's pictures have {width}x{height}: another network; delete it, or "
+            f"put {test.network}'s bundle in its place"
+        )
+
+
 def require_any(tests: Sequence[Test], folder: Path, quick: bool) -> None:
     """Refuse a run that no test could be in.
 
     Raises:
-        InputError: the folder has none of the bundles, and this installation has not what builds them.
+        InputError: the folder has none of the bundles, and this installation has not what builds them, or cannot write
+            there.
     """
-    if not _can_build() and not any(_path_of(test, folder, quick).is_file() for test in tests):
+    if any(_path_of(test, folder, quick).is_file() for test in tests):
+        return
+    if _can_build():
+        _make(folder)
+    else:
         names = dict.fromkeys(_path_of(test, folder, quick).name for test in tests)
         raise InputError(f"{folder} has no {' or '.join(names)}; {_ADVICE}")
+
+
+def _make(folder: Path) -> None:
+    """Make a folder to build bundles in.
+
+    Raises:
+        InputError: that is not possible.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise InputError(
+            f"{folder}: no network can be built there ({error.strerror}); give --models a folder that you may write to"
+        ) from None
 
 
 def _path_of(test: Test, folder: Path, quick: bool) -> Path:
@@ -92,7 +131,7 @@ def bundle_of(test: Test, folder: Path, quick: bool, tell: Tell) -> Path:
         return path
     if not _can_build():
         raise InputError(f"{path}: no such file; {_ADVICE}")
-    folder.mkdir(parents=True, exist_ok=True)
+    _make(folder)
     with tempfile.TemporaryDirectory() as work:
         tell(f"building {test.network}")
         _run(module_command("training.aibench.build", work, test.network, "--size", f"{width}x{height}"), test.network)

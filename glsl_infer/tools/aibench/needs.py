@@ -14,7 +14,10 @@ PYTHON = 60_000_000
 
 
 def needed(path: Path) -> int:
-    """Return bytes: the unpacked members of a bundle and its textures; 0 for what is none: reading it says why."""
+    """Return bytes: the unpacked members of a bundle and its textures; 0 for what is none: reading it says why.
+
+    A texture of weights takes the place of its member (``bundle.streamed``).
+    """
     try:
         with path.open("rb") as file:
             entries = {entry.name: entry for entry in zip_directory.read(file)}
@@ -22,7 +25,8 @@ def needed(path: Path) -> int:
                 return 0
             textures = parse(zip_directory.unpack(file, entries[MANIFEST]), MANIFEST)["textures"]
         members = sum(entry.size for entry in entries.values())
-        return members + sum(4 * int(texture["width"]) * int(texture["height"]) for texture in textures)
+        drawn = [texture for texture in textures if texture.get("member") is None]
+        return members + sum(4 * int(texture["width"]) * int(texture["height"]) for texture in drawn)
     except (BundleError, OSError, ValueError, LookupError, TypeError):
         return 0
 

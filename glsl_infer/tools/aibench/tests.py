@@ -82,5 +82,5 @@ def chosen(only: str | None, quick: bool) -> tuple[Test, ...]:
     numbers = [word.strip() for word in only.split(",")]
     known = {str(test.number): test for test in tests}
     if wrong := [word for word in numbers if word not in known]:
-        raise ValueError(f"{', '.join(wrong)}; choose of {', '.join(known)}")
+        raise ValueError(f"{', '.join(word or 'nothing' for word in wrong)}; choose of {', '.join(known)}")
     return tuple(test for test in tests if str(test.number) in numbers)

@@ -152,7 +152,7 @@ def draw(made: Bundle, pictures: Sequence[tuple[str, NDArray[np.uint8]]]) -> Ite
         InputError: this process does not run on the executor.
     """
     controls = Controls()
-    exact = dict(_exact_layers(made, pictures[0][1]))
+    exact = exact_layers(made, pictures[0][1])
     wanted = [reference.run(made, picture) for _, picture in pictures]
     for rounding in ROUNDINGS:
         controls.switch("ROUND", rounding)
@@ -165,7 +165,7 @@ def draw(made: Bundle, pictures: Sequence[tuple[str, NDArray[np.uint8]]]) -> Ite
                     name: (after - before[name]) // len(pictures) for name, after in controls.counters().items()
                 }
                 frames = [_frame(made, name, *pair) for (name, _), *pair in zip(pictures, outputs, wanted)]
-                layers = [_alone(session, node, exact) for node in made.graph.nodes if _draws(made, node)]
+                layers = alone(session, exact)
             yield Pixels(rounding, tuple(layers), tuple(frames), counters)
 
 
@@ -173,13 +173,19 @@ def _draws(made: Bundle, node: Node) -> bool:
     return not node.operator.is_input and not isinstance(ops.get(node.op), ViewOperator) and node.name in made.values
 
 
-def _exact_layers(made: Bundle, picture: NDArray[np.uint8]) -> Iterator[tuple[str, Array]]:
-    """Yield every node's exact output, the picture's numbers first."""
-    yield made.graph.input.name, picture_values(made.graph.input, picture).astype(np.float64)
-    yield from reference.layers(made, picture)
+def exact_layers(made: Bundle, picture: NDArray[np.uint8]) -> dict[str, Array]:
+    """Return every node's exact output, and the picture's numbers."""
+    numbers = picture_values(made.graph.input, picture).astype(np.float64)
+    return {made.graph.input.name: numbers, **dict(reference.layers(made, picture))}
 
 
-def _alone(session: Session, node: Node, exact: dict[str, Array]) -> LayerPixels:
+def alone(session: Session, exact: dict[str, Array]) -> list[LayerPixels]:
+    """Draw every layer of a session's bundle by itself, on the exact outputs of the layers before it."""
+    made = session.bundle
+    return [_layer(session, node, exact) for node in made.graph.nodes if _draws(made, node)]
+
+
+def _layer(session: Session, node: Node, exact: dict[str, Array]) -> LayerPixels:
     value = session.bundle.values[node.name]
     drawn = session.run_layer(node.name, [exact[name] for name in node.inputs])
     off = np.rint(in_steps(np.asarray(drawn, np.float64), value)) - np.rint(in_steps(exact[node.name], value))

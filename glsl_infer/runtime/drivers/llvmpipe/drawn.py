@@ -1,11 +1,17 @@
 """What a session draws of a bundle: the bundle itself, or where its driver is llvmpipe a form that compiles sooner.
 
 That form stores the same bytes in as many draws and calls. It is made when a session starts, and nobody else sees it.
+Where the session has read the file itself, a texture's bytes are let go as soon as GL has them (``bundle.streamed``).
 """
 
 from __future__ import annotations
 
+from collections import ChainMap, Counter
+from dataclasses import replace
+from typing import cast
+
 from glsl_infer.bundle import Bundle
+from glsl_infer.bundle.streamed import hand_back, let_go
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
@@ -13,6 +19,9 @@ from glsl_infer.program import Texture
 from glsl_infer.runtime.drivers import driver_of
 
 EXTENSION = "GL_OES_texture_float"
+
+AT_ONCE = 4 << 20
+"""Bytes that are freed before they are handed back to the system, which takes milliseconds."""
 
 
 class Drawn:
@@ -33,8 +42,13 @@ class Drawn:
         self._gl, self._objects = context.gl, objects
         self._rows: int | None = None
         self._floats: frozenset[str] = frozenset()
-        if not driver_of(context).fetches_uniforms:
-            return
+        self._read, self._made, self._freed = bundle, dict[str, bytes](), 0
+        if driver_of(context).fetches_uniforms:
+            self._make(bundle)
+        self._left = Counter(texture.member for texture in self.bundle.manifest.textures)
+
+    def _make(self, bundle: Bundle) -> None:
+        """Make the form for llvmpipe."""
         # Other drivers start sooner without these.
         from glsl_infer.runtime.drivers import shared_constants
         from glsl_infer.runtime.drivers.llvmpipe import own_coordinates, uniform_rows, weight_halves
@@ -42,6 +56,7 @@ class Drawn:
         bundle = shared_constants.merged(own_coordinates.merged(bundle), uniform_rows.MOST_VECTORS)
         largest = self._gl.integer(GL.GL_MAX_TEXTURE_SIZE)
         self.bundle = weight_halves.with_spare_rows(bundle, largest)
+        self._keep_what_is_new()
         if EXTENSION not in self._gl.text(GL.GL_EXTENSIONS).split():
             return
         self._floats = weight_halves.few_read(bundle)
@@ -53,8 +68,16 @@ class Drawn:
         rows = uniform_rows.with_rows(self.bundle, largest)
         if rows.values is not None:
             height, width, _ = rows.values.shape
-            self._rows = objects.float_texture(width, height, rows.values.tobytes())
+            self._rows = self._objects.float_texture(width, height, rows.values.tobytes())
             self.bundle, self.samplers = rows.bundle, {uniform_rows.SAMPLER: unit}
+            self._keep_what_is_new()
+
+    def _keep_what_is_new(self) -> None:
+        """Have members that the file has too from the bundle that was read, which may let them go."""
+        read = self._read.members
+        self._made = {name: data for name, data in self.bundle.members.items() if read.get(name) is not data}
+        members = ChainMap(self._made, cast("dict[str, bytes]", read))  # nobody writes to it
+        self.bundle = replace(self.bundle, members=members)
 
     def bind(self) -> None:
         """Bind the texture that no pass binds, if there is one. Unit 0 is active then."""
@@ -69,6 +92,17 @@ class Drawn:
         if given.member is None:
             return self._objects.texture(given.width, given.height, bytes(given.clear) * (given.width * given.height))
         texels = self.bundle.members[given.member]
+        made = self._texture(given, texels)
+        self._left[given.member] -= 1
+        if not self._left[given.member]:
+            self._made.pop(given.member, None)
+            self._freed += let_go(self._read, given.member.removesuffix("+"))  # weight_halves.with_spare_rows
+        if self._freed >= AT_ONCE:
+            self._freed = 0
+            hand_back()
+        return made
+
+    def _texture(self, given: Texture, texels: bytes) -> int:
         if given.name in self._floats:
             from glsl_infer.runtime.drivers.llvmpipe import weight_halves
 

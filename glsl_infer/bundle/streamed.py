@@ -1,0 +1,101 @@
+"""Members of a bundle that a session does not keep: textures of weights, once the GPU has them.
+
+They are read from the file again where somebody asks, as the self-check does, and have to be what they were.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from glsl_infer.bundle import zip_directory
+from glsl_infer.bundle.bundle import Bundle
+from glsl_infer.bundle.zip_directory import Entry
+from glsl_infer.errors import BundleError, InputError
+from glsl_infer.support.files import reading
+
+LEAST = 1 << 16
+"""Bytes from which on a member is worth reading again."""
+
+
+class Members(Mapping[str, bytes]):
+    """The members of a file by name, of which some may have been let go.
+
+    Args:
+        path: of the file.
+        members: all of them, verified.
+        digests: the sha256 of each.
+    """
+
+    def __init__(self, path: Path, members: Mapping[str, bytes], digests: Mapping[str, str]) -> None:
+        self._path, self._digests = path.absolute(), digests
+        self._held: dict[str, bytes | None] = dict(members)
+        self._entries: dict[str, Entry] = {}
+
+    @property
+    def held(self) -> int:
+        """Bytes in memory."""
+        return sum(len(data) for data in self._held.values() if data is not None)
+
+    def let_go(self, name: str) -> int:
+        """Keep a member in the file alone, unless it is small; return how many bytes that frees."""
+        data = self._held[name]
+        if data is None or len(data) < LEAST:
+            return 0
+        self._held[name] = None
+        return len(data)
+
+    def __getitem__(self, name: str) -> bytes:
+        """Return a member.
+
+        Raises:
+            BundleError: it was let go, and the file has changed since.
+        """
+        data = self._held[name]
+        return self._again(name) if data is None else data
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._held)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def _again(self, name: str) -> bytes:
+        try:
+            with reading(self._path) as file:
+                if not self._entries:
+                    self._entries = {entry.name: entry for entry in zip_directory.read(file)}
+                data = zip_directory.unpack(file, self._entries[name])
+        except (BundleError, InputError, OSError, LookupError) as error:
+            raise self._changed(name) from error
+        if hashlib.sha256(data).hexdigest() != self._digests[name]:
+            raise self._changed(name)
+        return data
+
+    def _changed(self, name: str) -> BundleError:
+        return BundleError(
+            f"{self._path}: the file is no longer that which was opened (member '{name}'); open the model again"
+        )
+
+
+def streamed(bundle: Bundle) -> Bundle:
+    """Return a bundle that was read from a file as one whose members can be let go; as it is where it has parts."""
+    if bundle.path is None or bundle.parts:
+        return bundle
+    return replace(bundle, members=Members(bundle.path, bundle.members, bundle.manifest.members))
+
+
+def let_go(bundle: Bundle, name: str) -> int:
+    """Let a member of a bundle go, if it can be had again; return its bytes, or 0."""
+    members = bundle.members
+    return members.let_go(name) if isinstance(members, Members) and name in members else 0
+
+
+def hand_back() -> None:
+    """Hand what was freed back to the system: glibc keeps it for this process, and a GPU's textures lie elsewhere."""
+    with contextlib.suppress(OSError, TypeError, AttributeError):  # another system, or another C library
+        ctypes.CDLL(None).malloc_trim(0)

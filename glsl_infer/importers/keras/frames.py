@@ -1,0 +1,107 @@
+"""TimeDistributed: a layer or a model on every step of a sequence, each step by nodes of its own.
+
+A sequence of maps (frames, height, width, channels) comes in as one map, each frame below the one before, so that
+shaders cut the frames out of it. Frames that the next TimeDistributed takes one by one are never put together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from glsl_infer.errors import ModelError
+from glsl_infer.graph import Node, Shape
+from glsl_infer.importers.keras.call import Call
+from glsl_infer.importers.shared.collected import Collected
+
+MOST_FRAMES = 64
+"""Steps that are unrolled, at most."""
+
+_ALONG_CHANNELS = frozenset({"Activation", "Dense", "Dropout", "LeakyReLU", "ReLU", "Softmax"})
+"""Layers that do to a sequence of vectors what they do to each."""
+
+Step = Callable[[str, str, Shape], str]
+"""From a name, the node that a step is and the shape that it makes, to the node that the inner layer becomes."""
+
+
+class Frames:
+    """The steps of sequences, by the node that puts each sequence together.
+
+    Args:
+        collected: what nodes are added to.
+    """
+
+    def __init__(self, collected: Collected) -> None:
+        self._collected = collected
+        self._steps: dict[str, tuple[str, ...]] = {}
+        self._below: dict[str, str] = {}
+        self._spare: set[str] = set()
+
+    def below(self, sequence: str, whole: str) -> None:
+        """Remember that a sequence is a map ``whole``, with each frame below the one before."""
+        self._below[sequence] = whole
+        self._spare.add(sequence)
+
+    def unrolled(self, call: Call, step: Step) -> str:
+        """Do a step for every frame of a call's input; return the node that puts them together.
+
+        Raises:
+            ModelError: there are too many.
+        """
+        count = call.shapes[0][0]
+        if count > MOST_FRAMES:
+            raise call.refused(f"a TimeDistributed over {count} steps", f"give it at most {MOST_FRAMES}")
+        made = tuple(
+            step(f"{call.name}/{number}", self._frame(call, number), call.shape[1:]) for number in range(count)
+        )
+        return self._together(call.name, made)
+
+    def unread(self, outputs: Collection[str]) -> set[str]:
+        """Return the nodes that put sequences together which nothing reads as a whole, in place of their frames."""
+        gone: set[str] = set()
+        while True:
+            read = {name for node in self._collected.nodes if node.name not in gone for name in node.inputs}
+            more = self._spare - read - gone - set(outputs)
+            if not more:
+                return gone
+            gone |= more
+
+    def _frame(self, call: Call, number: int) -> str:
+        source, given = call.inputs[0], call.shapes[0]
+        if source in self._steps:
+            return self._steps[source][number]
+        name = self._collected.free_name(f"{call.name}-frame{number}")
+        if source in self._below:
+            attrs = {"begin": (number * given[1], 0), "size": (given[1], given[2]), "strides": (1, 1)}
+            return self._collected.add([Node(name, "spatial_slice", (self._below[source],), attrs)])
+        begin = (number, *(0 for _ in given[1:]))
+        cut = {"begin": begin, "size": (1, *given[1:]), "strides": tuple(1 for _ in given)}
+        nodes = [Node(name, "tensor_slice", (source,), cut)]
+        nodes.append(Node(f"{name}-alone", "reshape", (name,), {"shape": given[1:]}))
+        return self._collected.add(nodes)
+
+    def _together(self, name: str, made: tuple[str, ...]) -> str:
+        added = []
+        for number, step in enumerate(made):
+            own = self._collected.free_name(f"{name}-step{number}")
+            shape = {"shape": (1, *self._collected.shapes[step])}
+            added.append(self._collected.add([Node(own, "reshape", (step,), shape)]))
+        whole = self._collected.add([Node(name, "tensor_concat", tuple(added), {"axis": 0})])
+        self._steps[whole] = made
+        self._spare.update((whole, *added))
+        return whole
+
+
+def along_channels(layer: Any, shape: Shape) -> bool:
+    """Return whether an inner layer does to a whole sequence of vectors what it does to each."""
+    kind = type(layer)
+    known = kind.__name__ in _ALONG_CHANNELS and kind.__module__.partition(".")[0] == "keras"
+    return known and len(shape) == 2 and getattr(layer, "axis", -1) == -1
+
+
+def inner_of(call: Call) -> Any:
+    """Return the layer that a TimeDistributed does on every step."""
+    inner = getattr(call.layer, "layer", None)
+    if inner is None or len(call.inputs) != 1:
+        raise ModelError.layer(call.name, "a TimeDistributed of several inputs", "give it one sequence")
+    return inner

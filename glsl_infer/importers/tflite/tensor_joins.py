@@ -1,0 +1,73 @@
+"""Tensors put one behind the other, with constants at either end, and matrix products -> nodes of the CPU."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.graph import Node
+from glsl_infer.importers.tflite.call import Call
+
+MOST_PARTS = 64
+"""Tensors that are joined, at most."""
+
+
+def concat(call: Call, axis: int) -> list[Node]:
+    """Convert a CONCATENATION along an axis, from the last on: -1 is the last."""
+    if len(call.inputs) > MOST_PARTS or len({len(shape) for shape in call.shapes}) != 1:
+        raise call.refused(f"of {len(call.inputs)} tensors", f"join at most {MOST_PARTS} of one rank")
+    if len(call.inputs) == len(call.constants):
+        return call.activated([call.node("tensor_concat", {"axis": axis})])
+    return call.activated(_beside_constants(call, axis))
+
+
+def _beside_constants(call: Call, axis: int) -> list[Node]:
+    """Return the nodes of tensors, one after the other, with constants before or behind them: a class token, say."""
+    axis %= len(call.shapes[0])
+    computed = [place for place, constant in enumerate(call.constants) if constant is None]
+    if computed != list(range(computed[0], computed[0] + len(computed))) or len(computed) != len(call.inputs):
+        raise call.refused("with a constant between tensors", "put constants before or behind them")
+    rank = len(call.shapes[0])
+    size = [*call.shapes[0][:axis], 0, *call.shapes[0][axis + 1 :]]
+    ends: list[NDArray[np.float32]] = []
+    for places in (range(computed[0]), range(computed[-1] + 1, len(call.constants))):
+        parts = [np.asarray(call.constants[place], np.float32) for place in places]
+        shaped = [part.reshape(*size[:axis], -1, *size[axis + 1 :]) for part in parts]
+        ends.append(np.concatenate([np.zeros(size, np.float32), *shaped], axis))
+    around = tuple(end.shape[axis] for end in ends)
+    nodes = [call.node("tensor_concat", {"axis": axis})] if len(computed) > 1 else []
+    source, own = (call.name, f"{call.name}-padded") if nodes else (call.inputs[0], call.name)
+    padding = tuple(count for each in range(rank) for count in (around if each == axis else (0, 0)))
+    nodes.append(Node(own, "tensor_pad", (source,), {"padding": padding}))
+    middle = np.zeros((*size[:axis], sum(shape[axis] for shape in call.shapes), *size[axis + 1 :]), np.float32)
+    beside = np.concatenate([ends[0], middle, ends[1]], axis)
+    if beside.any():
+        plus = {"constant": beside}
+        nodes.append(Node(f"{call.name}-constants", "tensor_binary", (own,), {"operation": "add"}, plus))
+    return nodes
+
+
+def matmul(call: Call) -> list[Node]:
+    """Convert a BATCH_MATMUL of tensors, or of a tensor and a matrix of constants on either side."""
+    turned = bool(call.option("AdjX", False)), bool(call.option("AdjY", False))
+    if len(call.inputs) == 2:
+        if min(map(len, call.shapes)) < 2:
+            raise call.refused(f"of {call.shapes[0]} and {call.shapes[1]}", "give two tensors of two axes or more")
+        return [call.node("matmul", {"transpose_a": turned[0], "transpose_b": turned[1]})]
+    first = call.constants[0] is not None
+    if turned[0] and not first:
+        raise call.refused("of a transposed tensor and a constant", "transpose the constant and give it first")
+    weights = call.constant(0 if first else 1, "weights").astype(np.float32)
+    weights = weights.reshape(weights.shape[-2:]) if weights.size == np.prod(weights.shape[-2:]) else weights
+    if weights.ndim != 2:
+        raise call.refused(f"by a constant of shape {weights.shape}", "give one matrix")
+    if first:  # of transposes, and the product turned again
+        axes = tuple(range(len(call.shapes[0])))
+        over = {"axes": (*axes[:-2], axes[-1], axes[-2])}
+        nodes = [] if turned[1] else [Node(call.name, "tensor_transpose", call.inputs[:1], over)]
+        own = f"{call.name}-product" if nodes else call.name
+        kernel = np.ascontiguousarray(weights if turned[0] else weights.T)
+        nodes.append(Node(own, "linear", (call.name,) if nodes else call.inputs[:1], {}, {"kernel": kernel}))
+        return [*nodes, Node(f"{call.name}-back", "tensor_transpose", (own,), over)]
+    kernel = np.ascontiguousarray(weights.T if turned[1] else weights)
+    return [Node(call.name, "linear", call.inputs[:1], {}, {"kernel": kernel})]

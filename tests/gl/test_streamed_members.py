@@ -1,0 +1,56 @@
+"""A session that reads a file itself lets textures of weights go, and has them again where somebody asks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from graphs import classifier, conv_node, input_node
+
+from glsl_infer import bundle as bundles
+from glsl_infer.bundle import Bundle
+from glsl_infer.bundle.streamed import Members
+from glsl_infer.compiler.build import Options, build
+from glsl_infer.errors import BundleError
+from glsl_infer.runtime.session import Session
+
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture(scope="module")
+def made() -> Bundle:
+    """A layer whose weights are a texture."""
+    rng = np.random.default_rng(0)
+    nodes = [input_node(4), conv_node(rng, "feed", ("image",), 3, 32)]
+    nodes.append(conv_node(rng, "wide", ("feed",), 32, 64))
+    return build(classifier(rng, nodes, 64), "abc", options=Options(weights="texture"), calibration=[])[0]
+
+
+def test_what_the_gpu_has_is_let_go_and_read_again(
+    made: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("glsl_infer.bundle.streamed.LEAST", 1 << 10)
+    monkeypatch.setattr("glsl_infer.runtime.drivers.llvmpipe.drawn.AT_ONCE", 1 << 10)
+    path = tmp_path / "a.glslnn"
+    bundles.write(made, path)
+    whole = sum(map(len, made.members.values()))
+    weights = sum(4 * texture.width * texture.height for texture in made.manifest.textures if texture.member)
+    assert weights > 2_000, "this is no texture of weights"
+    picture = np.random.default_rng(1).integers(0, 256, (4, 4, 3), np.uint8)
+    with Session(made) as kept, Session(path) as session:
+        assert np.array_equal(session.run(picture), kept.run(picture))
+        members = session.bundle.members
+        assert isinstance(members, Members) and not isinstance(kept.bundle.members, Members)
+        assert whole - weights <= members.held < whole - 2_000
+        assert session.bundle.members == made.members
+        session.selfcheck()
+        path.unlink()
+        with pytest.raises(BundleError, match=r"a\.glslnn: the file is no longer that which was opened"):
+            dict(members)
+        other = {name: bytes(reversed(data)) if name.endswith(".rgba") else data for name, data in made.members.items()}
+        bundles.write(replace(made, members=other), path)
+        with pytest.raises(BundleError, match="open the model again"):
+            dict(members)
+        assert np.array_equal(session.run(picture), kept.run(picture)), "the GPU has its own"
