@@ -8,8 +8,6 @@
 in, every output and every layer's output on request.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.machinery
 import sys
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
     from glsl_infer.runtime.pictures.picture_input import TexturePicture
     from glsl_infer.runtime.session import Session
     from glsl_infer.runtime.statistics import Statistics
+del TYPE_CHECKING
 
 __version__ = "0.1.0"
 
@@ -75,7 +74,7 @@ _ROOMS = ("bundle", "cpu", "gl", "graph", "program", "runtime", "support")
 """What a session imports, and so was always there as an attribute."""
 
 
-def __getattr__(name: str) -> typing.Any:
+def __getattr__(name: str) -> "typing.Any":
     if name in _HOMES:
         value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     elif name in _MODULES or name in _ROOMS:
@@ -94,17 +93,17 @@ class _Alias:
     """Finds and loads ``glsl_infer.session`` as the module ``glsl_infer.runtime.session`` itself, and others so."""
 
     @staticmethod
-    def find_spec(name: str, path: object, target: object = None) -> importlib.machinery.ModuleSpec | None:
+    def find_spec(name: str, path: object, target: object = None) -> "importlib.machinery.ModuleSpec | None":
         package, _, last = name.rpartition(".")
         known = package == __name__ and _MODULES.get(last, last) != last
         return importlib.machinery.ModuleSpec(name, _Alias()) if known else None  # type: ignore[arg-type]
 
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> "types.ModuleType":
         module = importlib.import_module(f"{__name__}.{_MODULES[spec.name.rpartition('.')[2]]}")
         self._spec = module.__spec__
         return module
 
-    def exec_module(self, module: types.ModuleType) -> None:
+    def exec_module(self, module: "types.ModuleType") -> None:
         module.__spec__ = self._spec  # the import system has put the alias there
 
 

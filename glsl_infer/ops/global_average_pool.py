@@ -85,12 +85,16 @@ def copy_to_vector(node: Node, build: Builder, first: int, count: int) -> None:
                 draw.texels(pair, (0, y), (number - first) * source.width, source.width)
 
 
-_FETCH = {"fetch": ["vec4 t = texture2D(source, coord0.xy + vec2(float(x), float(y)) * source_texel);"]}
+FETCH = {"fetch": ["vec4 t = texture2D(source, coord0.xy + vec2(float(x), float(y)) * source_texel);"]}
+"""What the template fetches by, each place known at once ..."""
+
 _CHAINED = {
     "place": ["vec2 at = coord0.xy; // made from the texel before: VideoCore IV cannot hold all places of a row"],
     "fetch": ["vec4 t = texture2D(source, at);", "at.x += source_texel.x;"],
     "next": ["at = vec2(coord0.x, at.y + source_texel.y);"],
 }
+"""... and one after the other."""
+
 _FINE = {
     **_CHAINED,
     "rest": ["vec4 rest = vec4(0.0); // of bytes, in 16 bits: summed apart, whole bytes stay exact"],
@@ -102,14 +106,12 @@ _FINE = {
     "all": ["sum += rest;"],
 }
 
-
 _SWITCH = ["sum += min(texture2D(source, coord0.xy), 0.0); // 0, but a fetch in no loop"]
 """What follows loops that VideoCore IV's compiler does not write out: it gives two threads only where the last fetch is
 in no loop. No compiler can know that it adds nothing."""
 
 _WRITTEN_OUT = {8: 25, 16: 1}
 """Pixels of a window, by the bits of the map, up to which that compiler surely writes them out."""
-
 
 _WIDE = 12
 """Columns of a window of 8 bits that the compiler has registers for: of 19 it knew all places, and had one thread."""
@@ -123,7 +125,7 @@ class _Draws:
     ) -> None:
         self._node, self._build, self._source, self._target = node, build, source, target
         self._window = window
-        self._lines = _FINE if source.bits == 16 else _FETCH if window[0] <= _WIDE else _CHAINED
+        self._lines = _FINE if source.bits == 16 else FETCH if window[0] <= _WIDE else _CHAINED
         if window[0] * window[1] > _WRITTEN_OUT[source.bits]:
             self._lines = {**self._lines, "all": [*self._lines.get("all", []), *_SWITCH]}
         factor = fold.slices(source.scale_of / (255.0 * window[0] * window[1] * target.scale))

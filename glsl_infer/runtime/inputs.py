@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Union
 
@@ -24,6 +25,24 @@ Named = Mapping[str, Union[Picture, Numbers]]
 """A picture or numbers for each input, by name."""
 
 
+def numbers_as(entry: Input, given: object) -> Numbers:
+    """Return numbers in the shape that an input has.
+
+    Only the axes before the last two may be others, with as many numbers: a batch of 1, frames that are a map with each
+    below the one before, a sequence that is a map of one row.
+
+    Raises:
+        InputError: another shape, or no numbers.
+    """
+    array, wanted = np.asarray(given), tuple(entry.shape)
+    kept = min(2, len(wanted))
+    alike = array.shape[-kept:] == wanted[-kept:] and array.size == math.prod(wanted)
+    if not alike or array.dtype.kind not in "fiub":
+        what = f"{array.dtype} {array.shape}" if isinstance(given, np.ndarray) else type(given).__name__
+        raise InputError(f"input '{entry.name}' reads numbers of shape {entry.shape}; {what} was given")
+    return array.reshape(wanted)
+
+
 class NumbersInput:
     """An input of numbers. ``put`` needs the context.
 
@@ -41,10 +60,7 @@ class NumbersInput:
         Raises:
             InputError: another shape or type, or NaN among them.
         """
-        entry, array = self._entry, np.asarray(given)
-        if array.shape != entry.shape or array.dtype.kind not in "fiub":
-            what = f"{array.dtype} {array.shape}" if isinstance(given, np.ndarray) else type(given).__name__
-            raise InputError(f"input '{entry.name}' reads numbers of shape {entry.shape}; {what} was given")
+        entry, array = self._entry, numbers_as(self._entry, given)
         if array.dtype.kind == "f" and np.isnan(array).any():
             raise InputError(f"input '{entry.name}': NaN is among the numbers; give numbers alone")
         return array

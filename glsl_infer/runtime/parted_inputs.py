@@ -10,6 +10,7 @@ import numpy as np
 from glsl_infer.bundle.manifest import PICTURE, Input, Manifest
 from glsl_infer.errors import InputError
 from glsl_infer.program.layout import FeatureMap
+from glsl_infer.runtime.inputs import numbers_as
 from glsl_infer.support.ndarray import NDArray
 
 Tensors = dict[str, Any]
@@ -36,13 +37,8 @@ def checked_inputs(manifest: Manifest, inputs: Any) -> Tensors:
     if wrong:
         what = f"'{wrong[0]}' is missing" if wrong[0] in names else f"there is no '{wrong[0]}'"
         raise InputError(f"inputs: {what}; the model reads {', '.join(names)}")
-    for entry in entries:
-        given = np.asarray(inputs[entry.name]) if entry.kind != PICTURE else None
-        if given is not None and (given.shape != entry.shape or given.dtype.kind not in "fiub"):
-            raise InputError(
-                f"input '{entry.name}' reads numbers of shape {entry.shape}; {given.dtype} {given.shape} was given"
-            )
-    return dict(inputs)
+    shaped = {entry.name: numbers_as(entry, inputs[entry.name]) for entry in entries if entry.kind != PICTURE}
+    return {**inputs, **shaped}
 
 
 def numbers_of(entry: Input, given: Any) -> NDArray[np.float32]:

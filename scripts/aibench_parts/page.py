@@ -98,6 +98,10 @@ def _runs(numbers: Numbers) -> str:
     if again:
         compiled, restored = (sum(run[key] for run in again) for key in ("compiled", "restored"))
         notes.append(f"Second runs ({len(again)} tests) compiled {compiled} of {compiled + restored} programs.")
+    for test in TESTS:  # a bundle that was exported again since
+        ran, made = (_of(numbers, test, part).get("passes") for part in ("run", "made"))
+        if None not in (ran, made) and ran != made:
+            notes.append(f"Test {test.number} ran as {ran:,} draws.")
     return "\n\n".join([_table(heads, rows), " ".join(notes)]).rstrip()
 
 

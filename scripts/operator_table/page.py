@@ -17,23 +17,21 @@ from operator_table.row import TOLERANCE, Group, Row
 
 HEAD = f"""# Operators
 
-Which Keras layers you can export, and their cost on the GPU. `glsl-infer inspect` names refused ones, and what to
-use instead. Sequences are maps of one row, frames below each other; what has no line may run on the
-[CPU](cpu-operators.md).
+Keras layers you can export, and their cost. `glsl-infer inspect` names refused ones, and what to use instead.
+Sequences are maps of one row, frames below each other; what has no line may run on the [CPU](cpu-operators.md).
 
 A line has layers, the operators of the bundle that they become, and passes/fetches: draws, and texels read for each
 pixel of each slice (4 channels) of the output. They are for the sizes shown, else 8 channels, with `--weights
 uniform`. Operations of `keras.ops`, and signs such as `+`, cost what layers do.
 
 Stored numbers are within {TOLERANCE} of a step (0.5 is perfect rounding). A step is 1/255 of a feature map's range,
-or 1/65536 of a vector's. Feature maps have 8 bits: lines with *pictures* learn each channel's range from typical
-ones (`export --calibrate DIR`).
+or 1/65536 of a vector's. Lines with *pictures* learn each channel's range from typical ones (`export --calibrate DIR`).
 """
 
 LIMITS = f"""
 ## Limits
 
-- A functional or sequential model of at most 16 inputs and 16 outputs; 4,096 numbers in a vector unless Flatten,
+- A functional or sequential model of at most 16 inputs and outputs; 4,096 numbers in a vector unless Flatten,
   Concatenate or Dense leads to Dense, a Reshape or the output.
 - Textures of at most {MAX_TEXTURE_SIZE}x{MAX_TEXTURE_SIZE} texels, for all slices of a layer; {MAX_TEXTURES} in a
   pass.
@@ -63,7 +61,7 @@ MATRIX = f"""
 
 Shaders compute operators, at most {TOLERANCE} of a step off, unless a word says otherwise: *bytes*, only moved;
 *folded* into neighbours; *CPU*, in NumPy. 22/10: VideoCore IV's
-instructions a pixel, of the cheapest line above, and a floor (2 a texel, 1 a lane or weight, 4 in the end); all with
+instructions a pixel, of the cheapest line above, and a floor (2 a texel, 1 a lane or weight, 4 last); all with
 two threads but `global_deviation` (two sums at once).
 
 """

@@ -5,6 +5,7 @@
     python scripts/vc4/applications.py FOLDER --pictures DIR --processes 16 --only MobileNet Xception
     python scripts/vc4/applications.py FOLDER --readers         # the files there, by the readers of three languages
     python scripts/vc4/applications.py FOLDER --table           # Markdown, of what FOLDER has
+    python scripts/vc4/applications.py FOLDER --write           # into docs/applications.json, other rows kept
 
 Weights are random (seeded) and keep a signal; ``applications_keras.py`` makes the networks. ``glsl-infer export`` runs
 as a person runs it, in a process whose seconds and memory are measured. FOLDER/NAME.json has a network's numbers,
@@ -20,7 +21,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,7 @@ NETWORKS = (
 )
 """Those that take longest first. VGG's are without their dense layers, which have 120 million parameters."""
 
+PAGE = ROOT / "docs/applications.json"
 LARGEST = 400
 """Pixels of a side that calibration and test pictures are kept in."""
 
@@ -176,18 +178,34 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     return "".join(f"| {line} |\n" for line in lines)
 
 
+def kept(rows: Sequence[dict[str, Any]], page: Path) -> list[dict[str, Any]]:
+    """Return the rows of a page, each in its place, with those replaced or added that were measured."""
+    stored = json.loads(page.read_text("utf-8")) if page.exists() else []
+    return list({row["network"]: row for row in (*stored, *rows)}.values())
+
+
 def read_by_all(folder: Path) -> int:
     """Have the readers of three languages read every bundle; return the exit code."""
-    from readers import TAKEN, Readers
+    from readers import Readers
 
     paths = sorted(path for path in folder.glob("*.glslnn"))
     verdicts = Readers(folder).verdicts(paths)
-    refused = [(path, name, said[at]) for name, said in verdicts.items() for at, path in enumerate(paths)]
-    refused = [one for one in refused if one[2] != TAKEN]
-    for path, name, why in refused:
-        print(f"{path.name}: {name}: {why}", file=sys.stderr)
-    print(f"{len(paths)} files: {', '.join(verdicts)} take all" if not refused else f"{len(refused)} refusals")
-    return int(bool(refused))
+    wrong = disagreements(paths, verdicts)
+    for line in wrong:
+        print(line, file=sys.stderr)
+    print(f"{len(paths)} files, {len(wrong)} of them refused or read otherwise by {', '.join(verdicts)}")
+    return int(bool(wrong))
+
+
+def disagreements(paths: Sequence[Path], verdicts: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return a line for each file that a reader refuses, or that one reads otherwise than another."""
+    from readers import TAKEN
+
+    lines = []
+    for path, said in zip(paths, zip(*verdicts.values())):
+        if len(set(said)) > 1 or not said[0].startswith(f"{TAKEN} "):
+            lines.append(f"{path.name}: {'; '.join(f'{name}: {text}' for name, text in zip(verdicts, said))}")
+    return lines
 
 
 def main() -> int:
@@ -200,6 +218,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=NETWORKS, default=NETWORKS)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--table", action="store_true", help="measure nothing")
+    parser.add_argument("--write", action="store_true", help=f"measure nothing; rows go to {PAGE.relative_to(ROOT)}")
     parser.add_argument("--readers", action="store_true", help="read the files there by all readers, no more")
     parser.add_argument("--one", choices=NETWORKS, help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -214,7 +233,7 @@ def main() -> int:
     if args.readers:
         return read_by_all(folder)
     stored = {name: folder / f"{name}.json" for name in args.only}
-    if not args.table:
+    if not (args.table or args.write):
         if args.pictures is not None and not (folder / "calibration").exists():
             prepare(folder, args.pictures, args.calibration, args.test)
 
@@ -229,6 +248,9 @@ def main() -> int:
             list(pool.map(one, args.only))
     rows = [json.loads(path.read_text("utf-8")) for path in stored.values() if path.exists()]
     print(table(rows), end="")
+    if args.write:
+        done = [row for row in rows if "failed" not in row]
+        PAGE.write_text(json.dumps(kept(done, PAGE), indent=1) + "\n", "utf-8")
     return int(any("failed" in row or row["problems"] for row in rows))
 
 

@@ -145,6 +145,7 @@ def test_a_network_built_from_nothing_runs(tmp_path: Path, capsys: Capture, monk
         monkeypatch.setattr(largest, "available", lambda: 100_000)
         few = largest.largest(session, 1 << 30, 60.0, print, (0.005, 0.01, 4.0))
         assert few.megapixels == 0.005 and few.why.endswith("0 are free")
+        assert images.overlap_of(session.bundle) == (8, 1), "SRCNN's windows of 9, 5 and 5 pixels"
         picture = largest._picture(400)
         tracemalloc.start()
         images.run_whole(session, picture, watch=lambda tiles, _: tiles)
@@ -152,7 +153,6 @@ def test_a_network_built_from_nothing_runs(tmp_path: Path, capsys: Capture, monk
         tracemalloc.stop()
         assert most < 1.7 * picture.nbytes, "the picture is copied"
         whole = np.asarray(Image.open(Path(__file__).parents[2] / "docs/images/example.jpg").resize((80, 60)))
-        assert images.overlap_of(session.bundle) == (8, 1), "SRCNN's windows of 9, 5 and 5 pixels"
         seams = [run_whole(session, whole, overlap) for overlap in (None, 12)]
     assert np.array_equal(*seams), "with 8 or more no seam shows"
 

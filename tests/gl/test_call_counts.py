@@ -52,13 +52,13 @@ def test_the_exact_calls_of_the_tiny_network(tiled: Context) -> None:
     with Session(tiny_bundle("uniform"), context=tiled) as session:
         assert frames.counts(session, tiny_picture(0))["gl_calls_of_frame"] == {
             **arrays,
-            "glDrawArrays": 54,
-            "glBindTexture": 10,
-            "glBindFramebuffer": 7,
-            "glViewport": 6,
-            "glClear": 7,
-            "glUseProgram": 7,
-            "glActiveTexture": 5,
+            "glDrawArrays": 53,
+            "glBindTexture": 8,
+            "glBindFramebuffer": 6,
+            "glViewport": 5,
+            "glClear": 6,
+            "glUseProgram": 6,
+            "glActiveTexture": 4,
             "glUniform1fv": numbers,
             "glClearColor": 1,
         }

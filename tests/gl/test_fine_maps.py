@@ -65,3 +65,16 @@ def test_a_function_alone_between_narrow_ranges(context: Context, function: str)
     assert isinstance(made.values["alone"], FineMap) and max(made.values["alone"].scales) < 3.0
     with Session(made, context=context) as session:
         assert layer_error(session, "alone", stored_inputs(made, "alone", rng)) <= TOLERANCE
+
+
+@pytest.mark.parametrize(("bits", "size"), [(8, 40), (16, 13), (16, 40)])
+def test_the_mean_of_a_wide_map(context: Context, bits: int, size: int) -> None:
+    """Each place of its row is made from the one before: none may slip to a neighbour."""
+    rng = np.random.default_rng(size)
+    conv = conv_node(rng, "c", ("image",), 3, 6, activation="sigmoid")
+    body = [input_node(size), conv, Node("mean", "global_average_pool", ("c",))]
+    graph = Graph("network", body, [GraphOutput("numbers", ("mean",), purpose="values")])
+    made = make_bundle(graph, precision=str(bits))
+    assert isinstance(made.values["c"], FineMap) == (bits == 16)
+    with Session(made, context=context) as session:
+        assert layer_error(session, "mean", stored_inputs(made, "mean", rng)) <= TOLERANCE

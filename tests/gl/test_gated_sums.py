@@ -43,6 +43,7 @@ def test_it_is_exact(context: Context, swap: bool, bits: int) -> None:
 
 def test_what_others_read_stays_a_layer() -> None:
     rng = np.random.default_rng(1)
-    again = Node("again", "add", ("times", "sum"), {"activation": "linear", **RANGE})
-    graph = network(rng, False, again)
-    assert gated_sums(graph).by_name.keys() == graph.by_name.keys()
+    for inputs in (("times", "sum"), ("times", "x", "x")):
+        again = Node("again", "add", inputs, {"activation": "linear", **RANGE})
+        graph = network(rng, False, again)
+        assert gated_sums(graph).by_name.keys() == graph.by_name.keys()

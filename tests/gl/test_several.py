@@ -117,6 +117,17 @@ def test_numbers_of_any_type_are_clipped(sessions: dict[str, Session]) -> None:
     same(session.run({**given, "speed": [1e9] * 4}), most)
 
 
+def test_axes_before_the_last_two_may_be_others(sessions: dict[str, Session]) -> None:
+    """A batch of 1; frames, which are one map with each below the one before."""
+    session, given = sessions["numbers"], inputs("numbers")
+    heat = np.asarray(given["heat"])
+    frames = heat.reshape(-1, 1, *heat.shape[1:])
+    for change in ({"speed": np.asarray(given["speed"])[None]}, {"heat": heat[None]}, {"heat": frames}):
+        same(session.run({**given, **change}), session.run(given))
+    with pytest.raises(InputError, match="input 'heat' reads numbers of shape"):
+        session.run({**given, "heat": heat.reshape(-1)})
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -82,18 +82,18 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "view too far down": (output_of("stem", views=(View("stem", 0, 99),) * 2), "layer 'stem': a view lies outside"),
     "vector in no texture": (output_of("pool", texture="none"), "layer 'pool': its values do not fit texture"),
     "vector too long": (output_of("pool", length=65), "layer 'pool': its values do not fit texture"),
-    "too many sums": (output_of("dense-products", columns=5), "layer 'dense-products': its values do not fit texture"),
+    "too many sums": (output_of("dense", columns=5), "layer 'dense': its values do not fit texture"),
     "output that nothing draws": (
-        layer("pool", output=FixedPoint("dense-products.weights", 0, 2, 1.0)),
-        "layer 'pool': nothing is drawn into texture 'dense-products.weights'",
+        layer("pool", output=FixedPoint("dense.weights", 0, 2, 1.0)),
+        "layer 'pool': nothing is drawn into texture 'dense.weights'",
     ),
     "not where the probe says": (
         output_of("stem", views=(View("stem", 0, 0),) * 2),
         "probe: layer 'stem' is not where the graph says",
     ),
     "a layer that draws is missing": (
-        lambda made: layer("dense", inputs=("pool",))(without("dense-products")(made)),
-        "probe: layer 'dense-products' is not where the graph says",
+        lambda made: layer("dense", inputs=("unit-dw",))(without("pool")(made)),
+        "probe: layer 'pool' is not where the graph says",
     ),
     "dimensions": (
         layer("expand", weights={"kernel": (1,) * 5}),
@@ -131,9 +131,9 @@ def test_a_texture_that_holds_another_layer_by_then() -> None:
 
 
 def test_an_output_that_another_layer_overwrites() -> None:
-    last = replace(BUNDLE.manifest.passes[-1], layer="dense-products", clear=True)
+    last = replace(BUNDLE.manifest.passes[-1], layer="pool", clear=True)
     manifest = replace(BUNDLE.manifest, passes=(*BUNDLE.manifest.passes, last))
-    with pytest.raises(BundleError, match="output 'softmax': texture 'dense' holds layer 'dense-products' at the end"):
+    with pytest.raises(BundleError, match="output 'softmax': texture 'dense' holds layer 'pool' at the end"):
         network_check.check(GOOD, manifest, SIZES)
 
 

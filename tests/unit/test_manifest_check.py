@@ -213,11 +213,11 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "view too far down": (expected("stem", views=(View("stem", 0, 99),) * 2), "layer 'stem': a view lies outside"),
     "vector in no texture": (expected("pool", texture="none"), "layer 'pool': its values do not fit texture"),
     "vector too long": (expected("pool", length=65), "layer 'pool': its values do not fit texture"),
-    "too many sums": (expected("dense-products", columns=5), "layer 'dense-products': its values do not fit texture"),
-    "sums too long": (expected("dense-products", length=5), "layer 'dense-products': its values do not fit texture"),
+    "too many sums": (expected("dense", columns=5), "layer 'dense': its values do not fit texture"),
+    "sums too long": (expected("dense", length=5), "layer 'dense': its values do not fit texture"),
     "output that nothing draws": (
-        expected("pool", texture="dense-products.weights", length=2),
-        "layer 'pool': nothing is drawn into texture 'dense-products.weights'",
+        expected("pool", texture="dense.weights", length=2),
+        "layer 'pool': nothing is drawn into texture 'dense.weights'",
     ),
     # 10. ends
     "no inputs": (parts(inputs=()), "there is no input; a model has 1 or more"),
@@ -232,8 +232,8 @@ BROKEN: dict[str, tuple[Change, str]] = {
         "input 'image': texture 'stem' is of kind 'target', not 'input'",
     ),
     "input texture constant": (
-        more_inputs(Input("more", "numbers", vector("dense-products.weights"))),
-        "input 'more': texture 'dense-products.weights' is of kind 'constant'",
+        more_inputs(Input("more", "numbers", vector("dense.weights"))),
+        "input 'more': texture 'dense.weights' is of kind 'constant'",
     ),
     "input texture of nobody": (more_textures("spare"), "texture 'spare' is of kind 'input', but no input lies in it"),
     "picture on a colour": (texture("image", clear=(0, 0, 0, 1)), r"texture 'image' of a picture .* \[0, 0, 0, 0\]"),
@@ -249,8 +249,8 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "output unknown": (result(texture="none"), "output 'softmax': its values do not fit texture 'none'"),
     "output too long": (result(length=5), "output 'softmax': its values do not fit texture 'dense'"),
     "output that is constant": (
-        result(texture="dense-products.weights"),
-        "output 'softmax': nothing is drawn into texture 'dense-products.weights'",
+        result(texture="dense.weights"),
+        "output 'softmax': nothing is drawn into texture 'dense.weights'",
     ),
     "output that is an input": (
         more_outputs(Output("more", "values", (vector("image"),))),

@@ -60,6 +60,6 @@ def test_the_report_of_all_that_was_decided() -> None:
     made = prepare(classifier(rng, body, 8), [PICTURE], layout="planar")
     assert [(one.layer, one.by) for one in made.ranges] == [("a", "maximum"), ("b", "function")]
     assert [one.layer for one in made.wide] == ["b"]
-    assert [one.layer for one in made.scales] == ["b-products", "pool", "dense-products", "dense"]
+    assert [one.layer for one in made.scales] == ["b-products", "pool", "dense"]
     assert reference.default_mode(made.graph) == "stored"
     assert all(isinstance(node, Node) for node in made.graph.nodes)

@@ -12,6 +12,7 @@ from tiny import tiny_program
 from glsl_infer.gl.rounding import ROUND_STORES
 from glsl_infer.graph.activations import activation
 from glsl_infer.lowering import codegen
+from glsl_infer.ops import global_average_pool
 from glsl_infer.program import PRELUDE, templates
 from glsl_infer.runtime.drivers import ROLLED_FETCHES
 from glsl_infer.runtime.drivers.videocore import LATE_FETCH
@@ -22,6 +23,8 @@ NAMES = sorted(path.name for path in (ROOT / "shaders").iterdir() if path.is_fil
 FRAGMENTS = [name for name in NAMES if name.endswith(".frag")]
 FUNCTIONS = [name for name in NAMES if name.endswith(".glsl") and name != "prelude.glsl"]
 PRELUDE_TEXT = template("prelude.glsl")
+LINES = {"global_average.frag": global_average_pool.FETCH}
+"""What a template is nothing without."""
 
 
 def lint(source: str, stage: str, folder: Path) -> None:
@@ -38,9 +41,8 @@ def test_there_are_templates() -> None:
 
 @pytest.mark.parametrize("name", FRAGMENTS)
 def test_fragment_templates_compile_on_their_own(name: str, tmp_path: Path) -> None:
-    text = codegen.fragment(
-        name, activation=activation("linear"), includes=["fixed_point.glsl", "store.glsl", "turns.glsl", "late.glsl"]
-    )
+    includes = ["fixed_point.glsl", "store.glsl", "turns.glsl", "late.glsl"]
+    text = codegen.fragment(name, activation=activation("linear"), includes=includes, lines=LINES.get(name, {}))
     lint(PRELUDE_TEXT + text, "frag", tmp_path)
 
 

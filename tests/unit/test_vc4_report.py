@@ -45,7 +45,7 @@ def test_the_floor_is_a_multiplication_each_and_two_coordinates() -> None:
     textured = {layer.name: layer for layer in tiny.tiny_bundle("texture").network.layers}
     assert floor.products(textured["unit-pw"]) is None, "most of what it fetches are weights"
     assert floor.products(by_name["pool"]) is None
-    assert floor.products(by_name["dense-products"]) is None
+    assert floor.products(by_name["dense"]) is None
     (row,) = (one for one in made(unit_pw=replace(GOOD, fetches=8)).rows if one.layer == "unit-pw")
     assert row.floor_per_fetch == 18.0
     assert row.per_fetch == 12.5

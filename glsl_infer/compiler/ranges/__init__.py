@@ -17,7 +17,7 @@ from glsl_infer import ops
 from glsl_infer.bundle.format_constants import MAX_LAYERS, MAX_RESULT, MAX_TEXTURE_BYTES
 from glsl_infer.compiler.ranges import precision as precision_of_layers
 from glsl_infer.compiler.ranges.covering import HEADROOM
-from glsl_infer.compiler.ranges.eight_bits import RangeChoice, assign_ranges
+from glsl_infer.compiler.ranges.eight_bits import RangeChoice, assign_ranges, too_large
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, split_dense
 from glsl_infer.compiler.ranges.gated_sums import gated_sums
 from glsl_infer.compiler.ranges.held_out import PARTS
@@ -217,8 +217,7 @@ def require_finite_ranges(graph: Graph) -> None:
     for node in graph.nodes:
         found = [node.attrs.get(key) for key in ("scales", "zeros", "scale")]
         if not all(np.isfinite(np.asarray(numbers, np.float32)).all() for numbers in found if numbers is not None):
-            advice = "check its weights, and --input-range"
-            raise ModelError.layer(node.name, "its numbers grow beyond what a float holds (3.4e38)", advice)
+            raise too_large(node.name)
 
 
 def carry_offset_in_alpha(graph: Graph) -> Graph:

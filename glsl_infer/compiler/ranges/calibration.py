@@ -30,6 +30,7 @@ def extremes(
             channel's values.
     """
 
+    @np.errstate(over="ignore", invalid="ignore")
     def ends(picture: Inputs) -> dict[str, Extremes]:
         return {
             name: (values.min(axis=0).astype(np.float64), values.max(axis=0).astype(np.float64))

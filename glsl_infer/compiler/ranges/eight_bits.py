@@ -50,6 +50,12 @@ class RangeChoice:
     by: str
 
 
+def too_large(layer: str) -> ModelError:
+    """Return the refusal of a layer whose numbers no float holds."""
+    advice = "check its weights, and --input-range"
+    return ModelError.layer(layer, "its numbers grow beyond what a float holds (3.4e38)", advice)
+
+
 def assign_ranges(
     graph: Graph,
     pictures: Sequence[Inputs] = (),
@@ -90,6 +96,9 @@ def assign_ranges(
     shown_of = observed.observe(graph, unknown, pictures) if pictures and by_error else {}
     seen = calibration.extremes(graph, unknown, pictures, percentile) if pictures and not by_error else {}
     seen.update({name: observed.extremes(found) for name, found in shown_of.items()})
+    for name, ends in seen.items():
+        if not np.isfinite(ends).all():
+            raise too_large(name)
     widened = HEADROOM if headroom is None else headroom
     by = "maximum" if percentile >= 100.0 else f"percentile {percentile:g}"
     common, equal = constraints(graph)

@@ -15,7 +15,8 @@ def gated_sums(graph: Graph) -> Graph:
     gone: set[str] = set()
     changed: dict[str, Node] = {}
     for node in graph.nodes:
-        if not ops.get(node.op).adds or len({*node.inputs}) != 2 or len(graph.shapes[node.name]) != 3:
+        two = len(node.inputs) == len({*node.inputs}) == 2
+        if not ops.get(node.op).adds or not two or len(graph.shapes[node.name]) != 3:
             continue
         for product, other in (node.inputs, node.inputs[::-1]):
             read = graph.by_name[product]

@@ -72,6 +72,7 @@ def observe(graph: Graph, names: Collection[str], pictures: Sequence[Inputs]) ->
         pictures: typical inputs, as ``reference.run`` takes them; at least one.
     """
 
+    @np.errstate(over="ignore", invalid="ignore")
     def shown_by(picture: Inputs) -> dict[str, Shown]:
         return {
             name: _shown(np.asarray(value, np.float32).reshape(-1, value.shape[-1]))
