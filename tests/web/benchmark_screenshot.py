@@ -18,13 +18,15 @@ from web_site import ROOT, WEB, Site
 
 PATIENCE = 1800.0
 WIDTH, HEIGHT = 1110, 2400
+FLAGS = ("--hide-scrollbars", "--disable-gpu-watchdog")
+"""Chromium ends a GPU process that computes for ten seconds, as a CPU in its place does."""
 
 
 def main() -> None:
     """Build the page with the networks, run them, and save their part of it."""
     target = Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "docs/images/aibench-page.png"
     subprocess.run(["node", "build.mjs", "--models", str(Path(sys.argv[1]).resolve())], cwd=WEB, check=True)
-    with Site({"": WEB / "dist"}) as site, Browser(("--hide-scrollbars",), patience=PATIENCE) as browser:
+    with Site({"": WEB / "dist"}) as site, Browser(FLAGS, patience=PATIENCE) as browser:
         page = browser.page(f"{site.address}/index.html?quick")
         page.resize(WIDTH, HEIGHT)
         page.wait_for("!document.getElementById('bench').disabled")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
-from chromium import Page, PageError
+from chromium import Browser, Page, PageError
 from web_site import Site
 
 LOGITS = (
@@ -43,6 +44,31 @@ def test_a_context_that_stays_lost_is_an_error_in_words(blank: Page) -> None:
     })()""")
     with pytest.raises(PageError, match="ContextLostError: the browser has taken the graphics context away"):
         blank.evaluate("model.run(new Uint8Array(4 * 96 * 96))")
+
+
+def test_what_a_gpu_process_leaves_that_has_just_ended_is_no_result(site: Site) -> None:
+    """The browser tells a page in a later task; until then a read returns zeros, and no error."""
+    with Browser() as browser:
+        page = browser.page(f"{site.address}/blank.html")
+        page.evaluate("import('/glsl-infer.js').then((lib) => { globalThis.lib = lib; })")
+        page.evaluate(f"""(async () => {{
+            {LOGITS}
+            globalThis.model = await lib.GlslInfer.load("/models/trashnet-x22-129.glslnn");
+            globalThis.pixels = bytes(model);
+            globalThis.right = String(model.session.run(pixels).data);
+        }})()""")
+        crash = threading.Timer(0.5, browser.call, ["Browser.crashGpuProcess"])
+        crash.start()
+        found = page.evaluate("""(() => {
+            try {
+                while (String(model.session.run(pixels).data) === right);
+                return "another result";
+            } catch (error) {
+                return error.name;
+            }
+        })()""")
+        crash.join()
+    assert found == "ContextLostError"
 
 
 @pytest.mark.parametrize("canvas", ["undefined", "document.createElement('canvas')", "new OffscreenCanvas(4, 4)"])

@@ -110,9 +110,20 @@ export class Context {
   requireUsable(): void {
     if (!this.isLost) return;
     throw new ContextLostError(
-      "the browser has taken the graphics context away (another program needs the GPU, or the driver was restarted); " +
-        "wait for it to come back, or reload the page",
+      "the browser has taken the graphics context away; wait for it to come back, or reload the page",
     );
+  }
+
+  /**
+   * Throw ContextLostError where a GPU that has just been read from does not answer: bytes of 0 are no result then.
+   *
+   * When a browser's GPU process ends, pages hear of it in a later task, and all calls until then do nothing. Only a
+   * question that waits for an answer tells. @internal
+   */
+  requireAnswer(): void {
+    const { gl } = this;
+    this._lost ||= gl.checkFramebufferStatus(gl.FRAMEBUFFER) !== gl.FRAMEBUFFER_COMPLETE;
+    this.requireUsable();
   }
 
   /** Give the context up; call it once for each `of`. One that nobody else uses and nobody sees is freed. */
