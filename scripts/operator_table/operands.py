@@ -28,6 +28,7 @@ OPERANDS = Group(
     (
         Row("Multiply", "two maps; 8 channels", _two(lambda parts: L.Multiply()(parts))),
         Row("Multiply", "a map and a gate for each channel", _gate),
+        Row("Add", "a map, and one times a gate", lambda x: L.Add()([stem(x, name="stem-b"), _gate(x)]), listed=False),
         Row("Subtract", "two maps; 8 channels", _two(lambda parts: L.Subtract()(parts))),
         Row("Maximum", "two maps; 8 channels", _two(lambda parts: L.Maximum()(parts))),
         Row("Minimum", "two maps; 8 channels", _two(lambda parts: L.Minimum()(parts))),

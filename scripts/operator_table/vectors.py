@@ -46,8 +46,8 @@ _HEAD = _map_to_classes()
 
 VECTORS = Group(
     "Vectors",
-    "Vectors have 16-bit numbers, two in a texel. A Dense is two passes, or three with more than 256 inputs, and "
-    "fetches three quarters of a texel for each weight. A slice is 4 values here, norms have at most 1,024.",
+    "Vectors have 16-bit numbers, two in a texel. A Dense is one pass with up to 128 inputs, two with up to 256, else "
+    "three, and fetches three quarters of a texel for each weight. A slice is 4 values here, norms have at most 1,024.",
     (
         Row("Dense", "8 to 5", _dense, "any numbers"),
         Row("Dense", "300 to 5", lambda x: L.Dense(5)(vector(x, 300)), listed=False),

@@ -84,7 +84,7 @@ def test_report_as_json(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     report = json.loads(capsys.readouterr().out)
     assert {one["layer"] for one in report["layers"]} >= {"b0-conv", "b3-conv", "pool", "Dense"}
     assert report["totals"]["passes"] == sum(one["passes"] for one in report["layers"])
-    assert [one["by"] for one in report["scales"]] == ["bound"] * 3
+    assert [one["by"] for one in report["scales"]] == ["bound"] * 2
 
 
 def test_what_is_absurd_on_a_pi_is_warned_of_with_its_layer(

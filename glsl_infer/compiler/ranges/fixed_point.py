@@ -25,6 +25,10 @@ from glsl_infer.program import quantize
 
 LARGEST_STEP = 1.0 / 128.0
 
+MOST_AT_ONCE = 128
+"""Inputs of a dense layer that one pass adds up. With more, a texel of it takes longer than the passes that it saves:
+few texels leave most of a GPU idle."""
+
 
 @dataclass(frozen=True)
 class ScaleChoice:
@@ -128,7 +132,7 @@ def _split(node: Node) -> list[Node]:
     }
     weights = {"kernel": (integers / 256.0).astype(np.float32)}
     columns = -(-inputs // BLOCK)
-    if columns <= MAX_COUNT:
+    if inputs <= MOST_AT_ONCE:
         return [Node(node.name, "dense_at_once", node.inputs, last, {**weights, **constants})]
     shortenings = 0
     while columns > MAX_COUNT:

@@ -64,6 +64,9 @@ def renames(call: Call, chain: Sequence[Any]) -> list[Node]:
 
 
 def _reshape(call: Call) -> list[Node]:
+    wanted = getattr(call.layer, "newshape", (-1,))
+    if wanted[0] not in (-1, 1, None):
+        raise call.refused(f"a reshape to {tuple(wanted)}", "use layers.Reshape, which leaves out the batch")
     given, size = math.prod(call.shapes[0]), math.prod(call.shape)
     if size and given > size and given % size == 0:
         kept = ", ".join(map(str, (-1, given // size, *call.shape)))
