@@ -14,4 +14,4 @@ def test_it_runs_without_a_change(runner: Jvm, tmp_path: Path) -> None:
     outputs, _ = runner.run(made.bundle, made.picture[np.newaxis], tmp_path)
     np.testing.assert_allclose(outputs[0], made.output, atol=made.tolerance)
     layers = runner.json("check", made.bundle)["layers"]
-    assert layers == 6
+    assert layers == 5

@@ -141,11 +141,11 @@ def test_counts_that_are_not_those_of_the_table(runner: Jvm, tmp_path: Path, goo
     members = members_of(good, tmp_path)
     manifest, paths = json.loads(members["manifest.json"]), []
     count, quads = (manifest["passes"][key] for key in ("count", "quads"))
-    cases = {  # the last pass has two quads: two logits each, of three
+    cases = {  # the last pass has one quad
         f"pass {count}: passes.bin ends within it": (count + 1, quads + 1),
-        "bytes behind the last pass": (count - 1, quads - 2),
+        "bytes behind the last pass": (count - 1, quads - 1),
         f"passes.bin: {quads} quads, where the manifest says {quads + 1}": (count, quads + 1),
-        f"pass {count - 1}: 2 quads; it must have one or more, and the manifest leaves it 1": (count, quads - 1),
+        f"pass {count - 1}: 1 quads; it must have one or more, and the manifest leaves it 0": (count, quads - 1),
     }
     for index, (passes, allowed) in enumerate(cases.values()):
         changed = {**manifest, "passes": {"count": passes, "quads": allowed}}
