@@ -53,7 +53,7 @@ def test_the_schema_refuses_what_is_no_result(tmp_path: Path) -> None:
 def test_a_result_says_what_was_measured_and_where(tmp_path: Path, context: Context) -> None:
     path = write_tiny(tmp_path)
     result = measure(path, runs=3, warm_up=0)
-    assert result["model"] == {"file": str(path), "name": "tiny", "input": 9, "layers": 9}
+    assert result["model"] == {"file": str(path), "name": "tiny", "input": 9, "layers": 8}
     context.make_current()
     assert result["machine"]["renderer"] == context.gl.text(GL.GL_RENDERER)
     assert result["settings"] == {"warm_up": 0, "runs": 3, "cache": True}

@@ -41,12 +41,12 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def test_it_prints_counts_start_and_steps(context: Context, calm: None, tmp_path: Path, capsys: Capture) -> None:
-    calls = 144 if driver_of(context).draws_at_once else 149
+    calls = 137 if driver_of(context).draws_at_once else 141
     path = write_tiny(tmp_path, weights="uniform")
     text = output(capsys, path, *FEW)
     assert f"{path} (tiny, 9x9)" in text
-    assert f"54 draws in 7 jobs, {calls} GL calls (and 3 to upload, 2 to read back)" in text
-    assert "7 programs, 9 textures of 0.01 MB" in text
+    assert f"53 draws in 6 jobs, {calls} GL calls (and 3 to upload, 2 to read back)" in text
+    assert "6 programs, 7 textures of 0.01 MB" in text
     for word in ("compile the programs", "first run", "4 runs after 1, ms", "GPU, submit until finished", "read-back"):
         assert word in text
 
@@ -57,10 +57,10 @@ def test_programs_from_the_cache_are_counted(
     monkeypatch.setenv("GLSL_INFER_CACHE", str(tmp_path / "cache"))
     path = write_tiny(tmp_path)
     output(capsys, path, *FEW)
-    kept = 7 if (tmp_path / "cache").exists() else 0  # not every driver gives its programs away
+    kept = 6 if (tmp_path / "cache").exists() else 0  # not every driver gives its programs away
     found = json.loads(output(capsys, path, *FEW, "--json"))["counts"]
-    assert (found["programs"], found["programs_restored"]) == (7, kept)
-    assert ("programs (7 of them from the cache)" in output(capsys, path, *FEW)) == bool(kept)
+    assert (found["programs"], found["programs_restored"]) == (6, kept)
+    assert ("programs (6 of them from the cache)" in output(capsys, path, *FEW)) == bool(kept)
     assert "from the cache" not in output(capsys, path, *FEW, "--no-cache")
 
 

@@ -152,8 +152,8 @@ def test_another_thread_gets_a_clear_error(made: Bundle) -> None:
 def test_statistics_count_the_frame(context: Context, made: Bundle) -> None:
     with Session(made, context=context) as session:
         counts = session.statistics()
-    assert counts.passes == 3 + 3 + 2 + 1 + 1
-    assert counts.jobs == 5
+    assert counts.passes == 3 + 3 + 2 + 1
+    assert counts.jobs == 4
     assert counts.programs == len(made.manifest.programs)
     assert counts.texture_bytes == sum(4 * t.width * t.height for t in made.manifest.textures)
     # Each job binds, sets the viewport and clears; each pass draws; programs and textures change a few times.

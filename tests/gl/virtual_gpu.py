@@ -24,7 +24,7 @@ KNOWN = {
     r"is_exact\[(concat|shuffle|dense|dilated_wide|channel_gather|channel_extreme)(-few)?\]": TRUNCATION,
     "test_several_ends.*test_random_networks": TRUNCATION,
     r"test_vectors.py::test_normalised|test_a_model\[ssd_head\]": TRUNCATION,
-    "test_fine_maps.py::test_(every_operator|a_padded_map)": TRUNCATION,
+    "test_fine_maps.py::test_(every_operator|a_padded_map|a_function_alone)": TRUNCATION,
     r"residuals_sums_and_alone\[gelu_tanh-": TRUNCATION,
     r"residuals_sums_and_alone\[(exponential|power\(2.2\))-": FEW_BITS,
     "test_the_exact_calls_of_the_tiny_network|test_another_driver_has_uniforms": OWN_UNIFORMS,
