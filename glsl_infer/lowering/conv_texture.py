@@ -81,9 +81,11 @@ def draw(
     most = conv_draws.MOST_COORDINATES
     if columns.taps_per_slot > 1:
         most = weights_plan.WINDOW_READS - len(reads[0].get("residual", ()))
-    drawn = conv_draws.draws(node, build, columns, everything, common=False, in_order=True, most=most)
     in_bytes = isinstance(weights, WeightBytes)
     reads_fine = build.feature_map(node.inputs[0]).bits == 16
+    if reads_fine and not in_bytes:
+        most = min(most, weights_plan.FINE_READS)
+    drawn = conv_draws.draws(node, build, columns, everything, common=False, in_order=True, most=most)
     declared = ["uniform vec4 number_units[1];"] if output.numbers else []
     fetches = [
         line for at, macro in enumerate(output.numbers) for line in _number(macro.lower(), at, in_bytes=in_bytes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +15,15 @@ from glsl_infer import bundle as bundles
 from glsl_infer.compiler.build import Options, build
 from glsl_infer.graph import Node
 from glsl_infer.lowering.weight_bytes import MOST_SINGLE_COLUMNS
-from glsl_infer.lowering.weights_plan import WINDOW_READS
+from glsl_infer.lowering.weights_plan import FINE_READS, FINE_WINDOW_READS, WINDOW_READS
 from glsl_infer.ops.convolution_sum import AT_ONCE
 from glsl_infer.program import placement
 from glsl_infer.tools import videocore as vc4
 from glsl_infer.tools.videocore import Driver
 
 FILTERS = 8
+PICTURES = [np.random.default_rng(2).integers(0, 256, (8, 8, 3), dtype=np.uint8) for _ in range(4)]
+FINE_FEED = Options(weights="texture", weight_bits="16", precision="8", precision_for={"feed": 16})
 
 
 def layer(size: int, channels: int, kernel: tuple[int, int], *, residual: bool = False) -> list[Node]:
@@ -123,6 +126,35 @@ def test_one_slice_more_than_the_plan_allows_does_not_compile(
     failures, _, mode = compiled(nodes, Options(weights="texture"), driver, tmp_path)
     assert mode == "texture"
     assert "too few registers" in failures["layer"], "the limit can be higher"
+
+
+def plain_over_fine(channels: int, kernel: tuple[int, int]) -> list[Node]:
+    """A layer without an activation: nothing but sums."""
+    nodes = layer(8, channels, kernel)
+    return [*nodes[:-1], replace(nodes[-1], attrs={**nodes[-1].attrs, "activation": "linear"})]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "slices", "mode"),
+    [((1, 1), FINE_READS, "texture"), ((1, 1), 8, "texture"), ((3, 3), FINE_WINDOW_READS, "texture")]
+    + [((3, 3), FINE_WINDOW_READS + 1, "uniform"), ((2, 2), FINE_WINDOW_READS, "texture")],
+)
+def test_slices_of_16_bits_that_meet_weights_of_16_bits(
+    driver: Driver, tmp_path: Path, kernel: tuple[int, int], slices: int, mode: str
+) -> None:
+    """As of selfie segmentation with 16 pictures: 1x1 over 8 slices."""
+    failures, threads, taken = compiled(plain_over_fine(4 * slices, kernel), FINE_FEED, driver, tmp_path, PICTURES)
+    assert (failures, set(threads.values()), taken) == ({}, {2}, mode)
+
+
+@pytest.mark.parametrize(("kernel", "slices", "limit"), [((1, 1), 8, "FINE_READS"), ((3, 3), 6, "FINE_WINDOW_READS")])
+def test_more_slices_of_16_bits_do_not_compile(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: tuple[int, int], slices: int, limit: str
+) -> None:
+    monkeypatch.setattr(f"glsl_infer.lowering.weights_plan.{limit}", slices)
+    monkeypatch.setattr("glsl_infer.lowering.weights_plan.FINE_READS", slices)
+    failures, _, taken = compiled(plain_over_fine(4 * slices, kernel), FINE_FEED, driver, tmp_path, PICTURES)
+    assert taken == "texture" and "too few registers" in failures["layer"], "the limit can be higher"
 
 
 @pytest.mark.parametrize(
