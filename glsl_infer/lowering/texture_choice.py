@@ -136,9 +136,7 @@ def possible(
         )
     if fine and bits == 16 and columns.taps_per_slot > 1 and columns.slots > weights_plan.FINE_WINDOW_READS:
         few = weights_plan.FINE_WINDOW_READS
-        return Possible(
-            16, f"a window over {columns.slots} slices of 16 bits, and VideoCore IV has registers for {few}"
-        )
+        return Possible(16, f"a window over {columns.slots} slices of 16 bits: VideoCore IV has registers for {few}")
     return Possible(bits, _untextured(reads, columns, constants, fits, bits, most))
 
 

@@ -136,8 +136,13 @@ def plain_over_fine(channels: int, kernel: tuple[int, int]) -> list[Node]:
 
 @pytest.mark.parametrize(
     ("kernel", "slices", "mode"),
-    [((1, 1), FINE_READS, "texture"), ((1, 1), 8, "texture"), ((3, 3), FINE_WINDOW_READS, "texture")]
-    + [((3, 3), FINE_WINDOW_READS + 1, "uniform"), ((2, 2), FINE_WINDOW_READS, "texture")],
+    [
+        ((1, 1), FINE_READS, "texture"),
+        ((1, 1), 8, "texture"),
+        ((2, 2), FINE_WINDOW_READS, "texture"),
+        ((3, 3), FINE_WINDOW_READS, "texture"),
+        ((3, 3), FINE_WINDOW_READS + 1, "uniform"),
+    ],
 )
 def test_slices_of_16_bits_that_meet_weights_of_16_bits(
     driver: Driver, tmp_path: Path, kernel: tuple[int, int], slices: int, mode: str
