@@ -31,8 +31,9 @@ A shader keeps them from tap to tap, and Mesa's compiler for VideoCore IV has 32
 has 18 of one slice.
 """
 
-MOST_COLUMNS_ALIVE = 12
-"""Most x coordinates that taps by tiles have in common before each tile begins with its own."""
+MOST_COLUMNS_ALIVE: Mapping[int, int] = {8: 12, 16: 6}
+"""Most x coordinates that taps by tiles have in common before each tile begins with its own. They are fewer where weights
+in a texture meet maps of 16 bits: a 1x1 over 24 slices of those in rows of 10 does not compile with more."""
 
 MOST_ROWS_ALIVE = 16
 """Most y coordinates that columns of tiles have in common: with 20, a 1x1 over 1536 channels of 12x12 pixels does not
@@ -74,6 +75,7 @@ def draws(
     common: bool = True,
     in_order: bool = False,
     most: int = MOST_COORDINATES,
+    alive: int = MOST_COLUMNS_ALIVE[8],
 ) -> list[Draw]:
     """Return the draws of a layer, one for each item of ``reads``.
 
@@ -86,6 +88,7 @@ def draws(
         common: see ``Coordinates``.
         in_order: whether taps must stay in the order of the columns.
         most: slices that may have a coordinate each.
+        alive: see ``MOST_COLUMNS_ALIVE``.
     """
     chosen = range(columns.slots) if slots is None else slots
     taps = list(columns.taps(chosen))
@@ -120,7 +123,7 @@ def draws(
             heads = _heads(roles[SOURCE]).values()
             drawn.append(replace(known[key], binding=build.bind(node, **{**roles, SOURCE: list(heads)})))
         else:
-            known[key] = _by_tiles(node, build, roles, taps, chosen, columns, in_order=in_order)
+            known[key] = _by_tiles(node, build, roles, taps, chosen, columns, in_order=in_order, alive=alive)
             drawn.append(known[key])
     return drawn
 
@@ -142,6 +145,7 @@ def _by_tiles(
     columns: Columns,
     *,
     in_order: bool,
+    alive: int,
 ) -> Draw:
     first, dilations = slots[0], columns.dilations
     tiles = roles[SOURCE]
@@ -162,7 +166,7 @@ def _by_tiles(
     # follow one another if they may, and the column begins with it.
     window = len(taps) > len(tiles)
     across = len({(index, x) for _, index, x, _, _ in places})
-    anew = window or across > MOST_COLUMNS_ALIVE
+    anew = window or across > alive
     rows = Counter(index for index, _ in {(index, y) for _, index, _, y, _ in places})  # of each texture
     by_columns = anew and not window and not in_order and max(rows.values()) <= MOST_ROWS_ALIVE
     if by_columns:

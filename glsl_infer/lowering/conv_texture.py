@@ -32,10 +32,9 @@ if TYPE_CHECKING:
     from glsl_infer.lowering.fold import StoredSum
 
 
-MOST_ACROSS: Mapping[int, int] = {8: 16, 16: conv_draws.MOST_COLUMNS_ALIVE}
-"""Most tiles beside each other whose x coordinates VideoCore IV keeps in registers, by the bits of weights. In rows of
-14 and of 16, slices do not compile with weights of 16 bits and a number for each channel; and in rows of 16, none of
-16 bits with a residual and such a number, whatever their weights."""
+MOST_ACROSS: Mapping[int, int] = {8: 16, 16: conv_draws.MOST_COLUMNS_ALIVE[8]}
+"""Most tiles of 8 bits beside each other whose x coordinates VideoCore IV keeps in registers, by the bits of weights. In
+rows of 14 and 16, slices do not compile with weights of 16 bits and a number for each channel."""
 
 
 def read(texels: bytes, units: bytes, columns: Columns) -> Weights:
@@ -85,7 +84,11 @@ def draw(
     reads_fine = build.feature_map(node.inputs[0]).bits == 16
     if reads_fine and not in_bytes:
         most = min(most, weights_plan.FINE_READS)
-    drawn = conv_draws.draws(node, build, columns, everything, common=False, in_order=True, most=most)
+    elif target.bits == 16 and not in_bytes:  # 1x1 over 8 slices and a residual does not compile
+        most = min(most, conv_draws.MOST_COORDINATES - len(reads[0].get("residual", ())))
+    crowded = reads_fine or (target.bits == 16 and not in_bytes)
+    alive = conv_draws.MOST_COLUMNS_ALIVE[16 if crowded else 8]
+    drawn = conv_draws.draws(node, build, columns, everything, common=False, in_order=True, most=most, alive=alive)
     declared = ["uniform vec4 number_units[1];"] if output.numbers else []
     fetches = [
         line for at, macro in enumerate(output.numbers) for line in _number(macro.lower(), at, in_bytes=in_bytes)
@@ -103,7 +106,7 @@ def draw(
         if weights.has_factor:
             defines["FACTOR"] = 1
         # Tiles have more coordinates than registers, unless fetches wait for each other.
-        most_across = MOST_ACROSS[8 if in_bytes and not reads_fine else 16]
+        most_across = alive if crowded else MOST_ACROSS[8 if in_bytes else 16]
         many = entry.across > most_across or columns.count > weight_bytes.MANY_SINGLE_COLUMNS
         many = many or (in_bytes and columns.taps_per_slot > 1)
         wait = "WAIT" if entry.by_tiles and many and not columns.depthwise else ""

@@ -92,6 +92,7 @@ def possible(
     weight_bits: str = "auto",
     steepness: NDArray[np.float32] | None = None,
     fine: bool = False,
+    stores_fine: bool = False,
     spares: bool = False,
 ) -> Possible:
     """Return how a layer's weights can lie in a texture: in 8 bits, if their rounding adds little noise, else in 16.
@@ -104,6 +105,7 @@ def possible(
         alpha: whether an input channel is the picture's alpha, which carries what exactly undoes the zero points.
         steepness: of what is behind the sums, if it has numbers for each channel; see ``fold.StoredSum``.
         fine: whether the input is a map of 16 bits.
+        stores_fine: whether the output is.
         spares: whether such a layer's weights may lose more, rounded for typical pictures, to lie in a texture.
     """
     if alpha:
@@ -134,8 +136,8 @@ def possible(
         return Possible(
             bits, f"{columns.slots} slices of 16 bits, and VideoCore IV has registers for {FINE_READS[bits]}"
         )
-    if fine and bits == 16 and columns.taps_per_slot > 1 and columns.slots > weights_plan.FINE_WINDOW_READS:
-        few = weights_plan.FINE_WINDOW_READS
+    few = weights_plan.FINE_WINDOW_READS - stores_fine
+    if fine and bits == 16 and columns.taps_per_slot > 1 and columns.slots > few:
         return Possible(16, f"a window over {columns.slots} slices of 16 bits: VideoCore IV has registers for {few}")
     return Possible(bits, _untextured(reads, columns, constants, fits, bits, most))
 

@@ -110,7 +110,7 @@ Each coordinate is needed to the end. Mesa's vc4 compiler has registers for 6 of
 FINE_WINDOW_READS, FINE_READS = 4, 6
 """The same of slices of 16 bits that meet weights of 16 bits in a texture, in a window of several texels and of one. A
 slice more takes two registers: 3x3 over 4 slices takes all 34, 1x1 over 6 takes 31; 3x3 over 5 and 1x1 over 8 do not
-compile. Windows of one texel over more slices share a coordinate."""
+compile, nor does 3x3 over 4 that stores 16 bits. Windows of one texel over more slices share a coordinate."""
 
 
 @dataclass(frozen=True)

@@ -120,6 +120,7 @@ class Conv2D(Operator):
                 weight_bits=bits,
                 steepness=kernel.output.steepness if constants.numbers else None,
                 fine=source.bits == 16,
+                stores_fine=target.bits == 16,
                 spares=spares,
             )
 

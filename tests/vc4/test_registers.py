@@ -59,6 +59,16 @@ def compiled(
     return measured.failures, threads, choice.mode if choice else "partial sums"
 
 
+def in_rows_of(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let textures have rows of about so many tiles."""
+    arranged = placement.grids
+
+    def longest_first(*tile: int) -> tuple[placement.Grid, ...]:
+        return tuple(sorted(arranged(*tile), key=lambda grid: abs(grid.columns - columns)))
+
+    monkeypatch.setattr("glsl_infer.program.placement.grids", longest_first)
+
+
 @pytest.mark.parametrize("weights", ["uniform", "baked"])
 @pytest.mark.parametrize(("kernel", "channels"), [(3, 33), (3, 40), (3, 64), (5, 40)])
 def test_partial_sums_wait_for_both_halves(
@@ -189,33 +199,7 @@ def test_many_tiles_beside_each_other(
     driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weight_bits: str
 ) -> None:
     """As of EfficientNetV2-B3: a number for each channel besides, and 17 tiles in a row of the texture."""
-    arranged = placement.grids
-
-    def in_long_rows(*tile: int) -> tuple[placement.Grid, ...]:
-        return tuple(sorted(arranged(*tile), key=lambda grid: abs(grid.columns - 17)))
-
-    monkeypatch.setattr("glsl_infer.program.placement.grids", in_long_rows)
-    monkeypatch.setattr("glsl_infer.lowering.texture_choice.STEEP_ROUNDING", 1.0)
-    monkeypatch.setattr("glsl_infer.lowering.weight_bytes.MOST_NOISE", float("inf"))
-    rng = np.random.default_rng(0)
-    nodes = layer(19, 136, (1, 1))
-    nodes[-1] = conv_node(rng, "layer", ("feed",), 136, FILTERS, activation="silu")
-    pictures = [rng.integers(0, 256, (19, 19, 3), dtype=np.uint8) for _ in range(4)]
-    options = Options(weights="texture", precision="8", memory="naive", weight_bits=weight_bits)
-    failures, threads, mode = compiled(nodes, options, driver, tmp_path, pictures)
-    assert (failures, set(threads.values()), mode) == ({}, {2}, "texture")
-
-
-def test_many_tiles_of_16_bits_beside_each_other(
-    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As of face-mesh in 16 bits: 16 tiles in a row, a residual, and a slope for each channel."""
-    arranged = placement.grids
-
-    def in_long_rows(*tile: int) -> tuple[placement.Grid, ...]:
-        return tuple(sorted(arranged(*tile), key=lambda grid: abs(grid.columns - 16)))
-
-    monkeypatch.setattr("glsl_infer.program.placement.grids", in_long_rows)
+    in_rows_of(16, monkeypatch)
     rng = np.random.default_rng(0)
     nodes = layer(6, 128, (1, 1), residual=True)
     slopes = ",".join(f"{slope:.3f}" for slope in rng.uniform(0.1, 0.3, 128))
@@ -250,3 +234,40 @@ def test_each_half_of_a_large_map_of_16_bits(
     failures, threads, mode = compiled(layer(65, channels, kernel), options, driver, tmp_path)
     assert mode == "uniform" and len(threads) == 2, "its halves are not drawn apart"
     assert (failures, set(threads.values())) == ({}, {2})
+
+
+@pytest.mark.parametrize("columns", [9, 12, 18])
+@pytest.mark.parametrize("stored", [8, 16])
+def test_rows_of_tiles_of_16_bits(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int, stored: int
+) -> None:
+    """As of a MobileNet v3's projection: 24 slices in two or three rows, and nothing besides."""
+    in_rows_of(columns, monkeypatch)
+    nodes = layer(14, 96, (1, 1))
+    options = Options(weights="texture", precision="8", precision_for={"feed": 16, "layer": stored}, memory="naive")
+    failures, threads, mode = compiled(nodes, options, driver, tmp_path)
+    assert (failures, set(threads.values()), mode) == ({}, {2}, "texture")
+
+
+@pytest.mark.parametrize(("channels", "columns"), [(32, 9), (192, 12)])
+def test_a_residual_of_what_16_bits_are_stored_of(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, channels: int, columns: int
+) -> None:
+    in_rows_of(columns, monkeypatch)
+    nodes = layer(7, channels, (1, 1), residual=True)
+    options = Options(weights="texture", precision="8", precision_for={"layer": 16}, memory="naive")
+    failures, threads, mode = compiled(nodes, options, driver, tmp_path)
+    assert (failures, set(threads.values()), mode) == ({}, {2}, "texture")
+
+
+def test_a_window_of_16_bits_that_stores_16(driver: Driver, tmp_path: Path) -> None:
+    options = Options(weights="texture", weight_bits="16", precision="8", precision_for={"feed": 16, "layer": 16})
+    failures, threads, mode = compiled(layer(14, 4 * FINE_WINDOW_READS, (3, 3)), options, driver, tmp_path)
+    assert (failures, set(threads.values())) == ({}, {2})
+    assert mode != "texture", f"{FINE_WINDOW_READS} slices are more than it has registers for"
+
+
+def test_a_window_of_16_bits_with_more_operations_than_a_shader_may_have(driver: Driver, tmp_path: Path) -> None:
+    options = Options(uniform_vectors=3500, precision="8", precision_for={"feed": 16})
+    failures, threads, mode = compiled(layer(8, 128, (5, 5)), options, driver, tmp_path)
+    assert (failures, set(threads.values()), mode) == ({}, {2}, "partial sums")

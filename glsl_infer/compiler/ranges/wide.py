@@ -7,8 +7,9 @@ up, and the bias, the residual and the activation with them, where
 
 * its input and its residual lie in more than 8 textures, or
 * it has more columns of weights than a uniform array and a text of constants can (``weights_plan.MOST_BAKED``), or
-* more than a uniform array can, and constants would cost much more than partial sums do: a long program for each output
-  slice, which the device compiles at every start. Some of these only show when textures of weights are made
+* it reads 16 bits and has more columns than a shader of the format may have operations for, or
+* it has more than a uniform array can, and constants would cost much more than partial sums do: a long program for each
+  output slice, which the device compiles at every start. Some of these only show when textures of weights are made
   (``compiler.long_texts``).
 """
 
@@ -22,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import ops
+from glsl_infer.bundle.format_constants import GLSL_LIMITS
 from glsl_infer.compiler.gutters import gutters
 from glsl_infer.compiler.ranges.bounds import bounds_of, ranges_of
 from glsl_infer.graph import Graph, Node
@@ -40,6 +42,9 @@ from glsl_infer.program.placement import place
 
 EXACTNESS = 2.0
 """How many times the cost of partial sums a single pass may have: it sums in floats, and needs no 16-bit maps."""
+
+FINE_OPERATIONS = 8.6
+"""Operations that readers count for a column of weights that meets a map of 16 bits: 34 for the four of a texel."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,7 @@ def split_wide(
             nodes.append(node)
             continue
         columns = columns_of(node.weights["kernel"].shape, node.attrs["groups"])
-        reason = known.get(node.name, "")
+        reason = known.get(node.name, "") or _too_many_operations(graph, node, columns)
         if not reason and columns.slots + len(node.inputs) - 1 <= MAX_TEXTURES and columns.count <= uniform_vectors:
             nodes.append(node)  # each slice may have a texture of its own
             continue
@@ -104,6 +109,14 @@ def split_wide(
         passes = (2 * blocks + 1) * columns.slices
         layers.append(WideLayer(node.name, columns.slots, blocks, passes, reason))
     return graph.rebuilt(nodes), tuple(layers)
+
+
+def _too_many_operations(graph: Graph, node: Node, columns: Columns) -> str:
+    """Return why no shader of the format reads a convolution's map of 16 bits at once; empty if one does."""
+    most = int(GLSL_LIMITS["written"] / FINE_OPERATIONS)
+    if columns.count <= most or ranges_of(graph)[node.inputs[0]].bits == 8:
+        return ""
+    return f"{columns.count} columns of weights on a map of 16 bits; a shader of the format has {most}"
 
 
 def _why_split(
