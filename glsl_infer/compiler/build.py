@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import long_texts, lower, optimize
 from glsl_infer.compiler.assemble import to_bundle
-from glsl_infer.compiler.planned_cost import planned
+from glsl_infer.compiler.planned_cost import Plans
 from glsl_infer.compiler.ranges import PreparedGraph, precision, prepare
 from glsl_infer.compiler.ranges.known import KnownRanges
 from glsl_infer.graph import Graph
@@ -132,8 +131,7 @@ def build(
         known_ranges=options.ranges,
         tolerance=options.tolerance,
         budget=options.budget,
-        plan=partial(
-            planned,
+        plan=Plans(
             given=True,
             uniform_vectors=most,
             weight_bits=options.weight_bits,
