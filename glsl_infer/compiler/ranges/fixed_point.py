@@ -87,7 +87,7 @@ def assign_scales(
 
     ``known`` are scales that pictures told before; see ``stored``.
     """
-    bounds = bounds_of(graph)
+    bounds = bounds_of(graph, of_maps=False)
     storing = {
         node.name: node for node in graph.nodes if "scale" in ops.get(node.op).attrs and not node.operator.is_input
     }

@@ -36,7 +36,7 @@ from glsl_infer.lowering.weights_plan import MOST_BAKED, UNIFORM_VECTORS
 from glsl_infer.ops.operator import Bounds, ViewOperator
 from glsl_infer.program import WeightsChoice, quantize
 from glsl_infer.program.layout import clear_colours
-from glsl_infer.program.placement import place
+from glsl_infer.program.placement import textures as placed_in
 
 EXACTNESS = 2.0
 """How many times the cost of partial sums a single pass may have: it sums in floats, and needs no 16-bit maps."""
@@ -177,13 +177,12 @@ def _textures(graph: Graph, layout: str) -> dict[str, frozenset[str]]:
             height, width, channels = shape
             gutter = around[node.name]
             colours = clear_colours(ranges[node.name].zeros, channels)
-            names = []
+            names: list[str] = []
             for number, colour in enumerate(dict.fromkeys(colours if gutter else [(0, 0, 0, 0)] * len(colours))):
                 members = colours.count(colour) if gutter else len(colours)
                 own_layout = "atlas" if node.operator.is_input else layout
                 tall = height if ranges[node.name].bits == 8 else 2 * height + gutter
-                placed = place(f"{node.name}.{number}", tall, width, members, gutter, own_layout)
-                names += [] if placed is None else [name for name, _, _ in placed.textures]
+                names += placed_in(f"{node.name}.{number}", tall, width, members, gutter, own_layout)
             textures[node.name] = frozenset(names)
     return textures
 
