@@ -185,11 +185,11 @@ class Graph:
                 name = renamed[name]
             return name
 
-        rewired = tuple(
-            replace(node, inputs=tuple(follow(name) for name in node.inputs)) if renamed.keys() & {*node.inputs} else node
-            for node in nodes
-        )
-        return Graph(self.name, rewired, self.outputs_renamed(follow))
+        def rewired(node: Node) -> Node:
+            moved = any(name in renamed for name in node.inputs)
+            return replace(node, inputs=tuple(follow(name) for name in node.inputs)) if moved else node
+
+        return Graph(self.name, map(rewired, nodes), self.outputs_renamed(follow))
 
     def outputs_renamed(self, follow: Callable[[str], str]) -> tuple[GraphOutput, ...]:
         """Return the outputs with other names of layers; those of the outputs stay."""

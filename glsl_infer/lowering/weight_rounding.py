@@ -108,8 +108,9 @@ def rounded(numbers: Numbers, most: int, *, columns: Columns, met: Met) -> NDArr
                 made[np.ix_(rows, filters)] = _together(squares[np.ix_(rows, rows)], given[np.ix_(rows, filters)], most)
         found[slices] = made.reshape(columns.count, len(slices), 4).transpose(1, 0, 2)
     for first in range(0, len(lanes), AT_A_TIME):
-        part = tuple(np.array(places[first : first + AT_A_TIME]).T)
-        found[part[0], :, part[1]] = _each(np.stack(lanes[first : first + AT_A_TIME]), numbers[part[0], :, part[1]], most)
+        squares = np.stack(lanes[first : first + AT_A_TIME])
+        at = np.array(places[first : first + AT_A_TIME])
+        found[at[:, 0], :, at[:, 1]] = _each(squares, numbers[at[:, 0], :, at[:, 1]], most)
     return found
 
 
