@@ -97,6 +97,7 @@ def build(
     calibration: Sequence[Inputs] = (),
     tell: Tell = tell_nobody,
     numbers: Collection[str] | None = None,
+    optimised: Graph | None = None,
 ) -> tuple[Bundle, CompiledNetwork, PreparedGraph]:
     """Turn an imported graph into a bundle in memory.
 
@@ -108,6 +109,7 @@ def build(
             and for scales that interval bounds leave too coarse; see ``prepare``.
         tell: hears of every step.
         numbers: of a part of a network, those of its outputs that may be kept in 16 bits (``precision.choose``).
+        optimised: what ``optimize.optimize`` made of the graph, where somebody has it: it is a copy of all weights.
 
     Raises:
         ModelError: a layer that cannot be exported, by name.
@@ -116,7 +118,7 @@ def build(
     options = options or Options()
     pictures = _Told(calibration, tell)
     most = weights_plan.longest_array(options.weights, options.uniform_vectors)
-    small = optimize.optimize(graph)
+    small = optimised or optimize.optimize(graph)
     if numbers is None:
         precision.require_known(small, options.precision_for)
     prepared = prepare(

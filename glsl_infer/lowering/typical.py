@@ -71,6 +71,10 @@ class Typical:
         for key in [key for key in self.findings if key in layers or key.startswith(names)]:
             del self.findings[key]
 
+    def let_go(self) -> None:
+        """Let the maps go, hundreds of megabytes: who still asks has them computed again."""
+        self.__dict__.pop("_maps", None)
+
     def texels(self, name: str, value: FeatureMap, padding: Sequence[int] = (0, 0, 0, 0), *, alpha: bool) -> Texels:
         """Return the texels of a layer's output, with its gutter.
 
