@@ -14,6 +14,7 @@ up, and the bias, the residual and the activation with them, where
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -176,10 +177,9 @@ def _textures(graph: Graph, layout: str) -> dict[str, frozenset[str]]:
         else:
             height, width, channels = shape
             gutter = around[node.name]
-            colours = clear_colours(ranges[node.name].zeros, channels)
+            colours = clear_colours(ranges[node.name].zeros if gutter else (0.0,), channels)
             names: list[str] = []
-            for number, colour in enumerate(dict.fromkeys(colours if gutter else [(0, 0, 0, 0)] * len(colours))):
-                members = colours.count(colour) if gutter else len(colours)
+            for number, members in enumerate(Counter(colours).values()):
                 own_layout = "atlas" if node.operator.is_input else layout
                 tall = height if ranges[node.name].bits == 8 else 2 * height + gutter
                 names += placed_in(f"{node.name}.{number}", tall, width, members, gutter, own_layout)
