@@ -43,6 +43,10 @@ EXACTNESS = 2.0
 """How many times the cost of partial sums a single pass may have: it sums in floats, and needs no 16-bit maps."""
 
 
+Parts = dict[tuple[object, ...], tuple[Node, Node, Node]]
+"""The products and the sum of convolutions, and these, by all that they depend on: copies of many weights."""
+
+
 @dataclass(frozen=True)
 class WideLayer:
     """What a wide convolution costs; one line of the export report.
@@ -67,6 +71,7 @@ def split_wide(
     uniform_vectors: int = UNIFORM_VECTORS,
     exactness: float = EXACTNESS,
     known: Mapping[str, str] = MappingProxyType({}),
+    before: Parts | None = None,
 ) -> tuple[Graph, tuple[WideLayer, ...]]:
     """Split every convolution that cannot be one pass for each output slice, or had better not be.
 
@@ -76,7 +81,9 @@ def split_wide(
         uniform_vectors: see ``lower.to_program``.
         exactness: see ``EXACTNESS``; 0 takes partial sums wherever an array is too short.
         known: why some convolutions are to be split whatever is found here, by their names.
+        before: what was made of convolutions, of graphs that differ in other layers; it gets what is made here.
     """
+    before = {} if before is None else before
     bounds: dict[str, Bounds] | None = None
     textures: dict[str, frozenset[str]] | None = None
     nodes: list[Node] = []
@@ -99,7 +106,12 @@ def split_wide(
             nodes.append(node)
             continue
         bounds = bounds_of(graph) if bounds is None else bounds
-        products, total = _split(node, bounds, block)
+        read = bounds[node.inputs[0]]
+        weights = [id(node.weights[name]) for name in ("kernel", "bias")]
+        key = (node.name, block, *weights, repr((node.inputs, node.attrs)), *(end.tobytes() for end in read))
+        if key not in before:
+            before[key] = (*_split(node, read, block), node)
+        products, total, _ = before[key]
         nodes += [products, total]
         blocks = -(-columns.slots // block)
         passes = (2 * blocks + 1) * columns.slices
@@ -187,10 +199,10 @@ def _textures(graph: Graph, layout: str) -> dict[str, frozenset[str]]:
     return textures
 
 
-def _split(node: Node, bounds: Mapping[str, Bounds], block: int) -> tuple[Node, Node]:
+def _split(node: Node, read: Bounds, block: int) -> tuple[Node, Node]:
     kernel = node.weights["kernel"]
     attrs = {key: node.attrs[key] for key in ("strides", "padding", "groups", "dilations")}
-    unit = _units(kernel, node.attrs["groups"], block, bounds[node.inputs[0]])
+    unit = _units(kernel, node.attrs["groups"], block, read)
     products = Node(
         f"{node.name}-products",
         "convolution_products",
