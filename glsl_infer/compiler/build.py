@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import long_texts, lower, optimize
 from glsl_infer.compiler.assemble import to_bundle
-from glsl_infer.compiler.planned_cost import planned
+from glsl_infer.compiler.planned_cost import Plans
 from glsl_infer.compiler.ranges import PreparedGraph, precision, prepare
 from glsl_infer.compiler.ranges.known import KnownRanges
 from glsl_infer.graph import Graph
@@ -98,6 +97,7 @@ def build(
     calibration: Sequence[Inputs] = (),
     tell: Tell = tell_nobody,
     numbers: Collection[str] | None = None,
+    optimised: Graph | None = None,
 ) -> tuple[Bundle, CompiledNetwork, PreparedGraph]:
     """Turn an imported graph into a bundle in memory.
 
@@ -109,6 +109,7 @@ def build(
             and for scales that interval bounds leave too coarse; see ``prepare``.
         tell: hears of every step.
         numbers: of a part of a network, those of its outputs that may be kept in 16 bits (``precision.choose``).
+        optimised: what ``optimize.optimize`` made of the graph, where somebody has it: it is a copy of all weights.
 
     Raises:
         ModelError: a layer that cannot be exported, by name.
@@ -117,7 +118,7 @@ def build(
     options = options or Options()
     pictures = _Told(calibration, tell)
     most = weights_plan.longest_array(options.weights, options.uniform_vectors)
-    small = optimize.optimize(graph)
+    small = optimised or optimize.optimize(graph)
     if numbers is None:
         precision.require_known(small, options.precision_for)
     prepared = prepare(
@@ -132,8 +133,7 @@ def build(
         known_ranges=options.ranges,
         tolerance=options.tolerance,
         budget=options.budget,
-        plan=partial(
-            planned,
+        plan=Plans(
             given=True,
             uniform_vectors=most,
             weight_bits=options.weight_bits,

@@ -111,7 +111,9 @@ def to_program(
             error=error,
         )
         typical.forget(exact)
-        builder = built({}, planning=True) if exact else builder
+        if exact:
+            del builder  # with a copy of all weights
+            builder = built({}, planning=True)
     longer = weights_plan.longer_array(builder.choices, uniform_vectors) if weights == "auto" else None
     while longer is not None:
         uniform_vectors = longer
@@ -139,6 +141,8 @@ def to_program(
         if name not in choices:
             raise InputError(f"no layer '{name}' has weights to choose for; there are: {', '.join(choices)}")
     shares, uses = sharing.plan(program, builder.grids, memory)
+    typical.let_go()  # what was looked for in them is found
+    del builder, program  # with copies of all weights
     return replace(built(shares, planning=False).finish(), memory=uses)
 
 

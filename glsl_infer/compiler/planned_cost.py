@@ -1,64 +1,194 @@
 """What a frame of a prepared graph costs, as the compiler plans it: no shader is written, and no picture is looked at.
 
 Draws are those of the program. Instructions times pixels are those of ``weights_plan`` and ``other_work``.
+
+A search for maps to keep in 16 bits asks dozens of times, of graphs that differ in a few layers: those whose bits
+change, and those that read them. All others are planned once (``Plans``).
 """
 
 from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, TypeVar
 
 from glsl_infer import ops
 from glsl_infer.compiler.gutters import gutters
 from glsl_infer.compiler.ranges.bounds import ranges_of
 from glsl_infer.errors import ModelError
-from glsl_infer.graph import Graph
+from glsl_infer.graph import Graph, Node
+from glsl_infer.graph.picture import has_alpha_lane
 from glsl_infer.lowering import weights_plan
 from glsl_infer.lowering.builder import Builder
 from glsl_infer.lowering.typical import Typical
 from glsl_infer.lowering.weights_plan import Cost
+from glsl_infer.program import Texture
+from glsl_infer.program.layout import Value, textures_of
+
+Kept = TypeVar("Kept")
 
 
-def planned(
-    graph: Graph,
-    *,
-    given: bool,
-    uniform_vectors: int,
-    layout: str = "atlas",
-    weight_bits: str = "auto",
-    draw_cost: float = weights_plan.DRAW,
-) -> Cost:
-    """Return the cost of a prepared graph.
+@dataclass(frozen=True)
+class _Layer:
+    """What a layer adds to a plan.
+
+    Attributes:
+        value: where its output lies.
+        place: a number that tells values apart, and the textures that they lie in.
+        textures, halves, file_names: what it adds to ``Places``.
+        work, counted: what is counted of a convolution; None of another layer.
+        drawn: the layers of its draws.
+        late: the same of draws that only the next layer's appends.
+        weights: kept, so that no others get their ids.
+    """
+
+    value: Value
+    place: int
+    textures: Mapping[str, Texture]
+    halves: Mapping[str, int]
+    file_names: Mapping[str, str]
+    work: float | None
+    counted: int | None
+    drawn: tuple[str, ...]
+    late: tuple[str, ...]
+    weights: tuple[object, ...]
+
+
+class Plans:
+    """Plans of prepared graphs, with what is known of their layers from one to the next.
 
     Args:
-        graph: with ranges, bits and scales.
         given: whether a person gives pictures, so that weights are rounded for them.
         uniform_vectors: the longest uniform array.
         layout: see ``lower.to_program``.
         weight_bits: see there.
         draw_cost: see there.
 
-    Raises:
-        ModelError: a layer that the shaders cannot do, by name.
+    Attributes:
+        layers: how many layers were planned, those apart that were known.
     """
-    bits = {name: chosen.bits for name, chosen in ranges_of(graph).items()}
-    nothing = Typical(dict, given=given)
-    builder = Builder(
-        graph,
-        "auto",
-        {},
-        layout,
-        gutters(graph),
-        {},
-        nothing,
-        uniform_vectors,
-        planning=True,
-        counts=True,
-        weight_bits=weight_bits,
-        bits=bits,
-        draw_cost=draw_cost,
-    )
-    for node in graph.nodes:
+
+    def __init__(
+        self,
+        *,
+        given: bool,
+        uniform_vectors: int,
+        layout: str = "atlas",
+        weight_bits: str = "auto",
+        draw_cost: float = weights_plan.DRAW,
+    ) -> None:
+        self.layers = 0
+        self._given, self._uniform_vectors, self._layout = given, uniform_vectors, layout
+        self._weight_bits, self._draw_cost = weight_bits, draw_cost
+        self._known: dict[Hashable, _Layer] = {}
+        self._places: dict[Hashable, int] = {}
+
+    def __call__(self, graph: Graph) -> Cost:
+        """Return the cost of a graph with ranges, bits and scales.
+
+        Raises:
+            ModelError: a layer that the shaders cannot do, by name.
+        """
+        plan = _Plan(
+            graph,
+            "auto",
+            {},
+            self._layout,
+            gutters(graph),
+            {},
+            Typical(dict, given=self._given),
+            self._uniform_vectors,
+            planning=True,
+            counts=True,
+            weight_bits=self._weight_bits,
+            bits={name: chosen.bits for name, chosen in ranges_of(graph).items()},
+            draw_cost=self._draw_cost,
+        )
+        for node in graph.nodes:
+            key = plan.key(node)
+            if key not in self._known:
+                self.layers += 1
+                self._known[key] = plan.planned(node, self._places)
+            plan.add(node, self._known[key])
+        return plan.whole
+
+
+def planned(graph: Graph, **options: Any) -> Cost:
+    """Return the cost of a single graph; arguments as for ``Plans``."""
+    return Plans(**options)(graph)
+
+
+class _Plan(Builder):
+    """A program in the making of which only the cost is wanted."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._placed: dict[str, int] = {}
+        self._drawn: list[str] = []
+        self._late: tuple[str, ...] = ()
+
+    def key(self, node: Node) -> Hashable:
+        """Return all that a layer's plan depends on, apart from what is the same for all plans."""
+        weights = tuple(id(node.weights[name]) for name in sorted(node.weights))
+        attrs = tuple((name, _fixed(node.attrs[name])) for name in node.operator.attrs)
+        inputs = tuple((self._placed[name], has_alpha_lane(self.graph.by_name[name])) for name in node.inputs)
+        around = self._gutters[node.name], self._bits.get(node.name), bool(self.graph.consumers[node.name])
+        return node.name, node.op, weights, attrs, inputs, around, self.spares
+
+    def planned(self, node: Node, places: dict[Hashable, int]) -> _Layer:
+        """Plan a layer.
+
+        Raises:
+            ModelError: the shaders cannot do it.
+        """
+        kept = len(self._textures), len(self._halves), len(self._file_names)
         try:
-            ops.get(node.op).passes(node, builder)
+            ops.get(node.op).passes(node, self)
         except ModelError as refusal:
             refusal.refused = node.name
             raise
-    return builder.whole
+        drawn = [entry.layer for entry in self._passes]
+        self._append_waiting()
+        late = [entry.layer for entry in self._passes[len(drawn) :]]
+        self._passes, self._ends = [], {}
+        value = self.values[node.name]
+        lies = value, tuple(self._textures[name] for name in textures_of(value))
+        return _Layer(
+            value,
+            places.setdefault(lies, len(places)),
+            _last(self._textures, kept[0]),
+            _last(self._halves, kept[1]),
+            _last(self._file_names, kept[2]),
+            self._work.get(node.name),
+            self._counted.get(node.name),
+            tuple(drawn),
+            tuple(late),
+            tuple(node.weights.values()),
+        )
+
+    def add(self, node: Node, layer: _Layer) -> None:
+        """Add what is known of a layer."""
+        self.values[node.name], self._placed[node.name] = layer.value, layer.place
+        self._textures.update(layer.textures)
+        self._halves.update(layer.halves)
+        self._file_names.update(layer.file_names)
+        if layer.work is not None and layer.counted is not None:
+            self._work[node.name], self._counted[node.name] = layer.work, layer.counted
+        if layer.drawn:
+            self._drawn += [*self._late, *layer.drawn]
+            self._late = layer.late
+
+    @property
+    def whole(self) -> Cost:
+        """What all layers so far cost."""
+        return self._cost(self._drawn)
+
+
+def _fixed(value: Any) -> Hashable:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _last(entries: Mapping[str, Kept], before: int) -> dict[str, Kept]:
+    """Return what was added to entries since there were so many."""
+    return dict(islice(reversed(entries.items()), len(entries) - before))  # type: ignore[call-overload]

@@ -115,6 +115,7 @@ def _run(
             step = _step(program.values[node.name])
             exact = _moved(exact, noise, step)
         values[node.name] = operator.store(node, exact)
+        del exact  # as large as what is stored, and other runs have their turn now
         for name in node.inputs:
             left[name] -= 1
             if not left[name]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -48,6 +49,7 @@ class NodeOperator(Protocol):
         """Return the weights from members of a bundle."""
 
 
+@cache
 def operator(name: str) -> NodeOperator:
     """Return the operator called ``name``.
 

@@ -94,8 +94,8 @@ def all_values(model: GraphOrBundle, inputs: Inputs, *, mode: str | None = None)
                 value if mode == "float" or is_picture(node) else node.operator.store(node, value)
             ).astype(dtype)
         else:
-            read = [values[name] for name in node.inputs]
-            values[node.name] = layer(node, read, stored=mode == "stored")
+            # No name for what is read: it would keep the arrays while somebody looks at the layer.
+            values[node.name] = layer(node, [values[name] for name in node.inputs], stored=mode == "stored")
             for name in node.inputs:
                 left[name] -= 1
                 if not left[name]:

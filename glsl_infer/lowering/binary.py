@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,7 +75,7 @@ class _Operand:
             return {name: np.full((slices, 4), numbers[0]) for name, numbers in both.items()}
         return {name: fold.slices(numbers) for name, numbers in both.items()}
 
-    @property
+    @cached_property
     def _is_plain(self) -> bool:
         value = self.value
         return (
@@ -121,32 +122,36 @@ def draw(
     includes = ["store.glsl"] + ["fixed_point.glsl"] * any(
         isinstance(operand.value, FixedPoint) for operand in operands
     )
+    texts: dict[object, str] = {}  # most slices have the same
     for index, view in enumerate(target.views):
         reads = {operand.name: operand.reads(index, target.width, target.height) for operand in operands}
         if texture is not None:
             reads[number_texture.ROLE] = [Read(View(texture, 0, index), stride=(0.0, 0.0))]
         binding = build.bind(node, **reads)
         unused = range(min(4, target.channels - 4 * index), 4)
-        fragment = codegen.fragment(
-            "binary.frag",
-            includes=includes,
-            activation=out.activation,
-            constants=out.constants,
-            saturates=True,
-            lines={
-                "declarations": [
-                    *binding.declarations(*[number_texture.ROLE] * bool(fetched)),
-                    *(f"uniform vec4 {name};" for name in numbers),
-                    *number_texture.declarations(fetched),
-                ],
-                "operands": [
-                    *number_texture.lines(fetched, target.bits, binding),
-                    *(line for operand in operands for line in operand.text(binding)),
-                ],
-                "result": [f"y = {expression};", *([] if plain else [scaled])],
-                "pad_lanes": [f"y.{'xyzw'[lane]} = {codegen.number(out.pad)};" for lane in unused],
-            },
-        )
+        lines = {
+            "declarations": [
+                *binding.declarations(*[number_texture.ROLE] * bool(fetched)),
+                *(f"uniform vec4 {name};" for name in numbers),
+                *number_texture.declarations(fetched),
+            ],
+            "operands": [
+                *number_texture.lines(fetched, target.bits, binding),
+                *(line for operand in operands for line in operand.text(binding)),
+            ],
+            "result": [f"y = {expression};", *([] if plain else [scaled])],
+            "pad_lanes": [f"y.{'xyzw'[lane]} = {codegen.number(out.pad)};" for lane in unused],
+        }
+        key = tuple(map(tuple, lines.values()))
+        if key not in texts:
+            texts[key] = codegen.fragment(
+                "binary.frag",
+                includes=includes,
+                activation=out.activation,
+                constants=out.constants,
+                saturates=True,
+                lines=lines,
+            )
         uniforms: dict[str, Sequence[float]] = {
             **number_texture.uniforms_of(numbers, index),
             **(binding.texels(number_texture.ROLE) if fetched else {}),
@@ -155,7 +160,7 @@ def draw(
         }
         part = str(index) if unused else None
         size = (target.width, target.height)
-        build.draw_tile(node, fragment, view, size, binding, uniforms, part=part)
+        build.draw_tile(node, texts[key], view, size, binding, uniforms, part=part)
 
 
 def _gated(

@@ -79,7 +79,7 @@ class Builder(Places):
         self.spares = sum(known == 16 for known in bits.values()) <= MOST_FINE * len(bits)
         self.exact, self.offers = exact, dict[str, tuple[weights_plan.LayerWeights, weights_plan.LayerWeights]]()
         self.counts = counts
-        self._work, self._counted = 0.0, dict[str, int]()
+        self._work, self._counted = dict[str, float](), dict[str, int]()  # of convolutions, in order
         self._programs: dict[tuple[int, str], ShaderProgram] = {}
         self._program_names: set[str] = set()
         self._passes: list[Pass] = []
@@ -90,12 +90,10 @@ class Builder(Places):
 
     def weights_choice(self, layer: weights_plan.LayerWeights) -> str:
         """Return ``baked``, ``uniform`` or ``texture`` for a layer's weights."""
-        untextured = layer.untextured
         if self._layout == "planar":
-            untextured = "each slice has a texture of its own"
+            layer = replace(layer, untextured="each slice has a texture of its own")
         alone = self._weights_for.get(layer.name)
-        asked = replace(layer, untextured=untextured)
-        choice = weights_plan.choose(asked, self._weights, alone, self._uniform_vectors, self.draw_cost)
+        choice = weights_plan.choose(layer, self._weights, alone, self._uniform_vectors, self.draw_cost)
         self._choices[layer.name] = choice
         return choice.mode
 
@@ -103,15 +101,19 @@ class Builder(Places):
         """Count what a convolution costs of which no draw is appended."""
         target, (read, *added) = self.feature_map(node.name), (self.feature_map(one).bits == 16 for one in node.inputs)
         more = weights_plan.fine_work(layer, reads=read, adds=any(added), stores=target.bits == 16)
-        self._work += weights_plan.work(layer, mode) + more
+        self._work[node.name] = weights_plan.work(layer, mode) + more
         self._counted[node.name] = self.times(node, target)[0] if mode == "texture" else layer.slices
 
     @property
     def whole(self) -> weights_plan.Cost:
         """What all layers so far cost."""
-        others = [entry.layer for entry in self._passes if entry.layer not in self._counted]
-        more = other_work(self.graph, {*others}, self._bits)
-        return weights_plan.Cost(self._work + more, len(others) + sum(self._counted.values()))
+        return self._cost([entry.layer for entry in self._passes])
+
+    def _cost(self, drawn: Sequence[str]) -> weights_plan.Cost:
+        """Return the cost of what was counted, and of other draws, whose layers are given."""
+        others = [layer for layer in drawn if layer not in self._counted]
+        work = sum(self._work.values()) + other_work(self.graph, {*others}, self._bits)
+        return weights_plan.Cost(work, len(others) + sum(self._counted.values()))
 
     def typical_input(self, node: Node) -> Texels:
         """Return the texels that a convolution reads of typical pictures."""
@@ -186,8 +188,7 @@ class Builder(Places):
             textures = dict(samplers)
             sizes = {name: self._textures[textures[name]].height for name in read}
             uniforms = {**uniforms, **{fine.down(name): [read[name] / sizes[name]] for name in read}}
-        half = self._halves.get(target, 0)
-        if not half:
+        if not (half := self._halves.get(target, 0)):
             self._append(node, fragment, target, samplers, sources, quads, uniforms, part)
             return
         lower = [replace(quad, y=quad.y + half) for quad in quads]
@@ -282,9 +283,8 @@ class Builder(Places):
         part: str | None,
     ) -> ShaderProgram:
         varyings = codegen.varyings(sources)
-        known = self._programs.get((varyings, fragment))
-        if known is not None:
-            return known
+        if (varyings, fragment) in self._programs:
+            return self._programs[varyings, fragment]
         name = self._file_name(node.name) if part is None else f"{self._file_name(node.name)}.{part}"
         if name in self._program_names:
             name = next(new for index in range(2, 9999) if (new := f"{name}~{index}") not in self._program_names)

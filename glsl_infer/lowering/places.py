@@ -136,7 +136,7 @@ class Places:
             else:
                 placed = place(group, height + half, width, len(members), gutter, layout, self._columns)
                 added = self._add_textures(node, placed, kind, colour)
-            views.update(zip(members, (replace(view, half=half) for view in added)))
+            views.update(zip(members, (replace(view, half=half) for view in added) if half else added))
         if has_alpha_lane(node):
             gutter = 0  # the runner uploads such a picture alone: zeros are around it, not values that stand for 0
         value = FeatureMap(
@@ -240,6 +240,8 @@ class Places:
             name: self._add_texture(Texture(name, width, height, kind, clear=clear), possible)
             for (name, width, height), possible in zip(placed.textures, placed.grids)
         }
+        if not any(name in self._shares for name in names):
+            return placed.views
         views = []
         for view in placed.views:
             share = self._shares.get(view.texture)

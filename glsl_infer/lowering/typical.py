@@ -23,6 +23,10 @@ PICTURES = 8
 """Pictures whose maps sums are followed on, turn by turn; of fewer some are looked at more often."""
 
 
+AT_A_TIME = 1 << 15
+"""Numbers that become texels at a time: they stay in a processor's cache."""
+
+
 class Typical:
     """Feature maps as they are for typical pictures, and what was found with them.
 
@@ -67,6 +71,10 @@ class Typical:
         for key in [key for key in self.findings if key in layers or key.startswith(names)]:
             del self.findings[key]
 
+    def let_go(self) -> None:
+        """Let the maps go, hundreds of megabytes: who still asks has them computed again."""
+        self.__dict__.pop("_maps", None)
+
     def texels(self, name: str, value: FeatureMap, padding: Sequence[int] = (0, 0, 0, 0), *, alpha: bool) -> Texels:
         """Return the texels of a layer's output, with its gutter.
 
@@ -91,14 +99,29 @@ class Texels:
     def at(self, pictures: Places, rows: Places, columns: Places) -> Floats:
         """Return the texels at some places of the ``PICTURES`` maps with their gutters, (..., 4 * slices)."""
         count, height, width, channels = self._maps.shape
-        rows, columns = rows - self._padding[0], columns - self._padding[2]
-        outside = (rows < 0) | (rows >= height) | (columns < 0) | (columns >= width)
-        values = self._maps[pictures * count // PICTURES, np.clip(rows, 0, height - 1), np.clip(columns, 0, width - 1)]
+        shape = np.broadcast_shapes(pictures.shape, rows.shape, columns.shape)
+        numbers = np.broadcast_to(pictures * count // PICTURES, shape).reshape(-1)
+        down, across = (
+            np.broadcast_to(places - before, shape).reshape(-1)
+            for places, before in ((rows, self._padding[0]), (columns, self._padding[2]))
+        )
+        outside = (down < 0) | (down >= height) | (across < 0) | (across >= width)
+        down, across = np.clip(down, 0, height - 1), np.clip(across, 0, width - 1)
         steps = 256.0 if self._value.bits == 16 else 1.0
-        stored = np.floor(steps * (values * (255.0 / self._value.scale_of) + self._value.zero_of) + 0.5) / steps
-        made = np.full((*values.shape[:-1], 4 * len(self._value.views)), float(self._alpha), np.float32)
-        made[..., :channels] = np.clip(stored, 0.0, 255.0) / 255.0
+        factor, zero = 255.0 / self._value.scale_of, self._value.zero_of
+        made = np.full((len(numbers), 4 * len(self._value.views)), float(self._alpha), np.float32)
+        each = max(1, AT_A_TIME // channels)
+        for first in range(0, len(numbers), each):
+            part = slice(first, first + each)
+            stored = self._maps[numbers[part], down[part], across[part]] * factor
+            stored += zero
+            stored *= steps
+            stored += 0.5
+            np.floor(stored, out=stored)
+            stored /= steps
+            np.clip(stored, 0.0, 255.0, out=stored)
+            np.divide(stored, 255.0, out=made[part, :channels], casting="same_kind")
         made[outside] = 0.0
         if not self._alpha:
-            made[outside, :channels] = self._value.zero_of / 255.0
-        return made
+            made[outside, :channels] = zero / 255.0
+        return made.reshape(*shape, -1)

@@ -33,6 +33,9 @@ POSITIONS = 2048
 SWEEPS = 2
 """How often all weights are looked at again."""
 
+AT_A_TIME = 1024
+"""Filters of a depthwise layer that are rounded side by side."""
+
 
 Known = Callable[[str, Callable[[], Arrays], Callable[[Arrays], bool]], Arrays]
 """``Typical.known`` of a layer."""
@@ -85,13 +88,14 @@ def rounded(numbers: Numbers, most: int, *, columns: Columns, met: Met) -> NDArr
         met: what they meet.
     """
     found = np.zeros(numbers.shape, np.int64)
+    lanes: list[Numbers] = []
+    places: list[tuple[int, int]] = []
     for reads in dict.fromkeys(map(columns.read_by, range(columns.slices))):
         slices = [index for index in range(columns.slices) if columns.read_by(index) == reads]
         factors = met(reads).astype(np.float64)
         if columns.depthwise:
-            for lane in range(4):
-                squares = factors[:, :, lane] @ factors[:, :, lane].T
-                found[slices, :, lane] = _together(squares, numbers[slices, :, lane].T, most).T
+            lanes += [factors[:, :, lane] @ factors[:, :, lane].T for lane in range(4)]
+            places += [(slices[0], lane) for lane in range(4)]
             continue
         squares = factors[:, :, 0] @ factors[:, :, 0].T
         used = columns.used[slices].transpose(1, 0, 2).reshape(columns.count, -1)
@@ -103,6 +107,10 @@ def rounded(numbers: Numbers, most: int, *, columns: Columns, met: Met) -> NDArr
             if len(rows):
                 made[np.ix_(rows, filters)] = _together(squares[np.ix_(rows, rows)], given[np.ix_(rows, filters)], most)
         found[slices] = made.reshape(columns.count, len(slices), 4).transpose(1, 0, 2)
+    for first in range(0, len(lanes), AT_A_TIME):
+        squares = np.stack(lanes[first : first + AT_A_TIME])
+        at = np.array(places[first : first + AT_A_TIME])
+        found[at[:, 0], :, at[:, 1]] = _each(squares, numbers[at[:, 0], :, at[:, 1]], most)
     return found
 
 
@@ -148,4 +156,36 @@ def _together(squares: Numbers, numbers: Numbers, most: int) -> NDArray[np.int64
                 whole[row] = better
     found = np.empty(wanted.shape, np.int64)
     found[order] = whole.astype(np.int64)
+    return found
+
+
+def _each(squares: Numbers, numbers: Numbers, most: int) -> NDArray[np.int64]:
+    """Return filters of which each meets something else, (filters, columns), as integers: ``_together`` of each.
+
+    Args:
+        squares: of what columns meet, (filters, columns, columns).
+        numbers: (filters, columns).
+        most: the largest integer.
+    """
+    count = numbers.shape[1]
+    diagonals = np.ascontiguousarray(np.diagonal(squares, axis1=1, axis2=2))
+    met = np.flatnonzero(diagonals.any(axis=1))
+    found: NDArray[np.int64] = np.clip(np.rint(numbers), -most, most).astype(np.int64)
+    order = np.argsort(-diagonals[met], axis=1, kind="stable")
+    damping = DAMPING * diagonals[met].mean(axis=1)
+    squares = squares[met[:, None, None], order[:, :, None], order[:, None]] + damping[:, None, None] * np.eye(count)
+    wanted = numbers[met[:, None], order]
+    upper = np.linalg.cholesky(np.linalg.inv(squares)).transpose(0, 2, 1)
+    left, whole = wanted.copy(), np.empty(wanted.shape)
+    for row in range(count):
+        whole[:, row] = np.clip(np.rint(left[:, row]), -most, most)
+        off = (left[:, row] - whole[:, row]) / upper[:, row, row]
+        left[:, row + 1 :] -= upper[:, row, row + 1 :] * off[:, None]
+    pull = (squares @ (whole - wanted)[:, :, None])[:, :, 0]
+    for _ in range(SWEEPS):
+        for row in range(count):
+            better = np.clip(whole[:, row] - np.rint(pull[:, row] / squares[:, row, row]), -most, most)
+            pull += squares[:, :, row] * (better - whole[:, row])[:, None]
+            whole[:, row] = better
+    found[met[:, None], order] = whole.astype(np.int64)
     return found

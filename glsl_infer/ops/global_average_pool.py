@@ -132,6 +132,7 @@ class _Draws:
         offset = fold.slices(-source.scale_of * source.zero_of / (255.0 * target.scale))
         self._factor, self._offset = factor, offset
         self._table, self._units = "", (1.0, 1.0)
+        self._texts: dict[tuple[str, ...], str] = {}  # most draws have the same
         if len({*zip(source.scale_of.tolist(), source.zero_of.tolist())}) > 1:
             texels, self._units = _constants(factor, offset)
             self._table = build.constant_texture(node, texels.shape[1], ROWS, texels.tobytes())
@@ -143,12 +144,14 @@ class _Draws:
         row = {"constants": [Read(View(table, pair, 0), stride=(0.0, 0.0))]} if table else {}
         read = Read(self._source.views[index], pixel, (float(count > 1), 0.0))
         binding = build.bind(self._node, source=[read], **row)
-        fragment = codegen.fragment(
-            "global_average.frag",
-            includes=["fixed_point.glsl", "turns.glsl"],
-            lines={"declarations": binding.declarations("source"), **self._lines},
-            defines={"WIDTH": self._window[0], "HEIGHT": self._window[1], **({"CONSTANTS": ROWS} if table else {})},
-        )
+        declarations = binding.declarations("source")
+        if tuple(declarations) not in self._texts:
+            self._texts[tuple(declarations)] = codegen.fragment(
+                "global_average.frag",
+                includes=["fixed_point.glsl", "turns.glsl"],
+                lines={"declarations": declarations, **self._lines},
+                defines={"WIDTH": self._window[0], "HEIGHT": self._window[1], **({"CONSTANTS": ROWS} if table else {})},
+            )
         uniforms: dict[str, Sequence[float]] = {**binding.texels("source")}
         if table:
             uniforms["units"] = self._units
@@ -158,7 +161,7 @@ class _Draws:
             uniforms["factor"] = self._factor[index, lanes].tolist()
             uniforms["offset"] = self._offset[index, lanes].tolist()
         place = View(self._target.texture, texel, 0)
-        build.draw_tile(self._node, fragment, place, (count, 1), binding, uniforms)
+        build.draw_tile(self._node, self._texts[tuple(declarations)], place, (count, 1), binding, uniforms)
 
 
 ROWS = 4

@@ -87,7 +87,10 @@ def per_channel(numbers: Sequence[float], channels: int) -> NDArray[np.float64]:
 
 def clear_colours(zeros: Sequence[float], channels: int) -> list[tuple[int, int, int, int]]:
     """Return for every slice the texel that stands for 0 in its channels; lanes beyond the last channel are 0."""
-    padded = [*(int(zero) for zero in per_channel(zeros, channels)), 0, 0, 0]
+    if len(zeros) == 1 and channels % 4 == 0:
+        zero = int(zeros[0])
+        return [(zero, zero, zero, zero)] * slices_of(channels)
+    padded = [*map(int, per_channel(zeros, channels).tolist()), 0, 0, 0]
     return [(padded[i], padded[i + 1], padded[i + 2], padded[i + 3]) for i in range(0, 4 * slices_of(channels), 4)]
 
 

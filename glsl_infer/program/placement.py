@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 
 from glsl_infer.program.layout import GPU_TILE, MAX_TEXTURE_SIZE, View, slices_of
@@ -48,11 +49,9 @@ def place(
     Returns:
         The placement, or None when not even one tile fits a texture.
     """
-    most = 1 if layout == "planar" else tiles
-    fits = (MAX_TEXTURE_SIZE - gutter) // (width + gutter) * ((MAX_TEXTURE_SIZE - gutter) // (height + gutter))
-    if fits < 1:
+    count = _count(height, width, tiles, gutter, layout)
+    if not count:
         return None
-    count = slices_of(tiles, min(most, fits))
     each = slices_of(tiles, count)
     textures: list[tuple[str, int, int]] = []
     views: list[View] = []
@@ -69,6 +68,22 @@ def place(
     return Placement(tuple(textures), tuple(views), tuple(possible))
 
 
+def textures(name: str, height: int, width: int, tiles: int, gutter: int, layout: str) -> tuple[str, ...]:
+    """Return the names of the textures that ``place`` would put tiles into; none where it returns None."""
+    count = _count(height, width, tiles, gutter, layout)
+    each = slices_of(tiles, count) if count else 1
+    used = slices_of(tiles, each) if count else 0
+    return (name,) if count == 1 else tuple(f"{name}.{number}" for number in range(used))
+
+
+def _count(height: int, width: int, tiles: int, gutter: int, layout: str) -> int:
+    """Return over how many textures tiles are spread; 0 where not even one fits."""
+    most = 1 if layout == "planar" else tiles
+    fits = (MAX_TEXTURE_SIZE - gutter) // (width + gutter) * ((MAX_TEXTURE_SIZE - gutter) // (height + gutter))
+    return slices_of(tiles, min(most, fits)) if fits >= 1 else 0
+
+
+@lru_cache(maxsize=1024)  # a program is planned several times
 def grids(height: int, width: int, tiles: int, gutter: int) -> tuple[Grid, ...]:
     """Return the ways to arrange tiles that fit a texture, less those that are larger both ways than another.
 

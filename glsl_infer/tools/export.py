@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from glsl_infer import bundle as bundles
 from glsl_infer import importers
+from glsl_infer.bundle.streamed import hand_back
 from glsl_infer.compiler import optimize
 from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.compiler.build import Options, Tell, tell_nobody
@@ -69,6 +71,8 @@ def export(
         problems.append(error)
     tell("loading the model")
     survey = _survey(model, options, problems)
+    gc.collect()  # a framework's own copy of all weights
+    hand_back()
     graph = survey.graph if survey is not None else None
     if graph is not None and (labels is None or names):
         problems += _labels_problems(model, graph, labels, names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from glsl_infer.compiler.ranges.precision import PrecisionChoice
 from glsl_infer.compiler.ranges.sensitivity import Spent
 from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.graph.reference import Inputs
-from glsl_infer.program import CompiledNetwork, MemoryUse, WeightsChoice
+from glsl_infer.program import CompiledNetwork, MemoryUse, Pass, WeightsChoice
 from glsl_infer.program.layout import FixedPoint, Value, textures_of
 from glsl_infer.support import blas
 from glsl_infer.tools.export_parts import PartReport
@@ -110,10 +111,12 @@ def report(
     gains = amplification.gains(program.graph, program.values)
     errors = amplification.errors(prepared.graph, program.graph, shown)
     textures = {texture.name: texture for texture in program.textures}
+    drawn = defaultdict[str, list[Pass]](list)
+    for entry in program.passes:
+        drawn[entry.layer].append(entry)
     layers = []
     for node in program.graph.nodes:
-        passes = [entry for entry in program.passes if entry.layer == node.name]
-        if not passes:
+        if not (passes := drawn[node.name]):
             continue
         names = textures_of(program.values[node.name])
         texture = textures[names[0]]

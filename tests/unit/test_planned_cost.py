@@ -7,15 +7,14 @@ import pytest
 from graphs import classifier, conv_node, input_node
 from test_sensitivity import GRAPH, PICTURES
 
-from glsl_infer.compiler import build as builds
-from glsl_infer.compiler import exact_weights, lower
+from glsl_infer.compiler import exact_weights, lower, ranges
 from glsl_infer.compiler.build import Options, build
 from glsl_infer.compiler.optimize import optimize
-from glsl_infer.compiler.planned_cost import planned
+from glsl_infer.compiler.planned_cost import Plans, planned
 from glsl_infer.compiler.ranges import prepare, sensitivity
-from glsl_infer.graph import reference
+from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.lowering.other_work import DENSE
-from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
+from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, Cost
 
 SAMPLES = [{"image": picture} for picture in PICTURES]
 
@@ -36,6 +35,49 @@ def test_auto_costs_no_more_than_it_may() -> None:
     rule = sum(choice.why != sensitivity.BY_MEASURE for choice in prepared.precision)
     cost = planned(prepared.graph, given=True, uniform_vectors=UNIFORM_VECTORS)
     assert cost.over(in_eight) <= sensitivity.MOST_COST or len(prepared.precision) == rule
+
+
+class Asked(Plans):
+    """Plans that remember every graph, and what it cost."""
+
+    def __init__(self) -> None:
+        super().__init__(given=True, uniform_vectors=UNIFORM_VECTORS)
+        self.graphs: list[tuple[Graph, Cost]] = []
+
+    def __call__(self, graph: Graph) -> Cost:
+        cost = super().__call__(graph)
+        self.graphs.append((graph, cost))
+        return cost
+
+
+def chain(length: int) -> Graph:
+    """Return a network of convolutions, each with a pooling and a gate beside it, and a dense layer."""
+    rng = np.random.default_rng(6)
+    body, last, channels = [input_node(20)], "image", 3
+    for index in range(length):
+        body += [
+            conv_node(rng, f"conv{index}", (last,), channels, 12, kernel=(3, 3), padding=(1, 1, 1, 1)),
+            Node(f"pool{index}", "average_pool", (f"conv{index}",), {"pool": (20, 20), "strides": (20, 20)}),
+            conv_node(rng, f"gate{index}", (f"pool{index}",), 12, 12, activation="sigmoid"),
+            Node(f"gated{index}", "binary", (f"conv{index}", f"gate{index}"), {"operation": "multiply"}),
+        ]
+        last, channels = f"gated{index}", 12
+    return classifier(rng, body, 12, 40)
+
+
+def test_a_layer_is_planned_anew_only_where_its_maps_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dozens of plans differ in a map or two each; what a plan of all layers would cost is what each of them says."""
+    monkeypatch.setattr(sensitivity, "WORTH", 0.0)
+    for name in ("AUTO_TOLERANCE", "AUTO_NUMBERS"):
+        monkeypatch.setattr(ranges, name, 0.0)
+    plans = Asked()
+    graph = optimize(chain(8))
+    prepare(graph, SAMPLES, precision="auto", plan=plans)
+    assert len(plans.graphs) >= 10
+    layers = len(plans.graphs[0][0].nodes)
+    assert plans.layers <= layers + 8 * len(plans.graphs) < layers * len(plans.graphs) / 3
+    for asked, cost in plans.graphs:
+        assert planned(asked, given=True, uniform_vectors=UNIFORM_VECTORS) == cost
 
 
 def test_dense_layers_are_work_too() -> None:
@@ -87,7 +129,6 @@ def test_weights_that_lose_most_are_kept_finer_where_there_is_room(monkeypatch: 
         return float(np.sqrt(np.mean(np.square(moved))))
 
     assert off(finer) < 0.5 * off(plain)
-    assert builds.planned is planned
 
 
 def test_partial_sums_are_planned_before_any_picture_is_looked_at() -> None:

@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 from graphs import conv_node, input_node
 from image_models import SIZE
+from numpy.typing import NDArray
 
 from glsl_infer.compiler import build, lower, typical
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import Graph, GraphOutput
 from glsl_infer.lowering import cut_sums
-from glsl_infer.lowering.typical import PICTURES
+from glsl_infer.lowering import typical as typical_maps
+from glsl_infer.lowering.typical import PICTURES, Texels, Typical
+from glsl_infer.program.layout import FeatureMap, View
 
 OF_ONE = 4 * SIZE * SIZE * 3
 """Bytes of the picture, which the convolution reads."""
@@ -61,3 +64,46 @@ def test_stored_ranges_whose_sums_start_lower_are_taken_as_they_are() -> None:
         made = lower.to_program(graph, weights="baked", typical=shared)
         texts = [made.members[one.fragment].decode() for one in made.programs if one.name.startswith("a.")]
         assert [line in text for text in texts] == [True, True]
+
+
+@pytest.mark.parametrize("half", [0, 9], ids=["8 bits", "16 bits"])
+@pytest.mark.parametrize("alpha", [False, True])
+def test_texels_made_a_few_at_a_time_are_those_made_at_once(
+    monkeypatch: pytest.MonkeyPatch, half: int, *, alpha: bool
+) -> None:
+    rng = np.random.default_rng(7)
+    maps = rng.normal(0.0, 1.0, (3, 6, 5, 6)).astype(np.float32)
+    views = tuple(View("map", 0, 0, half) for _ in range(2))
+    value = FeatureMap(6, 5, 6, 1, views, tuple(rng.uniform(1.0, 3.0, 6)), (7.0,))
+    texels = Texels(maps, value, (1, 1, 1, 1), alpha=alpha)
+    places = rng.integers(0, PICTURES, (40, 1)), rng.integers(0, 8, (40, 9)), rng.integers(0, 7, (40, 9))
+    at_once = texels.at(*places)
+    assert at_once.shape == (40, 9, 8)
+    monkeypatch.setattr(typical_maps, "AT_A_TIME", 50)
+    assert np.array_equal(texels.at(*places), at_once)
+    picture, row, column = (int(np.broadcast_to(one, (40, 9))[3, 4]) for one in places)
+    inside = 0 < row < 7 and 0 < column < 6
+    zero = 0.0 if alpha else 7.0 / 255.0
+    stored = np.full(6, zero)
+    if inside:
+        steps = 256.0 if half else 1.0
+        exact = maps[picture * 3 // PICTURES, row - 1, column - 1] * (255.0 / value.scale_of) + 7.0
+        stored = np.clip(np.floor(exact * steps + 0.5) / steps, 0.0, 255.0) / 255.0
+    assert at_once[3, 4] == pytest.approx([*stored, *[float(alpha and inside)] * 2], abs=1e-7)
+
+
+def test_maps_that_were_let_go_are_computed_when_somebody_asks() -> None:
+    asked: list[int] = []
+
+    def maps() -> dict[str, NDArray[np.float32]]:
+        asked.append(1)
+        return {"map": np.zeros((1, 2, 2, 4), np.float32)}
+
+    known = Typical(maps)
+    value = FeatureMap(2, 2, 4, 0, (View("map", 0, 0),))
+    known.texels("map", value, alpha=False)
+    known.texels("map", value, alpha=False)
+    assert len(asked) == 1
+    known.let_go()
+    assert known.texels("map", value, alpha=False).size == (2, 2)
+    assert len(asked) == 2

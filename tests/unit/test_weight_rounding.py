@@ -75,3 +75,21 @@ def test_biases_make_up_for_what_rounding_adds_in_the_mean() -> None:
     means = seen.values.mean(axis=1)
     off = (means * (stored.weights - weights)).sum(axis=1) + stored.bias - bias
     assert np.abs(off).max() < 1e-6
+
+
+def test_depthwise_filters_side_by_side_are_those_of_each_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of filters that only meet zeros, and where they are more than are rounded at a time."""
+    rng = np.random.default_rng(5)
+    columns, alone = columns_of((3, 3, 1, 8), 8), columns_of((3, 3, 1, 1), 1)
+    texels = rng.uniform(0.0, 1.0, (2, 9, 300, 4)).astype(np.float32)
+    texels[1, :, :, 2] = 0.0
+    numbers = rng.normal(0.0, 9.0, (2, 9, 4))
+    monkeypatch.setattr(weight_rounding, "AT_A_TIME", 3)
+    made = weight_rounding.rounded(numbers, 20, columns=columns, met=lambda reads: texels[reads[0]])
+    for index, lane in np.ndindex(2, 4):
+        one = np.zeros((1, 9, 4))
+        one[0, :, 0] = numbers[index, :, lane]
+        found = weight_rounding.rounded(
+            one, 20, columns=alone, met=lambda _, index=index, lane=lane: texels[index, :, :, lane, None]
+        )
+        assert found[0, :, 0].tolist() == made[index, :, lane].tolist()

@@ -9,7 +9,7 @@ from graphs import conv_node, input_node
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.compiler.ranges.bounds import bounds_of
 from glsl_infer.compiler.ranges.eight_bits import assign_ranges
-from glsl_infer.compiler.ranges.wide import split_wide
+from glsl_infer.compiler.ranges.wide import Parts, split_wide
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.lowering.product_blocks import block_kernels
 from glsl_infer.program.layout import LAYOUTS
@@ -51,6 +51,22 @@ def test_the_function_stays_the_same(case: dict) -> None:
         wanted = reference.run(before, picture, mode="float")
         found = reference.run(after, picture, mode="float")
         np.testing.assert_allclose(found, wanted, atol=1e-5 * np.abs(wanted).max())
+
+
+def test_a_graph_that_differs_elsewhere_takes_the_parts_that_were_made() -> None:
+    """They are a copy of all weights, and a search for maps of 16 bits asks for them dozens of times."""
+    graph, parts = ranged(72, 3, residual=True), Parts()
+
+    def kernel(**scales: tuple[float, ...]) -> int:
+        nodes = [node.with_attrs(scales=scales.get(node.name, node.attrs["scales"])) for node in graph.nodes[1:]]
+        made, _ = split_wide(graph.rebuilt([graph.nodes[0], *nodes]), "planar", before=parts)
+        return id(made.by_name["last-products"].weights["kernel"])
+
+    first = kernel()
+    assert kernel(side=(3.0,)) == first
+    assert {kernel(many=(9.0,)), kernel(last=(5.0,))}.isdisjoint({first})
+    assert kernel() == first
+    assert len(parts) == 3
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -80,7 +80,7 @@ def build(
     while True:
         try:
             if not chosen:
-                whole = build_whole(graph, labels, options=options, calibration=calibration, tell=tell)
+                whole = build_whole(graph, labels, options=options, calibration=calibration, tell=tell, optimised=small)
                 return Built(whole[0], (BuiltPart(*whole, calibration),), small)
             return _in_parts(small, chosen, labels, options, calibration, tell)
         except ModelError as refusal:

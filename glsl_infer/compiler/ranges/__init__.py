@@ -27,7 +27,7 @@ from glsl_infer.compiler.ranges.lowest import with_lowest
 from glsl_infer.compiler.ranges.precision import BY_RULE, PrecisionChoice
 from glsl_infer.compiler.ranges.room import with_room
 from glsl_infer.compiler.ranges.sensitivity import AUTO_NUMBERS, AUTO_SHARE, AUTO_TOLERANCE, Spent, spend
-from glsl_infer.compiler.ranges.wide import EXACTNESS, WideLayer, split_wide
+from glsl_infer.compiler.ranges.wide import EXACTNESS, Parts, WideLayer, split_wide
 from glsl_infer.compiler.ranges.zero_maps import zeros_once
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Graph, Node
@@ -140,10 +140,12 @@ def prepare(
     else:
         chosen = precision_of_layers.choose(ranged, precision, known, numbers)
     spent, in_eight = None, None
+    dense: dict[str, tuple[Node, list[Node]]] = {}
+    parts: Parts = {}
 
     def drawn(precise: Graph) -> Graph:
         roomy, _ = with_room(precise, wider, ranges)
-        narrow, _ = split_wide(_for_shaders(roomy), layout, uniform_vectors, exactness)
+        narrow, _ = split_wide(_for_shaders(roomy, dense), layout, uniform_vectors, exactness, before=parts)
         return zeros_once(assign_scales(narrow, (), before.scales)[0])
 
     if tolerance is not None or budget is not None:
@@ -159,7 +161,7 @@ def prepare(
         )
     precise, fine = precision_of_layers.assign(ranged, chosen)
     precise, ranges = with_room(precise, wider, ranges)
-    narrow, wide = split_wide(_for_shaders(precise), layout, uniform_vectors, exactness)
+    narrow, wide = split_wide(_for_shaders(precise, dense), layout, uniform_vectors, exactness, before=parts)
     scaled, scales = assign_scales(narrow, pictures, before.scales)
     scaled = zeros_once(scaled)
     require_finite_ranges(scaled)
@@ -168,8 +170,8 @@ def prepare(
     return PreparedGraph(scaled, ranges, wide, scales, fine, spent, wider, told, in_eight)
 
 
-def _for_shaders(graph: Graph) -> Graph:
-    return split_dense(gated_sums(carry_offset_in_alpha(graph)))
+def _for_shaders(graph: Graph, dense: dict[str, tuple[Node, list[Node]]]) -> Graph:
+    return split_dense(gated_sums(carry_offset_in_alpha(graph)), dense)
 
 
 def _range_of(graph: Graph, layer: str) -> Range:

@@ -10,20 +10,23 @@ from glsl_infer.ops.operator import Bounds
 from glsl_infer.program.layout import Range
 
 
-def bounds_of(graph: Graph) -> dict[str, Bounds]:
+def bounds_of(graph: Graph, *, of_maps: bool = True) -> dict[str, Bounds]:
     """Return lowest and highest value of every output, channel by channel, once ranges are set and dense layers split.
 
-    Bounds of 16-bit values follow from those before by interval arithmetic (R. E. Moore, Interval Analysis, 1966).
+    Without ``of_maps`` those of maps in 8 bits are left out that no 16-bit value is made of. Bounds of 16-bit values
+    follow from those before by interval arithmetic (R. E. Moore, Interval Analysis, 1966).
     """
     ranges: dict[str, Range] = {}
     bounds: dict[str, Bounds] = {}
+    read = {name for node in graph.nodes if "scale" in ops.get(node.op).attrs for name in node.inputs}
     for node in graph.nodes:
         operator = ops.get(node.op)
         if "scale" in operator.attrs:
             bounds[node.name] = operator.interval(node, graph.shapes[node.name], [bounds[name] for name in node.inputs])
         else:
             ranges[node.name] = range_of(graph, node, ranges)
-            bounds[node.name] = ranges[node.name].ends(graph.shapes[node.name][-1])
+            if of_maps or node.name in read:
+                bounds[node.name] = ranges[node.name].ends(graph.shapes[node.name][-1])
     return bounds
 
 

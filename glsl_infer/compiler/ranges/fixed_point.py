@@ -55,12 +55,29 @@ class ScaleChoice:
         return self.by == "bound" and self.step > LARGEST_STEP
 
 
-def split_dense(graph: Graph) -> Graph:
-    """Give every dense node weights on the 16-bit grid, and cut those of many inputs into products and sums."""
+def split_dense(graph: Graph, before: dict[str, tuple[Node, list[Node]]] | None = None) -> Graph:
+    """Give every dense node weights on the 16-bit grid, and cut those of many inputs into products and sums.
+
+    Args:
+        graph: with ranges.
+        before: what was made of dense nodes, of graphs that differ in other nodes; it gets what is made here.
+    """
+    known = {} if before is None else before
     nodes: list[Node] = []
     for node in graph.nodes:
-        nodes += _split(node) if ops.get(node.op).staged else [node]
+        if not ops.get(node.op).staged:
+            nodes.append(node)
+            continue
+        if node.name not in known or not _alike(known[node.name][0], node):
+            known[node.name] = node, _split(node)
+        nodes += known[node.name][1]
     return graph.rebuilt(nodes)
+
+
+def _alike(one: Node, other: Node) -> bool:
+    """Return whether the same is made of two dense nodes of one name."""
+    ends = [(node.inputs, node.attrs["activation"], *map(id, node.weights.values())) for node in (one, other)]
+    return ends[0] == ends[1]
 
 
 def assign_scales(
@@ -70,7 +87,7 @@ def assign_scales(
 
     ``known`` are scales that pictures told before; see ``stored``.
     """
-    bounds = bounds_of(graph)
+    bounds = bounds_of(graph, of_maps=False)
     storing = {
         node.name: node for node in graph.nodes if "scale" in ops.get(node.op).attrs and not node.operator.is_input
     }

@@ -15,6 +15,7 @@ up, and the bias, the residual and the activation with them, where
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -38,13 +39,17 @@ from glsl_infer.lowering.weights_plan import MOST_BAKED, UNIFORM_VECTORS
 from glsl_infer.ops.operator import Bounds, ViewOperator
 from glsl_infer.program import WeightsChoice, quantize
 from glsl_infer.program.layout import clear_colours
-from glsl_infer.program.placement import place
+from glsl_infer.program.placement import textures as placed_in
 
 EXACTNESS = 2.0
 """How many times the cost of partial sums a single pass may have: it sums in floats, and needs no 16-bit maps."""
 
 FINE_OPERATIONS = 8.6
 """Operations that readers count for a column of weights that meets a map of 16 bits: 34 for the four of a texel."""
+
+
+Parts = dict[tuple[object, ...], tuple[Node, Node, Node]]
+"""The products and the sum of convolutions, and these, by all that they depend on: copies of many weights."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,7 @@ def split_wide(
     uniform_vectors: int = UNIFORM_VECTORS,
     exactness: float = EXACTNESS,
     known: Mapping[str, str] = MappingProxyType({}),
+    before: Parts | None = None,
 ) -> tuple[Graph, tuple[WideLayer, ...]]:
     """Split every convolution that cannot be one pass for each output slice, or had better not be.
 
@@ -80,7 +86,9 @@ def split_wide(
         uniform_vectors: see ``lower.to_program``.
         exactness: see ``EXACTNESS``; 0 takes partial sums wherever an array is too short.
         known: why some convolutions are to be split whatever is found here, by their names.
+        before: what was made of convolutions, of graphs that differ in other layers; it gets what is made here.
     """
+    before = {} if before is None else before
     bounds: dict[str, Bounds] | None = None
     textures: dict[str, frozenset[str]] | None = None
     nodes: list[Node] = []
@@ -103,7 +111,12 @@ def split_wide(
             nodes.append(node)
             continue
         bounds = bounds_of(graph) if bounds is None else bounds
-        products, total = _split(node, bounds, block)
+        read = bounds[node.inputs[0]]
+        weights = [id(node.weights[name]) for name in ("kernel", "bias")]
+        key = (node.name, block, *weights, repr((node.inputs, node.attrs)), *(end.tobytes() for end in read))
+        if key not in before:
+            before[key] = (*_split(node, read, block), node)
+        products, total, _ = before[key]
         nodes += [products, total]
         blocks = -(-columns.slots // block)
         passes = (2 * blocks + 1) * columns.slices
@@ -189,22 +202,20 @@ def _textures(graph: Graph, layout: str) -> dict[str, frozenset[str]]:
         else:
             height, width, channels = shape
             gutter = around[node.name]
-            colours = clear_colours(ranges[node.name].zeros, channels)
-            names = []
-            for number, colour in enumerate(dict.fromkeys(colours if gutter else [(0, 0, 0, 0)] * len(colours))):
-                members = colours.count(colour) if gutter else len(colours)
+            colours = clear_colours(ranges[node.name].zeros if gutter else (0.0,), channels)
+            names: list[str] = []
+            for number, members in enumerate(Counter(colours).values()):
                 own_layout = "atlas" if node.operator.is_input else layout
                 tall = height if ranges[node.name].bits == 8 else 2 * height + gutter
-                placed = place(f"{node.name}.{number}", tall, width, members, gutter, own_layout)
-                names += [] if placed is None else [name for name, _, _ in placed.textures]
+                names += placed_in(f"{node.name}.{number}", tall, width, members, gutter, own_layout)
             textures[node.name] = frozenset(names)
     return textures
 
 
-def _split(node: Node, bounds: Mapping[str, Bounds], block: int) -> tuple[Node, Node]:
+def _split(node: Node, read: Bounds, block: int) -> tuple[Node, Node]:
     kernel = node.weights["kernel"]
     attrs = {key: node.attrs[key] for key in ("strides", "padding", "groups", "dilations")}
-    unit = _units(kernel, node.attrs["groups"], block, bounds[node.inputs[0]])
+    unit = _units(kernel, node.attrs["groups"], block, read)
     products = Node(
         f"{node.name}-products",
         "convolution_products",
