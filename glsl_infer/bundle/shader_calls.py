@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from glsl_infer.bundle.format_constants import GLSL_CURVES, GLSL_FUNCTIONS, GLSL_LIMITS, GLSL_WILD
 from glsl_infer.bundle.shader_cursor import END, KINDS
@@ -41,6 +42,7 @@ class Calls(Expressions):
             if name in self.functions:
                 function = self.functions[name]
                 self.cost(function.written, function.executed)
+                self.loops += [replace(loop, depth=loop.depth + self.turning) for loop in function.loops]
                 self.forget()
                 self.fetches |= function.fetches
                 if function.fetches and (wild or any((v.value or ANY)[3] & WILD for v in self.scopes[0].values())):
