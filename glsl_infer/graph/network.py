@@ -59,8 +59,7 @@ class Graph:
         given = (GraphOutput(outputs, (outputs,)),) if isinstance(outputs, str) else tuple(outputs)
         for field, value in {"name": name, "nodes": tuple(nodes), "outputs": given}.items():
             object.__setattr__(self, field, value)
-        complete = tuple(replace(node, attrs={**node.operator.attrs, **node.attrs}) for node in self.nodes)
-        object.__setattr__(self, "nodes", complete)
+        object.__setattr__(self, "nodes", tuple(map(_complete, self.nodes)))
         seen: set[str] = set()
         for node in self.nodes:
             if node.name in seen:
@@ -185,8 +184,11 @@ class Graph:
                 name = renamed[name]
             return name
 
-        rewired = tuple(replace(node, inputs=tuple(follow(name) for name in node.inputs)) for node in nodes)
-        return Graph(self.name, rewired, self.outputs_renamed(follow))
+        def rewired(node: Node) -> Node:
+            inputs = tuple(map(follow, node.inputs))
+            return node if inputs == node.inputs else replace(node, inputs=inputs)
+
+        return Graph(self.name, map(rewired, nodes), self.outputs_renamed(follow))
 
     def outputs_renamed(self, follow: Callable[[str], str]) -> tuple[GraphOutput, ...]:
         """Return the outputs with other names of layers; those of the outputs stay."""
@@ -199,3 +201,11 @@ class Graph:
             attrs = " ".join(f"{key}={value}" for key, value in node.attrs.items())
             lines.append(f"  {node.name:24} {node.op:20} {shape:>12}  {', '.join(node.inputs)}  {attrs}".rstrip())
         return "\n".join(lines)
+
+
+def _complete(node: Node) -> Node:
+    """Return a node with all attributes of its operator, these in front."""
+    known = node.operator.attrs
+    if tuple(node.attrs)[: len(known)] == tuple(known):
+        return node
+    return replace(node, attrs={**known, **node.attrs})

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -54,5 +55,11 @@ def operator(name: str) -> NodeOperator:
     Raises:
         ModelError: there is none.
     """
-    known: NodeOperator = importlib.import_module("glsl_infer.ops").get(name)
+    known: NodeOperator = _room().get(name)
     return known
+
+
+@cache
+def _room() -> Any:
+    """Return ``glsl_infer.ops``, which imports this room; asked for once, for networks ask a million times."""
+    return importlib.import_module("glsl_infer.ops")
