@@ -6,6 +6,7 @@ Those of ``glsl_infer`` and of ``training`` alike.
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import re
 import sys
@@ -153,6 +154,10 @@ def picture_size(text: str) -> tuple[int, int]:
     return int(width), int(height)
 
 
+_NO_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)
+"""What a system says of names that no file can have, wherever they are first looked at."""
+
+
 def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, interrupted: str = "") -> int:
     """Parse the arguments and call their ``run`` on them; whatever goes wrong becomes one line and an exit code.
 
@@ -197,6 +202,9 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
         if debug:
             raise
         _drop_output()
+        if error.errno in _NO_NAMES:
+            say_error(f"{str(error.filename):.100}: no file can have this name ({error.strerror}); give another")
+            return InputError.exit_code
         say_error(str(error))
         return 1
 

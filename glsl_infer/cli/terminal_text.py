@@ -45,6 +45,21 @@ class VisibleStream:
         return getattr(self.behind, name)
 
 
+class Messages(VisibleStream):
+    """Standard error. What it does not take, on a full disk say, is lost, and changes nothing of how a command ends."""
+
+    def write(self, text: str) -> int:
+        """Write text, visibly, if it can be written."""
+        with contextlib.suppress(OSError):
+            super().write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush, if that can be done."""
+        with contextlib.suppress(OSError):
+            self.behind.flush()
+
+
 class Closed(io.StringIO):
     """Standard output that was closed before the process began (``>&-``): it takes nothing."""
 
@@ -137,7 +152,7 @@ def guarded() -> Iterator[None]:
         sys.stdout = Closed()
     if kept[1] is None:
         sys.stderr = io.StringIO()
-    sys.stdout, sys.stderr = (cast(TextIO, VisibleStream(stream)) for stream in (sys.stdout, sys.stderr))
+    sys.stdout, sys.stderr = cast(TextIO, VisibleStream(sys.stdout)), cast(TextIO, Messages(sys.stderr))
     try:
         yield
     except Exception:
