@@ -13,6 +13,7 @@ import sys
 import textwrap
 import traceback
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO, cast
 
@@ -50,14 +51,24 @@ class Messages(VisibleStream):
 
     def write(self, text: str) -> int:
         """Write text, visibly, if it can be written."""
-        with contextlib.suppress(OSError):
+        try:
             super().write(text)
+        except OSError:
+            lose(self.behind)
         return len(text)
 
     def flush(self) -> None:
         """Flush, if that can be done."""
-        with contextlib.suppress(OSError):
-            self.behind.flush()
+        lose(self.behind)
+
+
+def lose(stream: TextIO) -> None:
+    """Flush a stream, and forget what it does not take: Python tries again at exit, and would report that as well."""
+    try:
+        stream.flush()
+    except OSError:
+        with Path(os.devnull).open("w") as nowhere:
+            os.dup2(nowhere.fileno(), stream.fileno())
 
 
 class Closed(io.StringIO):
