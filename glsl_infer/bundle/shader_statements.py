@@ -71,6 +71,7 @@ class Statements(Calls):
             self.loop()
         elif token == "if":
             self.next()
+            self.cost(GLSL_LIMITS["choice"], 1)
             self.expect("(")
             self.expression()
             self.expect(")")
