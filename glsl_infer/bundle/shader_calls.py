@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from glsl_infer.bundle.format_constants import GLSL_CURVES, GLSL_FUNCTIONS, GLSL_LIMITS, GLSL_SLOW, GLSL_WILD
+from glsl_infer.bundle.format_constants import (
+    GLSL_CURVES,
+    GLSL_FUNCTIONS,
+    GLSL_LIMITS,
+    GLSL_SLOW,
+    GLSL_SLOWEST,
+    GLSL_WILD,
+)
 from glsl_infer.bundle.shader_cursor import END, KINDS
 from glsl_infer.bundle.shader_expressions import Expressions
 from glsl_infer.bundle.shader_values import ANY, NAN, WILD, Value, hull, known
+
+_COSTS = {**dict.fromkeys(GLSL_SLOW, GLSL_LIMITS["slow"]), **dict.fromkeys(GLSL_SLOWEST, GLSL_LIMITS["slowest"])}
 
 
 class Calls(Expressions):
@@ -38,7 +47,7 @@ class Calls(Expressions):
         bounded = bool(given) and set(names) <= {"min", "max", "clamp"}  # by any of them
         wild = (min if bounded else max)((value[3] & WILD for value in given), default=0)
         for name in names:
-            self.cost(GLSL_LIMITS["slow"] if name in GLSL_SLOW else 1, 1)
+            self.cost(_COSTS.get(name, 1), 1)
             if name in self.functions:
                 function = self.functions[name]
                 self.cost(function.written, function.executed)

@@ -8,7 +8,9 @@ import {
   GLSL_MOST_FETCH,
   GLSL_MOST_OPERATORS,
   GLSL_MOST_SLOW,
+  GLSL_MOST_SLOWEST,
   GLSL_SLOW,
+  GLSL_SLOWEST,
   GLSL_WILD,
   MAX_NUMBER,
 } from "./formatConstants.ts";
@@ -122,7 +124,8 @@ function call(cursor: Cursor, names: readonly string[]): Value {
   const isWild = (value: Value): boolean => (value[3] & WILD) > 0;
   let wild = given.length && (isBounded ? given.every(isWild) : given.some(isWild)) ? WILD : 0;
   for (const name of names) {
-    add(cursor, [GLSL_SLOW.includes(name) ? GLSL_MOST_SLOW : 1, 1]);
+    const cost = GLSL_SLOWEST.includes(name) ? GLSL_MOST_SLOWEST : GLSL_SLOW.includes(name) ? GLSL_MOST_SLOW : 1;
+    add(cursor, [cost, 1]);
     const called = cursor.functions.get(name);
     const isCurve = GLSL_CURVES.includes(name);
     if (called) {
