@@ -26,7 +26,7 @@ WIDTH = 120
 
 Data = Mapping[str, Any]
 
-GLSL = ("prelude", "device", "types", "functions", "curves", "wild", "statements", "lines")
+GLSL = ("prelude", "device", "types", "functions", "curves", "wild", "slow", "slowest", "statements", "lines")
 """Lists of words of GLSL."""
 
 

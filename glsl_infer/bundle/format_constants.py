@@ -202,6 +202,8 @@ GLSL_CURVES = (
     "tan",
 )
 GLSL_WILD = ("acos", "asin", "inversesqrt", "log", "log2", "pow", "smoothstep", "sqrt")
+GLSL_SLOW = ("exp", "exp2", "log", "log2")
+GLSL_SLOWEST = ("acos", "asin", "atan", "cos", "pow", "sin", "tan")
 GLSL_STATEMENTS = ("TURNS", "END_AFTER")
 GLSL_LINES = (
     "exp exact_exp",
@@ -226,6 +228,9 @@ GLSL_LIMITS: Mapping[str, int] = {
     "coordinate": 65536,  # The largest constant in a coordinate of texture2D.
     "fetch": 4,  # Operations that texture2D counts for.
     "loop": 3000,  # Operations that a loop counts for in 'written': compilers take twice as long for another loop.
+    "slow": 48,  # Operations that a function in 'slow' counts for in 'written': drivers write a long series for each.
+    "slowest": 120,  # The same of one in 'slowest': 200 take llvmpipe half a minute, twice as many four times that.
+    "choice": 64,  # Operations that 'if' and '?:' count for in 'written': compilers' time grows with their square.
     "written": 24576,  # Operations of a shader with functions and macros in their places.
     "executed": 1048576,  # Operations of a fragment: with all turns of loops, too.
     "all_written": 67108864,  # Operations of the shaders of all programs together, as in 'written'.

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from glsl_infer.bundle.format_constants import GLSL_CURVES, GLSL_FUNCTIONS, GLSL_LIMITS, GLSL_WILD
+from glsl_infer.bundle.format_constants import (
+    GLSL_CURVES,
+    GLSL_FUNCTIONS,
+    GLSL_LIMITS,
+    GLSL_SLOW,
+    GLSL_SLOWEST,
+    GLSL_WILD,
+)
 from glsl_infer.bundle.shader_cursor import END, KINDS
 from glsl_infer.bundle.shader_expressions import Expressions
 from glsl_infer.bundle.shader_values import ANY, NAN, WILD, Value, hull, known
+
+_COSTS = {**dict.fromkeys(GLSL_SLOW, GLSL_LIMITS["slow"]), **dict.fromkeys(GLSL_SLOWEST, GLSL_LIMITS["slowest"])}
 
 
 class Calls(Expressions):
@@ -37,10 +47,11 @@ class Calls(Expressions):
         bounded = bool(given) and set(names) <= {"min", "max", "clamp"}  # by any of them
         wild = (min if bounded else max)((value[3] & WILD for value in given), default=0)
         for name in names:
-            self.cost(1, 1)
+            self.cost(_COSTS.get(name, 1), 1)
             if name in self.functions:
                 function = self.functions[name]
                 self.cost(function.written, function.executed)
+                self.loops += [replace(loop, depth=loop.depth + self.turning) for loop in function.loops]
                 self.forget()
                 self.fetches |= function.fetches
                 if function.fetches and (wild or any((v.value or ANY)[3] & WILD for v in self.scopes[0].values())):

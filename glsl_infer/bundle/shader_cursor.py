@@ -6,7 +6,7 @@ import re
 
 from glsl_infer.bundle.format_constants import GLSL_LIMITS, GLSL_TYPES
 from glsl_infer.bundle.shader_lines import Lines, Macro
-from glsl_infer.bundle.shader_values import Function, Value, Variable, hull
+from glsl_infer.bundle.shader_values import Function, Loop, Value, Variable, hull
 from glsl_infer.errors import BundleError
 
 KINDS = frozenset(GLSL_TYPES)
@@ -30,6 +30,8 @@ class Cursor:
         self.depth = self.deep = self.expanding = self.operators = self.conditional = 0
         self.coordinate = self.fetches = False
         self.wild = 0  # of what the function returns
+        self.loops: list[Loop] = []  # of the function, in order
+        self.turning = 0  # loops around the place
         self.place: int | None = None
         self.main = False
 

@@ -29,7 +29,7 @@ class Expressions(Cursor, ABC):
         """Parse an expression."""
         value = self.binary(1)
         if self.take("?"):
-            self.cost(1, 1)
+            self.cost(GLSL_LIMITS["choice"], 1)
             value = self.binary(1)
             self.expect(":")
             value = hull(value, self.binary(1))

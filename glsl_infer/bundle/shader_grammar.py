@@ -14,7 +14,7 @@ from glsl_infer.bundle.format_constants import GLSL_CURVES, GLSL_FUNCTIONS, GLSL
 from glsl_infer.bundle.shader_cursor import END, KINDS
 from glsl_infer.bundle.shader_lines import read
 from glsl_infer.bundle.shader_statements import Statements
-from glsl_infer.bundle.shader_values import ANY, INTEGER, UNIFORM, Function
+from glsl_infer.bundle.shader_values import ANY, INTEGER, UNIFORM, Function, Loop
 
 
 @dataclass
@@ -25,11 +25,13 @@ class Shader:
         uniforms: kind (``sampler2D``, ``float``, ``vec2`` ...) by name.
         written: operations as a compiler sees them: with functions in their places, of a loop those of one turn.
         executed: operations of one fragment, loops with all their turns.
+        loops: of ``main`` and the functions that it calls, in order; of a condition that a device decides, both sides'.
     """
 
     uniforms: dict[str, str] = field(default_factory=dict)
     written: int = 0
     executed: int = 0
+    loops: tuple[Loop, ...] = ()
 
 
 _MOST_KNOWN = 4096
@@ -78,7 +80,8 @@ class _Parser(Statements):
                 self.declaration(word, constant=False)
         if not self.main:
             raise self.refused("the shader has no main")
-        made.written, made.executed = self.functions["main"].written, self.functions["main"].executed
+        main = self.functions["main"]
+        made.written, made.executed, made.loops = main.written, main.executed, main.loops
         return made
 
     def size(self) -> int:
@@ -110,6 +113,7 @@ class _Parser(Statements):
         self.main = main
         self.written = self.executed = self.wild = 0
         self.fetches = False
+        self.loops = []
         self.block()
         self.scopes.pop()
         before = self.functions.get(name, Function())
@@ -118,4 +122,5 @@ class _Parser(Statements):
             max(before.executed, self.executed),
             before.fetches or self.fetches,
             before.wild | self.wild,
+            (*before.loops, *self.loops),
         )

@@ -6,7 +6,7 @@ from glsl_infer.bundle.format_constants import GLSL_LIMITS, GLSL_STATEMENTS
 from glsl_infer.bundle.shader_calls import Calls
 from glsl_infer.bundle.shader_cursor import KINDS
 from glsl_infer.bundle.shader_expressions import SWIZZLE
-from glsl_infer.bundle.shader_values import ANY, INTEGER, WILD, hull, known
+from glsl_infer.bundle.shader_values import ANY, INTEGER, WILD, Loop, hull, known
 
 
 class Statements(Calls):
@@ -71,6 +71,7 @@ class Statements(Calls):
             self.loop()
         elif token == "if":
             self.next()
+            self.cost(GLSL_LIMITS["choice"], 1)
             self.expect("(")
             self.expression()
             self.expect(")")
@@ -164,7 +165,11 @@ class Statements(Calls):
             most = least  # of what TURNS may be: it ends there
         self.scopes.append({})
         self.declare(turn, "turn", INTEGER)
-        executed = self.executed
+        executed, place, turns = self.executed, len(self.loops), int(max(most, 1))
+        self.turning += 1
         self.block()
         self.scopes.pop()
-        self.cost(GLSL_LIMITS["loop"], int(max(most, 1) - 1) * (self.executed - executed))
+        once = self.executed - executed
+        self.cost(GLSL_LIMITS["loop"], (turns - 1) * once)
+        self.loops.insert(place, Loop(self.turning, turns, turns * once))
+        self.turning -= 1

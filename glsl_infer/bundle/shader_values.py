@@ -18,13 +18,23 @@ _TINY = 1e-30
 
 
 @dataclass(frozen=True)
+class Loop:
+    """A loop as it is written: in how many loops it stands, itself among them; its turns; what all of them compute."""
+
+    depth: int
+    turns: int
+    executed: int
+
+
+@dataclass(frozen=True)
 class Function:
-    """What calls of it cost; whether it fetches texels, and whether what it returns may be no number."""
+    """What calls of it cost; whether it fetches texels, whether what it returns may be no number; its loops."""
 
     written: int = 0
     executed: int = 0
     fetches: bool = False
     wild: int = 0
+    loops: tuple[Loop, ...] = ()
 
 
 @dataclass(eq=False)

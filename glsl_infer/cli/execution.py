@@ -6,15 +6,14 @@ Those of ``glsl_infer`` and of ``training`` alike.
 from __future__ import annotations
 
 import argparse
-import os
+import errno
 import re
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from glsl_infer.cli import advice, interrupts
-from glsl_infer.cli.terminal_text import say_error
+from glsl_infer.cli.terminal_text import lose, say_error
 from glsl_infer.errors import GlslInferError, InputError, ShaderError
 from glsl_infer.support.plain_text import one_line
 
@@ -153,6 +152,10 @@ def picture_size(text: str) -> tuple[int, int]:
     return int(width), int(height)
 
 
+_NO_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)
+"""What a system says of names that no file can have, wherever they are first looked at."""
+
+
 def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, interrupted: str = "") -> int:
     """Parse the arguments and call their ``run`` on them; whatever goes wrong becomes one line and an exit code.
 
@@ -186,7 +189,7 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
         print(f"interrupted; {interrupted}" if interrupted else "interrupted", file=sys.stderr)
         return interrupts.CODE
     except BrokenPipeError:  # the reader of our output has all that it wanted, as `head` does
-        _drop_output()
+        lose(sys.stdout)
         return 0
     except MemoryError:
         if debug:
@@ -196,7 +199,10 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
     except OSError as error:  # a full disk behind standard output, for one
         if debug:
             raise
-        _drop_output()
+        lose(sys.stdout)
+        if error.errno in _NO_NAMES:
+            say_error(f"{error.filename!s:.100}: no file can have this name ({error.strerror}); give another")
+            return InputError.exit_code
         say_error(str(error))
         return 1
 
@@ -214,12 +220,3 @@ def _message(error: GlslInferError) -> str:
     lines = [line if len(line) <= _LOG_WIDTH else f"{line[:_LOG_WIDTH]} ..." for line in log[:_LOG_LINES]]
     more = [f"({len(log) - _LOG_LINES} more lines of the driver: --debug shows them)"] if len(log) > _LOG_LINES else []
     return "\n".join([what, *lines, *more])
-
-
-def _drop_output() -> None:
-    """Forget what standard output does not take: Python tries again at exit, and would report that as well."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        with Path(os.devnull).open("w") as nowhere:
-            os.dup2(nowhere.fileno(), sys.stdout.fileno())

@@ -13,6 +13,7 @@ import sys
 import textwrap
 import traceback
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO, cast
 
@@ -43,6 +44,31 @@ class VisibleStream:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.behind, name)
+
+
+class Messages(VisibleStream):
+    """Standard error. What it does not take, on a full disk say, is lost, and changes nothing of how a command ends."""
+
+    def write(self, text: str) -> int:
+        """Write text, visibly, if it can be written."""
+        try:
+            super().write(text)
+        except OSError:
+            lose(self.behind)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush, if that can be done."""
+        lose(self.behind)
+
+
+def lose(stream: TextIO) -> None:
+    """Flush a stream, and forget what it does not take: Python tries again at exit, and would report that as well."""
+    try:
+        stream.flush()
+    except OSError:
+        with Path(os.devnull).open("w") as nowhere:
+            os.dup2(nowhere.fileno(), stream.fileno())
 
 
 class Closed(io.StringIO):
@@ -137,7 +163,7 @@ def guarded() -> Iterator[None]:
         sys.stdout = Closed()
     if kept[1] is None:
         sys.stderr = io.StringIO()
-    sys.stdout, sys.stderr = (cast(TextIO, VisibleStream(stream)) for stream in (sys.stdout, sys.stderr))
+    sys.stdout, sys.stderr = cast(TextIO, VisibleStream(sys.stdout)), cast(TextIO, Messages(sys.stderr))
     try:
         yield
     except Exception:

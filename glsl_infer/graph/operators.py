@@ -56,5 +56,11 @@ def operator(name: str) -> NodeOperator:
     Raises:
         ModelError: there is none.
     """
-    known: NodeOperator = importlib.import_module("glsl_infer.ops").get(name)
+    known: NodeOperator = _room().get(name)
     return known
+
+
+@cache
+def _room() -> Any:
+    """Return ``glsl_infer.ops``, which imports this room; asked for once, for networks ask a million times."""
+    return importlib.import_module("glsl_infer.ops")

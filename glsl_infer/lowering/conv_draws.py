@@ -32,8 +32,8 @@ has 18 of one slice.
 """
 
 MOST_COLUMNS_ALIVE: Mapping[int, int] = {8: 12, 16: 6}
-"""Most x coordinates that taps by tiles have in common before each tile begins with its own. They are fewer where weights
-in a texture meet maps of 16 bits: a 1x1 over 24 slices of those in rows of 10 does not compile with more."""
+"""Most x coordinates that taps by tiles have in common before each tile begins with its own. They are fewer where
+weights in a texture meet maps of 16 bits: a 1x1 over 24 slices of those in rows of 10 does not compile with more."""
 
 MOST_ROWS_ALIVE = 16
 """Most y coordinates that columns of tiles have in common: with 20, a 1x1 over 1536 channels of 12x12 pixels does not

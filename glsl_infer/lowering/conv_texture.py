@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 
 MOST_ACROSS: Mapping[int, int] = {8: 16, 16: conv_draws.MOST_COLUMNS_ALIVE[8]}
-"""Most tiles of 8 bits beside each other whose x coordinates VideoCore IV keeps in registers, by the bits of weights. In
-rows of 14 and 16, slices do not compile with weights of 16 bits and a number for each channel."""
+"""Most tiles of 8 bits beside each other whose x coordinates VideoCore IV keeps in registers, by the bits of weights.
+In rows of 14 and 16, slices do not compile with weights of 16 bits and a number for each channel."""
 
 
 def read(texels: bytes, units: bytes, columns: Columns) -> Weights:

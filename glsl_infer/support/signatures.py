@@ -8,8 +8,9 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.support.files import reading
@@ -19,6 +20,9 @@ SUFFIX = ".minisig"
 _PUBLIC, _PLAIN, _HASHED = b"Ed", b"Ed", b"ED"
 _KEY_BYTES, _SIGNATURE_BYTES, _ALL = 42, 74, 64
 _LARGEST = 4096
+_LARGEST_FILE = 1 << 30
+"""No model is larger, and plain signatures are of the file as a whole, in memory; others are of its hash."""
+_AT_ONCE = 1 << 20
 _TRUSTED = "trusted comment: "
 
 
@@ -53,10 +57,9 @@ def require(path: Path, key: str) -> None:
         raise InputError(f"{beside}: a signature by another key than the required one; get the file from its maker")
     try:
         with reading(path) as file:
-            data = file.read()
+            signed = _signed(file, signature.hashed)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
-    signed = hashlib.blake2b(data).digest() if signature.hashed else data
     checked = Ed25519PublicKey.from_public_bytes(public)
     try:
         checked.verify(signature.signature, signed)
@@ -65,6 +68,18 @@ def require(path: Path, key: str) -> None:
         raise InputError(
             f"{path}: is not what was signed in {beside.name}; do not use it, get both from their maker"
         ) from None
+
+
+def _signed(file: BinaryIO, hashed: bool) -> bytes:
+    """Return what a signature of a file is of."""
+    if os.fstat(file.fileno()).st_size > _LARGEST_FILE:
+        raise ValueError(f"it is larger than {_LARGEST_FILE >> 30} GiB, as no model is")
+    if not hashed:
+        return file.read(_LARGEST_FILE)
+    made = hashlib.blake2b()
+    while part := file.read(_AT_ONCE):
+        made.update(part)
+    return made.digest()
 
 
 def _key(key: str) -> tuple[bytes, bytes]:

@@ -79,6 +79,21 @@ def test_manifests_changed_in_one_place(runner: Jvm, tmp_path: Path, good: bytes
     assert all(RULE.search(line) for line in verdicts if line)
 
 
+def test_numbers_are_what_they_are_in_python(runner: Jvm, good: bytes, tmp_path: Path) -> None:
+    """An integer of any size is a number, where a number is asked for."""
+    members, paths = members_of(good, tmp_path), []
+    manifest = members["manifest.json"].decode()
+    for key in ("max_error", "scale", "width", "version"):
+        (found, *_) = re.finditer(rf'"{key}": ?([-.e\d]+)', manifest)
+        for number in (2**63 - 1, 2**63, 2**64, -(2**63) - 1, 10**38, 10**39, "1E+2", "-0", "1e400", "0x1", "01"):
+            text = f"{manifest[: found.start(1)]}{number}{manifest[found.end(1) :]}"
+            path = tmp_path / f"{len(paths)}.glslnn"
+            paths.append(zipped(path, {**members, "manifest.json": text.encode()}))
+    refused = [python_refuses(path) for path in paths]
+    assert [bool(line) for line in runner.verdicts(paths)] == refused
+    assert 0 < sum(refused) < len(paths)
+
+
 def first_pass(*changes: tuple[int, bytes]) -> Callable[[bytes], bytes]:
     """Return what writes bytes into the first pass: layer, program, target (each u16), clear, number of textures ..."""
 

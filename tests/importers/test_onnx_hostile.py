@@ -109,6 +109,9 @@ def harmful(what: str) -> Any:
     elif what == "made twice":
         made.nodes += [helper.make_node(kind, [x], ["y"]) for kind in ("Relu", "Tanh")]
         y = "y"
+    elif what == "many operators":
+        for _ in range(20_000):
+            y = made.op("Relu", [y], (1, 4, 8, 6))
     elif what == "huge by shape":
         y = made.op("Add", [x, made.op("ConstantOfShape", [made.constant([2**15] * 4, "int64")], MAP)], MAP)
     elif what == "huge by broadcast":
@@ -183,6 +186,7 @@ def harmful(what: str) -> Any:
         ("reads itself", "no earlier operator"),
         ("reads what comes later", "no earlier operator"),
         ("made twice", "made twice"),
+        ("many operators", "more than 16,384 operators"),
         ("huge by shape", "too large"),
         ("huge by broadcast", "too large"),
         ("huge range", "too large"),

@@ -83,6 +83,10 @@ def harmful(what: str) -> bytes:
         y = made.op("RESHAPE", [x], (1, 1, 192), {"Reshape": {}})
         for power in range(1, 40):
             y = made.op("CONCATENATION", [y, y], (1, 2 ** min(power, 29), 192), {"Concatenation": {"axis": 1}})
+    elif what == "many operators":
+        y = x
+        for _ in range(16_385):
+            y = made.op("RELU", [y], (1, 8, 8, 3))
     elif what == "made twice":
         y = made.op("RELU", [x], (1, 8, 8, 3))
         made.several("TANH", [x], [y])
@@ -128,6 +132,7 @@ HARMFUL = {
     "reads what comes later": "which no earlier operator makes",
     "an ending in a circle": "which no earlier operator makes",
     "an ending that doubles": "more than 268435456 numbers",
+    "many operators": "more than 16,384 operators",
     "made twice": "is made twice",
     "makes its input": "is made twice",
     "no such tensor": "name a tensor that is not there",

@@ -88,14 +88,16 @@ sys.exit(main(["classify", "a.jpg", *sys.argv[1:]]))
 """
 
 
-def run_python(*arguments: str, stdout: Any = subprocess.PIPE, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_python(
+    *arguments: str, stdout: Any = subprocess.PIPE, stderr: Any = subprocess.PIPE, **environment: str
+) -> subprocess.CompletedProcess[str]:
     kept = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     path = str(Path(glsl_infer.__file__).parent.parent)
     return subprocess.run(
         [sys.executable, *arguments],
         env={**kept, "PYTHONPATH": path, **environment},
         stdout=stdout,
-        stderr=subprocess.PIPE,
+        stderr=stderr,
         text=True,
         encoding="utf-8",
         check=False,
@@ -134,6 +136,23 @@ def test_a_full_disk_is_one_line(top: str) -> None:
         done = run_python("-c", PRINTS_LABELS, "--top", top, stdout=full)
     assert done.returncode == 1
     assert done.stderr == "error: [Errno 28] No space left on device\n"
+
+
+def test_messages_that_nobody_can_take_change_no_exit_code() -> None:
+    for argv, code in ((("classify", "no such.jpg"), 2), (("manual", "--help"), 0)):
+        with Path("/dev/full").open("w") as full:
+            done = run_python("-m", "glsl_infer", *argv, stderr=full)
+        assert done.returncode == code, argv
+
+
+@pytest.mark.parametrize("argv", [["inspect"], ["inspect", "--json"]])
+def test_a_name_that_no_file_can_have_is_bad_input(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, argv: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("round").symlink_to("round")
+    for name in ("a" * 5000, "a/" * 3000, "round/b"):
+        assert len(refused(capsys, [*argv, f"{name}.onnx"])) < 6400
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def test_a_line_for_people() -> None:
 
 def test_what_the_compiler_says_counts() -> None:
     made = tiny_bundle()
-    shader = Shader(1200, 2, 0, 0, 0, 9)
+    shader = Shader(1200, 1200, 2, 0, 0, 0, 9)
     (one, *_), names = made.manifest.passes, {entry.program for entry in made.manifest.passes}
     found = foresight.foresee(made, {name: shader for name in names})
     groups = sum(-(-quad.width * quad.height // 16) for entry in made.manifest.passes for quad in entry.quads)

@@ -35,6 +35,16 @@ def test_what_a_shader_costs() -> None:
     loop = "void main() {\n    for (int i = 0; i < 10; i++) {\n        gl_FragColor = coord0 * 2.0;\n    }\n}\n"
     many = parse("m", HEAD + loop)
     assert (many.written, many.executed) == (3002, 11)  # a loop, its variable, and ten turns
+    costs = {
+        "if (coord0.x > 0.5) y = coord0;": 67,
+        "y = coord0.x > 0.5 ? y : coord0;": 67,
+        "y = pow(coord0, coord0);": 122,
+        "y = exp(coord0);": 50,
+        "y = floor(coord0);": 3,
+    }
+    for line, written in costs.items():
+        chosen = parse("m", HEAD + f"void main() {{\nvec4 y = coord0 + 1.0;\n{line}\ngl_FragColor = y;\n}}\n")
+        assert chosen.written == written, line
 
 
 def test_a_macro_counts_where_it_is_used() -> None:

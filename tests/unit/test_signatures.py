@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,6 +41,7 @@ def test_what_minisign_signed(signed: Path) -> None:
 
 SPOILT: dict[str, tuple[Callable[[Path], object], str]] = {
     "another file": (lambda path: path.write_bytes(b"tesT"), "test: is not what was signed in test.minisig"),
+    "huge": (lambda path: os.truncate(path, 2 << 30), "test: cannot be read .it is larger than 1 GiB"),
     "another comment": (lambda path: beside(path, SIGNATURE.replace("1555", "1556")), "is not what was signed"),
     "none": (lambda path: (path.parent / "test.minisig").unlink(), "no such file; a signature is required"),
     "empty": (lambda path: beside(path, ""), "not a signature of minisign"),

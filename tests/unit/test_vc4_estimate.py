@@ -52,7 +52,7 @@ def test_the_share_moves_cost_from_jobs_to_draws() -> None:
 
 def test_an_estimate_lies_between_its_ends() -> None:
     made = tiny.tiny_bundle(weights="uniform")
-    shader, job = Shader(100, 2, 50, 10, 110, 4), Job(60, 60, 1, 4, False, 1000)
+    shader, job = Shader(100, 100, 2, 50, 10, 110, 4), Job(60, 60, 1, 4, False, 1000)
     measured = Measured("VC4", {one.program: shader for one in made.manifest.passes}, {}, {}, (job,) * 7)
     found = estimate(report(made, measured), ZERO, 0.3)
     assert found.gpu < found.low < found.total < found.high

@@ -12,7 +12,7 @@ from glsl_infer.tools.videocore.report import Report, report
 from glsl_infer.tools.videocore.transcript import Job, Measured, Shader
 
 MADE = tiny.tiny_bundle(weights="uniform")
-GOOD = Shader(100, 2, 50, 10, 110, 4)
+GOOD = Shader(100, 100, 2, 50, 10, 110, 4)
 JOB = Job(60, 60, 1, 4, False, 1000)
 LAYERS = list(dict.fromkeys(one.layer for one in MADE.manifest.passes))
 PROGRAMS = {one.program: one.layer for one in MADE.manifest.passes}
@@ -62,7 +62,10 @@ def test_one_thread_is_fatal_above_a_hundredth_of_the_frame() -> None:
 
 def test_advice_begins_with_what_saves_most() -> None:
     found = advise(
-        made(unit_pw=replace(GOOD, instructions=300, fetches=8), expand=replace(GOOD, instructions=90, fetches=2))
+        made(
+            unit_pw=replace(GOOD, instructions=300, executed=300, fetches=8),
+            expand=replace(GOOD, instructions=90, executed=90, fetches=2),
+        )
     )
     saving = [one for one in found if one.saves]
     assert [one.layer for one in saving[:2]] == ["unit-pw", "expand"]
@@ -81,7 +84,7 @@ def test_advice_on_waiting_and_jobs() -> None:
 
 
 def test_a_good_layer_gets_no_advice() -> None:
-    best = replace(GOOD, instructions=150, fetches=8, cycles=160)
+    best = replace(GOOD, instructions=150, executed=150, fetches=8, cycles=160)
     assert [one for one in advise(made(unit_pw=best)) if one.layer == "unit-pw"] == []
 
 

@@ -32,7 +32,7 @@ def test_a_fragment_shader_and_its_fetches() -> None:
         SUBMIT.format(flags=1),
     )
     assert found.driver == "VC4 V3D 2.1"
-    assert found.programs == {FIRST.program: Shader(514, 2, 375, 16, 1037, 25)}
+    assert found.programs == {FIRST.program: Shader(514, 514, 2, 375, 16, 1037, 25)}
     assert found.failures == {}
     assert found.jobs == {FIRST.layer: (JOB,)}
     assert found.frame == ()

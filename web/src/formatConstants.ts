@@ -236,6 +236,8 @@ export const GLSL_CURVES = [
   "tan",
 ];
 export const GLSL_WILD = ["acos", "asin", "inversesqrt", "log", "log2", "pow", "smoothstep", "sqrt"];
+export const GLSL_SLOW = ["exp", "exp2", "log", "log2"];
+export const GLSL_SLOWEST = ["acos", "asin", "atan", "cos", "pow", "sin", "tan"];
 export const GLSL_STATEMENTS = ["TURNS", "END_AFTER"];
 export const GLSL_LINES = [
   "exp exact_exp",
@@ -272,6 +274,12 @@ export const GLSL_MOST_COORDINATE = 65536;
 export const GLSL_MOST_FETCH = 4;
 /** Operations that a loop counts for in 'written': compilers take twice as long for another loop. */
 export const GLSL_MOST_LOOP = 3000;
+/** Operations that a function in 'slow' counts for in 'written': drivers write a long series for each. */
+export const GLSL_MOST_SLOW = 48;
+/** The same of one in 'slowest': 200 take llvmpipe half a minute, twice as many four times that. */
+export const GLSL_MOST_SLOWEST = 120;
+/** Operations that 'if' and '?:' count for in 'written': compilers' time grows with their square. */
+export const GLSL_MOST_CHOICE = 64;
 /** Operations of a shader with functions and macros in their places. */
 export const GLSL_MOST_WRITTEN = 24576;
 /** Operations of a fragment: with all turns of loops, too. */

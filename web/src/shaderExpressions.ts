@@ -3,9 +3,14 @@
 import {
   GLSL_CURVES,
   GLSL_FUNCTIONS,
+  GLSL_MOST_CHOICE,
   GLSL_MOST_COORDINATE,
   GLSL_MOST_FETCH,
   GLSL_MOST_OPERATORS,
+  GLSL_MOST_SLOW,
+  GLSL_MOST_SLOWEST,
+  GLSL_SLOW,
+  GLSL_SLOWEST,
   GLSL_WILD,
   MAX_NUMBER,
 } from "./formatConstants.ts";
@@ -18,7 +23,7 @@ const LEVELS = new Map(["||", "&&", "== !=", "< > <= >=", "+ -", "* /"].flatMap(
 export function expression(cursor: Cursor): Value {
   let value = binary(cursor, 1);
   if (take(cursor, "?")) {
-    add(cursor, [1, 1]);
+    add(cursor, [GLSL_MOST_CHOICE, 1]);
     value = binary(cursor, 1);
     expect(cursor, ":");
     value = hull(value, binary(cursor, 1));
@@ -119,7 +124,8 @@ function call(cursor: Cursor, names: readonly string[]): Value {
   const isWild = (value: Value): boolean => (value[3] & WILD) > 0;
   let wild = given.length && (isBounded ? given.every(isWild) : given.some(isWild)) ? WILD : 0;
   for (const name of names) {
-    add(cursor, [1, 1]);
+    const cost = GLSL_SLOWEST.includes(name) ? GLSL_MOST_SLOWEST : GLSL_SLOW.includes(name) ? GLSL_MOST_SLOW : 1;
+    add(cursor, [cost, 1]);
     const called = cursor.functions.get(name);
     const isCurve = GLSL_CURVES.includes(name);
     if (called) {

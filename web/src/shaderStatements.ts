@@ -1,6 +1,6 @@
 /** Statements and blocks: which variables have a value, and how often a loop turns. */
 
-import { GLSL_MOST_BLOCKS, GLSL_MOST_LOOP, GLSL_MOST_TURNS, GLSL_STATEMENTS, GLSL_TYPES } from "./formatConstants.ts";
+import { GLSL_MOST_BLOCKS, GLSL_MOST_CHOICE, GLSL_MOST_LOOP, GLSL_MOST_TURNS, GLSL_STATEMENTS, GLSL_TYPES } from "./formatConstants.ts";
 import {
   add,
   declare,
@@ -67,6 +67,7 @@ function statement(cursor: Cursor): void {
   } else if (token === "for") {
     loop(cursor);
   } else if (take(cursor, "if")) {
+    add(cursor, [GLSL_MOST_CHOICE, 1]);
     expect(cursor, "(");
     expression(cursor);
     expect(cursor, ")");

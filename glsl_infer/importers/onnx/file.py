@@ -15,10 +15,10 @@ from glsl_infer.importers.onnx.functions import inlined
 from glsl_infer.importers.onnx.installed import schema
 from glsl_infer.importers.onnx.model import Declared, Model, Numbers, Operator, Part, Sizes
 from glsl_infer.importers.onnx.stored import Stored, text
+from glsl_infer.importers.shared.caps import MOST_OPERATORS
 from glsl_infer.importers.shared.whole_file import read_bytes
 
 LARGEST_FILE = 2**30
-MOST_OPERATORS = 65_536
 MOST_PARTS_DEEP = 16
 """Graphs inside graphs."""
 _MOST_AXES = 16
@@ -101,7 +101,7 @@ class _Reader:
             raise ValueError("graphs inside graphs inside graphs")
         self._left -= len(graph.node) + len(graph.initializer)
         if self._left < 0:
-            raise ModelError(f"{self._source}: has more than {MOST_OPERATORS} operators and constants")
+            raise ModelError(f"{self._source}: has more than {MOST_OPERATORS:,} operators and constants")
         constants: dict[str, Callable[[], Numbers]] = {}
         for tensor in graph.initializer:
             constants[text(tensor.name)] = self._stored.tensor(tensor)

@@ -39,7 +39,7 @@ class _Inliner:
         function = self._functions.get((node.domain, node.op_type))
         if function is None:
             if len(nodes) >= self._most:
-                raise ModelError(f"{self._source}: its functions make more than {self._most} operators")
+                raise ModelError(f"{self._source}: its functions make more than {self._most:,} operators")
             nodes.add().CopyFrom(node)
             return
         self._calls += 1

@@ -19,6 +19,10 @@ DEFAULT_MB = 2000
 VARIABLE = "GLSL_INFER_MAX_WEIGHTS"
 """The environment variable with another cap, in MB: ``--max-weights`` sets it, for processes that a command starts."""
 
+MOST_OPERATORS = 16_384
+"""Of a file. Each is looked at dozens of times before it is known how many layers are left; more than eight times as
+many as a model may have are not looked at."""
+
 _MOST_MB = 1_000_000
 _MOST_MEMBERS = 10_000
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
+from glsl_infer.importers.shared.caps import MOST_OPERATORS
 from glsl_infer.importers.shared.whole_file import read_bytes
 from glsl_infer.importers.tflite.installed import schema
 from glsl_infer.importers.tflite.model import Level, Model, Operator, Quantization, Sparsity, Tensor
@@ -97,6 +98,8 @@ class _Reader:
         buffers = [self._buffer(buffer) for buffer in self._all(model.Buffers, model.BuffersLength())]
         tensors = tuple(self._tensor(each, buffers) for each in self._all(graph.Tensors, graph.TensorsLength()))
         codes = [self._code(code) for code in self._all(model.OperatorCodes, model.OperatorCodesLength())]
+        if graph.OperatorsLength() > MOST_OPERATORS:
+            raise ModelError(f"{self._source}: has more than {MOST_OPERATORS:,} operators")
         operators = tuple(
             self._operator(each, codes, len(tensors)) for each in self._all(graph.Operators, graph.OperatorsLength())
         )

@@ -126,7 +126,7 @@ def foresee(made: Bundle, shaders: Mapping[str, Shader]) -> Foresight:
         if key not in known:
             shader = shaders.get(entry.program)
             text = made.members[fragments[entry.program]].decode("ascii")
-            known[key] = _foreseen(made, layers[entry.layer], text) if shader is None else float(shader.instructions)
+            known[key] = _foreseen(made, layers[entry.layer], text) if shader is None else float(shader.executed)
         groups = sum(slices_of(quad.width * quad.height, LANES) for quad in entry.quads)
         milliseconds = 1e3 * known[key] * groups * CYCLES / QPUS / board.clock
         computing[entry.layer] += milliseconds

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from glsl_infer import bundle as bundles
@@ -12,7 +13,7 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.errors import ContextError, InputError, RunError
 from glsl_infer.support.child_process import module_command
 from glsl_infer.tools.videocore.driver import LIBRARIES_HINT, Driver
-from glsl_infer.tools.videocore.transcript import FRAGMENT_COMPILED, Measured, parse
+from glsl_infer.tools.videocore.transcript import FRAGMENT_COMPILED, Measured, loops_of, parse
 
 Watch = Callable[[Sequence[int], str], Iterable[int]]
 """Returns the items it is given, and shows how many of them are used; the text says of what."""
@@ -40,11 +41,12 @@ def measure(
     """
     made = bundles.read(path)
     shaders = range(2 * len({entry.program for entry in made.manifest.passes}))
+    loops = loops_of(made)
     command = module_command("glsl_infer.tools.videocore.harness", path)
     with tempfile.TemporaryFile() as messages:
         with subprocess.Popen(
             command,
-            env=driver.environment(disassembly=disassembly),
+            env=driver.environment(disassembly=disassembly or bool(loops)),
             stdout=subprocess.PIPE,
             stderr=messages,
             text=True,
@@ -58,7 +60,8 @@ def measure(
         raise RunError(f"{path}: the vc4 driver in {driver.prefix} broke down (signal {-process.returncode})")
     if process.returncode:
         raise _failure(path, driver, process.returncode, said)
-    return made, parse(lines, made.manifest.passes)
+    measured = parse(lines, made.manifest.passes, loops)
+    return made, measured if disassembly else replace(measured, listings={})
 
 
 def _counted(lines: Iterable[str], steps: Iterable[int]) -> Iterator[str]:

@@ -28,8 +28,8 @@ class Row:
         pixels: that the passes draw.
         groups: of 16 pixels, as QPUs work on them; each quad's last may be incomplete.
         least, instructions: QPU instructions of the shortest and of the longest of its shaders.
-        total: instructions times pixels.
-        issued: instructions times groups.
+        total: executed instructions times pixels.
+        issued: executed instructions times groups.
         threads, uniforms, cycles: see ``transcript.Shader``; of threads, the fewest of a shader that fetches.
         fetches: texels that a pass fetches for a pixel.
         fetched: texels that all its pixels fetch.
@@ -173,8 +173,8 @@ def _row(
         sum(_groups(entry) for entry in passes),
         min((shader.instructions for shader in shaders), default=0),
         max((shader.instructions for shader in shaders), default=0),
-        sum(shader.instructions * _pixels(entry) for entry, shader in compiled),
-        sum(shader.instructions * _groups(entry) for entry, shader in compiled),
+        sum(shader.executed * _pixels(entry) for entry, shader in compiled),
+        sum(shader.executed * _groups(entry) for entry, shader in compiled),
         min((shader.threads for shader in waiting or shaders), default=0),
         max((shader.uniforms for shader in shaders), default=0),
         max((shader.cycles for shader in shaders), default=0),

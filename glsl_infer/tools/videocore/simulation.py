@@ -99,7 +99,7 @@ def draw(made: bundles.Bundle, names: Sequence[str] = SETS) -> Simulation:
     sets = []
     with Context("surfaceless") as context, Session(made, context=context) as session:
         session.run(inputs)  # what only the first frame compiles and uploads is not counted
-        jobs = _jobs(session.frame)
+        jobs = jobs_of(session.frame)
         for name in names:
             controls.switch("TIME", name)
             session.upload(inputs)
@@ -122,7 +122,7 @@ def draw(made: bundles.Bundle, names: Sequence[str] = SETS) -> Simulation:
     return Simulation(tuple(sets), spent["draws"], spent["jobs"], spent["fragment_instructions"], texels, draws)
 
 
-def _jobs(frame: Sequence[Call]) -> list[list[Call]]:
+def jobs_of(frame: Sequence[Call]) -> list[list[Call]]:
     """Return the calls of a frame by jobs: each begins where another target is bound."""
     jobs: list[list[Call]] = []
     for call in frame:

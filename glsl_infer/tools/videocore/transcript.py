@@ -20,7 +20,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from glsl_infer.bundle import Bundle
+from glsl_infer.bundle.shader_grammar import parse as parse_shader
+from glsl_infer.bundle.shader_values import Loop
 from glsl_infer.program import Pass
+from glsl_infer.tools.videocore.loops import executed
 
 _COMPILED = re.compile(
     r"@says MESA_SHADER_(\w+) shader: (\d+) inst, (\d+) threads, (\d+) uniforms, (\d+) max-temps, "
@@ -40,6 +44,11 @@ _USE_CLEAR_COLOR = 1
 FRAGMENT_COMPILED = "@says MESA_SHADER_FRAGMENT"
 """What the line of a fragment shader that was compiled begins with."""
 
+Loops = Mapping[str, Sequence[Loop]]
+"""The loops of shaders, by the program's name."""
+
+NO_LOOPS: Loops = {}
+
 SKIPPED = "the driver compiled nothing for it and silently skips its draws"
 
 
@@ -49,14 +58,16 @@ class Shader:
 
     Attributes:
         instructions: QPU instructions; each takes 4 cycles for 16 pixels.
+        executed: the same, those of a loop that stays one as often as it turns.
         threads: 2, or 1 where the compiler ran out of registers for two, or a texel is fetched in a branch.
         uniforms: words of the uniform stream, constants among them.
         temporaries: values that are alive at once, at most.
         cycles: the compiler's estimate for 16 pixels alone, in instruction slots; a wait for a texel counts 100.
-        fetches: texels fetched.
+        fetches: texels fetched, in all turns.
     """
 
     instructions: int
+    executed: int
     threads: int
     uniforms: int
     temporaries: int
@@ -105,19 +116,29 @@ class Measured:
     listings: Mapping[str, str] = field(default_factory=dict)
 
 
-def parse(lines: Iterable[str], passes: Sequence[Pass]) -> Measured:
-    """Return what a transcript says of the passes of a bundle, which were drawn in this order."""
-    return _Reader(passes).read(lines)
+def parse(lines: Iterable[str], passes: Sequence[Pass], loops: Loops = NO_LOOPS) -> Measured:
+    """Return what a transcript says of the passes of a bundle, which were drawn in this order.
+
+    Loops of shaders count as often as they turn where disassembly is in the transcript.
+    """
+    return _Reader(passes, loops).read(lines)
 
 
-def parse_compiled(lines: Iterable[str]) -> Measured:
+def parse_compiled(lines: Iterable[str], loops: Loops = NO_LOOPS) -> Measured:
     """Return what a transcript says of programs that were compiled alone, of those whose end is in it."""
-    return _Reader(()).compiled(lines)
+    return _Reader((), loops).compiled(lines)
+
+
+def loops_of(made: Bundle) -> Loops:
+    """Return the loops of a bundle's programs, of those that have some."""
+    texts = {entry.name: made.members[entry.fragment].decode("ascii") for entry in made.manifest.programs}
+    found = {name: parse_shader(name, text).loops for name, text in texts.items()}
+    return {name: loops for name, loops in found.items() if loops}
 
 
 class _Reader:
-    def __init__(self, passes: Sequence[Pass]) -> None:
-        self.passes = passes
+    def __init__(self, passes: Sequence[Pass], loops: Loops) -> None:
+        self.passes, self.loops = passes, loops
         self.driver, self.programs, self.failures = "", dict[str, Shader](), dict[str, str]()
         self.jobs: dict[str, list[Job]] = {entry.layer: [] for entry in passes}
         self.frame: list[Job] = []
@@ -135,7 +156,7 @@ class _Reader:
         self._look_for_skipped_draws()
         return Measured(
             self.driver,
-            self.programs,
+            self._executed(),
             self.failures,
             {layer: tuple(jobs) for layer, jobs in self.jobs.items()},
             tuple(self.frame),
@@ -161,7 +182,7 @@ class _Reader:
                 self._about(line, name)
         return Measured(
             self.driver,
-            {name: shader for name, shader in self.programs.items() if name in ended},
+            {name: shader for name, shader in self._executed().items() if name in ended},
             {name: why for name, why in self.failures.items() if name in ended},
         )
 
@@ -179,11 +200,13 @@ class _Reader:
 
     def _about(self, line: str, program: str) -> None:
         """Take a line about the shaders of a program."""
-        if match := _COMPILED.match(line):
+        if self._listing and line:
+            self.listings[program].append(line)
+        elif match := _COMPILED.match(line):
             self._stage = match[1].lower()
             if self._stage == "fragment":
                 inst, threads, uniforms, temporaries, cycles = (int(number) for number in match.groups()[1:])
-                shader = Shader(inst, threads, uniforms, temporaries, cycles, fetches=0)
+                shader = Shader(inst, inst, threads, uniforms, temporaries, cycles, fetches=0)
                 known = self.programs.get(program)
                 if known is None or shader.instructions >= known.instructions:  # of two variants the dearer
                     self.programs[program] = shader
@@ -203,9 +226,8 @@ class _Reader:
             )
         elif _LISTING.match(line):
             self.listings[program], self._listing = [], True
-        elif self._listing:
-            self._listing = bool(line)
-            self.listings[program] += [line] * self._listing
+        else:
+            self._listing = False
 
     def _submitted(self, numbers: list[int]) -> None:
         commands, record_bytes, records, uniforms, width, height, left, right, top, bottom, flags = numbers
@@ -221,6 +243,15 @@ class _Reader:
             self.frame.append(job)
         elif self._drawn is not None:
             self.jobs[self._drawn.layer].append(job)
+
+    def _executed(self) -> dict[str, Shader]:
+        """Return the programs with what all turns of their loops execute."""
+        programs = dict(self.programs)
+        for name, loops in self.loops.items():
+            if name in programs and len(listing := self.listings.get(name, ())) == programs[name].instructions:
+                found = executed(listing, loops)
+                programs[name] = replace(programs[name], executed=found.instructions, fetches=found.fetches)
+        return programs
 
     def _look_for_skipped_draws(self) -> None:
         """Note layers of which no draw was submitted, for no reason known."""

@@ -25,7 +25,7 @@ from glsl_infer.support.child_process import module_command
 from glsl_infer.tools.videocore import driver as drivers
 from glsl_infer.tools.videocore.driver import Driver
 from glsl_infer.tools.videocore.report import SMALL
-from glsl_infer.tools.videocore.transcript import Measured, Shader, parse_compiled
+from glsl_infer.tools.videocore.transcript import Measured, Shader, loops_of, parse_compiled
 
 ONE_THREAD = "one thread is left of two, so that nothing is computed while a texel is on its way"
 
@@ -135,7 +135,7 @@ def _compiled(made: Bundle, names: Sequence[str], driver: Driver, seconds: float
     }
     workers = max(1, min(os.cpu_count() or 1, math.ceil(len(names) / A_PROCESS)))
     until = time.monotonic() + seconds
-    outputs, note = [], ""
+    outputs, note, loops = [], "", loops_of(made)
     with tempfile.TemporaryDirectory() as folder:
         processes = []
         for worker in range(workers):
@@ -145,7 +145,7 @@ def _compiled(made: Bundle, names: Sequence[str], driver: Driver, seconds: float
             ]
             job = Path(folder) / f"{worker}.json"
             job.write_text(json.dumps({**common, "programs": programs}), "utf-8")
-            processes.append(_started(job, driver))
+            processes.append(_started(job, driver, disassembly=bool(loops)))
         for process in processes:
             try:
                 output, said = process.communicate(timeout=max(0.0, until - time.monotonic()))
@@ -156,7 +156,7 @@ def _compiled(made: Bundle, names: Sequence[str], driver: Driver, seconds: float
                 if process.returncode:
                     last = said.strip().splitlines()[-1] if said.strip() else f"exit code {process.returncode}"
                     note = f"the driver in {driver.prefix} does not work here ({last.removeprefix('error: ')})"
-            outputs.append(parse_compiled(output.splitlines()))
+            outputs.append(parse_compiled(output.splitlines(), loops))
     shaders: dict[str, Shader] = {}
     failures: dict[str, str] = {}
     for part in outputs:
@@ -165,10 +165,10 @@ def _compiled(made: Bundle, names: Sequence[str], driver: Driver, seconds: float
     return Measured(max((part.driver for part in outputs), default=""), shaders, failures), note
 
 
-def _started(job: Path, driver: Driver) -> subprocess.Popen[str]:
+def _started(job: Path, driver: Driver, *, disassembly: bool) -> subprocess.Popen[str]:
     return subprocess.Popen(
         module_command("glsl_infer.tools.videocore.compile_only", job),
-        env=driver.environment(),
+        env=driver.environment(disassembly=disassembly),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -183,7 +183,7 @@ def _checks(made: Bundle, users: Mapping[str, Sequence[str]], measured: Measured
     for entry in made.manifest.passes:
         if entry.program in measured.programs:
             pixels = sum(quad.width * quad.height for quad in entry.quads)
-            work[entry.layer] += measured.programs[entry.program].instructions * pixels
+            work[entry.layer] += measured.programs[entry.program].executed * pixels
     frame = sum(work.values())
     for layer, programs in users.items():
         shaders = [measured.programs[name] for name in programs if name in measured.programs]

@@ -243,6 +243,8 @@ final class FormatConstants {
         "tan",
     };
     static final String[] GLSL_WILD = {"acos", "asin", "inversesqrt", "log", "log2", "pow", "smoothstep", "sqrt"};
+    static final String[] GLSL_SLOW = {"exp", "exp2", "log", "log2"};
+    static final String[] GLSL_SLOWEST = {"acos", "asin", "atan", "cos", "pow", "sin", "tan"};
     static final String[] GLSL_STATEMENTS = {"TURNS", "END_AFTER"};
     static final String[] GLSL_LINES = {
         "exp exact_exp",
@@ -292,6 +294,15 @@ final class FormatConstants {
 
     /** Operations that a loop counts for in 'written': compilers take twice as long for another loop. */
     static final int GLSL_MOST_LOOP = 3000;
+
+    /** Operations that a function in 'slow' counts for in 'written': drivers write a long series for each. */
+    static final int GLSL_MOST_SLOW = 48;
+
+    /** The same of one in 'slowest': 200 take llvmpipe half a minute, twice as many four times that. */
+    static final int GLSL_MOST_SLOWEST = 120;
+
+    /** Operations that 'if' and '?:' count for in 'written': compilers' time grows with their square. */
+    static final int GLSL_MOST_CHOICE = 64;
 
     /** Operations of a shader with functions and macros in their places. */
     static final int GLSL_MOST_WRITTEN = 24576;

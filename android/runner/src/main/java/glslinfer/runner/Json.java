@@ -232,7 +232,7 @@ public final class Json {
         try {
             return Long.valueOf(number);
         } catch (NumberFormatException error) {
-            throw error("an integer of more than 64 bits");
+            return Double.valueOf(number); // as other readers: a number, but no integer of this format
         }
     }
 

@@ -16,10 +16,19 @@ abstract class ShaderCalls extends ShaderExpressions {
     static final List<String> FUNCTIONS = Arrays.asList(FormatConstants.GLSL_FUNCTIONS);
     static final List<String> CURVES = Arrays.asList(FormatConstants.GLSL_CURVES);
 
+    private static final List<String> SLOW = Arrays.asList(FormatConstants.GLSL_SLOW);
+    private static final List<String> SLOWEST = Arrays.asList(FormatConstants.GLSL_SLOWEST);
     private static final List<String> WILD_FUNCTIONS = Arrays.asList(FormatConstants.GLSL_WILD);
 
     ShaderCalls(ShaderLines lines) {
         super(lines);
+    }
+
+    private static int costOf(String name) {
+        if (SLOWEST.contains(name)) {
+            return FormatConstants.GLSL_MOST_SLOWEST;
+        }
+        return SLOW.contains(name) ? FormatConstants.GLSL_MOST_SLOW : 1;
     }
 
     /** Parses a statement. */
@@ -63,7 +72,7 @@ abstract class ShaderCalls extends ShaderExpressions {
         boolean isBounded = Arrays.asList("min", "max", "clamp").containsAll(names); // by any of them
         wild = wild > 0 && !(isBounded && tame > 0) ? ShaderValues.WILD : 0;
         for (String name : names) {
-            add(1, 1);
+            add(costOf(name), 1);
             boolean isCurve = CURVES.contains(name);
             if (functions.containsKey(name)) {
                 Called called = functions.get(name);

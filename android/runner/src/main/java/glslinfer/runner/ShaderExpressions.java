@@ -26,7 +26,7 @@ abstract class ShaderExpressions extends ShaderCursor {
     Value expression() {
         Value value = binary(1);
         if (take("?")) {
-            add(1, 1);
+            add(FormatConstants.GLSL_MOST_CHOICE, 1);
             value = binary(1);
             expect(":");
             value = value.hull(binary(1));

@@ -104,6 +104,7 @@ abstract class ShaderStatements extends ShaderCalls {
         } else if (token.equals("for")) {
             loop();
         } else if (take("if")) {
+            add(FormatConstants.GLSL_MOST_CHOICE, 1);
             expect("(");
             expression();
             expect(")");

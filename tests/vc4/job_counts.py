@@ -1,0 +1,39 @@
+"""Draws a frame of each bundle that the arguments name and prints the counters of its jobs, as JSON.
+
+A process on the virtual VideoCore IV runs it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from glsl_infer import bundle as bundles
+from glsl_infer.bundle import probe
+from glsl_infer.gl.context import Context
+from glsl_infer.runtime.session import Session
+from glsl_infer.tools.videocore.executor import Controls
+from glsl_infer.tools.videocore.simulation import jobs_of
+
+
+def main() -> None:
+    controls, found = Controls(), {}
+    with Context("surfaceless") as context:
+        for path in sys.argv[1:]:
+            made = bundles.read(path)
+            found[path] = []
+            with Session(made, context=context) as session:
+                session.run(probe.inputs(made.manifest.inputs))
+                context.gl.Finish()
+                for calls in jobs_of(session.frame):
+                    before = controls.counters()
+                    for function, arguments in calls:
+                        function(*arguments)
+                    context.gl.Finish()
+                    after = controls.counters()
+                    found[path].append({name: after[name] - before[name] for name in after})
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
