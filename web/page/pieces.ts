@@ -5,7 +5,7 @@
  * From then on that decides where to wait. A layer is never divided.
  */
 
-import { type GlslInfer, type Picture, type Results, type Result } from "glsl-infer";
+import { ContextLostError, type GlslInfer, type Picture, type Result, type Results } from "glsl-infer";
 import { shownOf } from "./results.ts";
 
 /** Milliseconds after which the page goes on. Chromium ends a GPU process that is busy for ten seconds. */
@@ -21,14 +21,24 @@ export class Pieces {
 
   constructor(private readonly model: GlslInfer) {}
 
-  /** Run on a picture; return what the page shows of it. As `GlslInfer.run`. */
+  /** Run on a picture; return what the page shows of it. As `GlslInfer.run`, once more where the context was lost. */
   async run(picture: Picture): Promise<Result> {
+    for (;;) {
+      await this.model.session.whenUsable();
+      try {
+        return await this.frame(picture);
+      } catch (error) {
+        if (!(error instanceof ContextLostError)) throw error;
+      }
+    }
+  }
+
+  private async frame(picture: Picture): Promise<Result> {
     const { session } = this.model;
     const given = { [session.picture.name]: picture };
     const measured = ++this.frames <= MEASURED;
     const { target } = session.bundle.passes[0]!;
     const wait = () => session.readTexture(target, 0, 0, 1, 1);
-    await session.whenUsable();
     if (!measured && this.costs.reduce((sum, cost) => sum + cost, 0) <= BUDGET) return shownOf(session.run(given));
     const layers = session.layers(given);
     let spent = 0;
