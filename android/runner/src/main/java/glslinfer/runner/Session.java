@@ -163,11 +163,7 @@ public final class Session {
         transfers.readLogits(classes, out);
     }
 
-    /**
-     * Returns all outputs of the last frame, after its last job; {@link #run} does it all.
-     *
-     * @throws Errors.GlError the driver reports an error in the first frame
-     */
+    /** Returns all outputs of the last frame, after its last job, as {@link #run}. */
     public Map<String, Result> readOutputs() {
         Map<String, Result> out = new LinkedHashMap<String, Result>();
         for (Output output : bundle.manifest.outputs) {
