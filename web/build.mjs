@@ -52,10 +52,10 @@ const numbers = {
 const inner = [
   ...["dropShaders", "fixedState", "startProgram", "checkProgram"], // gl/objects.ts
   ...["activate", "framebuffers", "generation", "handles", "layerCalls", "locations", "objects", "preprocess"], // prepared.ts
-  ...["deviceLines", "owner", "requireUsable"], // gl/context.ts, beside what its users need
+  ...["deviceLines", "owner", "requireAnswer", "requireUsable"], // gl/context.ts, beside what its users need
   ...["packed", "told"], // zip.ts
   ...["texelsOf", "numbersOf", "resultOf"], // frameReader.ts
-  ...["kinds", "certain", "loose", "params"], // shaderLines.ts, shaderGrammar.ts
+  ...["kinds", "certain", "loose", "params", "branches", "expanding", "inCoordinate", "scopes"], // shader*.ts
   ...["onlyInput", "onlyOutput"], // session.ts, for classifier.ts
 ];
 const taken = inner.filter((name) => new RegExp(`^    (readonly )?${name}[?(:]`, "m").test(declarations));

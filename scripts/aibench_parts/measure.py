@@ -146,15 +146,17 @@ def _measured(command: list[str], allowed: tuple[int, ...] = (0,)) -> tuple[str,
     Raises:
         RunError: it failed; with its last words.
     """
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        child = subprocess.Popen(command, stdout=out, stderr=err, text=True)
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        out.seek(0)
-        err.seek(0)
-        said, complained = out.read(), err.read().strip()
-    if child.returncode not in allowed and not (child.returncode == 1 and said.startswith("{")):
-        last = complained.splitlines()[-1] if complained else f"exit code {child.returncode}"
-        raise RunError(last)
-    cost = {"cpu_seconds": usage.ru_utime + usage.ru_stime, "memory_bytes": usage.ru_maxrss << 10}
-    return said, cost
+    with tempfile.TemporaryDirectory() as folder:
+        spent = Path(folder) / "cost.json"
+        done = subprocess.run(
+            [sys.executable, "-S", str(HERE / "cost.py"), str(spent), *command],
+            capture_output=True, text=True, errors="replace", check=False,
+        )  # fmt: skip
+        if not spent.is_file():
+            raise RunError(f"nobody measured {command[0]}: {done.stderr.strip()[-200:]}")
+        cost = json.loads(spent.read_text("utf-8"))
+    code = cost.pop("exit")
+    if code not in allowed and not (code == 1 and done.stdout.startswith("{")):
+        complained = done.stderr.strip()
+        raise RunError(complained.splitlines()[-1] if complained else f"exit code {code}")
+    return done.stdout, cost

@@ -106,3 +106,12 @@ def test_a_process_that_fails_is_an_error_and_one_that_ends_has_a_cost() -> None
         measure._measured([sys.executable, "-c", "import sys; sys.exit('too bad')"])
     said, cost = measure._measured([sys.executable, "-c", "print(len(bytearray(50 << 20)))"])
     assert int(said) == 50 << 20 and cost["memory_bytes"] > 50 << 20
+
+
+def test_memory_of_a_process_is_its_own() -> None:
+    """A system tells at least its parent's of a child that is started as usual."""
+    large = bytearray(b"x") * (200 << 20)
+    _, cost = measure._measured([sys.executable, "-c", "pass"])
+    assert cost["memory_bytes"] < 100 << 20 < len(large)
+    with pytest.raises(RunError, match="exit code -9"):
+        measure._measured([sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"])

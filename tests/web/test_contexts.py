@@ -94,6 +94,32 @@ def test_two_models_on_one_page_do_not_disturb_each_other(blank: Page, canvas: s
     assert found["shared"] == (canvas != "undefined")
 
 
+def test_layers_end_in_the_outputs_of_a_frame(blank: Page) -> None:
+    """Another model on the canvas may draw between them; a context that was lost between them is an error."""
+    found: dict[str, Any] = blank.evaluate(f"""(async () => {{
+        {LOGITS}
+        const canvas = document.createElement("canvas");
+        const [one, other] = await Promise.all(["trashnet-x22-129", "superres-x2-96"].map(
+            (name) => lib.GlslInfer.load(`/models/${{name}}.glslnn`, canvas)));
+        const right = String(one.session.run(bytes(one)).data);
+        const drawn = one.session.layers(bytes(one));
+        let next;
+        while (!(next = drawn.next()).done) other.session.run(bytes(other));
+        const [same] = Object.values(next.value).map(({{data}}) => String(data) === right);
+        const lost = one.session.layers(bytes(one));
+        lost.next();
+        const loss = canvas.getContext("webgl").getExtension("WEBGL_lose_context");
+        loss.loseContext();
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        loss.restoreContext();
+        await one.session.whenUsable();
+        let refused = "";
+        try {{ lost.next(); }} catch (error) {{ refused = error.name; }}
+        return {{same, refused}};
+    }})()""")
+    assert found == {"same": True, "refused": "ContextLostError"}
+
+
 def test_a_model_runs_in_a_worker(blank: Page, site: Site) -> None:
     site.files["/worker.js"] = b"""
         import { GlslInfer } from "/glsl-infer.js";

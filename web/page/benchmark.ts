@@ -3,7 +3,8 @@
 import { GlslInfer, type Result } from "glsl-infer";
 import table from "../../glsl_infer/tools/aibench/tests.csv";
 import { page, say } from "./elements.ts";
-import { milliseconds, showOutput, shownOf, type Place } from "./results.ts";
+import { Pieces } from "./pieces.ts";
+import { milliseconds, showOutput, type Place } from "./results.ts";
 
 /** Pictures that do not count where more were done, and those after which a test ends in any case: few with ?quick. */
 const WARM_UP = 2;
@@ -93,7 +94,8 @@ async function runTest(test: Test, card: Card, wanted: () => boolean): Promise<v
     card.before.getContext("2d")?.drawImage(picture, 0, 0);
     const begun = performance.now();
     model = await GlslInfer.load(`models/${test.file}.glslnn`);
-    let output = await frame(model, picture);
+    const pieces = new Pieces(model);
+    let output = await frame(pieces, picture);
     const first = performance.now() - begun;
     showOutput(model, output, TOP, card);
     number(card, "first", first);
@@ -103,7 +105,7 @@ async function runTest(test: Test, card: Card, wanted: () => boolean): Promise<v
     while (wanted() && times.length < MOST - 1) {
       if (times.length && performance.now() - started + took > 1000 * test.limit) break;
       const now = performance.now();
-      output = await frame(model, picture);
+      output = await frame(pieces, picture);
       took = performance.now() - now;
       times.push(took);
       if (took > 1000 * test.limit) {
@@ -130,9 +132,9 @@ export function meanOf(times: readonly number[]): number {
   return counted.reduce((sum, one) => sum + one, 0) / counted.length;
 }
 
-async function frame(model: GlslInfer, picture: ImageBitmap): Promise<Result> {
+async function frame(pieces: Pieces, picture: ImageBitmap): Promise<Result> {
   await new Promise((resolve) => setTimeout(resolve)); // so that the page goes on answering
-  return shownOf(await model.run({ [model.session.picture.name]: picture }));
+  return pieces.run(picture);
 }
 
 async function pictureOf({ file }: Test): Promise<ImageBitmap> {

@@ -1,5 +1,6 @@
 /** The probe: inputs by formula, and what every layer of a network must make of them. */
 
+import { SelfCheckError } from "./errors.ts";
 import { isFixed, isMap, sizeOfFixed } from "./layout.ts";
 import { littleEndian } from "./littleEndian.ts";
 import type { Probe, ProbeLayer } from "./manifest.ts";
@@ -16,8 +17,19 @@ export interface LayerError {
   readonly allowed: ProbeLayer;
 }
 
+/** Throw SelfCheckError naming the first layer that is further off than its tolerance; `renderer` is what drew it. */
+export function requirePassed(errors: readonly LayerError[], renderer: string): void {
+  const error = errors.find((one) => !passed(one));
+  if (!error) return;
+  throw new SelfCheckError(
+    `layer '${error.layer}' comes out wrong on this driver (${renderer}): off by up to ${error.worst} ` +
+      `(${error.mean.toFixed(2)} in the mean), where ${error.allowed.max_error} ` +
+      `(${error.allowed.mean_error.toFixed(2)} in the mean) is tolerated; please report it with these numbers`,
+  );
+}
+
 /** Return whether both errors are within the tolerance. */
-export function passed(error: LayerError): boolean {
+function passed(error: LayerError): boolean {
   return error.worst <= error.allowed.max_error && error.mean <= error.allowed.mean_error;
 }
 

@@ -128,25 +128,25 @@ export class Session {
     if (!named) this.onlyOutput();
     const { frame } = this._begin(given);
     for (const call of frame) call();
-    const results = this.outputs.map(this._reader().resultOf);
-    if (!this._checked) this._checkErrors("in the first frame");
-    this._checked = true;
-    return named ? Object.fromEntries(results.map((result) => [result.name, result])) : results[0]!;
+    const results = this._results();
+    return named ? results : Object.values(results)[0]!;
   }
 
   /**
-   * Yield every layer that draws, with its output, in order; each is drawn when it is asked for.
+   * Yield every layer that draws, in order, with its output; return all outputs of the model, by name.
    *
-   * Finish the loop before you run anything else on this canvas.
+   * Each is drawn when it is asked for; read its `output` before the next. Finish before anything else draws on the canvas.
    */
-  *layers(given: Given | Inputs): Generator<{ readonly layer: string; readonly output: Tensor }> {
-    const { layerCalls } = this._begin(given);
+  *layers(given: Given | Inputs): Generator<{ readonly layer: string; readonly output: Tensor }, Results> {
+    const made = this._begin(given);
     const layers = this._probeLayers();
-    for (const [layer, calls] of layerCalls) {
+    for (const [layer, calls] of made.layerCalls) {
       for (const call of calls) call();
-      yield { layer, output: rounded(this._reader().numbersOf(layers.get(layer)!.value)) };
-      this._enter();
+      const read = () => rounded(this._reader().numbersOf(layers.get(layer)!.value));
+      yield { layer, get output() { return read(); } }; // prettier-ignore
+      this.context.requireUsable(this._enter() === made);
     }
+    return this._results();
   }
 
   /**
@@ -166,15 +166,7 @@ export class Session {
       errors.push(probe.compare(layer, member, this._reader().texelsOf(layer.value)));
     }
     const last = this._outputNumbers();
-    for (const error of errors) {
-      if (!probe.passed(error)) {
-        throw new SelfCheckError(
-          `layer '${error.layer}' comes out wrong on this driver (${this.context.renderer}): off by up to ${error.worst} ` +
-            `(${error.mean.toFixed(2)} in the mean), where ${error.allowed.max_error} ` +
-            `(${error.allowed.mean_error.toFixed(2)} in the mean) is tolerated; please report it with these numbers`,
-        );
-      }
-    }
+    probe.requirePassed(errors, this.context.renderer);
     this._checkWholeFrame(last);
     return errors;
   }
@@ -268,6 +260,14 @@ export class Session {
 
   private _reader(): FrameReader {
     return readerOf(this._textures, (name, width, height) => this.readTexture(name, 0, 0, width, height));
+  }
+
+  /** Read every output of the frame that was drawn. */
+  private _results(): Results {
+    const results = this.outputs.map(this._reader().resultOf);
+    if (!this._checked) this._checkErrors("in the first frame");
+    this._checked = true;
+    return Object.fromEntries(results.map((result) => [result.name, result]));
   }
 
   /** Return the numbers of every output before host steps. */

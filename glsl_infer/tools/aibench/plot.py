@@ -1,4 +1,4 @@
-"""A picture of a run: each test as a bar, beside a Pixel 2."""
+"""A picture of a run: each test as a bar, from a Pixel 2 to the left or to the right."""
 
 from __future__ import annotations
 
@@ -10,22 +10,52 @@ from glsl_infer.tools.benchmark.plots import BLUE, check, figure_of, save
 
 __all__ = ["bars", "check"]
 
+_LEAST = 0.01
+"""The shortest bar that is told from others: a result may be nothing."""
+
+_ROOM = 0.2
+"""What is written beside the longest bars takes so much of the width."""
+
 
 def bars(result: dict[str, Any], path: Path) -> None:
     """Write how many times as good as a Pixel 2 each test was, on a logarithmic scale.
 
+    A test that failed has no bar. Pictures of a quick run are smaller than a Pixel 2's, and the title says so.
+
     Raises:
         InputError: the file cannot be written.
     """
-    rows = [row for row in result["tests"] if "failed" not in row]
+    rows = result["tests"]
     figure = figure_of(8.0, 1.2 + 0.35 * len(rows))
     axes = figure.add_subplot()
-    ratios = [max(ratio(row["test"], row.get("ms", row.get("megapixels"))), 1e-3) for row in rows]
-    axes.barh(range(len(rows)), ratios, color=BLUE, height=0.7)
+    ratios = [1.0 if "failed" in row else max(ratio(row["test"], _number(row)), _LEAST) for row in rows]
+    axes.barh(range(len(rows)), [one - 1.0 for one in ratios], left=1.0, color=BLUE, height=0.7)
+    for at, (row, one) in enumerate(zip(rows, ratios)):
+        axes.annotate(
+            _text(row), (one, at), (3 if one >= 1.0 else -3, 0), textcoords="offset points", fontsize=8,
+            ha="left" if one >= 1.0 else "right", va="center",
+        )  # fmt: skip
     axes.set_yticks(range(len(rows)), [f"{row['test']} {row['task']}, {row['network']}" for row in rows], fontsize=8)
     axes.set_ylim(len(rows) - 0.5, -0.5)  # the first test at the top
     axes.set_xscale("log")
+    low, high = min(0.5, *ratios), max(2.0, *ratios)
+    room = (high / low) ** _ROOM
+    axes.set_xlim(low / room, high * room)
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("{x:g}" if high * room < 30.0 * low / room else "")
+    axes.tick_params(axis="x", which="both", labelsize=8)
     axes.axvline(1.0, color="black", linewidth=1)
     axes.set_xlabel("times as good as a Pixel 2")
-    axes.set_title(str(result["machine"].get("renderer", "")).replace("$", r"\$"), fontsize=9)
+    small = "small pictures; " if result["quick"] else ""
+    axes.set_title(small + str(result["machine"].get("renderer", "")).replace("$", r"\$"), fontsize=9)
     save(figure, path)
+
+
+def _number(row: dict[str, Any]) -> float:
+    return float(row["ms"] if "ms" in row else row["megapixels"])
+
+
+def _text(row: dict[str, Any]) -> str:
+    if "failed" in row:
+        return "failed"
+    return f"{row['ms']:,.0f} ms" if "ms" in row else f"{row['megapixels']:g} megapixels"

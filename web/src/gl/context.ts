@@ -106,9 +106,9 @@ export class Context {
     }
   }
 
-  /** Throw ContextLostError where the context is lost. @internal */
-  requireUsable(): void {
-    if (!this.isLost) return;
+  /** Throw ContextLostError where the context is lost, or what was in it: `whole` is false. @internal */
+  requireUsable(whole = true): void {
+    if (whole && !this.isLost) return;
     throw new ContextLostError(
       "the browser has taken the graphics context away; wait for it to come back, or reload the page",
     );

@@ -103,9 +103,7 @@ public final class Session {
     public Map<String, Result> run(Map<String, ?> inputs) {
         upload(inputs);
         recordings.frame.replay(gl);
-        Map<String, Result> out = readOutputs();
-        checkOnce();
-        return out;
+        return readOutputs();
     }
 
     /** Returns how many jobs (changes of render target) a frame has. */
@@ -165,12 +163,13 @@ public final class Session {
         transfers.readLogits(classes, out);
     }
 
-    /** Returns all outputs of the last frame, after its last job; {@link #run} does it all. */
+    /** Returns all outputs of the last frame, after its last job, as {@link #run}. */
     public Map<String, Result> readOutputs() {
         Map<String, Result> out = new LinkedHashMap<String, Result>();
         for (Output output : bundle.manifest.outputs) {
             out.put(output.name, transfers.read(output));
         }
+        checkOnce();
         return out;
     }
 
