@@ -187,7 +187,14 @@ def tasks(args: argparse.Namespace) -> Iterator[Task]:
 
     def of(name: str, count: int, bits: str, change: str = UNCHANGED, *, costs: bool) -> Task:
         return Task(
-            name, args.carried or args.data, args.carried is not None, count, bits, change, costs and not args.scores
+            name,
+            args.carried or args.data,
+            args.carried is not None,
+            count,
+            bits,
+            change,
+            costs and not args.scores,
+            args.parts and change == UNCHANGED,
         )
 
     if not args.bare:
@@ -213,6 +220,7 @@ def main() -> int:
         metavar="CHANGE",
         help="also exports with one thing changed",
     )
+    parser.add_argument("--parts", action="store_true", help="also what the error is made of")
     parser.add_argument("--count", action="store_true", help="only count what stored rows lack: instructions")
     parser.add_argument("--bits", nargs="+", choices=PRECISIONS, default=PRECISIONS, help="these alone")
     parser.add_argument("--bare", action="store_true", help="of --changes, leave out the rows without")
