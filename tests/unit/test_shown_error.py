@@ -7,6 +7,7 @@ import pytest
 from graphs import conv_node, input_node
 
 from glsl_infer.compiler.ranges import prepare, shown_error
+from glsl_infer.compiler.ranges.rounded_runs import Runs
 from glsl_infer.compiler.ranges.shown_error import Judge, scores_of, telling
 from glsl_infer.graph import Graph, GraphOutput, host_steps
 from glsl_infer.graph.host_steps import HostStep
@@ -68,10 +69,8 @@ def test_a_picture_without_anything_is_not_looked_at() -> None:
 
 
 def test_a_search_that_makes_it_worse_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    from glsl_infer.compiler.ranges import sensitivity
-
     found = iter([0.5, *[0.6] * 9])
-    monkeypatch.setattr(sensitivity.Runs, "error", lambda *_: next(found))
+    monkeypatch.setattr(Runs, "error", lambda *_: next(found))
     pictures = [{"image": RNG.integers(0, 256, (SIDE, SIDE, 3), np.uint8)} for _ in range(4)]
     made = prepare(detector(), pictures, precision="8", tolerance=1e-6)
     assert made.precision == ()

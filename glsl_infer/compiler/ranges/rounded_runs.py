@@ -101,7 +101,9 @@ class Runs:
                 left[name] -= 1
                 if not left[name] and name not in ends:
                     changed.pop(name, None)
-        return self._judge.squares(exact, {layer: changed.get(layer, values.get(layer)) for layer in ends})
+        return self._judge.squares(
+            exact, {layer: changed[layer] if layer in changed else values[layer] for layer in ends}
+        )
 
     def _rounded(self, node: Node, value: Array, bits: Mapping[str, int], ranges: Mapping[str, Range]) -> Array:
         """Return a layer's output as ``bits`` has it: rounded, or as it is."""
