@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 
 from glsl_infer.compiler.ranges.rounded_runs import Runs
 from glsl_infer.compiler.ranges.sensitivity import MOST_COST, WORTH, looked_at
-from glsl_infer.compiler.ranges.shown_error import telling
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering import weights_plan
@@ -41,7 +40,7 @@ def choose(
         error: what rounding of maps does to the outputs; see ``sensitivity.Spent.error``.
     """
     names, count = looked_at(graph, offers.keys() & rounded.keys(), len(samples))
-    pictures = [samples[place] for place in telling(graph, samples, count)]
+    pictures = [samples[index * len(samples) // count] for index in range(count)]
     errors = Runs(graph, pictures, [{}] * count, {name: rounded[name] for name in sorted(names)}).errors
     prices = {name: _price(*offers[name], in_eight) for name in errors}
     room = [MOST_COST - whole.work / in_eight.work, MOST_COST - whole.draws / in_eight.draws]

@@ -1,14 +1,15 @@
-"""What a detector is off by counts where it is sure of something, and the pictures that show that are looked at."""
+"""What a detector is off by counts where it is sure of something."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from graphs import conv_node, input_node
 
 from glsl_infer.compiler.ranges import prepare, shown_error
-from glsl_infer.compiler.ranges.rounded_runs import Runs
-from glsl_infer.compiler.ranges.shown_error import Judge, scores_of, telling
+from glsl_infer.compiler.ranges.shown_error import Judge, scores_of
 from glsl_infer.graph import Graph, GraphOutput, host_steps
 from glsl_infer.graph.host_steps import HostStep
 
@@ -59,19 +60,31 @@ def test_only_what_a_network_is_sure_of_counts() -> None:
     assert judge.squares(exact, ends(boxes, other)) == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
-def test_a_picture_without_anything_is_not_looked_at() -> None:
-    graph = detector()
-    pictures = [{"image": RNG.integers(0, 256, (SIDE, SIDE, 3), np.uint8)} for _ in range(12)]
-    judge = Judge(graph)
-    sure = [judge.certainty(shown_error.ends_of(graph, picture)) for picture in pictures]
-    assert telling(graph, pictures, 3) == [first + int(np.argmax(sure[first : first + 4])) for first in (0, 4, 8)]
-    assert telling(graph, pictures, 12) == list(range(12))
-
-
-def test_a_search_that_makes_it_worse_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = iter([0.5, *[0.6] * 9])
-    monkeypatch.setattr(Runs, "error", lambda *_: next(found))
+def test_bits_go_where_what_is_seen_gains(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The branch of places that are never sure is rounded by far the most; with scores, that is no matter."""
+    body = [
+        input_node(SIDE),
+        conv_node(RNG, "near", ("image",), 3, 8, kernel=(3, 3), activation="relu"),
+        conv_node(RNG, "far", ("image",), 3, 8, kernel=(3, 3), activation="relu"),
+        conv_node(RNG, "near-box", ("near",), 8, 4),
+        conv_node(RNG, "far-box", ("far",), 8, 4),
+        conv_node(RNG, "near-score", ("near",), 8, 1),
+        conv_node(RNG, "far-score", ("far",), 8, 1),
+    ]
+    body[4] = replace(body[4], weights={**body[4].weights, "kernel": 5.0 * body[4].weights["kernel"]})
+    body[6] = replace(body[6], weights={"kernel": 0.0 * body[6].weights["kernel"], "bias": np.full(1, -30, np.float32)})
+    rows, one = HostStep(host_steps.ROWS, 4), HostStep(host_steps.ROWS, 1)
+    joined = HostStep(host_steps.CONCATENATE)
+    boxes = GraphOutput("boxes", ("near-box", "far-box"), (rows, joined), purpose="values")
+    scores = GraphOutput("scores", ("near-score", "far-score"), (one, joined), purpose="values")
     pictures = [{"image": RNG.integers(0, 256, (SIDE, SIDE, 3), np.uint8)} for _ in range(4)]
-    made = prepare(detector(), pictures, precision="8", tolerance=1e-6)
-    assert made.precision == ()
-    assert made.spent is not None and made.spent.error == made.spent.before == 0.5
+    graph = Graph("detector", body, [boxes, scores])
+
+    def errors() -> dict[str, float]:
+        spent = prepare(graph, pictures, precision="8", tolerance=1e-9).spent
+        assert spent is not None
+        return {row.layer: row.error for row in spent.layers}
+
+    assert (found := errors())["near"] > 3.0 * found["far"]
+    monkeypatch.setattr(shown_error, "scores_of", lambda _: {})
+    assert (found := errors())["near"] < found["far"]

@@ -14,7 +14,6 @@ from glsl_infer.compiler.ranges import precision
 from glsl_infer.compiler.ranges.held_out import part_of
 from glsl_infer.compiler.ranges.precision import PrecisionChoice
 from glsl_infer.compiler.ranges.rounded_runs import Runs
-from glsl_infer.compiler.ranges.shown_error import telling
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.reference import Inputs
@@ -143,7 +142,7 @@ def spend(
         and sum(shares[one] for one in groups[name] if one not in made) <= room
     ]
     seen, count = looked_at(graph, {one for name in waiting for one in groups[name]}, len(pictures))
-    shown = telling(graph, pictures, count)
+    shown = [index * len(pictures) // count for index in range(count)]
     ranges = [apart[part_of(index, len(pictures), len(apart))] if apart else {} for index in shown]
     runs = Runs(graph, [pictures[index] for index in shown], ranges, {name: None for name in possible if name in seen})
     errors = runs.errors
@@ -196,8 +195,6 @@ def spend(
             waiting.remove(name)
         found = measured()
         target *= min(0.8, (tolerance or 0.0) / max(found, 1e-12))
-    if found > before:  # less of one error, and more of another that it had made up for
-        made, found = dict(chosen), before
     fine = {choice.layer for choice in precision.assign(graph, made)[1]}
     order = sorted(errors, key=lambda name: errors[name] ** 2 / max(prices[name], 1e-12), reverse=True)
     rows = (Sensitivity(name, errors[name], cost[name], 16 if name in fine else 8) for name in order)

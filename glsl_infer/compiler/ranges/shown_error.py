@@ -12,9 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from glsl_infer.graph import Array, Graph, host_steps, reference
-from glsl_infer.graph.reference import Inputs
-from glsl_infer.support.side_by_side import in_order
+from glsl_infer.graph import Array, Graph, host_steps
 
 Squares = list[float]
 """Squares of what is off, one for each part of what is shown."""
@@ -25,9 +23,6 @@ rows are alike."""
 
 LEAST_COLUMNS = 4
 """Numbers of a box."""
-
-CANDIDATES = 24
-"""Of a detector's pictures, how many are run to choose those that are looked at."""
 
 UNSURE = 0.1
 """What all rows together count, however little sure a network is of them."""
@@ -53,15 +48,6 @@ class Judge:
             if any(step.step == host_steps.SIGMOID for step in output.steps)
             for layer in output.layers
         }
-
-    @property
-    def detects(self) -> bool:
-        """Whether outputs are of places, with a score for each."""
-        return bool(self._scores)
-
-    def certainty(self, ends: Mapping[str, Array]) -> float:
-        """Return the largest probability of a place, of all outputs of scores together."""
-        return sum(float(self._rows(name, ends).max()) for name in {*self._scores.values()})
 
     def shown(self, ends: Mapping[str, Array]) -> Shown:
         """Return what outputs show of the values of their layers."""
@@ -125,31 +111,6 @@ def scores_of(graph: Graph) -> dict[str, str]:
         if len(sure) == 1:
             found.update(dict.fromkeys(boxes, sure[0]))
     return found
-
-
-def telling(graph: Graph, pictures: Sequence[Inputs], count: int) -> list[int]:
-    """Return which pictures are looked at: from all over the list.
-
-    Of a detector's pictures, those in which it is surest of something: the others say little of what is off.
-    """
-    places = [index * len(pictures) // count for index in range(count)]
-    judge = Judge(graph)
-    if not judge.detects or len(pictures) <= count:
-        return places
-    each = max(1, min(CANDIDATES, len(pictures)) // count)
-    ends = [*places[1:], len(pictures)]
-    found = []
-    for first, end in zip(places, ends):
-        tried = sorted({first + index * (end - first) // each for index in range(each)})
-        sure = in_order(lambda place: judge.certainty(ends_of(graph, pictures[place])), tried)
-        found.append(max(zip(sure, tried), key=lambda one: (one[0], -one[1]))[1])
-    return found
-
-
-def ends_of(graph: Graph, picture: Inputs) -> dict[str, Array]:
-    """Return what the layers of a graph's outputs compute in floats."""
-    wanted = {*graph.output_layers}
-    return {name: value for name, value in reference.all_values(graph, picture, mode="float") if name in wanted}
 
 
 def _is_probable(steps: Sequence[host_steps.HostStep]) -> bool:
