@@ -66,13 +66,15 @@ def test_bits_go_where_what_is_seen_gains(monkeypatch: pytest.MonkeyPatch) -> No
         input_node(SIDE),
         conv_node(RNG, "near", ("image",), 3, 8, kernel=(3, 3), activation="relu"),
         conv_node(RNG, "far", ("image",), 3, 8, kernel=(3, 3), activation="relu"),
-        conv_node(RNG, "near-box", ("near",), 8, 4),
-        conv_node(RNG, "far-box", ("far",), 8, 4),
-        conv_node(RNG, "near-score", ("near",), 8, 1),
-        conv_node(RNG, "far-score", ("far",), 8, 1),
+        conv_node(RNG, "near-box", ("near",), 8, 4, activation="linear"),
+        conv_node(RNG, "far-box", ("far",), 8, 4, activation="linear"),
+        conv_node(RNG, "near-score", ("near",), 8, 1, activation="linear"),
+        conv_node(RNG, "far-score", ("far",), 8, 1, activation="linear"),
     ]
     body[4] = replace(body[4], weights={**body[4].weights, "kernel": 5.0 * body[4].weights["kernel"]})
-    body[6] = replace(body[6], weights={"kernel": 0.0 * body[6].weights["kernel"], "bias": np.full(1, -30, np.float32)})
+    for place, bias in ((5, 4), (6, -30)):
+        weights = {"kernel": 0.01 * (place == 5) * body[place].weights["kernel"], "bias": np.full(1, bias, np.float32)}
+        body[place] = replace(body[place], weights=weights)
     rows, one = HostStep(host_steps.ROWS, 4), HostStep(host_steps.ROWS, 1)
     joined = HostStep(host_steps.CONCATENATE)
     boxes = GraphOutput("boxes", ("near-box", "far-box"), (rows, joined), purpose="values")
@@ -80,11 +82,12 @@ def test_bits_go_where_what_is_seen_gains(monkeypatch: pytest.MonkeyPatch) -> No
     pictures = [{"image": RNG.integers(0, 256, (SIDE, SIDE, 3), np.uint8)} for _ in range(4)]
     graph = Graph("detector", body, [boxes, scores])
 
-    def errors() -> dict[str, float]:
+    def nearer() -> float:
         spent = prepare(graph, pictures, precision="8", tolerance=1e-9).spent
         assert spent is not None
-        return {row.layer: row.error for row in spent.layers}
+        errors = {row.layer: row.error for row in spent.layers}
+        return errors["near"] / errors["far"]
 
-    assert (found := errors())["near"] > 1.5 * found["far"]
+    seen = nearer()
     monkeypatch.setattr(shown_error, "scores_of", lambda _: {})
-    assert (found := errors())["near"] < found["far"]
+    assert seen > 2.0 * nearer()
