@@ -16,7 +16,8 @@ from precision_parts.scores import Outputs
 Stored = Callable[[Node, NDArray[Any]], NDArray[Any]]
 """A layer, what it computes -> what its texture holds."""
 
-PARTS = ("weights", "steps", "ends")
+PARTS = ("drawn", "weights", "steps", "ends")
+"""All together, then each alone."""
 
 
 def exact(node: Node, value: NDArray[Any]) -> NDArray[Any]:

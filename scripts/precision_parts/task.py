@@ -57,18 +57,18 @@ class Task:
             work = counted(path) if self.costs else None
             drawn = bundles.read(path).graph  # weights as drawn
             scores = case.score(floats, case.run(drawn, case.test, "stored"))
-            parts = self._parts(case, floats, drawn, prepared.graph) if self.parts else {}
+            parts = self._parts(case, floats, drawn, prepared.graph, scores) if self.parts else {}
         draws, fine = len(program.passes), len(prepared.precision)
         return self._row(self._given(case), scores, fine=fine, weights="stored", work=work, draws=draws, **parts)
 
-    def _parts(self, case: Case, floats: list[Outputs], drawn: Graph, prepared: Graph) -> dict[str, Any]:
+    def _parts(
+        self, case: Case, floats: list[Outputs], drawn: Graph, prepared: Graph, scores: Mapping[str, float]
+    ) -> dict[str, Any]:
         """Return the scores where weights alone are as drawn, maps alone have steps, and their ranges alone ends."""
         ways = ((drawn, decomposed.exact), (prepared, decomposed.in_steps), (prepared, decomposed.within_ends))
-        found = {}
-        for part, (graph, stored) in zip(decomposed.PARTS, ways):
-            scores = case.score(floats, decomposed.outputs(graph, case.test, stored))
-            found[part] = {key: round(value, 4) for key, value in scores.items()}
-        return {"parts": found}
+        all_scores = [scores] + [case.score(floats, decomposed.outputs(graph, case.test, how)) for graph, how in ways]
+        rounded = [{key: round(value, 4) for key, value in one.items()} for one in all_scores]
+        return {"parts": dict(zip(decomposed.PARTS, rounded))}
 
     def counted(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return a row with the cost that it lacks; its scores stay.

@@ -53,7 +53,7 @@ class Judge:
         """Return what outputs show of the values of their layers."""
         parts: Shown = []
         for layer in self._alone:
-            exact = np.asarray(ends[layer], np.float64).reshape(-1, 1)
+            exact: Array = np.asarray(ends[layer], np.float64).reshape(-1, 1)
             exact = host_steps.sigmoid(exact) if layer in self._probable else exact
             parts.append((exact, np.full((len(exact), 1), 1.0 / len(exact))))
         rows = {name: self._rows(name, ends) for name in self._results}
