@@ -53,23 +53,21 @@ of 1e-4 and 1e-5: labels `right`, the `same` as in floats, logits `off`.
 """
 MADE_OF = """## What the error is made of
 
-The first score as drawn; with weights alone as drawn, maps alone in their steps, or alone cut at their ranges' ends.
+The first score; with weights alone as drawn; maps alone in steps, or cut at ranges' ends.
 """
 TEXT = """# 8 and 16 bits
 
 `scripts/precision.py --write` makes this page: the exported file beside the float network, on test pictures. Boxes
 `lost`, `iou` of boxes or masks, `points` in % of a box, `pixels`, `same` first label.
 Ranges come from other pictures. Cost: a frame on VideoCore IV; `-`: not counted. `noise`: the float network, bytes up
-to half off. `'`: auto before its plan counted stores of 16 bits and all layers.
+to half off.
 
-Weights are rounded together (GPTQ), biases corrected. Detectors are judged by rows that they are sure of. Missed goals
-of auto: face-detection 0.985, face-mesh 0.15 pixels, hands 0.25, palms 0.95 (with 16 pictures 0.9515), selfie 0.985
-(0.9847), for maps' steps; MobileNetV2 0.97 (random weights) beats `noise`. With 4 pictures auto loses
-one palm of ten, 8 bits none.
-Tried with weights in floats, for the mesh with 16 bits at its ends alone (0.311): a zero point for each channel, which
-padding forbids (0.257), for each of four lanes (0.299), headroom 1.2 (0.304). As drawn: 16-bit ranges for each channel,
-residuals added apart (face-detection 0.983, palms 0.931, hands 0.69); 8 pictures looked at (0.984, 0.938, 0.74); both
-(0.983, 0.922, 0.73). Equalisation changes nothing: ranges are folded into both layers. A residual has no split: it is added in floats, and stored once."""
+Weights are rounded together (GPTQ), biases corrected. Detectors count by rows that they are sure of. Auto misses
+face-detection 0.985, face-mesh 0.15 pixels, hands 0.25, palms 0.95, selfie 0.985, by maps' steps; MobileNetV2 0.97
+(random weights) beats `noise`.
+Tried for the mesh, weights in floats, 16 bits at its ends alone (0.311): a zero point for each channel, which padding
+forbids (0.257), for each lane (0.299), headroom 1.2 (0.304). As drawn: 16-bit ranges by channel, residuals apart
+(face-detection 0.983, palms 0.931); 8 pictures looked at (0.984, 0.938)."""
 
 
 def shown(made: Sequence[dict[str, Any]]) -> str:
