@@ -48,12 +48,12 @@ LEARNT = ROOT / "docs/accuracy/learnt_rounding.json"
 LEARNT_HEAD = ["network", "right", "same", "off"]
 LEARNT_TEXT = """## Rounding learnt
 
-MobileNetV2 0.35 trained on groceries (scripts/learnt_rounding.py). No epoch of `learn_rounding.py` was better, at rates
-of 1e-4 and 1e-5: labels `right`, the `same` as in floats, logits `off`.
+MobileNetV2 0.35 trained on groceries (scripts/learnt_rounding.py); no epoch of `learn_rounding.py` was better. Labels
+`right`, `same` as in floats, logits `off`.
 """
 MADE_OF = """## What the error is made of
 
-The first score; with weights alone as drawn; maps alone in steps, or cut at ranges' ends.
+Scores; with weights alone as drawn; maps alone in steps, or cut at ranges' ends.
 """
 TEXT = """# 8 and 16 bits
 
@@ -62,7 +62,7 @@ TEXT = """# 8 and 16 bits
 Ranges come from other pictures. Cost: a frame on VideoCore IV; `-`: not counted. `noise`: the float network, bytes up
 to half off.
 
-Weights are rounded together (GPTQ), biases corrected. Detectors count by rows that they are sure of. Auto misses
+Detectors count by rows that they are sure of. Auto misses
 face-detection 0.985, face-mesh 0.15 pixels, hands 0.25, palms 0.95, selfie 0.985, by maps' steps; MobileNetV2 0.97
 (random weights) beats `noise`.
 Tried for the mesh, weights in floats, 16 bits at its ends alone (0.311): a zero point for each channel, which padding
