@@ -15,6 +15,7 @@ from glsl_infer.graph.host_steps import HostStep
 
 RNG = np.random.default_rng(3)
 SIDE, PLACES = 8, 64
+PICTURES = [{"image": RNG.integers(0, 256, (SIDE, SIDE, 3), np.uint8)} for _ in range(2)]
 
 
 def detector(scores: int = 1, steps: tuple[HostStep, ...] = ()) -> Graph:
@@ -36,6 +37,23 @@ def ends(box: np.ndarray, score: np.ndarray) -> dict[str, np.ndarray]:
     return {"box": box.reshape(SIDE, SIDE, -1), "score": score.reshape(SIDE, SIDE, -1)}
 
 
+def sure_detector(logit: float) -> Graph:
+    graph = detector()
+    score = graph.by_name["score"]
+    weights = {"kernel": 0.0 * score.weights["kernel"], "bias": np.full(1, logit, np.float32)}
+    return graph.rebuilt([replace(node, weights=weights) if node is score else node for node in graph.nodes])
+
+
+@pytest.mark.parametrize(("logit", "pictures"), [(3.0, 2), (3.0, 1), (-3.0, 2)])
+def test_all_rows_count_where_too_few_pictures_show_anything(logit: float, pictures: int) -> None:
+    judge = Judge(sure_detector(logit), PICTURES[:pictures])
+    boxes, logits = RNG.normal(size=(PLACES, 4)), np.full(PLACES, -30.0)
+    shown = judge.shown(ends(boxes, logits))
+    assert len(shown) == 2
+    alike = logit < 0.0 or pictures < 2
+    assert (shown[0][0].shape == (4 * PLACES, 1)) is alike
+
+
 def test_boxes_have_scores() -> None:
     assert scores_of(detector()) == {"boxes": "scores"}
     assert scores_of(detector(3, (HostStep(host_steps.SIGMOID),))) == {"boxes": "scores"}
@@ -43,7 +61,7 @@ def test_boxes_have_scores() -> None:
 
 
 def test_only_what_a_network_is_sure_of_counts() -> None:
-    judge = Judge(detector())
+    judge = Judge(sure_detector(3.0), PICTURES)
     boxes, logits = RNG.normal(size=(PLACES, 4)), np.full(PLACES, -30.0)
     logits[5] = 3.0
     exact = judge.shown(ends(boxes, logits))

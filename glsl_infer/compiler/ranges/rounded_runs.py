@@ -40,7 +40,7 @@ class Runs:
         changes: Mapping[str, Node | None],
     ) -> None:
         self._graph, self._pictures, self._ranges = graph, pictures, ranges
-        self._judge = shown_error.Judge(graph)
+        self._judge = shown_error.Judge(graph, pictures)
         self._shown: list[Shown] = []
         squares: dict[str, list[Squares]] = {name: [] for name in changes}
         for picture, own in zip(pictures, ranges):

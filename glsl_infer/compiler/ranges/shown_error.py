@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from glsl_infer.graph import Array, Graph, host_steps
+from glsl_infer.graph import Array, Graph, host_steps, reference
+from glsl_infer.graph.reference import Inputs
 
 Squares = list[float]
 """Squares of what is off, one for each part of what is shown."""
@@ -24,6 +25,9 @@ rows are alike."""
 LEAST_COLUMNS = 4
 """Numbers of a box."""
 
+SURE, ENOUGH = 0.5, 2
+"""Probability of a row that becomes a box, and how many pictures must have one."""
+
 UNSURE = 0.1
 """What all rows together count, however little sure a network is of them."""
 
@@ -33,10 +37,16 @@ class Judge:
 
     Args:
         graph: with outputs.
+        pictures: typical inputs; where fewer than ``ENOUGH`` of them show anything, all rows count alike.
     """
 
-    def __init__(self, graph: Graph) -> None:
-        self._scores = scores_of(graph)
+    def __init__(self, graph: Graph, pictures: Sequence[Inputs]) -> None:
+        self._set(graph, scores_of(graph))
+        if self._scores and sum(self._is_sure(graph, picture) for picture in pictures) < ENOUGH:
+            self._set(graph, {})
+
+    def _set(self, graph: Graph, scores: Mapping[str, str]) -> None:
+        self._scores = scores
         named = {output.name: output for output in graph.outputs}
         judged = {*self._scores, *self._scores.values()}
         self._results = {name: named[name] for name in sorted(judged)}
@@ -48,6 +58,11 @@ class Judge:
             if any(step.step == host_steps.SIGMOID for step in output.steps)
             for layer in output.layers
         }
+
+    def _is_sure(self, graph: Graph, picture: Inputs) -> bool:
+        values = reference.all_values(graph, picture, mode="float")
+        ends = {name: value for name, value in values if name in graph.output_layers}
+        return any(self._rows(scores, ends).max() >= SURE for scores in self._scores.values())
 
     def shown(self, ends: Mapping[str, Array]) -> Shown:
         """Return what outputs show of the values of their layers."""
