@@ -48,20 +48,20 @@ LEARNT = ROOT / "docs/accuracy/learnt_rounding.json"
 LEARNT_HEAD = ["network", "right", "same", "off"]
 LEARNT_TEXT = """## Rounding learnt
 
-MobileNetV2 0.35 trained on groceries (scripts/learnt_rounding.py); no epoch of `learn_rounding.py` was better. Labels
+MobileNetV2 0.35 trained on groceries (scripts/learnt_rounding.py); no epoch was better. Labels
 `right`, `same` as in floats, logits `off`.
 """
 MADE_OF = """## What the error is made of
 
-Scores; with weights alone as drawn; maps alone in steps, or cut at ranges' ends.
+With weights alone as drawn; maps alone in steps, or cut at ranges' ends.
 """
 TEXT = """# 8 and 16 bits
 
 `scripts/precision.py --write` makes this page: the exported file beside the float network, on pictures that chose no
-range. `iou` of boxes or masks, `points` in % of a box, `pixels`, `same` first label. Cost: a frame on VideoCore IV; `-`:
-not counted. `noise`: the float network, bytes up to half off.
+range. `iou` of boxes or masks, `points` in % of a box, `pixels`, `same` first label. Cost: a frame on VideoCore IV;
+`-`: not counted. `noise`: the float network, bytes up to half off.
 
-Detectors count by rows that they are sure of, where two pictures have any. Auto misses face-detection 0.985, face-mesh
+Detectors count by rows they are sure of, where two pictures have any. Auto misses face-detection 0.985, face-mesh
 0.15 pixels, hands 0.25, palms 0.95, selfie 0.985, by maps' steps; MobileNetV2 0.97 beats `noise`. Tried for the mesh,
 weights in floats, 16 bits at its ends (0.311): a zero point for each channel, which padding forbids (0.257), for
 each lane (0.299), headroom 1.2 (0.304). Drawn: 16-bit ranges by channel, residuals apart (face-detection 0.983,
