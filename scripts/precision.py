@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from accuracy_sections.table import table
+from precision_parts.decomposed import PARTS
 from precision_parts.repairs import ONLY_AUTO, REPAIRS, UNCHANGED
 from precision_parts.scores import SCORES
 from precision_parts.task import NOISE, PLANNED, Task, known, measured
@@ -47,24 +48,24 @@ LEARNT = ROOT / "docs/accuracy/learnt_rounding.json"
 LEARNT_HEAD = ["network", "right", "same", "off"]
 LEARNT_TEXT = """## Rounding learnt
 
-MobileNetV2 0.35 trained on groceries (scripts/learnt_rounding.py). No epoch of `learn_rounding.py` was better, at rates
-of 1e-4 and 1e-5: labels `right`, the `same` as in floats, logits `off`.
+MobileNetV2 0.35 trained on groceries (scripts/learnt_rounding.py); no epoch was better. Labels
+`right`, `same` as in floats, logits `off`.
+"""
+MADE_OF = """## What the error is made of
+
+With weights alone as drawn; maps alone in steps, or cut at ranges' ends.
 """
 TEXT = """# 8 and 16 bits
 
-`scripts/precision.py --write` makes this page: the exported file beside the float network, on test pictures. Boxes
-`lost`, `iou` of boxes or masks, `points` in % of a box, `pixels`, `same` first label.
-Ranges come from other pictures. Cost: a frame on VideoCore IV; `-`: not counted. `noise`: the float network, bytes up
-to half off. `'`: auto before its plan counted stores of 16 bits and all layers.
+`scripts/precision.py --write` makes this page: the exported file beside the float network, on pictures that chose no
+range. `iou` of boxes or masks, `points` in % of a box, `pixels`, `same` first label. Cost: a frame on VideoCore IV;
+`-`: not counted. `noise`: the float network, bytes up to half off.
 
-Weights are rounded together (GPTQ), biases corrected. Missed goals of auto: face-detection 0.985, face-mesh 0.15
-pixels, hands 0.25, palms 0.95 (with 16 pictures 0.9515), selfie 0.985 (0.9847); MobileNetV2 0.97 (random weights)
-beats `noise`. With 4 pictures auto loses one palm of ten, 8 bits none. The goals' simulation gave the mesh 0.18; here
-0.42. Tried with weights in floats: face-detection 0.981; for the mesh headroom 1.2 (0.21) and a zero point for each
-channel, which padding forbids (0.18). As drawn: headroom 1 and 1.2 (hands 0.89, 0.83), 16-bit ranges 2.7 times as
-wide (face-detection 0.971); maps and finer weights bought from one purse (mesh 0.253, face-detection 0.977, random
-networks 0.1 dB worse), maps by counted prices (0.287, 0.980). Equalisation changes nothing: ranges are folded into
-both layers. A residual has no split: it is added in floats, and stored once."""
+Detectors count by rows they are sure of, where two pictures have any. Auto misses face-detection 0.985, face-mesh
+0.15 pixels, hands 0.25, palms 0.95, selfie 0.985, by maps' steps; MobileNetV2 0.97 beats `noise`. Tried for the mesh,
+weights in floats, 16 bits at its ends (0.311): a zero point for each channel, which padding forbids (0.257), for
+each lane (0.299), headroom 1.2 (0.304). Drawn: 16-bit ranges by channel, residuals apart (face-detection 0.983,
+palms 0.931); 8 pictures looked at (0.984, 0.938)."""
 
 
 def shown(made: Sequence[dict[str, Any]]) -> str:
@@ -81,7 +82,7 @@ def shown(made: Sequence[dict[str, Any]]) -> str:
         cost = [_cost(row, base, key) for key in ("work", "draws")]
         name = row["network"] + "*" * ("weights" not in row) + "'" * _is_older(row)
         lines.append([name, str(row["pictures"]), row["bits"], _scores(row), str(row["fine"]), *cost])
-    text = table(HEAD, lines) + _few(plain)
+    text = table(HEAD, lines) + _made_of(plain) + _few(plain)
     most: dict[tuple[str, str, str], int] = {}
     for row in made:
         kind = (row.get("change", UNCHANGED), row["network"], row["bits"])
@@ -107,6 +108,16 @@ def _few(plain: Mapping[tuple[Any, ...], dict[str, Any]]) -> str:
             score = next(key for key in known[0]["scores"] if key not in UNTOLD and key != "lost")
             lines.append([network, score, *("-" if row is None else f"{row['scores'][score]:.4g}" for row in rows)])
     return f"\n\n## Few pictures\n\n{table(FEW_HEAD, lines)}" if lines else ""
+
+
+def _made_of(plain: Mapping[tuple[Any, ...], dict[str, Any]]) -> str:
+    """Return the section of what errors are made of: of each network the score that is named first."""
+    lines = []
+    for row in (row for row in plain.values() if "parts" in row):
+        parts = row["parts"]
+        score = next(key for key in parts["drawn"] if key not in UNTOLD and key != "lost")
+        lines.append([row["network"], row["bits"], *(f"{parts[part][score]:.4g}" for part in PARTS)])
+    return f"\n\n{MADE_OF}\n{table(['network', 'bits', *PARTS], lines)}" if lines else ""
 
 
 def _learnt() -> str:
@@ -187,7 +198,14 @@ def tasks(args: argparse.Namespace) -> Iterator[Task]:
 
     def of(name: str, count: int, bits: str, change: str = UNCHANGED, *, costs: bool) -> Task:
         return Task(
-            name, args.carried or args.data, args.carried is not None, count, bits, change, costs and not args.scores
+            name,
+            args.carried or args.data,
+            args.carried is not None,
+            count,
+            bits,
+            change,
+            costs and not args.scores,
+            args.parts and change == UNCHANGED,
         )
 
     if not args.bare:
@@ -213,6 +231,7 @@ def main() -> int:
         metavar="CHANGE",
         help="also exports with one thing changed",
     )
+    parser.add_argument("--parts", action="store_true", help="also what the error is made of")
     parser.add_argument("--count", action="store_true", help="only count what stored rows lack: instructions")
     parser.add_argument("--bits", nargs="+", choices=PRECISIONS, default=PRECISIONS, help="these alone")
     parser.add_argument("--bare", action="store_true", help="of --changes, leave out the rows without")

@@ -17,12 +17,14 @@ from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.compiler.build import Options, build
 from glsl_infer.compiler.ranges import PreparedGraph
 from glsl_infer.errors import GlslInferError, InputError
+from glsl_infer.graph import Graph
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.support import blas
 from glsl_infer.tools.videocore import driver
 from glsl_infer.tools.videocore.measure import measure
 from glsl_infer.tools.videocore.report import report
 from precision_parts import case as cases
+from precision_parts import decomposed
 from precision_parts.case import Case
 from precision_parts.repairs import UNCHANGED, repaired
 from precision_parts.scores import Outputs
@@ -43,6 +45,7 @@ class Task:
     bits: str
     change: str = UNCHANGED
     costs: bool = False
+    parts: bool = False
 
     def measured(self) -> dict[str, Any]:
         """Return the row: what the exported file scores and costs; of ``NOISE``, the float network's scores."""
@@ -52,9 +55,20 @@ class Task:
             return self._row(0, scores, fine=0, weights="float", work=None, draws=0)
         with self._exported(case) as (path, program, prepared):
             work = counted(path) if self.costs else None
-            scores = case.score(floats, case.run(bundles.read(path).graph, case.test, "stored"))  # weights as drawn
+            drawn = bundles.read(path).graph  # weights as drawn
+            scores = case.score(floats, case.run(drawn, case.test, "stored"))
+            parts = self._parts(case, floats, drawn, prepared.graph, scores) if self.parts else {}
         draws, fine = len(program.passes), len(prepared.precision)
-        return self._row(self._given(case), scores, fine=fine, weights="stored", work=work, draws=draws)
+        return self._row(self._given(case), scores, fine=fine, weights="stored", work=work, draws=draws, **parts)
+
+    def _parts(
+        self, case: Case, floats: list[Outputs], drawn: Graph, prepared: Graph, scores: Mapping[str, float]
+    ) -> dict[str, Any]:
+        """Return the scores where weights alone are as drawn, maps alone have steps, and their ranges alone ends."""
+        ways = ((drawn, decomposed.exact), (prepared, decomposed.in_steps), (prepared, decomposed.within_ends))
+        all_scores = [scores] + [case.score(floats, decomposed.outputs(graph, case.test, how)) for graph, how in ways]
+        rounded = [{key: round(value, 4) for key, value in one.items()} for one in all_scores]
+        return {"parts": dict(zip(decomposed.PARTS, rounded))}
 
     def counted(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return a row with the cost that it lacks; its scores stay.

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
 import numpy as np
 
-from glsl_infer.graph import Array, Graph, Node, host_steps, reference
+from glsl_infer.compiler.ranges import shown_error
+from glsl_infer.compiler.ranges.shown_error import Shown, Squares
+from glsl_infer.graph import Array, Graph, Node, reference
 from glsl_infer.graph.picture import input_values
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.program.layout import Range
 from glsl_infer.support.side_by_side import in_order
-
-Squares = list[float]
-"""Mean squares of what the outputs' layers are off by, one each."""
 
 
 class Runs:
@@ -42,58 +40,40 @@ class Runs:
         changes: Mapping[str, Node | None],
     ) -> None:
         self._graph, self._pictures, self._ranges = graph, pictures, ranges
-        self._probable = {
-            layer
-            for output in graph.outputs
-            if any(step.step == host_steps.SIGMOID for step in output.steps)
-            for layer in output.layers
-        }
-        self._ends: list[dict[str, Array]] = []
+        self._judge = shown_error.Judge(graph, pictures)
+        self._shown: list[Shown] = []
         squares: dict[str, list[Squares]] = {name: [] for name in changes}
         for picture, own in zip(pictures, ranges):
             values = dict(reference.all_values(graph, picture, mode="float"))
-            self._ends.append({layer: values[layer] for layer in graph.output_layers})
+            exact = self._judge.shown(values)
+            self._shown.append(exact)
 
-            def alone(name: str, values: Mapping[str, Array] = values, own: Mapping[str, Range] = own) -> Squares:
+            def alone(
+                name: str, values: Mapping[str, Array] = values, own: Mapping[str, Range] = own, exact: Shown = exact
+            ) -> Squares:
                 other = changes[name]
                 replaced = {} if other is None else {name: other}
-                return self._off(values, {name: 8} if other is None else {}, own, replaced)
+                return self._off(values, exact, {name: 8} if other is None else {}, own, replaced)
 
             for name, found in zip(changes, in_order(alone, changes)):
                 squares[name].append(found)
-        self._spreads = [self._spread(layer) for layer in graph.output_layers]
-        self.errors = {name: self._error(found) for name, found in squares.items()}
+        self._spreads = self._judge.spreads(self._shown)
+        self.errors = {name: shown_error.error(found, self._spreads) for name, found in squares.items()}
 
     def error(self, bits: Mapping[str, int]) -> float:
         """Return the error of the outputs where all maps are rounded to some bits."""
-        return self._error(list(in_order(partial(self._whole, bits), range(len(self._pictures)))))
+        squares = list(in_order(partial(self._whole, bits), range(len(self._pictures))))
+        return shown_error.error(squares, self._spreads)
 
     def _whole(self, bits: Mapping[str, int], index: int) -> Squares:
         given = reference.by_name(self._graph, self._pictures[index])
         start = {node.name: input_values(node, given[node.name]).astype(np.float32) for node in self._graph.inputs}
-        return self._off({**self._ends[index], **start}, bits, self._ranges[index], anew=True)
-
-    def _error(self, squares: Sequence[Squares]) -> float:
-        """Return the root mean square over pictures and outputs, as a share of the outputs' spreads."""
-        shares = [sum(one / spread for one, spread in zip(each, self._spreads)) / len(each) for each in squares]
-        return math.sqrt(sum(shares) / len(shares))
-
-    def _spread(self, layer: str) -> float:
-        """Return the variance of an output over its places and the pictures.
-
-        Of one that is almost the same everywhere, a flag say, it is a hundredth of its mean square at least.
-        """
-        numbers = np.stack([self._shown(layer, ends[layer]) for ends in self._ends])
-        return max(float(numbers.var()), 0.01 * float((numbers**2).mean()), 1e-12)
-
-    def _shown(self, layer: str, numbers: Array) -> Array:
-        """Return what an output shows of a layer: the probabilities, where each number becomes one."""
-        exact = np.asarray(numbers, np.float64)
-        return host_steps.sigmoid(exact) if layer in self._probable else exact
+        return self._off(start, self._shown[index], bits, self._ranges[index], anew=True)
 
     def _off(
         self,
         values: Mapping[str, Array],
+        exact: Shown,
         bits: Mapping[str, int],
         ranges: Mapping[str, Range],
         replaced: Mapping[str, Node] = MappingProxyType({}),
@@ -102,7 +82,8 @@ class Runs:
     ) -> Squares:
         """Return what outputs are off by where layers are rounded or replaced; with ``anew`` all are computed.
 
-        ``values`` are what layers compute without that: of ``anew`` the inputs' and the outputs'.
+        ``values`` are what layers compute without that, of ``anew`` the inputs' alone; ``exact`` is what outputs show
+        then.
         """
         ends, left = set(self._graph.output_layers), {name: len(to) for name, to in self._graph.consumers.items()}
         changed: dict[str, Array] = {}
@@ -120,11 +101,9 @@ class Runs:
                 left[name] -= 1
                 if not left[name] and name not in ends:
                     changed.pop(name, None)
-        squares = []
-        for layer in self._graph.output_layers:
-            off = self._shown(layer, changed.get(layer, values[layer])) - self._shown(layer, values[layer])
-            squares.append(float((off**2).mean()))
-        return squares
+        return self._judge.squares(
+            exact, {layer: changed[layer] if layer in changed else values[layer] for layer in ends}
+        )
 
     def _rounded(self, node: Node, value: Array, bits: Mapping[str, int], ranges: Mapping[str, Range]) -> Array:
         """Return a layer's output as ``bits`` has it: rounded, or as it is."""
