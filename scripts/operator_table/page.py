@@ -12,7 +12,7 @@ from glsl_infer.lowering.bindings import MAX_TEXTURES
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 from operator_table import GROUPS, videocore
 from operator_table.cost import Cost
-from operator_table.names import NAMES, Names
+from operator_table.names import NAMES, PARTS_OF_OTHERS, Names
 from operator_table.row import TOLERANCE, Group, Row
 
 HEAD = f"""# Operators
@@ -80,7 +80,14 @@ def page(costs: Mapping[str, Cost], errors: Mapping[str, float], driver: str) ->
     sections = [_section(group, costs) for group in GROUPS]
     measured = f"The largest error was {max(errors.values()):.3f} of a step, on {driver}.\n"
     matrix = _table(MATRIX_COLUMNS, [_names(line) for line in NAMES if line.tflite or line.onnx])
-    return "".join([HEAD, *sections, MATRIX, matrix, LIMITS, _networks(), measured])
+    return "".join([HEAD, *sections, MATRIX, matrix, _made(), LIMITS, _networks(), measured])
+
+
+def _made() -> str:
+    """Return the operators that the compiler makes of others, and what they take."""
+    stages = {stage for names in videocore.STAGES.values() for stage in names}
+    drawn = [name for name in PARTS_OF_OTHERS if name in videocore.written() and name not in stages]
+    return f"\nMade of these: {', '.join(f'`{name}`' for name in drawn)} {videocore.cell(drawn)}.\n"
 
 
 def _networks() -> str:
