@@ -31,12 +31,12 @@ or 1/65536 of a vector's. Lines with *pictures* learn each channel's range from 
 LIMITS = f"""
 ## Limits
 
-- A functional or sequential model of at most 16 inputs and outputs; 4,096 numbers in a vector unless Flatten,
-  Concatenate or Dense leads to Dense, a Reshape or the output.
+- At most 16 inputs and outputs; 4,096 numbers in a vector unless Flatten, Concatenate or Dense leads to Dense, a
+  Reshape or the output.
 - Textures of at most {MAX_TEXTURE_SIZE}x{MAX_TEXTURE_SIZE} texels, for all slices of a layer; {MAX_TEXTURES} in a
   pass.
 - Refused by name: Lambda, layers of your own classes ([functions](cpu-operators.md#custom-operators)
-  help), quantised weights, `channels_first`.
+  help), quantised weights (but int8 Dense), `channels_first`.
 """
 
 TAIL = """
@@ -59,10 +59,10 @@ SHARED = ("fused", "alone")
 MATRIX = f"""
 ## TensorFlow Lite and ONNX
 
-Shaders compute operators, at most {TOLERANCE} of a step off, unless a word says otherwise: *bytes*, only moved;
+Shaders compute operators, at most {TOLERANCE} of a step off, unless marked: *bytes*, only moved;
 *folded* into neighbours; *CPU*, in NumPy. 22/10: VideoCore IV's
-instructions a pixel, of the cheapest line above, and a floor (2 a texel, 1 a lane or weight, 4 last); all with
-two threads but `global_deviation` (two sums at once).
+instructions a pixel, of the cheapest line, and a floor (2 a texel, 1 a lane or weight, 4 last); all with
+two threads but `global_deviation`.
 
 """
 

@@ -19,7 +19,7 @@ def _subclassed(x: Any) -> Any:
 
 def _quantised(x: Any) -> Any:
     model = KERAS.Model(x, L.Dense(4, name="subject")(L.GlobalAveragePooling2D()(stem(x))))
-    model.get_layer("subject").quantize("int8")
+    model.get_layer("subject").quantize("int4")
     return model
 
 
@@ -83,9 +83,9 @@ OPTIONS = (
         lambda x: L.BatchNormalization(axis=1, name="subject")(stem(x)),
     ),
     Refusal(
-        "Conv2D, Dense",
-        "quantised weights",
-        "weights quantised to 'int8'; export the model from before it was quantised",
+        "Dense",
+        "weights quantised to other numbers than int8",
+        "weights quantised to 'int4'; export the model from before it was quantised",
         _quantised,
     ),
 )

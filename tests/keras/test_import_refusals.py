@@ -126,8 +126,8 @@ def test_maps_that_cannot_be_flattened() -> None:
 
 def test_quantised_weights() -> None:
     model = keras.Model(X, L.Dense(4, name="dense")(L.GlobalAveragePooling2D()(X)))
-    model.get_layer("dense").quantize("int8")
-    with pytest.raises(ModelError, match="layer 'dense': weights quantised to 'int8'; export the model from before"):
+    model.get_layer("dense").quantize("int4")
+    with pytest.raises(ModelError, match="layer 'dense': weights quantised to 'int4'; export the model from before"):
         importer.to_graph(model)
 
 

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
+import numpy as np
 import pytest
 from imported import check
 
-from glsl_infer.graph import Graph
+from glsl_infer.graph import Graph, reference
+from glsl_infer.importers.keras import to_graph
 
 L, K = keras.layers, keras.ops
 X = keras.Input((8, 6, 3))
@@ -51,3 +53,12 @@ def test_resizes_that_keep_the_shape(size: tuple[int, int], option: dict[str, An
     check(X, L.Resizing(*size, **option)(stem()))
     if "fill_value" not in option:
         check(X, K.image.resize(stem(), size, interpolation="nearest", **option))
+
+
+def test_dense_layers_quantised_to_int8() -> None:
+    model = keras.Model(X, L.Dense(4)(L.Dense(16, activation="relu")(L.GlobalAveragePooling2D()(stem()))))
+    picture = np.random.default_rng(0).integers(0, 256, (8, 6, 3), np.uint8)
+    model.quantize("int8")
+    found = np.asarray(reference.run(to_graph(model), picture, mode="float"))
+    wanted = np.asarray(model(picture[None] / np.float32(255)))[0]
+    assert np.abs(found - wanted).max() <= 0.01 * np.abs(wanted).max()  # Keras rounds inputs to int8, too
