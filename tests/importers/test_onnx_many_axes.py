@@ -38,5 +38,5 @@ def test_a_scale_of_a_tensor_of_seven_axes(tmp_path: Path) -> None:
     onnx.save(model, tmp_path / "axes.onnx")
     graph = load(tmp_path / "axes.onnx")
     pictures = [np.random.default_rng(0).integers(0, 256, (8, 8, 3), np.uint8)]
-    made = build(graph, [], options=Options(), calibration=pictures)[0]
+    made = build(graph, [], options=Options(), calibration=pictures).bundle
     bundles.write(made, tmp_path / "axes.glslnn", read_back=True)
