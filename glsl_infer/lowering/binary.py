@@ -25,9 +25,6 @@ GATED = "a * b + c"
 LINEAR = (PRODUCT, "a + b", "a - b", GATED)
 """What makes errors of numbers in 24 bits no larger."""
 
-MOST_FINE = 3
-"""Numbers in a texture of an output of 16 bits: more are too many fetches at once for VideoCore IV's two threads."""
-
 SUMS = {"a + b": (1.0, 1.0), "a - b": (1.0, -1.0)}
 """Expressions that add up their operands, and with which signs."""
 
@@ -230,7 +227,7 @@ def _to_fetch(
     differing = {name: rows for name, rows in numbers.items() if np.any(rows != rows[0])}
     if not differing or out.uniforms(0) or out.activation.slope is None or expression not in LINEAR:
         return {}
-    if target.bits == 16 and (expression == GATED or len(differing) > MOST_FINE):
+    if expression == GATED and target.bits == 16:  # too many fetches at once for VideoCore IV's two threads
         return {}
     size = (target.width, target.height)
     read = [

@@ -17,8 +17,9 @@ from glsl_infer.tools.videocore import Driver
 SIZE, CHANNELS = 8, 16
 
 
-@pytest.mark.parametrize("bits", [8, 16])
-@pytest.mark.parametrize("operation", ["add", "subtract", "multiply"])
+@pytest.mark.parametrize(
+    ("operation", "bits"), [("add", 8), ("add", 16), ("subtract", 8), ("subtract", 16), ("multiply", 8)]
+)  # a product in 16 bits fetches 18 texels at once: one thread
 def test_two_threads(driver: Driver, tmp_path: Path, operation: str, bits: int) -> None:
     rng = np.random.default_rng(1)
     body = [input_node(SIZE)]
@@ -30,6 +31,5 @@ def test_two_threads(driver: Driver, tmp_path: Path, operation: str, bits: int) 
     built, _, _ = build(classifier(rng, body, CHANNELS), ["a", "b", "c"], options=options, calibration=pictures)
     bundles.write(built, path)
     made, measured = videocore.measure(path, driver)
-    drawn = [entry for entry in made.manifest.passes if entry.layer == "n"]
-    assert len(drawn) == (4 if (operation, bits) == ("multiply", 16) else 1)
-    assert {measured.programs[entry.program].threads for entry in drawn} == {2}
+    (drawn,) = (entry for entry in made.manifest.passes if entry.layer == "n")
+    assert measured.programs[drawn.program].threads == 2
