@@ -41,7 +41,7 @@ def write_of_bundle(args: argparse.Namespace, bundle: Bundle) -> list[str]:
     if args.html is not None:
         from glsl_infer.tools.inspect.bundle_page import bundle_page
 
-        page = bundle_page(bundle, *_cost(args.model, bundle))
+        page = bundle_page(bundle, *_cost(args.model))
         written.append(_written(args.html, page.encode()))
     if args.onnx_view is not None:
         from glsl_infer.tools.inspect.onnx_view import onnx_view
@@ -68,15 +68,12 @@ def _written(path: Path, data: bytes) -> str:
     return str(path)
 
 
-def _cost(path: Path, bundle: Bundle) -> tuple[Report | None, str]:
+def _cost(path: Path) -> tuple[Report | None, str]:
     """Return what a VideoCore IV's compiler says of a bundle, or why there is nothing."""
     from glsl_infer.tools.videocore import driver
-    from glsl_infer.tools.videocore.measure import measure
-    from glsl_infer.tools.videocore.report import report
+    from glsl_infer.tools.videocore.file_report import file_report
 
-    if bundle.parts:
-        return None, "What shaders cost is counted for models that the GPU computes alone."
     try:
-        return report(*measure(path, driver.find(), watch=progress.bar), str(path)), ""
+        return file_report(path, driver.find(), watch=progress.bar), ""
     except GlslInferError as error:
         return None, f"What shaders cost is left out: {error}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +83,11 @@ def run(args: argparse.Namespace) -> int:
     if args.picture and not args.pixels:
         raise InputError("--picture is drawn with --pixels; give both")
     for path in args.models:  # a bad file is refused before a driver is looked for, and before any is measured
-        bundles.read(path).require_whole("glsl-infer vc4")
+        made = bundles.read(path)
+        if args.pixels or args.time:
+            made.require_whole(f"glsl-infer vc4 --{'pixels' if args.pixels else 'time'}")
+        elif made.parts:
+            say_warning(f"{path}: what the CPU computes ({', '.join(made.cpu_operators)}) is not counted")
     compiler = driver.find(args.driver)
     if args.pixels:
         if args.plot is not None:
@@ -105,13 +110,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _reports(models: Sequence[Path], driver: Driver) -> list[Report]:
-    from glsl_infer.tools.videocore.measure import measure
-    from glsl_infer.tools.videocore.report import report
+    from glsl_infer.tools.videocore.file_report import file_report
 
-    reports = []
-    for path in models:
-        reports.append(report(*measure(path, driver, watch=progress.bar), str(path)))
-    return reports
+    return [file_report(path, driver, watch=progress.bar) for path in models]
 
 
 def _print(args: argparse.Namespace, reports: Sequence[Report]) -> None:
@@ -158,16 +159,21 @@ def _complain(reports: Sequence[Report]) -> int:
 
 
 def _disassemble(models: Sequence[Path], driver: Driver, layer: str) -> None:
-    from glsl_infer import bundle as bundles
+    from glsl_infer.tools.videocore.file_report import gpu_parts, written
     from glsl_infer.tools.videocore.measure import measure
 
+    found = []
     for path in models:
-        passes = bundles.read(path).manifest.passes
-        layers = list(dict.fromkeys(entry.layer for entry in passes))
-        if layer not in layers:
-            raise InputError(f"{path}: no layer '{layer}' that draws; there are: {', '.join(layers)}")
-    for path in models:
-        made, measured = measure(path, driver, disassembly=True)
+        layers = [list(dict.fromkeys(entry.layer for entry in part.manifest.passes)) for part in gpu_parts(path)]
+        number = next((number for number, names in enumerate(layers) if layer in names), None)
+        if number is None:
+            known = ", ".join(name for names in layers for name in names)
+            raise InputError(f"{path}: no layer '{layer}' that draws; there are: {known}")
+        found.append(number)
+    for path, number in zip(models, found):
+        with tempfile.TemporaryDirectory() as folder:
+            (file,) = written([gpu_parts(path)[number]], path.name, Path(folder))
+            made, measured = measure(file, driver, disassembly=True)
         used = list(dict.fromkeys(entry.program for entry in made.manifest.passes if entry.layer == layer))
         more = f", the first of {len(used)}" if len(used) > 1 else ""
         print(one_line(f"; {path}: layer '{layer}', program '{used[0]}'{more}"))

@@ -21,9 +21,13 @@ if TYPE_CHECKING:
     from glsl_infer.lowering.bindings import Binding
     from glsl_infer.lowering.builder import Builder
 
+PRODUCT = "a * b"
 GATED = "a * b + c"
-LINEAR = ("a * b", "a + b", "a - b", GATED)
+LINEAR = (PRODUCT, "a + b", "a - b", GATED)
 """What makes errors of numbers in 24 bits no larger."""
+
+SUMS = {"a + b": (1.0, 1.0), "a - b": (1.0, -1.0)}
+"""Expressions that add up their operands, and with which signs."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +61,14 @@ class _Operand:
             return [f"vec4 {self.name} = vec4({pair}) * {codegen.number(self.value.scale)};"]
         lane = ".xxxx" if self.value.channels == 1 else ""
         texel = f"{binding.fetch(self.name)}{lane}"
-        if self._is_plain:
+        if self.is_plain:
             return [f"vec4 {self.name} = {texel};"]
         offset = "" if self.bare else f" + {self.name}_offset"
         return [f"vec4 {self.name} = {self.name}_factor * {texel}{offset};"]
 
     def numbers(self, slices: int) -> dict[str, NDArray[np.floating]]:
         """Return the numbers that ``text`` names, a row for each slice of the output, (slices, 4)."""
-        if isinstance(self.value, FixedPoint) or self._is_plain:
+        if isinstance(self.value, FixedPoint) or self.is_plain:
             return {}
         factor = self.value.scale_of
         if self.times is not None:
@@ -76,7 +80,8 @@ class _Operand:
         return {name: fold.slices(numbers) for name, numbers in both.items()}
 
     @cached_property
-    def _is_plain(self) -> bool:
+    def is_plain(self) -> bool:
+        """Whether a texel is the value."""
         value = self.value
         return (
             self.times is None
@@ -104,12 +109,19 @@ def draw(
     out = fold.output(node.activation, node.attrs, target.channels)
     factors = out.factor * per_channel(gamma, target.channels)
     offsets = out.offset + out.factor * per_channel(beta, target.channels)
+    maps = all(isinstance(operand.value, FeatureMap) for operand in operands)
+    summed = expression in SUMS and maps and not (_is_idle(factors, offsets) and all(one.is_plain for one in operands))
+    multiplied = expression == PRODUCT and not all(one.is_plain for one in operands) and bool((factors != 1.0).any())
     if expression == GATED:
         operands, factors, offsets = _gated(operands, factors, offsets)
+    elif summed:
+        operands, factors, offsets = _summed(operands, SUMS[expression], factors, offsets)
+    elif multiplied:
+        operands, factors = _multiplied(operands, factors)
     numbers = {name: rows for operand in operands for name, rows in operand.numbers(len(target.views)).items()}
-    plain = bool((factors == 1.0).all() and not offsets.any())
+    plain = _is_idle(factors, offsets)
     scaled = "y = factor * y + offset;"
-    if expression == GATED and offsets.any():
+    if (expression == GATED or summed or multiplied) and offsets.any():
         numbers["offset"], scaled = fold.slices(offsets), "y += offset;"
     elif not plain:
         numbers |= {"factor": fold.slices(factors), "offset": fold.slices(offsets)}
@@ -167,12 +179,44 @@ def _gated(
     operands: Sequence[_Operand], factors: NDArray[np.float64], offsets: NDArray[np.float64]
 ) -> tuple[list[_Operand], NDArray[np.float64], NDArray[np.float64]]:
     """Return operands that are worth what the output's factors make of them: fewer numbers for a shader to hold."""
-    gated = next((one for one in operands[:2] if isinstance(one.value, FeatureMap)), operands[0])
+    gated, _ = _multiplied(operands[:2], factors)
     last = replace(operands[2], times=factors, bare=True)
     assert isinstance(last.value, FeatureMap)
-    made = [replace(one, times=factors) if one is gated else one for one in operands[:2]]
     moved = offsets - factors * last.value.scale_of * last.value.zero_of / 255.0
-    return [*made, last], np.ones_like(factors), moved
+    return [*gated, last], np.ones_like(factors), moved
+
+
+def _multiplied(
+    operands: Sequence[_Operand], factors: NDArray[np.float64]
+) -> tuple[list[_Operand], NDArray[np.float64]]:
+    """Return operands of a product, of which one is worth the output's factors more, and what factors are left."""
+    ranged = [one for one in operands if isinstance(one.value, FeatureMap)]
+    if not ranged:
+        return list(operands), factors
+    taken = next((one for one in ranged if not one.is_plain), ranged[0])
+    assert isinstance(taken.value, FeatureMap)
+    worth = replace(taken, times=factors, bare=not taken.value.zero_of.any())
+    return [worth if one is taken else one for one in operands], np.ones_like(factors)
+
+
+def _summed(
+    operands: Sequence[_Operand], signs: Sequence[float], factors: NDArray[np.float64], offsets: NDArray[np.float64]
+) -> tuple[list[_Operand], NDArray[np.float64], NDArray[np.float64]]:
+    """Return maps that are worth what the output's factors make of them, and one offset: three numbers, not six.
+
+    With six in a texture, VideoCore IV fetches so many at once that it has one thread.
+    """
+    made, moved = [], offsets
+    for sign, operand in zip(signs, operands):
+        assert isinstance(operand.value, FeatureMap)
+        made.append(replace(operand, times=factors, bare=True))
+        moved = moved - sign * factors * operand.value.scale_of * operand.value.zero_of / 255.0
+    return made, np.ones_like(factors), moved
+
+
+def _is_idle(factors: NDArray[np.float64], offsets: NDArray[np.float64]) -> bool:
+    """Return whether these change nothing."""
+    return bool((factors == 1.0).all() and not offsets.any())
 
 
 def _to_fetch(

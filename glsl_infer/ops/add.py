@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from glsl_infer.errors import ModelError
+from glsl_infer.graph import Node
+from glsl_infer.lowering.bindings import MAX_TEXTURES
 from glsl_infer.lowering.pointwise import pointwise
 from glsl_infer.ops.operator import Operator, feature_map
 
 if TYPE_CHECKING:
-    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.graph import Array, Shape
     from glsl_infer.lowering.builder import Builder
 
 
@@ -34,6 +37,15 @@ class Add(Operator):
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Add, then activate."""
         return node.activation(reduce(np.add, inputs))
+
+    def parts(self, node: Node, shapes: Sequence[Shape]) -> tuple[Node, ...]:
+        """Return sums of as many inputs as a pass can read, each but the last an input of the next."""
+        reads, sums = node.inputs, list[Node]()
+        while len(reads) > MAX_TEXTURES:
+            name = f"{node.name}-sum{len(sums) + 1}"
+            sums.append(Node(name, node.op, reads[:MAX_TEXTURES], {**node.attrs, "activation": "linear"}))
+            reads = (name, *reads[MAX_TEXTURES:])
+        return (*sums, replace(node, inputs=reads)) if sums else ()
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass a slice, each reading one tile of every input."""

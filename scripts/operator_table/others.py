@@ -1,4 +1,4 @@
-"""Bundles of operators that no Keras row becomes: TensorFlow Lite's and ONNX's alone."""
+"""Bundles of operators that no Keras row becomes: TensorFlow Lite's and ONNX's alone, and partial sums."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from glsl_infer.ops.resample import rounded
 from operator_table.row import SIZE
 
 CHANNELS, PICTURES = 8, 4
+WIDE = 40
+"""Channels of more textures than a pass reads in planar layout."""
+
 CUBIC = (-0.03515625, 0.26171875, 0.87890625, -0.10546875)
 """Weights of a cubic resize to twice the size, of every other row; those of the others are the reverse."""
 
@@ -32,20 +35,20 @@ def export(folder: Path) -> list[Path]:
     """Write a bundle of each layer to a folder; return the files."""
     rng = np.random.default_rng(0)
     shape = (SIZE, SIZE, 3)
-    kernel = rng.normal(0.0, 0.4, (3, 3, 3, CHANNELS)).astype(np.float32)
-    weights = {"kernel": kernel, "bias": np.zeros(CHANNELS, np.float32)}
-    picture = Node("picture", "input", (), {"shape": shape})
-    stem = Node("stem", "conv2d", ("picture",), {"padding": (1, 1, 1, 1), "activation": "sigmoid"}, weights)
     pictures = [rng.integers(0, 256, shape, np.uint8) for _ in range(PICTURES)]
+    wide = [_convolution(rng, "stem", "picture", 3, WIDE), _convolution(rng, "wide", "stem", WIDE, CHANNELS)]
+    networks = [(node.op, [_convolution(rng, "stem", "picture", 3, CHANNELS), node], "atlas") for node in subjects()]
     paths = []
-    for node in subjects():
-        path = folder / f"{node.op}.glslnn"
-        made = build(
-            Graph(node.op, [picture, stem, node], node.name),
-            (),
-            options=Options(weights="uniform"),
-            calibration=pictures,
-        )[0]
-        bundles.write(made, path)
+    for name, body, layout in (*networks, ("partial-sums", wide, "planar")):
+        path = folder / f"{name}.glslnn"
+        graph = Graph(name, [Node("picture", "input", (), {"shape": shape}), *body], body[-1].name)
+        options = Options(weights="uniform", layout=layout)
+        bundles.write(build(graph, (), options=options, calibration=pictures)[0], path)
         paths.append(path)
     return paths
+
+
+def _convolution(rng: np.random.Generator, name: str, source: str, channels: int, filters: int) -> Node:
+    kernel = rng.normal(0.0, 0.4, (3, 3, channels, filters)).astype(np.float32)
+    weights = {"kernel": kernel, "bias": np.zeros(filters, np.float32)}
+    return Node(name, "conv2d", (source,), {"padding": (1, 1, 1, 1), "activation": "sigmoid"}, weights)

@@ -12,7 +12,7 @@ from glsl_infer.lowering.bindings import MAX_TEXTURES
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 from operator_table import GROUPS, videocore
 from operator_table.cost import Cost
-from operator_table.names import NAMES, Names
+from operator_table.names import NAMES, PARTS_OF_OTHERS, Names
 from operator_table.row import TOLERANCE, Group, Row
 
 HEAD = f"""# Operators
@@ -31,12 +31,12 @@ or 1/65536 of a vector's. Lines with *pictures* learn each channel's range from 
 LIMITS = f"""
 ## Limits
 
-- A functional or sequential model of at most 16 inputs and outputs; 4,096 numbers in a vector unless Flatten,
-  Concatenate or Dense leads to Dense, a Reshape or the output.
+- At most 16 inputs and outputs; 4,096 numbers in a vector unless Flatten, Concatenate or Dense leads to Dense, a
+  Reshape or the output.
 - Textures of at most {MAX_TEXTURE_SIZE}x{MAX_TEXTURE_SIZE} texels, for all slices of a layer; {MAX_TEXTURES} in a
   pass.
 - Refused by name: Lambda, layers of your own classes ([functions](cpu-operators.md#custom-operators)
-  help), quantised weights, `channels_first`.
+  help), quantised weights (but int8 Dense), `channels_first`.
 """
 
 TAIL = """
@@ -59,10 +59,10 @@ SHARED = ("fused", "alone")
 MATRIX = f"""
 ## TensorFlow Lite and ONNX
 
-Shaders compute operators, at most {TOLERANCE} of a step off, unless a word says otherwise: *bytes*, only moved;
+Shaders compute operators, at most {TOLERANCE} of a step off, unless marked: *bytes*, only moved;
 *folded* into neighbours; *CPU*, in NumPy. 22/10: VideoCore IV's
-instructions a pixel, of the cheapest line above, and a floor (2 a texel, 1 a lane or weight, 4 last); all with
-two threads but `global_deviation` (two sums at once).
+instructions a pixel, of the cheapest line, and a floor (2 a texel, 1 a lane or weight, 4 last); all with
+two threads but `global_deviation`.
 
 """
 
@@ -80,7 +80,14 @@ def page(costs: Mapping[str, Cost], errors: Mapping[str, float], driver: str) ->
     sections = [_section(group, costs) for group in GROUPS]
     measured = f"The largest error was {max(errors.values()):.3f} of a step, on {driver}.\n"
     matrix = _table(MATRIX_COLUMNS, [_names(line) for line in NAMES if line.tflite or line.onnx])
-    return "".join([HEAD, *sections, MATRIX, matrix, LIMITS, _networks(), measured])
+    return "".join([HEAD, *sections, MATRIX, matrix, _made(), LIMITS, _networks(), measured])
+
+
+def _made() -> str:
+    """Return the operators that the compiler makes of others, and what they take."""
+    stages = {stage for names in videocore.STAGES.values() for stage in names}
+    drawn = [name for name in PARTS_OF_OTHERS if name in videocore.written() and name not in stages]
+    return f"\nMade of these: {', '.join(f'`{name}`' for name in drawn)} {videocore.cell(drawn)}.\n"
 
 
 def _networks() -> str:

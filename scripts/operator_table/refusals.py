@@ -6,8 +6,6 @@ from typing import Any
 
 from operator_table.row import KERAS, K, L, Refusal, stem
 
-_LAYERS = "cannot be exported; these layers can be exported: "
-
 
 def _custom(x: Any) -> Any:
     kind = type("Dense", (L.Dense,), {"__module__": "somewhere"})
@@ -21,7 +19,7 @@ def _subclassed(x: Any) -> Any:
 
 def _quantised(x: Any) -> Any:
     model = KERAS.Model(x, L.Dense(4, name="subject")(L.GlobalAveragePooling2D()(stem(x))))
-    model.get_layer("subject").quantize("int8")
+    model.get_layer("subject").quantize("int4")
     return model
 
 
@@ -32,7 +30,12 @@ UNKNOWN = (
         "a Lambda cannot be exported; write what it computes with keras.ops",
         lambda x: L.Lambda(lambda y: y, name="subject")(stem(x)),
     ),
-    Refusal("Dense", "a class of your own", f"a Dense {_LAYERS}", _custom),
+    Refusal(
+        "Dense",
+        "a class of your own",
+        "a Dense cannot be exported; build it from Keras' own layers and keras.ops",
+        _custom,
+    ),
     Refusal(
         "Model",
         "subclassed, inside the model",
@@ -80,16 +83,10 @@ OPTIONS = (
         lambda x: L.BatchNormalization(axis=1, name="subject")(stem(x)),
     ),
     Refusal(
-        "Conv2D, Dense",
-        "quantised weights",
-        "weights quantised to 'int8'; export the model from before it was quantised",
+        "Dense",
+        "weights quantised to other numbers than int8",
+        "weights quantised to 'int4'; export the model from before it was quantised",
         _quantised,
-    ),
-    Refusal(
-        "Add",
-        "of more than 8 tensors",
-        "9 inputs; at most 8 can be added at once; add in steps",
-        lambda x: L.Add(name="subject")([stem(x, name=f"stem-{index}") for index in range(9)]),
     ),
 )
 

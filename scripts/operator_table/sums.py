@@ -72,7 +72,7 @@ SUMS = Group(
             listed=False,
         ),
         Row("Add", "of 2; 8 channels", lambda x: L.Add()(list(_two(x))), _SHAPES),
-        Row("Add", "of 5, then an Activation; 8 channels", _many(5), f"{_SHAPES}; at most 8"),
+        Row("Add", "of 5, then an Activation; 8 channels", _many(5), _SHAPES),
         Row("CustomScaleLayer", "of InceptionResNetV2, of 2; 8 channels", _scaled),
         Row("`x + y`", "of 2 feature maps; 8 channels", _plus, listed=False),
     ),

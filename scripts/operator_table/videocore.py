@@ -23,6 +23,9 @@ NUMBERS = Path(__file__).with_name("videocore.json")
 ONE_THREAD = {"global_deviation": "its sums of numbers and of squares wait for a texel together"}
 """Operators whose draws have one thread of two, and why."""
 
+STAGES = {"dense": ("dense_at_once", "dense_products", "dense_sum")}
+"""What draws in place of operators that draw nothing themselves."""
+
 LANES = 4
 """Of a texel, and of what is packed."""
 
@@ -67,5 +70,6 @@ def write(numbers: Mapping[str, Mapping[str, object]]) -> None:
 def cell(operators: Iterable[str]) -> str:
     """Return the page's words on some operators: instructions/floor of each that draws."""
     numbers = written()
-    known = [numbers[name] for name in operators if name in numbers]
+    names = [stage for name in operators for stage in STAGES.get(name, (name,))]
+    known = [numbers[name] for name in names if name in numbers]
     return ",".join(f"{one['instructions']:g}/{one['floor']:g}" for one in known)

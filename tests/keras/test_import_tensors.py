@@ -245,12 +245,8 @@ def test_frames_are_one_map_that_shaders_cut() -> None:
             lambda: L.TimeDistributed(L.Reshape((2, 1)))(L.Reshape((72, 2))(L.Conv2D(4, 1)(X))),
             "a TimeDistributed over 72 steps; give it at most 64",
         ),
-        (
-            lambda: ops.reshape(ops.reshape(L.Conv2D(8, 2, strides=2)(X), (-1, 3, 3, 1, 8)), (-1, 1, 8)),
-            r"a reshape of \(3, 3, 1, 8\) to \(1, 8\) and a larger batch; use \(-1, 9, 1, 8\)",
-        ),
     ],
-    ids=["an output", "another operation", "a part of the batch", "many steps", "windows as a batch"],
+    ids=["an output", "another operation", "a part of the batch", "many steps"],
 )
 def test_a_moved_batch_is_refused_where_it_cannot_be_followed(build: Callable[[], Any], says: str) -> None:
     model = keras.Model(X, build())

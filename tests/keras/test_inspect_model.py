@@ -45,7 +45,7 @@ def bad(tmp_path_factory: pytest.TempPathFactory) -> Path:
     y = L.Lambda(lambda t: (ran.append(1), t)[1], name="code")(x)
     y = Own(name="own")(y)
     y = L.SpectralNormalization(L.Conv2D(5, 3), name="spectral")(y)
-    y = L.Resizing(14, 14, crop_to_aspect_ratio=True, name="cubic")(y)
+    y = L.Resizing(14, 14, "area", name="area")(y)
     y = L.Conv2D(5, 3, activation="sigmoid", name="conv")(y)
     flat = L.Flatten(name="flat")(y)
     rows = L.Masking(name="row-mask")(L.Reshape((144, 5), name="rows")(y))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from glsl_infer import ops
+from glsl_infer.bundle.format_constants import MAX_RANK
 from glsl_infer.importers.shared.places import placed
 
 
@@ -42,3 +43,11 @@ def test_other_moves_name_every_place() -> None:
     assert (
         operators((3, 4), numbers[::-1]) == operators((3, 4), numbers[[0, 2, 2]]) == ["tensor_reshape", "gather_points"]
     )
+
+
+@pytest.mark.parametrize("shape", [(32,), (4, 8), (2, 2, 2, 2, 2), (2, 2, 2, 2, 1, 2)])
+def test_rolled_numbers_fit_the_axes_of_a_weight(shape: tuple[int, ...]) -> None:
+    numbers = np.roll(np.arange(32).reshape(4, 4, 2), (-1, -1), (0, 1)).reshape(shape)
+    operators((4, 4, 2), numbers)
+    for node in placed("moved", "x", (4, 4, 2), numbers):
+        assert all(weights.ndim <= MAX_RANK for weights in node.weights.values())

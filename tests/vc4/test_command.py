@@ -9,6 +9,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import parted
 import pytest
 import tiny
 from command_line import Capture, refused
@@ -111,3 +112,19 @@ def test_a_driver_that_cannot_be_loaded_is_explained(model: Path, tmp_path: Path
         (tmp_path / name).write_text("not a library")
     message = refused(capsys, ["vc4", model, "--driver", tmp_path])
     assert "sudo apt install libdrm2 libexpat1 zlib1g" in message
+
+
+def test_the_gpu_parts_of_a_model_are_counted_together(driver: Driver, tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "parted.glslnn"
+    made = parted.parted_bundle()
+    bundles.write(made, path)
+    assert main(["vc4", str(path), "--json"]) == 0
+    printed = capsys.readouterr()
+    (found,) = json.loads(printed.out)["bundles"]
+    passes = [entry for part in made.gpu_parts for entry in part.manifest.passes]
+    assert [one["layer"] for one in found["layers"]] == list(dict.fromkeys(entry.layer for entry in passes))
+    assert found["totals"]["passes"] == len(passes)
+    assert "what the CPU computes (tensor_reshape, linear, attention, tensor_norm, tensor_softmax" in printed.err
+    assert main(["vc4", str(path), "--disassemble", "b"]) == 0
+    assert capsys.readouterr().out.startswith(f"; {path}: layer 'b'")
+    assert "--time needs a model that the GPU computes alone" in refused(capsys, ["vc4", path, "--time"])

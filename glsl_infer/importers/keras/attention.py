@@ -72,7 +72,8 @@ def _of_axes(call: Call, operands: tuple[str, ...], shapes: Sequence[Shape], att
         attrs: ``heads`` and ``scale``.
     """
     rank, heads = len(shapes[0]), int(attrs["heads"])
-    over = tuple(int(axis) - 1 for axis in getattr(call.layer, "_attention_axes", None) or range(1, rank))
+    batch = len(call.arguments[0].shape) - rank  # 0 where the batch's parts have an axis
+    over = tuple(int(axis) - batch for axis in getattr(call.layer, "_attention_axes", None) or range(1, rank))
     apart = tuple(axis for axis in range(rank - 1) if axis not in over)
     order = (*apart, *over, rank - 1)
     if any(len(shape) != rank for shape in shapes) or not set(over) <= set(range(rank - 1)):

@@ -21,12 +21,12 @@ from glsl_infer.importers.keras.tensor_places import cut
 Places = tuple[int, ...]
 """Which axis of each input is the batch."""
 
-_LAST_AXIS = frozenset({"Dense", "LayerNormalization", "Softmax", "LogSoftmax"})
+LAST_AXIS = frozenset({"Dense", "LayerNormalization", "Softmax", "LogSoftmax"})
 """Layers and operations that work along the last axis, if they are told no other."""
 
-_TWO_LAST = frozenset({"Matmul"})
+TWO_LAST = frozenset({"Matmul"})
 
-_EACH = frozenset(
+EACH = frozenset(
     {
         *("Abs", "Absolute", "Add", "Activation", "Cast", "Clip", "Divide", "Dropout", "ELU", "Elu", "Exp", "GELU"),
         *("Gelu", "HardSigmoid", "HardSilu", "Identity", "LeakyReLU", "LeakyRelu", "Log", "Maximum", "Minimum"),
@@ -78,8 +78,8 @@ def place_after(call: Call, places: Places) -> int:
     if kind in _MOVES:
         return _MOVES[kind](call, place)[1]
     alike = all(other == place for other in places) and len({len(shape) for shape in call.shapes}) == 1
-    kept = rank - (1 if kind in _LAST_AXIS else 2 if kind in _TWO_LAST else 0)
-    known = kind in _EACH or (kind in _LAST_AXIS | _TWO_LAST and place < kept and _axis(call) in (-1, rank - 1))
+    kept = rank - (1 if kind in LAST_AXIS else 2 if kind in TWO_LAST else 0)
+    known = kind in EACH or (kind in LAST_AXIS | TWO_LAST and place < kept and _axis(call) in (-1, rank - 1))
     constants = [value for value in call.arguments if not hasattr(value, "_keras_history") and np.ndim(value) > 1]
     if alike and known and not constants:
         return place

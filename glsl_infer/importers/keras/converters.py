@@ -17,6 +17,7 @@ from glsl_infer.importers.keras import (
     moves,
     normalizations,
     resampling,
+    resizes,
 )
 from glsl_infer.importers.keras.call import Call, Converter, pair
 from glsl_infer.importers.keras.inputs import input_nodes
@@ -240,7 +241,7 @@ _CONVERTERS: Mapping[str, Converter] = {
     "DepthToSpace": depth_to_space,
     "Cropping2D": geometry.cropping,
     "CenterCrop": geometry.center_crop,
-    "Resizing": geometry.resizing,
+    "Resizing": resizes.resizing,
     "Permute": geometry.permute,
     "GlobalMaxPooling2D": geometry.global_max_pool,
     "Flatten": _flatten,

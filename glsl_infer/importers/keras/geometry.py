@@ -6,11 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from glsl_infer.graph import Node, Shape
-from glsl_infer.importers.keras import resampling
 from glsl_infer.importers.keras.call import Call
 from glsl_infer.ops.channel_gather import ZERO
-
-_METHODS = {"nearest": "nearest", "bilinear": "bilinear"}
 
 
 def cropping(call: Call) -> list[Node]:
@@ -30,33 +27,6 @@ def center_crop(call: Call) -> list[Node]:
         raise call.refused(f"a crop of {height}x{width} pixels to {wanted[0]}x{wanted[1]}", "use layers.Resizing")
     begin = ((height - wanted[0]) // 2, (width - wanted[1]) // 2)
     return [call.node("spatial_slice", {"begin": begin, "size": wanted, "strides": (1, 1)})]
-
-
-def resizing(call: Call) -> list[Node]:
-    """Convert a Resizing layer."""
-    layer = call.layer
-    call.require_channels_last()
-    for option in ("crop_to_aspect_ratio", "pad_to_aspect_ratio"):
-        if getattr(layer, option, False):
-            raise call.refused(f"a resize with {option}", "leave it out: a runner fits photographs to the input")
-    return _resized(call, (int(layer.height), int(layer.width)), str(layer.interpolation), bool(layer.antialias))
-
-
-def resize(call: Call) -> list[Node]:
-    """Convert ``keras.ops.image.resize``."""
-    call.require_channels_last()
-    size = tuple(int(length) for length in call.layer.size)
-    return _resized(call, (size[0], size[1]), str(call.layer.interpolation), bool(call.layer.antialias))
-
-
-def _resized(call: Call, size: tuple[int, int], interpolation: str, antialias: bool) -> list[Node]:
-    smoothed = antialias and (size[0] < call.shapes[0][0] or size[1] < call.shapes[0][1])
-    if interpolation in resampling.METHODS or (smoothed and interpolation == "bilinear"):
-        return resampling.resampled(call, size, interpolation, antialias=antialias)
-    if interpolation not in _METHODS:
-        known = ", ".join((*_METHODS, *resampling.METHODS))
-        raise call.refused(f"interpolation='{interpolation}'", f"use one of: {known}")
-    return [call.node("resize", {"size": size, "method": _METHODS[interpolation], "convention": "half_pixel"})]
 
 
 def permute(call: Call) -> list[Node]:
@@ -83,19 +53,17 @@ def _transposed(call: Call, axes: tuple[int, ...]) -> list[Node]:
 
 
 def flip(call: Call) -> list[Node]:
-    """Convert ``keras.ops.flip`` along rows, columns or both."""
+    """Convert ``keras.ops.flip`` along rows, columns, channels or several of them."""
     axis = call.layer.axis
     axes = (
         {int(number) % 4 for number in (axis if isinstance(axis, (list, tuple)) else (axis,))}
         if axis is not None
         else {0}
     )
-    if not axes <= {1, 2}:
-        raise call.refused(f"a flip along axis {axis}", "rows (1) and columns (2) can be flipped")
-    height, width = call.shapes[0][:2]
-    begin = (height - 1 if 1 in axes else 0, width - 1 if 2 in axes else 0)
-    strides = (-1 if 1 in axes else 1, -1 if 2 in axes else 1)
-    return [call.node("spatial_slice", {"begin": begin, "size": (height, width), "strides": strides})]
+    if 0 in axes or len(call.shapes[0]) != 3:
+        raise call.refused(f"a flip along axis {axis}", "rows (1), columns (2) and channels (3) can be flipped")
+    parts = [range(size)[:: -1 if number in axes else 1] for number, size in enumerate(call.shapes[0], 1)]
+    return _sliced(call, call.name, parts) or [call.node("identity")]
 
 
 def get_item(call: Call) -> list[Node]:

@@ -42,3 +42,9 @@ INSTEAD: Mapping[str, str] = {
     "SpectralNormalization": "export the layer inside it: conv = wrapper.layer, whose weights are normalised already",
 }
 """What to do, by class name."""
+
+OF_YOUR_OWN = (
+    "build it from Keras' own layers and keras.ops, and save again, or give a function that computes it, from a module "
+    "that has the class, too: --operator MODULE:FUNCTION"
+)
+"""What to do where a class is none of Keras."""

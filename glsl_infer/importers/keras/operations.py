@@ -18,6 +18,7 @@ from glsl_infer.importers.keras import (
     moves,
     normalizations,
     reductions,
+    resizes,
     tensor_fills,
 )
 from glsl_infer.importers.keras import converters as layers
@@ -136,7 +137,7 @@ OPERATIONS: Mapping[str, Converter] = {
     "GetItem": geometry.get_item,
     "Flip": geometry.flip,
     "Pad": geometry.pad,
-    "Resize": geometry.resize,
+    "Resize": resizes.resize,
     "SpaceToDepth": geometry.space_to_depth,
     "Split": geometry.split,
     "Transpose": geometry.transpose,

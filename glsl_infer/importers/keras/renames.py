@@ -68,6 +68,8 @@ def chain_of(tensor: Any) -> list[Any]:
 
     The last is what the chain reads. Empty where ``tensor`` is no rename, or its input is a map or a vector already.
     """
+    if type(tensor._keras_history.operation).__name__ == "Stack":
+        return _stacked(tensor)
     chain = [tensor]
     while _renames(chain[-1]) and (len(chain) == 1 or len(chain[-1].shape) not in RANKS):
         operation, call_index, _ = chain[-1]._keras_history
@@ -77,8 +79,33 @@ def chain_of(tensor: Any) -> list[Any]:
         chain.append(inputs[0])
     if len(chain) < 2 or any(len(end.shape) not in RANKS for end in (chain[0], chain[-1])):
         return []
+    if None not in chain[-1].shape[1:] and len({math.prod(link.shape[1:]) for link in chain}) > 1:
+        return []  # one changes the batch
     kinds = {type(link._keras_history.operation).__name__ for link in chain[:-1]}
     return chain if len(chain) > 2 or kinds <= {"Squeeze", "ExpandDims", "Swapaxes", "Moveaxis"} else []
+
+
+def _stacked(tensor: Any) -> list[Any]:
+    """Return the chain of a stack of single channels of one map, ``stack([x[..., 2], x[..., 1], x[..., 0]], -1)``."""
+    operation, call_index, _ = tensor._keras_history
+    picked = list(operation._inbound_nodes[call_index].arguments.args[0])
+    if operation.axis not in (-1, 3) or not all(_channel_of(part) is not None for part in picked):
+        return []
+    sources = [part._keras_history.operation._inbound_nodes[0].arguments.keras_tensors[0] for part in picked]
+    alike = all(source is sources[0] for source in sources) and None not in sources[0].shape[1:]
+    return [tensor, *picked, sources[0]] if alike else []
+
+
+def _channel_of(tensor: Any) -> int | None:
+    """Return which channel of a map a tensor is; None of any other tensor."""
+    if not hasattr(tensor, "_keras_history") or type(tensor._keras_history.operation).__name__ != "GetItem":
+        return None
+    source, key = tensor._keras_history.operation._inbound_nodes[0].arguments.args[:2]
+    entries = list(key) if isinstance(key, (list, tuple)) else [key]
+    whole = all(entry is Ellipsis or entry == slice(None) for entry in entries[:-1])
+    reaches = len(entries) == 4 or entries[:-1] == [Ellipsis]
+    is_channel = isinstance(entries[-1], int) and len(getattr(source, "shape", ())) == 4
+    return int(entries[-1]) if whole and reaches and is_channel else None
 
 
 def _renames(tensor: Any) -> bool:
@@ -100,6 +127,9 @@ def renamed(call: Call, chain: Sequence[Any], batch: int = 0) -> list[Node]:
     """
     given = call.shapes[0]
     numbers = np.arange(math.prod(given)).reshape(*given[:batch], 1, *given[batch:])
+    if type(chain[0]._keras_history.operation).__name__ == "Stack":
+        channels = tuple((_channel_of(part) or 0) % given[-1] for part in chain[1:-1])
+        return [call.node("channel_gather", {"channels": channels})]
     for tensor in reversed(chain[:-1]):
         operation = tensor._keras_history.operation
         rename = _RENAMES[type(operation).__name__]

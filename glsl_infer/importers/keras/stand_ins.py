@@ -13,6 +13,7 @@ from typing import Any
 from glsl_infer.errors import ModelError
 from glsl_infer.importers.keras.caution import READ_FILES, RUN_OTHERS, bounded, check_config
 from glsl_infer.importers.keras.installed import keras
+from glsl_infer.importers.keras.instead import OF_YOUR_OWN
 from glsl_infer.importers.keras.quiet import stderr_silenced
 from glsl_infer.importers.keras.saved import config_of, objects_in, require_file
 
@@ -24,10 +25,6 @@ LAMBDA = "Lambda"
 _ADVICE = {
     LAMBDA: "write what it computes with keras.ops (x * 2.0, keras.ops.relu(x), ...) on Keras tensors, and save again",
 }
-_UNKNOWN_ADVICE = (
-    "build it from Keras' own layers and keras.ops, and save again, or give a function that computes it, from a module "
-    "that has the class, too: --operator MODULE:FUNCTION"
-)
 
 
 def of_file(path: str | Path) -> Any | None:
@@ -95,7 +92,7 @@ def _stand_in_class() -> Any:
                 what = f"a {self.stands_for} cannot be exported: it may run code or read files, so it was not loaded"
             else:
                 what = f"the layer's class '{self.stands_for}' is none of Keras, and its code is not in the file"
-            return what, _ADVICE.get(self.stands_for, _UNKNOWN_ADVICE)
+            return what, _ADVICE.get(self.stands_for, OF_YOUR_OWN)
 
         def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
             """Return the first input's shape and type."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,13 +110,18 @@ def _take_along(call: Call) -> list[Node]:
 
 def get_item(call: Call) -> list[Node]:
     """Convert ``x[:, 1:-1, ::2, None, 3]`` of a tensor of any rank."""
+    places = np.arange(math.prod(call.shapes[0])).reshape(1, *call.shapes[0])
+    return cut(call, places[_entries(call)])
+
+
+def _entries(call: Call) -> tuple[Any, ...]:
+    """Return an index that leaves the batch as it is."""
     key = geometry.index_of(call)
-    entries = list(key)
+    entries = tuple(key)
     known = all(entry is None or entry is Ellipsis or isinstance(entry, (int, slice)) for entry in entries)
     if not known or not entries or entries[0] not in (slice(None), Ellipsis):
         raise call.refused(f"an index {key}", "give slices and numbers, and ':' for the batch")
-    places = np.arange(math.prod(call.shapes[0])).reshape(1, *call.shapes[0])
-    return cut(call, places[tuple(entries)])
+    return entries
 
 
 def cut(call: Call, places: Numbers) -> list[Node]:
@@ -145,10 +151,13 @@ def _line(part: Numbers) -> tuple[int, int] | None:
 
 
 def _split(call: Call) -> list[Node]:
-    sections, over = call.layer.indices_or_sections, call.layer.axis
-    places = np.arange(math.prod(call.shapes[0])).reshape(1, *call.shapes[0])
+    return cut(call, _sections(call, np.arange(math.prod(call.shapes[0])).reshape(1, *call.shapes[0])))
+
+
+def _sections(call: Call, numbers: Numbers) -> Numbers:
+    sections = call.layer.indices_or_sections
     given = int(sections) if isinstance(sections, int) else [int(end) for end in sections]
-    return cut(call, np.split(places, given, over)[call.output])
+    return np.split(numbers, given, call.layer.axis)[call.output]
 
 
 def _pad(call: Call) -> list[Node]:
@@ -233,21 +242,28 @@ def adaptive_row(reduction: str) -> Converter:
     return convert
 
 
+MOVES: Mapping[str, Callable[[Call, Numbers], Numbers]] = {
+    "Flip": lambda call, numbers: np.flip(numbers, call.layer.axis),
+    "GetItem": lambda call, numbers: numbers[_entries(call)],
+    "Moveaxis": lambda call, numbers: np.moveaxis(numbers, call.layer.source, call.layer.destination),
+    "Repeat": _repeat,
+    "Roll": _roll,
+    "Rot90": _rotated,
+    "Split": _sections,
+    "Swapaxes": lambda call, numbers: np.swapaxes(numbers, call.layer.axis1, call.layer.axis2),
+    "Take": _take,
+    "Tile": lambda call, numbers: np.tile(numbers, call.layer.repeats),
+    "Unstack": _unstack,
+}
+"""What operations do to numbers whose first axis is the batch, by class name."""
+
 OPERATIONS: Mapping[str, Converter] = {
-    "Flip": moved(lambda call, numbers: np.flip(numbers, call.layer.axis)),
+    **{kind: moved(move) for kind, move in MOVES.items()},
     "GetItem": get_item,
-    "Moveaxis": moved(lambda call, numbers: np.moveaxis(numbers, call.layer.source, call.layer.destination)),
     "Pad": _pad,
-    "Repeat": moved(_repeat),
-    "Roll": moved(_roll),
-    "Rot90": moved(_rotated),
     "Split": _split,
     "Stack": _stack,
-    "Swapaxes": moved(lambda call, numbers: np.swapaxes(numbers, call.layer.axis1, call.layer.axis2)),
-    "Take": moved(_take),
     "TakeAlongAxis": _take_along,
-    "Tile": moved(lambda call, numbers: np.tile(numbers, call.layer.repeats)),
-    "Unstack": moved(_unstack),
 }
 """Converters by class name."""
 

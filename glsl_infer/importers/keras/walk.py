@@ -10,13 +10,13 @@ from glsl_infer import ops
 from glsl_infer.cpu import custom
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Node, Shape
-from glsl_infer.importers.keras import batch_places, custom_operators, tensors
+from glsl_infer.importers.keras import batch_places, custom_operators, larger_batch, tensors
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.converters import LAYERS, TRAINING_ONLY
 from glsl_infer.importers.keras.frames import Frames, along_channels, inner_of
 from glsl_infer.importers.keras.inputs import picture_shape
 from glsl_infer.importers.keras.installed import keras
-from glsl_infer.importers.keras.instead import INSTEAD
+from glsl_infer.importers.keras.instead import INSTEAD, OF_YOUR_OWN
 from glsl_infer.importers.keras.operations import OPERATIONS
 from glsl_infer.importers.keras.renames import chain_of, renamed
 from glsl_infer.importers.shared.collected import Collected
@@ -44,6 +44,7 @@ class Walk:
         self._prefix = prefix
         self._names = dict(known)
         self._batch: dict[str, int] = outer._batch if outer else {}
+        self._parts: dict[str, int] = outer._parts if outer else {}
         self.frames: Frames = outer.frames if outer else Frames(collected)
         self.tensors: dict[str, Any] = {}
 
@@ -65,6 +66,9 @@ class Walk:
             self._collected.refusals.append(
                 ModelError.layer(name, f"an output whose batch is axis {self._batch[name]}", advice)
             )
+        if self._parts.get(name):
+            given = f"an output with {self._parts[name]} parts of each picture in its batch"
+            self._collected.refusals.append(ModelError.layer(name, given, "reshape it to (-1, parts, ...)"))
         return name
 
     def _import(self, tensor: Any) -> None:
@@ -121,6 +125,14 @@ class Walk:
             ModelError: it cannot be exported.
         """
         places = tuple(self._batch.get(name, 0) for name in call.inputs)
+        parts = tuple(self._parts.get(name, 1) for name in call.inputs)
+        larger = len(parts) == 1 and larger_batch.changes(call.layer, call.shapes[0], call.shape)
+        if not any(places) and (larger or any(count > 1 for count in parts)):
+            nodes, left = larger_batch.converted(call, chain, parts, lambda call: _converter(call)(call))
+            output = self._collected.add(nodes)
+            if left > 1:
+                self._parts[output] = left
+            return output
         if chain:
             return self._collected.add(_renamed(call, chain, places[0]))
         if batch_places.moves(call.layer, len(tensor.shape), places):
@@ -234,7 +246,7 @@ def _converter(call: Call) -> Converter:
         return convert if on_cpu is None else _either(convert, on_cpu)
     if hasattr(call.layer, "layers"):
         raise call.refused(f"the model {kind} inside the model cannot be exported", "build it with keras.Input")
-    advice = INSTEAD.get(kind) if package == "keras" else None
+    advice = INSTEAD.get(kind) if known else OF_YOUR_OWN
     if advice is None:
         both = (LAYERS, tensors.LAYERS) if is_layer else (OPERATIONS, tensors.OPERATIONS)
         names = sorted({name for table in both for name in table if name not in TRAINING_ONLY})

@@ -18,8 +18,10 @@ def array(variable: Any) -> NDArray[np.float32]:
 
 
 def kernel(call: Call) -> NDArray[np.float32]:
-    """Return a layer's kernel; refuse one that Keras has quantised, whose numbers mean something else."""
+    """Return a layer's kernel; refuse one that Keras has quantised, but a Dense in int8 with its scales."""
     mode = getattr(call.layer, "quantization_mode", None)
+    if mode == "int8" and type(call.layer).__name__ == "Dense":
+        return array(call.layer.kernel) / array(call.layer.kernel_scale)
     if mode is not None:
         raise call.refused(f"weights quantised to '{mode}'", "export the model from before it was quantised")
     return array(call.layer.kernel)

@@ -118,7 +118,9 @@ class Nodes:
         return self.constant(operation, node, value)
 
     def constant(self, operation: str, node: str, value: NDArray[Any], *, first: bool = False) -> str:
-        """Return a node that the CPU computes of another and a constant."""
+        """Return a node that the CPU computes of another and a constant, which has as few axes as it needs."""
+        while 1 < value.ndim <= len(self.shape(node)) and value.shape[0] == 1:
+            value = value[0]
         return self.emit(
             "tensor_binary",
             node,

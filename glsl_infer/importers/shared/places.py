@@ -13,6 +13,9 @@ from glsl_infer.graph import Node, Shape
 MOST_JOINED = 4
 """Maps that are joined along rows or columns by shaders, at most: each is drawn twice."""
 
+MOST_AXES = 6
+"""Of a weight in a bundle."""
+
 Numbers = NDArray[np.int64]
 
 
@@ -32,8 +35,12 @@ def placed(name: str, source: str, given: Shape, numbers: Numbers) -> list[Node]
     block = _block(numbers, math.prod(given))
     if block is None:
         row = Node(name, "tensor_reshape", (source,), {"shape": (math.prod(given),)})
-        places = {"indices": numbers[..., None].astype(np.float32)}
-        return [row, Node(f"{name}-places", "gather_points", (name,), {"batch": 0}, places)]
+        flat = numbers if numbers.ndim < MOST_AXES else numbers.reshape(-1)
+        places = {"indices": flat[..., None].astype(np.float32)}
+        nodes = [row, Node(f"{name}-places", "gather_points", (name,), {"batch": 0}, places)]
+        if flat is numbers:
+            return nodes
+        return [*nodes, Node(f"{name}-shape", "tensor_reshape", (nodes[-1].name,), {"shape": numbers.shape})]
     sizes, begin, taken, order = block
     nodes = [Node(name, "tensor_reshape", (source,), {"shape": sizes})]
     if taken != sizes:

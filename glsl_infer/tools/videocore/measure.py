@@ -19,12 +19,13 @@ Watch = Callable[[Sequence[int], str], Iterable[int]]
 """Returns the items it is given, and shows how many of them are used; the text says of what."""
 
 
-def _unwatched(items: Sequence[int], _: str) -> Iterable[int]:
+def unwatched(items: Sequence[int], _: str) -> Iterable[int]:
+    """Return the items, and show nothing."""
     return items
 
 
 def measure(
-    path: str | Path, driver: Driver, *, disassembly: bool = False, watch: Watch = _unwatched
+    path: str | Path, driver: Driver, *, disassembly: bool = False, watch: Watch = unwatched
 ) -> tuple[Bundle, Measured]:
     """Return a bundle and what it makes the driver do. A layer that fails is no error here: see ``Measured.failures``.
 

@@ -1,0 +1,117 @@
+"""Batches that a reshape makes larger: ``reshape(x, (-1, 16, 32))`` of 4 windows of a picture, and back.
+
+A node's numbers have no axis for the batch. Where Keras has several parts of each picture in it, they get an axis of
+their own here, the first; what works along the last axes does not see it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.graph import Node
+from glsl_infer.importers.keras import batch_places
+from glsl_infer.importers.keras.call import Call
+from glsl_infer.importers.keras.tensor_places import MOVES, placed
+from glsl_infer.importers.keras.tensor_products import is_tensor
+
+Numbers = NDArray[np.int64]
+
+_RESHAPES = frozenset({"Reshape", "Flatten", "Squeeze", "ExpandDims"})
+"""Layers and operations that leave numbers in their order."""
+
+_ORDERS = frozenset({"Permute", "Transpose"})
+
+_LAST_AXIS = batch_places.LAST_AXIS | {"MultiHeadAttention"}
+
+
+def changes(operation: Any, given: Sequence[int], made: Sequence[int | None]) -> bool:
+    """Return whether a reshape changes the batch; ``given`` and ``made`` are the shapes without it."""
+    sizes = [size for size in made if size]
+    return type(operation).__name__ == "Reshape" and len(sizes) == len(made) and math.prod(sizes) != math.prod(given)
+
+
+def converted(
+    call: Call, chain: Sequence[Any], parts: Sequence[int], convert: Callable[[Call], list[Node]]
+) -> tuple[list[Node], int]:
+    """Return the nodes of a call on, or to, batches with several parts of each picture, and how many it leaves.
+
+    Args:
+        call: its shapes begin with the number of parts, where an input has any; its own shape does not.
+        chain: Keras tensors from the result back to what the call reads, where it stands for several; else empty.
+        parts: of each input; 1 where the batch is as ever.
+        convert: what converts a call whose shapes begin with parts.
+
+    Raises:
+        ModelError: the call mixes parts.
+    """
+    tensors = list(reversed(chain[:-1]))
+    links = [(link._keras_history.operation, tuple(link.shape[1:])) for link in tensors] or [(call.layer, call.shape)]
+    if len(call.inputs) == 1 and all(_moved(kind) for kind, _ in links):
+        given = call.shapes[0] if parts[0] > 1 else (1, *call.shapes[0])
+        numbers = np.arange(math.prod(given)).reshape(given)
+        for operation, shape in links:
+            numbers = _apply(call, operation, shape, numbers)
+        return placed(call, numbers if len(numbers) > 1 else numbers[0]), len(numbers)
+    if len(set(parts)) != 1 or len(set(map(len, call.shapes))) != 1 or not _beside(call):
+        kind = type(call.layer).__name__
+        raise call.refused(
+            f"{kind} of a batch with {max(parts)} parts of each picture",
+            f"give the parts an axis of their own: reshape to (-1, {max(parts)}, ...)",
+        )
+    longer = replace(call, shape=(parts[0], *call.shape))
+    if type(call.layer).__name__ == "Einsum":
+        return _einsum(longer), parts[0]
+    return convert(longer), parts[0]
+
+
+def _moved(operation: Any) -> bool:
+    return type(operation).__name__ in _RESHAPES | _ORDERS | MOVES.keys()
+
+
+def _apply(call: Call, operation: Any, shape: Sequence[int], numbers: Numbers) -> Numbers:
+    """Return where numbers are after one operation; their first axis is that of parts."""
+    kind, parts = type(operation).__name__, len(numbers)
+    if kind in _RESHAPES:
+        if numbers.size % math.prod(shape):
+            raise call.refused(f"a reshape to {tuple(shape)} and another batch", "leave whole parts of pictures in it")
+        return numbers.reshape(-1, *shape)
+    order = batch_places.order_of(operation, numbers.ndim)
+    result: Numbers
+    if order is not None:
+        result = numbers.transpose(order)
+        first = order[0] == 0
+    else:
+        result = MOVES[kind](replace(call, layer=operation), numbers)
+        first = len(result) == parts and bool(np.all(result // (numbers.size // parts) == _counted(parts, result.ndim)))
+    if not first:
+        raise call.refused("a change of the batch", "keep the batch as it is, the first axis")
+    return result
+
+
+def _counted(parts: int, rank: int) -> Numbers:
+    return np.arange(parts).reshape(-1, *(1,) * (rank - 1))
+
+
+def _beside(call: Call) -> bool:
+    """Return whether a call does the same to every part, whatever stands in front of its last axes."""
+    kind, axis = type(call.layer).__name__, getattr(call.layer, "axis", -1)
+    last = (axis[0] if isinstance(axis, (list, tuple)) and len(axis) == 1 else axis) == -1
+    known = batch_places.EACH | batch_places.TWO_LAST | {"Einsum"}
+    return kind in known or (kind in _LAST_AXIS and last)
+
+
+def _einsum(call: Call) -> list[Node]:
+    """Convert Einstein's sum of tensors: what was the batch is the axis of parts."""
+    equation = str(call.layer.subscripts).replace(" ", "")
+    terms, arrow, result = equation.partition("->")
+    values = call.arguments[0] if isinstance(call.arguments[0], (list, tuple)) else call.arguments
+    begins = {term[:1] for term in (*terms.split(","), result)}
+    if "." in equation or not arrow or len(begins) != 1 or not all(map(is_tensor, values)):
+        raise call.refused(f"the einsum '{equation}'", "let every tensor and the result begin with the batch")
+    return [call.node("einsum", {"equation": equation})]

@@ -1,0 +1,67 @@
+"""The report on a file: of a bundle of parts on all parts for the GPU together; the CPU's cost is not counted."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from glsl_infer import bundle as bundles
+from glsl_infer.bundle import Bundle
+from glsl_infer.errors import InputError
+from glsl_infer.tools.videocore.driver import Driver
+from glsl_infer.tools.videocore.measure import Watch, measure, unwatched
+from glsl_infer.tools.videocore.report import Report, report
+
+
+def file_report(path: Path, driver: Driver, *, watch: Watch = unwatched) -> Report:
+    """Measure a file and report on it; see ``measure.measure`` for arguments and errors."""
+    parts = bundles.read(path).parts
+    if not parts:
+        return report(*measure(path, driver, watch=watch), str(path))
+    drawn = gpu_parts(path)
+    with tempfile.TemporaryDirectory() as folder:
+        files = written(drawn, path.name, Path(folder))
+        return joined([report(*measure(file, driver, watch=watch), str(path)) for file in files])
+
+
+def gpu_parts(path: Path) -> list[Bundle]:
+    """Return what of a file the GPU computes: the whole, or its parts for the GPU.
+
+    Raises:
+        InputError: the CPU computes all of it.
+    """
+    made = bundles.read(path)
+    drawn = [part for part in made.parts if isinstance(part, Bundle)]
+    if made.parts and not drawn:
+        raise InputError(f"{path}: the CPU computes all of it ({', '.join(made.cpu_operators)}); nothing is drawn")
+    return drawn or [made]
+
+
+def written(parts: Sequence[Bundle], name: str, folder: Path) -> list[Path]:
+    """Write every part as a file of its own; return the files, each called as the whole."""
+    files = [folder / str(number) / name for number in range(len(parts))]
+    for part, file in zip(parts, files):
+        file.parent.mkdir()
+        bundles.write(part, file)
+    return files
+
+
+def joined(reports: Sequence[Report]) -> Report:
+    """Return one report on the parts of a file: their layers, jobs and problems, one part behind the other."""
+    if len(reports) == 1:
+        return reports[0]
+    shaders = {
+        f"{name}, part {number}" if number else name: shader
+        for number, one in enumerate(reports)
+        for name, shader in one.shaders.items()
+    }
+    return replace(
+        reports[0],
+        rows=tuple(row for one in reports for row in one.rows),
+        shaders=shaders,
+        frame=tuple(job for one in reports for job in one.frame),
+        problems=tuple(problem for one in reports for problem in one.problems),
+        texture_bytes=sum(one.texture_bytes for one in reports),
+    )

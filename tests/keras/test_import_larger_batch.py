@@ -1,0 +1,62 @@
+"""Windows of a map that a reshape puts into the batch, as Swin has them, and back."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+from imported import check
+
+from glsl_infer.errors import ModelError
+from glsl_infer.importers.keras import to_graph
+
+L, K = keras.layers, keras.ops
+
+
+def windows(x: keras.KerasTensor, flat: bool) -> keras.KerasTensor:
+    """Return the 4 windows of 4x4 pixels of a map of 8x8 pixels and 8 channels."""
+    y = K.transpose(K.reshape(x, (-1, 2, 4, 2, 4, 8)), (0, 1, 3, 2, 4, 5))
+    return K.reshape(y, (-1, 16, 8)) if flat else K.reshape(K.reshape(y, (-1, 4, 4, 8)), (-1, 16, 8))
+
+
+def joined(x: keras.KerasTensor) -> keras.KerasTensor:
+    y = K.reshape(K.reshape(x, (-1, 4, 4, 8)), (-1, 2, 2, 4, 4, 8))
+    return K.reshape(K.transpose(y, (0, 1, 3, 2, 4, 5)), (-1, 8, 8, 8))
+
+
+@pytest.mark.parametrize("flat", [True, False])
+def test_attention_in_windows(flat: bool) -> None:
+    x = keras.Input((8, 8, 3))
+    stem = L.Conv2D(8, 3, padding="same", activation="sigmoid")(x)
+    y = windows(K.roll(L.LayerNormalization()(stem), (-2, -2), (1, 2)), flat)
+    y = L.MultiHeadAttention(2, 4)(y, y)
+    check(x, stem + K.roll(joined(y), (2, 2), (1, 2)))
+
+
+def test_attention_by_hand_with_a_mask_for_each_window() -> None:
+    x = keras.Input((8, 8, 3))
+    y = windows(L.Conv2D(8, 3, padding="same", activation="sigmoid")(x), True)
+    qkv = K.transpose(K.reshape(L.Dense(24)(y), (-1, 16, 3, 2, 4)), (0, 2, 3, 1, 4))
+    q, k, v = qkv[:, 0], qkv[:, 1], qkv[:, 2]
+    scores = K.matmul(q * 0.5, K.swapaxes(k, -1, -2))
+    bias = np.random.default_rng(0).random((1, 2, 16, 16), np.float32)
+    mask = np.random.default_rng(1).random((1, 4, 1, 16, 16), np.float32)
+    scores = K.reshape(K.reshape(scores + bias, (-1, 4, 2, 16, 16)) + mask, (-1, 2, 16, 16))
+    y = K.matmul(K.softmax(scores, axis=-1), v)
+    y = K.reshape(K.transpose(y, (0, 2, 1, 3)), (-1, 16, 8))
+    check(x, joined(L.Dense(8)(L.LayerNormalization()(y))))
+
+
+def test_einsum() -> None:
+    x = keras.Input((8, 8, 3))
+    y = windows(L.Conv2D(8, 3, padding="same", activation="sigmoid")(x), True)
+    check(x, joined(K.einsum("bij,bkj->bik", y, y) @ np.eye(16, 8, dtype=np.float32)))
+
+
+def test_refusals() -> None:
+    x = keras.Input((8, 8, 3))
+    y = windows(L.Conv2D(8, 3, padding="same", activation="sigmoid")(x), True)
+    with pytest.raises(ModelError, match=r"Conv1D of a batch with 4 parts of each picture; .*reshape to \(-1, 4, "):
+        to_graph(keras.Model(x, joined(L.Conv1D(8, 3, padding="same")(y))))
+    with pytest.raises(ModelError, match="an output with 4 parts of each picture in its batch"):
+        to_graph(keras.Model(x, y))

@@ -1,0 +1,35 @@
+"""Operations on two maps, whose channels all have ranges of their own, keep a VideoCore IV's two threads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from graphs import classifier, conv_node, input_node
+
+from glsl_infer import bundle as bundles
+from glsl_infer.compiler.build import Options, build
+from glsl_infer.graph import Node
+from glsl_infer.tools import videocore
+from glsl_infer.tools.videocore import Driver
+
+SIZE, CHANNELS = 8, 16
+
+
+@pytest.mark.parametrize(
+    ("operation", "bits"), [("add", 8), ("add", 16), ("subtract", 8), ("subtract", 16), ("multiply", 8)]
+)  # a product in 16 bits fetches 18 texels at once: one thread
+def test_two_threads(driver: Driver, tmp_path: Path, operation: str, bits: int) -> None:
+    rng = np.random.default_rng(1)
+    body = [input_node(SIZE)]
+    body += [conv_node(rng, name, ("image",), 3, CHANNELS, activation="linear") for name in "ab"]
+    body.append(Node("n", "binary", ("a", "b"), {"operation": operation}))
+    pictures = [rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8) for _ in range(4)]
+    path = tmp_path / "binary.glslnn"
+    options = Options(precision="8", precision_for={"n": bits})
+    built, _, _ = build(classifier(rng, body, CHANNELS), ["a", "b", "c"], options=options, calibration=pictures)
+    bundles.write(built, path)
+    made, measured = videocore.measure(path, driver)
+    (drawn,) = (entry for entry in made.manifest.passes if entry.layer == "n")
+    assert measured.programs[drawn.program].threads == 2
