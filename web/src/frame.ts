@@ -66,6 +66,7 @@ export type Recorder = (passes: readonly Pass[]) => Call[];
  * It leaves out the calls that would set what is set already.
  *
  * @param firstVertex of each pass; see `vertices`.
+ * @param viewport its side; see `viewportOf`.
  */
 export function recorderOf(
   gl: WebGLRenderingContext,
@@ -74,6 +75,7 @@ export function recorderOf(
   passes: readonly Pass[],
   members: Members,
   firstVertex: ReadonlyMap<Pass, number>,
+  viewport: number,
 ): Recorder {
   const sizes = byName(manifest.textures);
   const floatMembers = new Map(manifest.floats.map((name) => [name, floatsIn(members.get(name)!)]));
@@ -84,10 +86,8 @@ export function recorderOf(
 
   function bindTarget(name: string): Call {
     const framebuffer = framebuffers.get(name)!;
-    const { width, height } = sizes.get(name)!;
     return () => {
       gl.bindFramebuffer(gl.FRAMEBUFFER, framebuffer);
-      gl.viewport(0, 0, width, height);
     };
   }
 
@@ -117,7 +117,7 @@ export function recorderOf(
   }
 
   return (drawn) => {
-    const calls: Call[] = [];
+    const calls: Call[] = [() => gl.viewport(0, 0, viewport, viewport)];
     const uniforms = new Map<string, UniformValue>();
     const bound: string[] = [];
     let target = "";
@@ -162,11 +162,32 @@ export function recorderOf(
 }
 
 /**
+ * Return the width and height of the viewport of all jobs, from (0, 0): no call sets one for each target.
+ *
+ * A power of two, with which corners of quads are exact in floats, however large their target is.
+ *
+ * @param largest MAX_TEXTURE_SIZE, which a viewport may have on every driver.
+ */
+export function viewportOf({ textures }: Manifest, largest: number): number {
+  let side = 1;
+  for (const { kind, width, height } of textures) {
+    while (kind === "target" && side < Math.max(width, height)) side *= 2;
+  }
+  return Math.min(side, largest);
+}
+
+/**
  * Return the vertices of all passes: position in clip space, then two texture coordinates to a vec4.
  *
  * @param varyings vec4s of a vertex, the most that any program has.
+ * @param viewport its side; see `viewportOf`.
  */
-export function vertices(manifest: Manifest, passes: readonly Pass[], varyings: number): Vertices {
+export function vertices(
+  manifest: Manifest,
+  passes: readonly Pass[],
+  varyings: number,
+  viewport: number,
+): Vertices {
   const textures = byName(manifest.textures);
   const width = 2 + 4 * varyings;
   const quads = sum(passes, (pass) => pass.quads.length);
@@ -176,12 +197,11 @@ export function vertices(manifest: Manifest, passes: readonly Pass[], varyings: 
   for (const [cx, cy] of CORNERS) data.set([2 * cx - 1, 2 * cy - 1], width * row++);
   for (const pass of passes) {
     first.set(pass, row);
-    const target = textures.get(pass.target)!;
     const sizes = pass.sources.map((source) => textures.get(pass.textures[source.unit]!)!);
     for (const quad of pass.quads) {
       for (const corner of CORNERS) {
         const at = width * row++;
-        data.set(position(quad, corner, target), at);
+        data.set(position(quad, corner, viewport), at);
         pass.sources.forEach((source, k) => {
           data.set(coordinate(quad, corner, source, quad.origins[k]!, sizes[k]!), at + 2 + 2 * k);
         });
@@ -194,10 +214,10 @@ export function vertices(manifest: Manifest, passes: readonly Pass[], varyings: 
 type Corner = readonly [number, number];
 
 /** Return a corner of a quad in clip space; row 0 of the texture is at -1. */
-function position(quad: Quad, corner: Corner, target: Texture): [number, number] {
+function position(quad: Quad, corner: Corner, viewport: number): [number, number] {
   return [
-    (2 * (quad.x + corner[0] * quad.width)) / target.width - 1,
-    (2 * (quad.y + corner[1] * quad.height)) / target.height - 1,
+    (2 * (quad.x + corner[0] * quad.width)) / viewport - 1,
+    (2 * (quad.y + corner[1] * quad.height)) / viewport - 1,
   ];
 }
 
