@@ -155,14 +155,17 @@ def _covered(target: Texture, rectangles: Iterable[Rectangle]) -> bool:
 def viewport(textures: Iterable[Texture], largest: int) -> int:
     """Return the width and height of the viewport of all jobs, from (0, 0): no call sets one for each target.
 
-    A power of two, with which corners of quads are exact in floats, however large their target is.
+    As a power of two, which drivers' limits are, it makes corners of quads exact in floats.
 
     Args:
         textures: those of a bundle.
-        largest: GL_MAX_TEXTURE_SIZE, which a viewport may have on every driver.
+        largest: GL_MAX_TEXTURE_SIZE, which a viewport may have on every driver. It is halved while all textures fit.
     """
-    longest = max(max(entry.width, entry.height) for entry in textures if entry.kind == "target")
-    return min(1 << (longest - 1).bit_length(), largest)
+    longest = max(max(entry.width, entry.height) for entry in textures)
+    side = largest
+    while 2 * longest <= side:
+        side //= 2
+    return side
 
 
 def vertices(

@@ -1,7 +1,7 @@
 /** Everything of a model that lives in the GPU, and is gone when the context was lost. */
 
 import type { Bundle } from "./bundle.ts";
-import { clearing, recorderOf, vertices, viewportOf, type Call, type Handles, type Linked } from "./frame.ts";
+import { clearing, recorderOf, vertices, type Call, type Handles, type Linked } from "./frame.ts";
 import type { Context } from "./gl/context.ts";
 import { objectsOf, type Objects } from "./gl/objects.ts";
 import { PRELUDE, type Pass } from "./manifest.ts";
@@ -89,8 +89,8 @@ export function prepare({ manifest, passes, members }: Bundle, context: Context)
     const prelude = textOf(PRELUDE, members) + context.deviceLines;
     objects.fixedState();
     const handles = allocate(compile(prelude));
-    const viewport = viewportOf(manifest, gl.getParameter(gl.MAX_TEXTURE_SIZE) as number);
-    const { data, first } = vertices(manifest, passes, varyings, viewport);
+    const largest = gl.getParameter(gl.MAX_TEXTURE_SIZE) as number;
+    const { viewport, data, first } = vertices(manifest, passes, varyings, largest);
     const vertexBuffer = objects.buffer(data);
     const record = recorderOf(gl, handles, manifest, passes, members, first, viewport);
     const byLayer = new Map<string, Pass[]>();

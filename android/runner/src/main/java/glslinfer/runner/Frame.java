@@ -187,18 +187,20 @@ final class Frame {
     /**
      * Returns the width and height of the viewport of all jobs, from (0, 0): no call sets one for each target.
      *
-     * <p>A power of two, with which corners of quads are exact in floats, however large their target is.
+     * <p>As a power of two, which drivers' limits are, it makes corners of quads exact in floats.
      *
-     * @param largest GL_MAX_TEXTURE_SIZE, which a viewport may have on every driver
+     * @param largest GL_MAX_TEXTURE_SIZE, which a viewport may have on every driver. It is halved while all textures fit
      */
     static int viewport(Collection<Texture> textures, int largest) {
-        int side = 1;
+        int longest = 1;
         for (Texture texture : textures) {
-            while (texture.isTarget() && side < Math.max(texture.width, texture.height)) {
-                side *= 2;
-            }
+            longest = Math.max(longest, Math.max(texture.width, texture.height));
         }
-        return Math.min(side, largest);
+        int side = largest;
+        while (2 * longest <= side) {
+            side /= 2;
+        }
+        return side;
     }
 
     /**
