@@ -200,6 +200,8 @@ def _teller(args: argparse.Namespace, source: CameraSource, task: Task[Any]) -> 
             print(json.dumps(line), flush=True)
         elif not args.window:
             what = "something" if result.present else "nothing"
+            if result.present and hasattr(result, "share"):  # a mask
+                what = f"{100 * result.share:.0f} % of the picture"
             if isinstance(getattr(result, "items", None), tuple):
                 what = f"{len(result)} found"
             note = "" if event is None else f"; {event}" + ("" if snapshot is None else f", {snapshot}")

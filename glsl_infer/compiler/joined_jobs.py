@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Union
 
+from glsl_infer.compiler.gutters import gutters
 from glsl_infer.program import CompiledNetwork, Pass
 from glsl_infer.program.layout import GPU_TILE, MAX_TEXTURE_SIZE, FeatureMap, FineMap, slices_of, textures_of
 from glsl_infer.program.placement import Grid
@@ -19,6 +19,11 @@ MOST_TILES = 16
 """GPU tiles that a texture may have more than those in it would have alone: a job clears and stores all of them.
 
 A tile of 16 kB takes some 20 us on a Pi Zero, a job 460."""
+
+Colour = tuple[int, int, int, int]
+Size = tuple[int, int]
+
+NOTHING: Colour = (0, 0, 0, 0)
 
 Grids = Mapping[str, Sequence[Grid]]
 """The ways to arrange the tiles of a texture, by its name; a vector has one."""
@@ -31,40 +36,76 @@ class Unit:
     Attributes:
         names: of the textures.
         sizes: (width, height) of all of them together; of one alone those of all its grids.
+        clear: their colour.
         corners: (x, y) of each.
     """
 
     names: tuple[str, ...]
-    sizes: tuple[tuple[int, int], ...]
-    corners: tuple[tuple[int, int], ...] = ((0, 0),)
+    sizes: tuple[Size, ...]
+    clear: Colour
+    corners: tuple[Size, ...] = ((0, 0),)
 
 
 def units(program: CompiledNetwork, grids: Grids) -> list[Unit]:
-    """Return the target textures of a program with a texture for each layer, together where they can be one job."""
-    alone = _drawn_alone(program)
-    halves = {name: _half(value) for name, value in alone.items()}
-    clears = {texture.name: texture.clear for texture in program.textures}
-    read = {name for entry in program.passes for name in entry.textures}
-    groups: list[list[str]] = []
-    open_: list[str] = []
+    """Return the target textures of a program with a texture for each layer, together where they can be one job.
+
+    Of the ways to put together as many layers as go, from the first on or from the last, it is that with fewer jobs,
+    where each texture with outputs counts as one more: it is read back.
+    """
+    clears = {texture.name: texture.clear for texture in program.textures if texture.kind == "target"}
+    runs, outputs = _runs(program, clears), program.graph.output_layers
+    ways = [_groups(runs, grids), _groups([run[::-1] for run in runs], grids)]
+    groups = min(ways, key=lambda way: len(way) + sum(any(drawn.layer in outputs for drawn in group) for group in way))
+    made = [_together(group, grids) for group in groups if len(group) > 1]
+    joined = {name for unit in made if unit is not None for name in unit.names}
+    single = [
+        Unit((name,), tuple((grid.width, grid.height) for grid in grids[name]), clear)
+        for name, clear in clears.items()
+        if name not in joined
+    ]
+    return single + [unit for unit in made if unit is not None]
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """A layer that draws a feature map into a texture of its own.
+
+    Attributes:
+        layer, target: their names.
+        sources: the textures that it reads.
+        clear: the colour of the texture; None where no reader pads: nobody reads beside its tiles then.
+    """
+
+    layer: str
+    target: str
+    sources: frozenset[str]
+    clear: Colour | None
+
+
+def _runs(program: CompiledNetwork, clears: Mapping[str, Colour]) -> list[list[_Drawn]]:
+    """Return the layers that may be put together, in runs that nothing else interrupts."""
+    alone, gutter = _drawn_alone(program), gutters(program.graph)
+    runs: list[list[_Drawn]] = [[]]
     for passes in _by_layer(program.passes):
-        target = passes[0].target
+        layer, target = passes[0].layer, passes[0].target
         if target not in alone:
-            open_ = []
+            runs.append([])
             continue
-        sources = {name for entry in passes for name in entry.textures}
-        fits = open_ and not sources & {*open_} and clears[target] == clears[open_[0]]
-        # A shader is told of one distance between the two tiles of 16 bits for each texture that it reads.
-        alike = len({halves[name] for name in (target, *open_)}) == 1 or not read & {target, *open_}
-        if fits and alike and _together([*open_, target], grids) is not None:
-            open_.append(target)
-        else:
-            open_ = [target]
-            groups.append(open_)
-    joined = {name for group in groups if len(group) > 1 for name in group}
-    single = [texture.name for texture in program.textures if texture.kind == "target" and texture.name not in joined]
-    made = [Unit((name,), tuple((grid.width, grid.height) for grid in grids[name])) for name in single]
-    return made + [unit for group in groups if len(group) > 1 and (unit := _together(group, grids)) is not None]
+        sources = frozenset(name for entry in passes for name in entry.textures)
+        runs[-1].append(_Drawn(layer, target, sources, clears[target] if gutter[layer] else None))
+    return runs
+
+
+def _groups(runs: Sequence[Sequence[_Drawn]], grids: Grids) -> list[list[_Drawn]]:
+    """Return layers one after another that can be one job, each group as long as it can be."""
+    groups: list[list[_Drawn]] = []
+    for run in runs:
+        for index, drawn in enumerate(run):
+            if index and _together([*groups[-1], drawn], grids) is not None:
+                groups[-1].append(drawn)
+            else:
+                groups.append([drawn])
+    return groups
 
 
 def _by_layer(passes: Sequence[Pass]) -> list[list[Pass]]:
@@ -76,35 +117,33 @@ def _by_layer(passes: Sequence[Pass]) -> list[list[Pass]]:
     return layers
 
 
-def _drawn_alone(program: CompiledNetwork) -> dict[str, Union[FeatureMap, FineMap]]:
-    """Return the feature maps that lie in one texture each, which nothing else draws into, by that texture."""
+def _drawn_alone(program: CompiledNetwork) -> set[str]:
+    """Return the textures that hold one feature map and nothing else."""
     targets: dict[str, set[str]] = {}
     layers: dict[str, set[str]] = {}
     for entry in program.passes:
         targets.setdefault(entry.layer, set()).add(entry.target)
         layers.setdefault(entry.target, set()).add(entry.layer)
-    found: dict[str, Union[FeatureMap, FineMap]] = {}
-    for layer, names in targets.items():
-        value, name = program.values[layer], next(iter(names))
-        one = len(names) == 1 and len(layers[name]) == 1 and {*textures_of(value)} == names
-        if one and isinstance(value, (FeatureMap, FineMap)):
-            found[name] = value
-    return found
-
-
-def _half(value: Union[FeatureMap, FineMap]) -> float:
-    """Return how far apart the two tiles of a slice of 16 bits lie; -1 where there is one tile alone."""
-    if isinstance(value, FeatureMap):
-        return 0.0
-    return value.views[1].y - value.views[0].y if len(value.views) > 1 else -1.0
+    return {
+        name
+        for layer, (name, *more) in targets.items()
+        if not more
+        and len(layers[name]) == 1
+        and isinstance(program.values[layer], (FeatureMap, FineMap))
+        and {*textures_of(program.values[layer])} == {name}
+    }
 
 
 def _tiles(width: int, height: int) -> int:
     return slices_of(width, GPU_TILE) * slices_of(height, GPU_TILE)
 
 
-def _together(names: Sequence[str], grids: Grids) -> Unit | None:
-    """Return textures above each other or beside each other, each in its best grid; None where that is too large."""
+def _together(group: Sequence[_Drawn], grids: Grids) -> Unit | None:
+    """Return textures above each other or beside each other, each in its best grid; None where they cannot be one."""
+    names = tuple(drawn.target for drawn in group)
+    colours = {drawn.clear for drawn in group} - {None}
+    if len(colours) > 1 or any(drawn.sources.intersection(names) for drawn in group):
+        return None
     sizes = [(grids[name][0].width, grids[name][0].height) for name in names]
     ways = []
     for axis in (0, 1):
@@ -116,4 +155,4 @@ def _together(names: Sequence[str], grids: Grids) -> Unit | None:
     most = sum(_tiles(*size) for size in sizes) + MOST_TILES
     if max(size) > MAX_TEXTURE_SIZE or _tiles(*size) > most:
         return None
-    return Unit(tuple(names), (size,), corners)
+    return Unit(names, (size,), colours.pop() or NOTHING if colours else NOTHING, corners)

@@ -36,7 +36,7 @@ class _Layer:
     Attributes:
         value: where its output lies.
         place: a number that tells values apart, and the textures that they lie in.
-        textures, halves, file_names: what it adds to ``Places``.
+        textures, file_names: what it adds to ``Places``.
         work, counted: what is counted of a convolution; None of another layer.
         drawn: the layers of its draws.
         late: the same of draws that only the next layer's appends.
@@ -46,7 +46,6 @@ class _Layer:
     value: Value
     place: int
     textures: Mapping[str, Texture]
-    halves: Mapping[str, int]
     file_names: Mapping[str, str]
     work: float | None
     counted: int | None
@@ -142,7 +141,7 @@ class _Plan(Builder):
         Raises:
             ModelError: the shaders cannot do it.
         """
-        kept = len(self._textures), len(self._halves), len(self._file_names)
+        kept = len(self._textures), len(self._file_names)
         try:
             ops.get(node.op).passes(node, self)
         except ModelError as refusal:
@@ -158,8 +157,7 @@ class _Plan(Builder):
             value,
             places.setdefault(lies, len(places)),
             _last(self._textures, kept[0]),
-            _last(self._halves, kept[1]),
-            _last(self._file_names, kept[2]),
+            _last(self._file_names, kept[1]),
             self._work.get(node.name),
             self._counted.get(node.name),
             tuple(drawn),
@@ -171,7 +169,6 @@ class _Plan(Builder):
         """Add what is known of a layer."""
         self.values[node.name], self._placed[node.name] = layer.value, layer.place
         self._textures.update(layer.textures)
-        self._halves.update(layer.halves)
         self._file_names.update(layer.file_names)
         if layer.work is not None and layer.counted is not None:
             self._work[node.name], self._counted[node.name] = layer.work, layer.counted

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from glsl_infer.compiler import memory
-from glsl_infer.compiler.joined_jobs import Grids, Unit, units
+from glsl_infer.compiler.joined_jobs import Colour, Grids, Unit, units
 from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.program import CompiledNetwork, MemoryUse
 from glsl_infer.program.layout import Share, textures_of
@@ -26,9 +26,6 @@ MOST_FOR_FLOW = 500
 
 MOST_LARGER = 12
 """A shared texture is at most so many times as large as any layer's own: a job clears and stores all of it."""
-
-
-Colour = tuple[int, int, int, int]
 
 
 def lifetimes(program: CompiledNetwork) -> dict[str, tuple[int, int]]:
@@ -107,7 +104,7 @@ def plan(program: CompiledNetwork, grids: Grids, method: str) -> tuple[dict[str,
                 for name, (x, y) in zip(some[index].names, some[index].corners):
                     columns = _grid(grids[name], part.sizes[index], some[index]).columns
                     # Names of layers have no "~" in them here, so none is taken.
-                    shares[name] = Share(f"shared~{number}", width, height, columns, x, y)
+                    shares[name] = Share(f"shared~{number}", width, height, columns, some[index].clear, x, y)
             number += 1
     return shares, tuple(uses)
 
@@ -122,10 +119,9 @@ def _grid(possible: Sequence[Grid], size: tuple[int, ...], unit: Unit) -> Grid:
 def _plans(program: CompiledNetwork, grids: Grids, method: str) -> list[tuple[list[Unit], memory.Plan]]:
     """Return a plan for the textures of each clear colour, and these: a texture has one colour for all jobs."""
     alive = lifetimes(program)
-    clears = {texture.name: texture.clear for texture in program.textures}
     coloured: dict[Colour, list[Unit]] = defaultdict(list)
     for unit in units(program, grids):
-        coloured[clears[unit.names[0]]].append(unit)
+        coloured[unit.clear].append(unit)
     return [
         (
             some,

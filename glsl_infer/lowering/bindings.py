@@ -36,7 +36,13 @@ class Binding:
 
     All reads of a role that share a texture share a sampler with the role's name. Where they lie in several
     textures each has a sampler of its own, ``source0``, ``source1`` ..., so that draws that differ only in the
-    textures share a program; if those were more than 8 units, each texture has one.
+    textures share a program; if those were more than 8 units, each texture has one. Maps of one texture whose second
+    tiles lie at different distances (``View.half``) are as if in several: a shader has one distance for each sampler.
+
+    Attributes:
+        samplers: (name, texture) of each unit.
+        sources, origins: of each read; see ``program.Source`` and ``program.Quad``.
+        halves: ``View.half`` of what each sampler reads.
 
     Raises:
         ModelError: more textures or coordinates than ES 2.0 promises.
@@ -47,22 +53,24 @@ class Binding:
         self.samplers: list[tuple[str, str]] = []
         self.sources: list[Source] = []
         self.origins: list[tuple[int, int]] = []
+        self.halves: dict[str, int] = {}
         self._textures = textures
         self._first: dict[str, int] = {}
         self._sampler: dict[tuple[str, int], str] = {}
         crowded = sum(len(reads) if len(_distinct(reads)) > 1 else 1 for reads in roles.values()) > MAX_TEXTURES
         for role, reads in roles.items():
             self._first[role] = len(self.sources)
-            names = _distinct(reads)
-            if len(names) == 1:
-                chosen = [(role, names[0])] * len(reads)
+            places = _distinct(reads)
+            if len(places) == 1:
+                chosen = [(role, places[0][0])] * len(reads)
             elif crowded:
-                chosen = [(f"{role}{names.index(read.view.texture)}", read.view.texture) for read in reads]
+                chosen = [(f"{role}{places.index(_place(read))}", read.view.texture) for read in reads]
             else:
                 chosen = [(f"{role}{index}", read.view.texture) for index, read in enumerate(reads)]
             self.samplers += dict.fromkeys(chosen)
             for index, (read, pair) in enumerate(zip(reads, chosen)):
                 self._sampler[role, index] = pair[0]
+                self.halves[pair[0]] = read.view.half
                 self.sources.append(Source(self.samplers.index(pair), *read.stride))
                 self.origins.append((read.view.x + read.offset[0], read.view.y + read.offset[1]))
         if len(self.samplers) > MAX_TEXTURES or len(self.sources) > MAX_SOURCES:
@@ -144,5 +152,9 @@ class Binding:
         }
 
 
-def _distinct(reads: Sequence[Read]) -> list[str]:
-    return list(dict.fromkeys(read.view.texture for read in reads))
+def _place(read: Read) -> tuple[str, int]:
+    return read.view.texture, read.view.half
+
+
+def _distinct(reads: Sequence[Read]) -> list[tuple[str, int]]:
+    return list(dict.fromkeys(map(_place, reads)))

@@ -153,6 +153,8 @@ class Builder(Places):
             quads=[Quad(target.x, target.y, *size, tuple(binding.origins))],
             uniforms=uniforms,
             part=part,
+            half=target.half,
+            halves=binding.halves,
         )
 
     def draw(
@@ -166,6 +168,8 @@ class Builder(Places):
         quads: Sequence[Quad],
         uniforms: Uniforms,
         part: str | None = None,
+        half: int = 0,
+        halves: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         """Append a pass, or add its quads to the last one where nothing else differs; two where it stores 16 bits.
 
@@ -179,16 +183,18 @@ class Builder(Places):
             uniforms: values of the other uniforms; those that the shader does not use are left out, and their
                 declarations of a vec2 too: a reader refuses a uniform that no pass sets.
             part: what of the layer it draws, for the name of shaders that serve only that.
+            half: ``View.half`` of what is drawn.
+            halves: that of what samplers read.
         """
         if self._waiting and self._waiting[0][0] is not node:
             self._append_waiting()
-        read = {sampler: down for sampler, texture in samplers if (down := self._halves.get(texture, 0))}
+        read = {sampler: down for sampler, down in halves.items() if down}
         if read:
             fragment = fine.reading(fragment, frozenset(read))
             textures = dict(samplers)
             sizes = {name: self._textures[textures[name]].height for name in read}
             uniforms = {**uniforms, **{fine.down(name): [read[name] / sizes[name]] for name in read}}
-        if not (half := self._halves.get(target, 0)):
+        if not half:
             self._append(node, fragment, target, samplers, sources, quads, uniforms, part)
             return
         lower = [replace(quad, y=quad.y + half) for quad in quads]

@@ -61,7 +61,6 @@ class Places:
         self._members: dict[str, bytes] = {}
         self._weight_members: dict[str, tuple[str, ...]] = {}
         self._file_names: dict[str, str] = {}
-        self._halves: dict[str, int] = {}  # of the map of 16 bits that a texture holds by now; see View.half
 
     def feature_map(self, name: str) -> FeatureMap:
         """Return where the feature map that ``name`` computes lies."""
@@ -142,7 +141,6 @@ class Places:
         value = FeatureMap(
             height, width, channels, gutter, tuple(views[index] for index in range(slices)), scales, zeros
         )
-        self._halves.update(dict.fromkeys(textures_of(value), half))
         self.values[node.name] = value
         return value
 
@@ -195,18 +193,15 @@ class Places:
         """Allocate the target texture of partial sums."""
         return self._allocate_fixed(node, FixedPoint(self._file_name(node.name), columns, length, scale))
 
-    def constant_texture(
-        self, node: Node, width: int, height: int, texels: bytes, part: str = "", *, half: int = 0
-    ) -> str:
+    def constant_texture(self, node: Node, width: int, height: int, texels: bytes, part: str = "") -> str:
         """Add a texture of weights to the bundle; return its name.
 
-        ``part`` tells those of one layer apart. With ``half`` it holds numbers of 16 bits as a map does; see ``View``.
+        ``part`` tells those of one layer apart.
         """
         dotted = f".{part}" if part else ""
         name = f"{self._file_name(node.name)}{dotted}.weights"
         member = self.weights(node, f"{dotted}.rgba", texels)
         self._textures[name] = Texture(name, width, height, "constant", member)
-        self._halves[name] = half
         return name
 
     def weights(self, node: Node, suffix: str, data: bytes) -> str:
@@ -260,9 +255,8 @@ class Places:
         self.grids[own.name] = possible
         share = self._shares.get(own.name)
         if share is not None:
-            own = replace(own, name=share.texture, width=share.width, height=share.height)
+            own = replace(own, name=share.texture, width=share.width, height=share.height, clear=share.clear)
         self._textures[own.name] = own
-        self._halves[own.name] = 0
         return own.name
 
     def _file_name(self, layer: str) -> str:

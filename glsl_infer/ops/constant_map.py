@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Union
 
 import numpy as np
@@ -58,11 +59,11 @@ class ConstantMap(Operator):
         whole = _whole(value)
         for view, tile in zip(whole.views, pack_tiles(node.weights["value"].astype(np.float64), whole)):
             texels[view.y : view.y + value.height, view.x : view.x + value.width] = tile
-        name = build.constant_texture(node, width, height, texels.tobytes(), half=value.views[0].half)
+        name = build.constant_texture(node, width, height, texels.tobytes())
         build.replace_weights(node, {"value": _read(texels, whole)})
         fragment = codegen.fragment("copy.frag", includes=["store.glsl"], lines={"fine": (), "pad_lanes": []})
         for view, place in zip(target.views, value.views):
-            binding = build.bind(node, source=[Read(View(name, place.x, place.y))])
+            binding = build.bind(node, source=[Read(replace(place, texture=name))])
             uniforms = {**binding.texels("source"), "shift": [0.0, 0.0]}
             build.draw_tile(node, fragment, view, (target.width, target.height), binding, uniforms)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -100,7 +101,7 @@ class VectorMap(Operator):
                         uniforms["odd"] = [float(odd)]
                     if not plain:
                         uniforms |= {"factor": factor[index].tolist(), "offset": offset[index].tolist()}
-                    place = View(view.texture, view.x + run.x, view.y + run.y)
+                    place = replace(view, x=view.x + run.x, y=view.y + run.y)
                     build.draw_tile(
                         node,
                         fragment,

@@ -224,11 +224,12 @@ def slices_of(channels: int, per_texel: int = 4) -> int:
 
 @dataclass(frozen=True)
 class Share:
-    """A place in a shared texture: its name and size, in how many columns tiles are arranged, and from where on."""
+    """A place in a shared texture: its name, size and colour, the columns that tiles are arranged in, and where."""
 
     texture: str
     width: int
     height: int
     columns: int
+    clear: tuple[int, int, int, int]
     x: int = 0
     y: int = 0

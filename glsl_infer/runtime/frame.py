@@ -38,8 +38,9 @@ class Recorder:
         textures: Mapping[str, Texture],
         members: Mapping[str, bytes],
         first_vertex: Mapping[int, int],
+        viewport: int,
     ) -> None:
-        self._gl, self._handles, self._sizes = gl.prepared, handles, textures
+        self._gl, self._handles, self._sizes, self._viewport = gl.prepared, handles, textures, viewport
         self._members = {name: np.frombuffer(data, "<f4") for name, data in members.items() if name.endswith(".f32")}
         self._first_vertex = first_vertex
 
@@ -71,22 +72,17 @@ class Recorder:
         """
         gl = self._gl
         spared = needless_clears(passes, self._sizes) if spare_clears else frozenset[int]()
-        calls: list[Call] = []
+        calls: list[Call] = [(gl.Viewport, (0, 0, self._viewport, self._viewport))]
         program: str | None = None
         target: str | None = None
         bound: dict[int, str] = {}
         active: int | None = None
         colour: tuple[int, ...] | None = None
-        viewport: tuple[int, int] | None = None
         uniforms: dict[tuple[str, str], Any] = {}
         for entry in passes:
             if entry.target != target:
                 target = entry.target
-                size = self._sizes[target]
                 calls.append((gl.BindFramebuffer, (_FRAMEBUFFER, self._handles.framebuffers[target])))
-                if (size.width, size.height) != viewport:
-                    viewport = (size.width, size.height)
-                    calls.append((gl.Viewport, (0, 0, *viewport)))
             if entry.clear and id(entry) not in spared:
                 if self._sizes[entry.target].clear != colour:
                     colour = self._sizes[entry.target].clear
@@ -156,18 +152,34 @@ def _covered(target: Texture, rectangles: Iterable[Rectangle]) -> bool:
     return bool(texels.all())
 
 
+def viewport(textures: Iterable[Texture], largest: int) -> int:
+    """Return the width and height of the viewport of all jobs, from (0, 0): no call sets one for each target.
+
+    As a power of two, which drivers' limits are, it makes corners of quads exact in floats.
+
+    Args:
+        textures: those of a bundle.
+        largest: GL_MAX_TEXTURE_SIZE, which a viewport may have on every driver. It is halved while all textures fit.
+    """
+    longest = max(max(entry.width, entry.height) for entry in textures)
+    side = largest
+    while 2 * longest <= side:
+        side //= 2
+    return side
+
+
 def vertices(
-    passes: Iterable[Pass], textures: Mapping[str, Texture], varyings: int
+    passes: Iterable[Pass], textures: Mapping[str, Texture], varyings: int, viewport: int
 ) -> tuple[NDArray[np.float32], dict[int, int]]:
     """Return the vertices of all passes, (n, 2 + 4 * varyings), and the first vertex of each pass by its id.
 
-    A vertex is its position in clip space, then the texture coordinate of every source, two to a vec4. Coordinates are
-    such that the fragment of pixel p of a quad gets the centre of texel ``origin + stride * p``.
+    A vertex is its position in clip space, for a viewport of ``viewport`` x ``viewport`` pixels, then the texture
+    coordinate of every source, two to a vec4. Coordinates are such that the fragment of pixel p of a quad gets the
+    centre of texel ``origin + stride * p``.
     """
     passes = list(passes)
     counts = [len(entry.quads) for entry in passes]
     places = [(quad.x, quad.y, quad.width, quad.height) for entry in passes for quad in entry.quads]
-    targets = [(textures[entry.target].width, textures[entry.target].height) for entry in passes]
     steps = np.ones((len(passes), 2 * varyings, 4))
     steps[:, :, :2] = 0.0  # with an origin of -0.5, which makes a coordinate of 0 where there is no source
     origins = np.full((len(places), 2 * varyings, 2), -0.5)
@@ -183,27 +195,27 @@ def vertices(
             ]
             origins[at : at + counts[index], : len(sizes)] = [quad.origins for quad in entry.quads]
         at += counts[index]
-    rectangles, sides = (np.array(numbers, np.float64).reshape(len(numbers), -1) for numbers in (places, targets))
+    rectangles = np.array(places, np.float64).reshape(len(places), -1)
     owners = np.repeat(np.arange(len(passes)), counts)
     made = [np.empty((0, 2 + 4 * varyings), np.float32)]
     for begin in range(0, len(places), _AT_A_TIME):
         part = slice(begin, begin + _AT_A_TIME)
-        made.append(_corners(rectangles[part], sides[owners[part]], origins[part], steps[owners[part]]))
+        made.append(_corners(rectangles[part], viewport, origins[part], steps[owners[part]]))
     return np.concatenate(made), first
 
 
-def _corners(rectangles: Doubles, targets: Doubles, origins: Doubles, steps: Doubles) -> NDArray[np.float32]:
+def _corners(rectangles: Doubles, viewport: int, origins: Doubles, steps: Doubles) -> NDArray[np.float32]:
     """Return the vertices of n quads, float32 (6 * n, 2 + 2 * sources).
 
     Args:
         rectangles: (n, 4): x, y, width and height.
-        targets: (n, 2): width and height of what they lie in.
+        viewport: its width and height.
         origins: (n, sources, 2).
         steps: (n, sources, 4): strides along x and y, width and height of the texture.
     """
     corners = np.array(CORNERS, np.float64)
     place, size = rectangles[:, None, :2], rectangles[:, None, 2:]
-    positions = 2.0 * (place + corners * size) / targets[:, None] - 1.0  # row 0 of a texture is at -1
+    positions = 2.0 * (place + corners * size) / viewport - 1.0  # row 0 of a texture is at -1
     pixels = (corners * size)[:, :, None] - 0.5
     coordinates = (origins[:, None] + 0.5 + steps[:, None, :, :2] * pixels) / steps[:, None, :, 2:]
     count = len(CORNERS) * len(rectangles)

@@ -62,7 +62,8 @@ class Prepared:
         clock.lap("programs")
         # What needs no program is made while a driver with threads compiles.
         textures, framebuffers = self._made(self._textures)
-        vertices, self._first_vertex = frame.vertices(manifest.passes, self._textures, self._varyings)
+        self._viewport = frame.viewport(manifest.textures, self._gl.integer(GL.GL_MAX_TEXTURE_SIZE))
+        vertices, self._first_vertex = frame.vertices(manifest.passes, self._textures, self._varyings, self._viewport)
         self._covering_vertex = len(vertices)
         everything = frame.covering_vertices(self._varyings)
         self._vertex_buffer = objects.buffer(vertices.tobytes() + everything.tobytes())
@@ -121,7 +122,8 @@ class Prepared:
         return Slot(handles, calls)
 
     def _recorder(self, handles: Handles) -> frame.Recorder:
-        return frame.Recorder(self._gl, handles, self._textures, self._drawn.bundle.members, self._first_vertex)
+        members = self._drawn.bundle.members
+        return frame.Recorder(self._gl, handles, self._textures, members, self._first_vertex, self._viewport)
 
     def _made(self, names: Iterable[str]) -> tuple[dict[str, int], dict[str, int]]:
         """Make some textures, and what renders into them; return both by the textures' names."""

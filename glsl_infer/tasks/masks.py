@@ -67,12 +67,20 @@ class Mask:
         """Whether it covers anything to speak of."""
         return self.share > _PRESENT
 
-    @property
+    @cached_property
     def alpha(self) -> NDArray[np.uint8]:
         """Opacity, uint8 (height, width): the mask with its edge made smooth."""
         low, high = self.edge
-        part = np.clip((self.values - low) / (high - low), 0.0, 1.0)
-        return np.asarray(part * part * (3.0 - 2.0 * part) * 255.0 + 0.5, np.uint8)
+        part = self.values - low
+        part /= high - low
+        np.clip(part, 0.0, 1.0, out=part)
+        smooth = part * part  # times 3 - 2 part, in place: a large photograph has 400 MB of them
+        part *= -2.0
+        part += 3.0
+        smooth *= part
+        smooth *= 255.0
+        smooth += 0.5
+        return smooth.astype(np.uint8)
 
     def cut_out(self, image: ImageSource) -> Image.Image:
         """Return the picture as RGBA, in which only what was found is opaque.

@@ -66,6 +66,63 @@ def test_what_does_not_read_each_other_is_one_job(
     assert all((together[name] == apart[name]).all() for name in ("boxes", "scores"))
 
 
+@pytest.mark.parametrize("sixteen", [("b",), ("scores",), ("a", "b", "boxes")])
+def test_maps_of_8_and_of_16_bits_are_one_job(
+    context: Context, sixteen: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bits = dict.fromkeys(sixteen, 16)
+    made = make_bundle(block(), precision_for=bits)
+    assert jobs(made) == [["a"], ["b", "pool"], ["c"], ["sum"], ["boxes", "scores"]]
+    with Session(made, context=context, selfcheck=True) as session:
+        together = session.run({"image": PICTURE})
+    monkeypatch.setattr(joined_jobs, "MOST_TILES", -(1 << 20))
+    with Session(make_bundle(block(), precision_for=bits), context=context) as session:
+        apart = session.run({"image": PICTURE})
+    assert all((together[name] == apart[name]).all() for name in ("boxes", "scores"))
+
+
+@pytest.mark.parametrize("padded", ["b", "c", "both"])
+def test_a_map_that_no_reader_pads_is_beside_one_of_any_colour(
+    context: Context, padded: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(6)
+    nodes = [
+        input_node(16),
+        conv_node(rng, "a", ("image",), 3, 8, activation="relu(6)"),
+        conv_node(rng, "b", ("a",), 8, 8, activation="linear"),
+        conv_node(rng, "c", ("a",), 8, 8, activation="linear"),
+    ]
+    for name, source in (("d", "b"), ("e", "c")):
+        wide = {"kernel": (3, 3), "padding": (1, 1, 1, 1)} if padded in (source, "both") else {}
+        nodes.append(conv_node(rng, name, (source,), 8, 4, activation="relu(6)", **wide))
+    graph = Graph("colours", nodes, [GraphOutput(name, (name,)) for name in ("d", "e")])
+    pictures = [np.random.default_rng(seed).integers(0, 256, (16, 16, 3), np.uint8) for seed in range(4)]
+    made = make_bundle(graph, pictures=pictures)
+    colours = {texture.clear for texture in made.manifest.textures if any(texture.clear)}
+    assert len(colours) == (2 if padded == "both" else 1)
+    assert jobs(made)[1:] == ([["b"], ["c"], ["d", "e"]] if padded == "both" else [["b", "c"], ["d", "e"]])
+    with Session(made, context=context, selfcheck=True) as session:
+        together = session.run({"image": PICTURE})
+    monkeypatch.setattr(joined_jobs, "MOST_TILES", -(1 << 20))
+    with Session(make_bundle(graph, pictures=pictures), context=context) as session:
+        apart = session.run({"image": PICTURE})
+    assert all((together[name] == apart[name]).all() for name in ("d", "e"))
+
+
+def test_outputs_are_together_where_a_job_less_is_not_to_be_had() -> None:
+    rng = np.random.default_rng(7)
+    clip = {"activation": "relu(6)"}
+    nodes = [
+        input_node(16),
+        conv_node(rng, "a", ("image",), 3, 8, **clip),
+        conv_node(rng, "b", ("a",), 8, 8, **clip),
+        conv_node(rng, "near", ("a",), 8, 4, **clip),
+        conv_node(rng, "far", ("b",), 8, 4, **clip),
+    ]
+    made = make_bundle(Graph("heads", nodes, [GraphOutput(name, (name,)) for name in ("near", "far")]))
+    assert jobs(made) == [["a"], ["b"], ["near", "far"]]
+
+
 def test_tiles_of_a_job_never_meet() -> None:
     made = make_bundle(block())
     taken: dict[str, set[tuple[int, int]]] = {}

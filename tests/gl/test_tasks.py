@@ -256,6 +256,13 @@ def test_a_camera_tells_once_that_somebody_came_and_went(folder: Path, tmp_path:
     assert came.read_text() == str(shot.absolute())
 
 
+def test_a_camera_says_how_much_of_a_frame_a_mask_is(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    words = ["camera", "--source", str(film(tmp_path / "film")), "--task", str(folder / "mask.json")]
+    assert main([*words, "--no-selfcheck"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(" % of the picture (" in line for line in lines) and any(": nothing (" in line for line in lines)
+
+
 def test_a_camera_shows_its_frames_to_a_browser(folder: Path, tmp_path: Path) -> None:
     words = [sys.executable, "-m", "glsl_infer", "camera", "--source", str(film(tmp_path / "film"))]
     words += ["--task", str(folder / "sides.json"), "--serve", "0"]

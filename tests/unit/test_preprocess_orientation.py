@@ -33,7 +33,9 @@ def test_all_exif_orientations_give_the_same_picture(tmp_path: Path, orientation
     options = {"lossless": True} if suffix == "webp" else {}
     stored = Image.fromarray(np.ascontiguousarray(STORED_AS[orientation](upright)))
     path = saved(tmp_path, stored, f"picture.{suffix}", exif=exif, **options)
-    assert (np.asarray(preprocess.open_image(path)) == upright).all()
+    opened = preprocess.open_image(path)
+    assert (np.asarray(opened) == upright).all()
+    assert (np.asarray(preprocess.open_image(opened)) == upright).all(), "turned once more"
     assert (preprocess.load(path, 4) == preprocess.load(upright, 4)).all()
 
 

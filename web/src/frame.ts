@@ -32,8 +32,9 @@ export interface Handles {
   readonly framebuffers: ReadonlyMap<string, WebGLFramebuffer>;
 }
 
-/** The vertices of all passes, and the first vertex of each. */
+/** The vertices of all passes, the first vertex of each, and the width and height of the viewport that they are for. */
 export interface Vertices {
+  readonly viewport: number;
   readonly data: Float32Array;
   readonly first: ReadonlyMap<Pass, number>;
 }
@@ -66,6 +67,7 @@ export type Recorder = (passes: readonly Pass[]) => Call[];
  * It leaves out the calls that would set what is set already.
  *
  * @param firstVertex of each pass; see `vertices`.
+ * @param viewport its width and height.
  */
 export function recorderOf(
   gl: WebGLRenderingContext,
@@ -74,21 +76,13 @@ export function recorderOf(
   passes: readonly Pass[],
   members: Members,
   firstVertex: ReadonlyMap<Pass, number>,
+  viewport: number,
 ): Recorder {
   const sizes = byName(manifest.textures);
   const floatMembers = new Map(manifest.floats.map((name) => [name, floatsIn(members.get(name)!)]));
 
   function floatsOf({ member, offset, count }: Slice): Float32Array {
     return floatMembers.get(member)!.subarray(offset, offset + count);
-  }
-
-  function bindTarget(name: string): Call {
-    const framebuffer = framebuffers.get(name)!;
-    const { width, height } = sizes.get(name)!;
-    return () => {
-      gl.bindFramebuffer(gl.FRAMEBUFFER, framebuffer);
-      gl.viewport(0, 0, width, height);
-    };
   }
 
   function uniform(program: string, name: string, value: UniformValue): Call | undefined {
@@ -117,7 +111,7 @@ export function recorderOf(
   }
 
   return (drawn) => {
-    const calls: Call[] = [];
+    const calls: Call[] = [() => gl.viewport(0, 0, viewport, viewport)];
     const uniforms = new Map<string, UniformValue>();
     const bound: string[] = [];
     let target = "";
@@ -126,7 +120,8 @@ export function recorderOf(
     for (const pass of drawn) {
       if (pass.target !== target) {
         target = pass.target;
-        calls.push(bindTarget(target));
+        const framebuffer = framebuffers.get(target)!;
+        calls.push(() => gl.bindFramebuffer(gl.FRAMEBUFFER, framebuffer));
       }
       if (pass.clear) calls.push(clearing(gl, sizes.get(target)!.clear!));
       if (pass.program !== program) {
@@ -164,10 +159,21 @@ export function recorderOf(
 /**
  * Return the vertices of all passes: position in clip space, then two texture coordinates to a vec4.
  *
+ * They are for one viewport for all jobs, so that no call sets one for each target. As a power of two, which drivers'
+ * limits are, it makes corners of quads exact in floats.
+ *
  * @param varyings vec4s of a vertex, the most that any program has.
+ * @param largest MAX_TEXTURE_SIZE, which a viewport may have on every driver. It is halved while all textures fit.
  */
-export function vertices(manifest: Manifest, passes: readonly Pass[], varyings: number): Vertices {
+export function vertices(
+  manifest: Manifest,
+  passes: readonly Pass[],
+  varyings: number,
+  largest: number,
+): Vertices {
   const textures = byName(manifest.textures);
+  let viewport = largest;
+  while (manifest.textures.every((one) => Math.max(one.width, one.height) * 2 <= viewport)) viewport >>= 1;
   const width = 2 + 4 * varyings;
   const quads = sum(passes, (pass) => pass.quads.length);
   const data = new Float32Array(width * CORNERS.length * (1 + quads));
@@ -176,30 +182,22 @@ export function vertices(manifest: Manifest, passes: readonly Pass[], varyings: 
   for (const [cx, cy] of CORNERS) data.set([2 * cx - 1, 2 * cy - 1], width * row++);
   for (const pass of passes) {
     first.set(pass, row);
-    const target = textures.get(pass.target)!;
     const sizes = pass.sources.map((source) => textures.get(pass.textures[source.unit]!)!);
     for (const quad of pass.quads) {
       for (const corner of CORNERS) {
         const at = width * row++;
-        data.set(position(quad, corner, target), at);
+        data[at] = (2 * (quad.x + corner[0] * quad.width)) / viewport - 1;
+        data[at + 1] = (2 * (quad.y + corner[1] * quad.height)) / viewport - 1; // row 0 of the target is at -1
         pass.sources.forEach((source, k) => {
           data.set(coordinate(quad, corner, source, quad.origins[k]!, sizes[k]!), at + 2 + 2 * k);
         });
       }
     }
   }
-  return { data, first };
+  return { viewport, data, first };
 }
 
 type Corner = readonly [number, number];
-
-/** Return a corner of a quad in clip space; row 0 of the texture is at -1. */
-function position(quad: Quad, corner: Corner, target: Texture): [number, number] {
-  return [
-    (2 * (quad.x + corner[0] * quad.width)) / target.width - 1,
-    (2 * (quad.y + corner[1] * quad.height)) / target.height - 1,
-  ];
-}
 
 /** Return a source's texture coordinate at a corner: pixel p of the quad gets the centre of texel origin + stride * p. */
 function coordinate(quad: Quad, corner: Corner, source: Source, origin: Corner, texture: Texture): [number, number] {

@@ -89,9 +89,10 @@ export function prepare({ manifest, passes, members }: Bundle, context: Context)
     const prelude = textOf(PRELUDE, members) + context.deviceLines;
     objects.fixedState();
     const handles = allocate(compile(prelude));
-    const { data, first } = vertices(manifest, passes, varyings);
+    const largest = gl.getParameter(gl.MAX_TEXTURE_SIZE) as number;
+    const { viewport, data, first } = vertices(manifest, passes, varyings, largest);
     const vertexBuffer = objects.buffer(data);
-    const record = recorderOf(gl, handles, manifest, passes, members, first);
+    const record = recorderOf(gl, handles, manifest, passes, members, first, viewport);
     const byLayer = new Map<string, Pass[]>();
     for (const pass of passes) {
       const drawn = byLayer.get(pass.layer);

@@ -196,6 +196,7 @@ def _to_srgb(image: Image.Image, *, whole: bool, alpha: bool = False) -> Image.I
     if profile:
         image = _convert_profile(image, profile)
     image = image if image.mode == "RGB" else image.convert("RGB")
+    image.info = {}  # of the picture as it was: who reads this one again would turn it again
     if alpha:
         image.putalpha(255 if opacity is None else opacity)
     return image

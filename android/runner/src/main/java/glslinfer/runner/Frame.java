@@ -10,6 +10,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.FloatBuffer;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.List;
@@ -47,14 +48,16 @@ final class Frame {
         private final Bundle bundle;
         private final Handles handles;
         private final Map<String, Texture> sizes;
+        private final int viewport;
         private final Map<String, Uniform> constant = new HashMap<String, Uniform>();
         private final Map<String, ByteBuffer> members = new HashMap<String, ByteBuffer>();
         private final Map<Uniform, FloatBuffer> values = new HashMap<Uniform, FloatBuffer>();
 
-        Recorder(Bundle bundle, Handles handles, Map<String, Texture> sizes) {
+        Recorder(Bundle bundle, Handles handles, Map<String, Texture> sizes, int viewport) {
             this.bundle = bundle;
             this.handles = handles;
             this.sizes = sizes;
+            this.viewport = viewport;
         }
 
         /** Returns the calls that set, once, what never changes within a frame; {@link #record} leaves these out. */
@@ -85,24 +88,18 @@ final class Frame {
         /** Returns the calls that draw passes from any GL state. */
         Calls record(List<Pass> passes) {
             Calls calls = new Calls();
+            calls.add(Calls.VIEWPORT, viewport, viewport, 0, 0);
             String program = null;
             String target = null;
             Map<Integer, String> bound = new HashMap<Integer, String>();
             int active = -1;
             int[] colour = null;
-            int viewportWidth = 0;
-            int viewportHeight = 0;
             Map<String, Uniform> uniforms = new HashMap<String, Uniform>();
             for (Pass pass : passes) {
                 Texture size = sizes.get(pass.target);
                 if (!pass.target.equals(target)) {
                     target = pass.target;
                     calls.add(Calls.BIND_FRAMEBUFFER, handles.framebuffers.get(target), 0, 0, 0);
-                    if (size.width != viewportWidth || size.height != viewportHeight) {
-                        viewportWidth = size.width;
-                        viewportHeight = size.height;
-                        calls.add(Calls.VIEWPORT, viewportWidth, viewportHeight, 0, 0);
-                    }
                 }
                 if (pass.clear) {
                     if (!Arrays.equals(size.clear, colour)) {
@@ -188,11 +185,32 @@ final class Frame {
     }
 
     /**
+     * Returns the width and height of the viewport of all jobs, from (0, 0): no call sets one for each target.
+     *
+     * <p>As a power of two, which drivers' limits are, it makes corners of quads exact in floats.
+     *
+     * @param largest GL_MAX_TEXTURE_SIZE, which a viewport may have on every driver. It is halved while all textures fit
+     */
+    static int viewport(Collection<Texture> textures, int largest) {
+        int longest = 1;
+        for (Texture texture : textures) {
+            longest = Math.max(longest, Math.max(texture.width, texture.height));
+        }
+        int side = largest;
+        while (2 * longest <= side) {
+            side /= 2;
+        }
+        return side;
+    }
+
+    /**
      * Returns the vertices of all passes, and puts the first of each into {@code handles}.
      *
-     * <p>A vertex is its position in clip space, then the texture coordinate of every source, two to a vec4.
+     * <p>A vertex is its position in clip space for a square viewport, then the texture coordinate of every source, two
+     * to a vec4.
      */
-    static ByteBuffer vertices(List<Pass> passes, Map<String, Texture> textures, int varyings, Handles handles) {
+    static ByteBuffer vertices(
+            List<Pass> passes, Map<String, Texture> textures, int varyings, int viewport, Handles handles) {
         int floats = 2 + 4 * varyings;
         int count = 0;
         for (Pass pass : passes) {
@@ -202,11 +220,10 @@ final class Frame {
         ByteBuffer out = GlObjects.direct(4 * floats * count);
         int at = 0;
         for (Pass pass : passes) {
-            Texture target = textures.get(pass.target);
             for (Quad quad : pass.quads) {
                 for (int[] corner : CORNERS) {
-                    out.putFloat(at, (float) (2.0 * (quad.x + corner[0] * quad.width) / target.width - 1.0));
-                    out.putFloat(at + 4, (float) (2.0 * (quad.y + corner[1] * quad.height) / target.height - 1.0));
+                    out.putFloat(at, (float) (2.0 * (quad.x + corner[0] * quad.width) / viewport - 1.0));
+                    out.putFloat(at + 4, (float) (2.0 * (quad.y + corner[1] * quad.height) / viewport - 1.0));
                     for (int k = 0; k < pass.sources.size(); k++) {
                         Source source = pass.sources.get(k);
                         Texture size = textures.get(pass.textures.get(source.unit));

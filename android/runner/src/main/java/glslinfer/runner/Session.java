@@ -58,8 +58,9 @@ public final class Session {
             handles.programs.putAll(Linker.link(bundle, device, objects, varyings));
             device.touched();
             transfers.makeTextures(bundle);
-            vertexBuffer = objects.buffer(Frame.vertices(bundle.passes, textures, varyings, handles));
-            Frame.Recorder recorder = new Frame.Recorder(bundle, handles, textures);
+            int viewport = Frame.viewport(textures.values(), gl.glGetInteger(Gl.GL_MAX_TEXTURE_SIZE));
+            vertexBuffer = objects.buffer(Frame.vertices(bundle.passes, textures, varyings, viewport, handles));
+            Frame.Recorder recorder = new Frame.Recorder(bundle, handles, textures, viewport);
             recorder.constantUniforms(bundle.passes).replay(gl);
             recordings = new Recordings(recorder, bundle.passes);
             GlObjects.check(gl, "after preparing the model");
