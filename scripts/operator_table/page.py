@@ -43,10 +43,13 @@ TAIL = """
 ## keras.applications
 
 With random weights the lowest cosine of {compared} networks with Keras is {low:.4f} to {high:.4f}
-([numbers](keras-applications.json); goal 0.999), alike as drawn; of the other {others} floats alone were compared. With
-batch norms' offsets around 0 it is 0.92; Keras' own, for noise of half a byte, too.
+([numbers](keras-applications.json); goal 0.999; below: {below}), alike as drawn; of the other {others} floats alone
+were compared. With batch norms' offsets around 0 it is 0.92; Keras' own, for noise of half a byte, too.
 
 """
+
+GOAL = 0.999
+"""The least cosine that a network of keras.applications should have."""
 
 NETWORKS = Path(__file__).resolve().parents[2] / "docs/keras-applications.json"
 
@@ -92,10 +95,12 @@ def _made() -> str:
 
 def _networks() -> str:
     """Return what is known of keras.applications."""
-    rows = json.loads(NETWORKS.read_text("utf-8")).values()
-    known = [row["open"]["auto"] for row in rows if "exact" in row["open"].get("auto", {})]
-    cosines = [min(one["exact"], one.get("drawn", 1.0)) for one in known]
-    return TAIL.format(compared=len(cosines), low=min(cosines), high=max(cosines), others=len(rows) - len(cosines))
+    rows = json.loads(NETWORKS.read_text("utf-8"))
+    known = {name: row["open"]["auto"] for name, row in rows.items() if "exact" in row["open"].get("auto", {})}
+    cosines = {name: min(one["exact"], one.get("drawn", 1.0)) for name, one in known.items()}
+    low, high = min(cosines.values()), max(cosines.values())
+    below = ", ".join(f"{name} {cosine:.4f}" for name, cosine in cosines.items() if cosine < GOAL) or "none"
+    return TAIL.format(compared=len(cosines), low=low, high=high, below=below, others=len(rows) - len(cosines))
 
 
 def unmeasured(text: str) -> str:

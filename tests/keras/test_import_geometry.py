@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from imported import check
+from imported import check, close, randomise
 
+from glsl_infer.compiler.optimize import optimize
+from glsl_infer.graph import reference
+from glsl_infer.importers.keras import to_graph
 from glsl_infer.ops.depth_to_space import block_of
 
 L = keras.layers
@@ -176,8 +179,18 @@ def test_transposed_convolution(kernel, strides, padding, more, filters, activat
 
 @pytest.mark.parametrize("padding", ["same", "valid"])
 def test_transposed_with_dilation(padding: str) -> None:
+    """As a kernel with zeros between its weights: TensorFlow computes no dilated one where oneDNN is off."""
     x = keras.Input((4, 5, 3))
-    check(x, L.Conv2DTranspose(2, 3, padding=padding, dilation_rate=(2, 3))(x))
+    layer = L.Conv2DTranspose(2, 3, padding=padding, dilation_rate=(2, 3))
+    wide = L.Conv2DTranspose(2, (5, 7), padding=padding)
+    model, known = randomise(keras.Model(x, layer(x)), 0), keras.Model(x, wide(x))
+    kernel = np.zeros((5, 7, 2, 3), np.float32)
+    kernel[::2, ::3] = layer.get_weights()[0]
+    wide.set_weights([kernel, layer.get_weights()[1]])
+    picture = np.random.default_rng(0).integers(0, 256, (4, 5, 3), np.uint8)
+    expected = np.asarray(known(picture[None] / np.float32(255.0)))[0]
+    for graph in (to_graph(model), optimize(to_graph(model))):
+        close(reference.run(graph, picture, mode="float"), expected, 1e-5)
 
 
 @pytest.mark.parametrize("strides", [8, (6, 8), (1, 5), 5])

