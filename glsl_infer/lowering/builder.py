@@ -18,18 +18,9 @@ from glsl_infer.lowering.other_work import other_work
 from glsl_infer.lowering.places import Places
 from glsl_infer.lowering.typical import Texels, Typical
 from glsl_infer.lowering.uniform_use import uses, without_uniforms
-from glsl_infer.program import (
-    PRELUDE,
-    CompiledNetwork,
-    Pass,
-    Quad,
-    ShaderProgram,
-    Slice,
-    Source,
-    UniformValue,
-    WeightsChoice,
-)
+from glsl_infer.program import PRELUDE, CompiledNetwork, Pass, Quad, ShaderProgram, Slice, Source
 from glsl_infer.program.layout import FeatureMap, Share, View, stored
+from glsl_infer.program.program import UniformValue, WeightsChoice
 from glsl_infer.program.templates import vertex_shader
 from glsl_infer.support.resources import template
 
