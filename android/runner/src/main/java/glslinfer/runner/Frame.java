@@ -189,7 +189,7 @@ final class Frame {
      *
      * <p>As a power of two, which drivers' limits are, it makes corners of quads exact in floats.
      *
-     * @param largest GL_MAX_TEXTURE_SIZE, which a viewport may have on every driver. It is halved while all textures fit
+     * @param largest GL_MAX_TEXTURE_SIZE, which every driver's viewport may have. It is halved while all textures fit
      */
     static int viewport(Collection<Texture> textures, int largest) {
         int longest = 1;
