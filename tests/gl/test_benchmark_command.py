@@ -41,7 +41,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def test_it_prints_counts_start_and_steps(context: Context, calm: None, tmp_path: Path, capsys: Capture) -> None:
-    calls = 137 if driver_of(context).draws_at_once else 141
+    calls = 133 if driver_of(context).draws_at_once else 137
     path = write_tiny(tmp_path, weights="uniform")
     text = output(capsys, path, *FEW)
     assert f"{path} (tiny, 9x9)" in text
