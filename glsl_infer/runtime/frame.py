@@ -72,7 +72,7 @@ class Recorder:
         """
         gl = self._gl
         spared = needless_clears(passes, self._sizes) if spare_clears else frozenset[int]()
-        calls: list[Call] = [(gl.Viewport, (0, 0, self._viewport, self._viewport))]
+        calls: list[Call] = []
         program: str | None = None
         target: str | None = None
         bound: dict[int, str] = {}
@@ -83,6 +83,8 @@ class Recorder:
             if entry.target != target:
                 target = entry.target
                 calls.append((gl.BindFramebuffer, (_FRAMEBUFFER, self._handles.framebuffers[target])))
+                if len(calls) == 1:  # a job begins with its framebuffer
+                    calls.append((gl.Viewport, (0, 0, self._viewport, self._viewport)))
             if entry.clear and id(entry) not in spared:
                 if self._sizes[entry.target].clear != colour:
                     colour = self._sizes[entry.target].clear
