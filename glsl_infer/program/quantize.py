@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 FIXED_LIMIT = 32767 / 256
 """Largest stored value of the 16-bit format, in units of its scale."""
 
+SMALLEST_SCALE = 2.0**-40
+"""Of vectors and weights: products of two and a weight's unit stay far above a 32-bit float's 2**-126."""
+
 
 def to_bytes(values: Array, scales: Array | float = 1.0, zeros: Array | float = 0.0) -> NDArray[np.uint8]:
     """Return the bytes that a store to RGBA8 leaves: value / scale * 255 + zero, rounded half up, within 0 to 255.
@@ -106,10 +109,10 @@ def join_fixed16(pairs: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def power_of_two_scale(bound: float) -> float:
-    """Return the smallest power of two ``s`` with bound / s <= 32767/256; 2**-20 at least."""
+    """Return the smallest power of two ``s`` with bound / s <= 32767/256; ``SMALLEST_SCALE`` at least, 2**-20 of nothing."""
     if bound <= 0:
         return 2.0**-20
-    return max(2.0 ** math.ceil(math.log2(bound / FIXED_LIMIT)), 2.0**-20)
+    return max(2.0 ** math.ceil(math.log2(bound / FIXED_LIMIT)), SMALLEST_SCALE)
 
 
 def plain(value: Any) -> Any:

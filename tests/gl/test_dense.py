@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from layer_check import TOLERANCE, exact_steps, gpu_steps, make_bundle
 
 from glsl_infer.gl.context import Context
-from glsl_infer.graph import Graph, Node
+from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.program import quantize
 from glsl_infer.program.layout import FixedPoint
 from glsl_infer.runtime.session import Session
@@ -51,6 +51,23 @@ def check_all_fixed_layers(context: Context, graph: Graph, rng: np.random.Genera
 def test_random_dense_layers_are_exact(context: Context, channels: int, outputs: int, size: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     check_all_fixed_layers(context, dense_graph(rng, channels, outputs, size), rng)
+
+
+def test_a_signal_of_a_network_that_never_learnt_is_no_zero(context: Context) -> None:
+    """MobileNetV2 with Keras' first weights ends in numbers of 1e-11: behind each layer less of a signal is left."""
+    rng = np.random.default_rng(3)
+    conv = conv_node(rng, "conv", ("image",), 3, 40, activation="relu")
+    dense = dense_node(rng, "dense", "pool", 40, 6)
+    for weights, factor in ((conv.weights, 1e-6), (dense.weights, 1e-5)):
+        weights["kernel"][...] *= factor
+        weights["bias"][...] *= 1e-12
+    graph = Graph("test", (input_node(3), conv, pool_node("pool", "conv"), dense), "dense")
+    pictures = [rng.integers(0, 256, (3, 3, 3), np.uint8) for _ in range(3)]
+    with Session(make_bundle(graph, pictures=pictures), context=context) as session:
+        drawn = np.stack([session.run(picture) for picture in pictures]).ravel()
+    exact = np.stack([reference.run(graph, picture, mode="float") for picture in pictures]).ravel()
+    assert np.abs(exact).max() < 1e-9
+    assert drawn @ exact / np.linalg.norm(drawn) / np.linalg.norm(exact) > 0.999
 
 
 @pytest.mark.parametrize(("inputs", "count"), [(128, 0), (129, 1), (256, 1), (257, 2), (1030, 2)])
