@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 FIXED_LIMIT = 32767 / 256
 """Largest stored value of the 16-bit format, in units of its scale."""
 
-SMALLEST_SCALE = 2.0**-40
-"""Of vectors and weights: products of two and a weight's unit stay far above a 32-bit float's 2**-126."""
+SMALLEST_SCALE = 2.0**-60
+"""Of vectors and weights: a shader multiplies it by a row's unit, which has to stay above a 32-bit float's 2**-126."""
 
 
 def to_bytes(values: Array, scales: Array | float = 1.0, zeros: Array | float = 0.0) -> NDArray[np.uint8]:

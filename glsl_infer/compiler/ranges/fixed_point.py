@@ -3,7 +3,8 @@
 The scale of a stored vector is the smallest power of two that fits the interval bound of its values.
 Where the step (scale/256, times what a stored unit is worth in the layer's output) would exceed 1/128, the
 bound is too pessimistic to be useful: twice the largest value seen on calibration pictures takes its
-place, and what lies beyond saturates.
+place, and what lies beyond saturates. Where small numbers end a network, 1/128 is much: no bound is more than
+``AMPLE`` times what the first pictures show.
 """
 
 from __future__ import annotations
@@ -24,6 +25,12 @@ from glsl_infer.ops.dense_sum import MAX_COUNT
 from glsl_infer.program import quantize
 
 LARGEST_STEP = 1.0 / 128.0
+
+AMPLE = 64.0
+"""Even two pictures show a 64th of what others will; a step is a 512th of what they show, then."""
+
+FEW = 2
+"""Pictures that show it."""
 
 MOST_AT_ONCE = 128
 """Inputs of a dense layer that one pass adds up. With more, a texel of it takes longer than the passes that it saves:
@@ -99,8 +106,10 @@ def assign_scales(
         for name in storing
         if name not in known and quantize.power_of_two_scale(largest[name]) / 256.0 * units[name] > LARGEST_STEP
     ]
-    seen = calibration.extremes(graph, coarse, pictures) if pictures and coarse else {}
-    choices = {name: _choose(name, largest[name], seen.get(name), units[name]) for name in storing}
+    seen = _largest(graph, coarse, pictures)
+    others = [name for name in storing if name not in known and name not in coarse]
+    ample = {name: AMPLE * value for name, value in _largest(graph, others, pictures[:FEW]).items()}
+    choices = {name: _choose(name, largest[name], seen.get(name), ample.get(name), units[name]) for name in storing}
     choices.update(
         {
             name: replace(choices[name], scale=scale, by="ranges", step=scale / 256.0 * units[name])
@@ -112,14 +121,17 @@ def assign_scales(
     return graph.rebuilt(nodes), tuple(choices.values())
 
 
-def _choose(layer: str, bound: float, seen: calibration.Extremes | None, unit: float) -> ScaleChoice:
+def _largest(graph: Graph, names: Sequence[str], pictures: Sequence[Inputs]) -> dict[str, float]:
+    found = calibration.extremes(graph, names, pictures) if names and pictures else {}
+    return {name: float(max(np.abs(low).max(), np.abs(high).max())) for name, (low, high) in found.items()}
+
+
+def _choose(layer: str, bound: float, seen: float | None, ample: float | None, unit: float) -> ScaleChoice:
     scale, by = quantize.power_of_two_scale(bound), "bound"
-    calibrated = None if seen is None else float(max(np.abs(seen[0]).max(), np.abs(seen[1]).max()))
-    if calibrated is not None:
-        smaller = quantize.power_of_two_scale(2.0 * calibrated)
-        if smaller < scale:
-            scale, by = smaller, "calibration"
-    return ScaleChoice(layer, bound, calibrated, scale, scale / 256.0 * unit, by)
+    likely = ample if seen is None else 2.0 * seen
+    if likely and quantize.power_of_two_scale(likely) < scale:
+        scale, by = quantize.power_of_two_scale(likely), "calibration"
+    return ScaleChoice(layer, bound, seen, scale, scale / 256.0 * unit, by)
 
 
 def _unit(graph: Graph, node: Node) -> float:
