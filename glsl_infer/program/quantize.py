@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FIXED_LIMIT = 32767 / 256
 """Largest stored value of the 16-bit format, in units of its scale."""
 
-SMALLEST_SCALE = 2.0**-60
+SMALLEST_SCALE = 2.0**-80
 """Of vectors and weights: a shader multiplies it by a row's unit, which has to stay above a 32-bit float's 2**-126."""
 
 

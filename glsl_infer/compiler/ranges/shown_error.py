@@ -97,7 +97,7 @@ class Judge:
             counts = counts / parts[0][0].shape[1] / len(parts)
             numbers = np.concatenate([numbers for numbers, _ in parts]).ravel()
             mean = float(counts @ numbers) / max(float(counts.sum()), 1e-12)
-            found.append(max(float(counts @ (numbers - mean) ** 2), 0.01 * float(counts @ numbers**2), 1e-36))
+            found.append(max(float(counts @ (numbers - mean) ** 2), 0.01 * float(counts @ numbers**2), 1e-60))
         return found
 
     def _rows(self, name: str, ends: Mapping[str, Array]) -> Array:
