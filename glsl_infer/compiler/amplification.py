@@ -88,7 +88,7 @@ def errors(floats: Graph, stored: Graph, pictures: Sequence[Inputs]) -> dict[str
 def warnings(
     layer_gains: Mapping[str, float], layer_errors: Mapping[str, float], *, calibrated: bool = False
 ) -> tuple[str, ...]:
-    """Return a sentence for each layer whose gain is beyond ``MAX_GAIN``, and for the first error beyond ``MAX_ERROR``.
+    """Return a sentence for gains beyond ``MAX_GAIN``, and one for errors beyond ``MAX_ERROR``.
 
     Args:
         layer_gains: from ``gains``.
@@ -96,14 +96,19 @@ def warnings(
         calibrated: whether there were typical inputs.
     """
     varied = "calibrate with more varied pictures" if calibrated else "give more varied pictures with --calibrate DIR"
-    sentences = [
-        f"layer '{name}': a step in what it reads may be {gain:.0f} steps of its output, and 32-bit sums carry "
-        f"{MAX_GAIN:.0f}: each addition rounds by up to {rounding(gain):.2g} of a step, and GPUs will differ; a "
-        "channel has large weights that cancel, or hardly changes on the calibration pictures: train it with weight "
-        f"decay, or {varied}"
-        for name, gain in layer_gains.items()
-        if not gain <= MAX_GAIN
-    ]
+    sentences = []
+    steep = {name: gain for name, gain in layer_gains.items() if not gain <= MAX_GAIN}
+    if steep:
+        first = next(iter(steep))
+        most = max(steep, key=lambda name: np.nan_to_num(steep[name], nan=np.inf))
+        more = f"{len(steep) - 1} more layer{'s' if len(steep) > 2 else ''}"
+        others = f" (too many in {more} as well, most in '{most}': {steep[most]:.0f})" if len(steep) > 1 else ""
+        sentences.append(
+            f"layer '{first}': a step in what it reads may be {steep[first]:.0f} steps of its output{others}, and "
+            f"32-bit sums carry {MAX_GAIN:.0f}: each addition rounds by up to {rounding(steep[most]):.2g} of a "
+            "step, and GPUs will differ; a channel has large weights that cancel, or hardly changes on the calibration "
+            f"pictures: train it with weight decay, or {varied}"
+        )
     beyond = [name for name, error in layer_errors.items() if not error <= MAX_ERROR]
     if beyond:
         worst = max(beyond, key=lambda name: layer_errors[name])

@@ -109,7 +109,7 @@ def join_fixed16(pairs: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def power_of_two_scale(bound: float) -> float:
-    """Return the smallest power of two ``s`` with bound / s <= 32767/256; ``SMALLEST_SCALE`` at least, 2**-20 of nothing."""
+    """Return the smallest power of two ``s`` with bound / s <= 32767/256, ``SMALLEST_SCALE`` at least; 2**-20 of 0."""
     if bound <= 0:
         return 2.0**-20
     return max(2.0 ** math.ceil(math.log2(bound / FIXED_LIMIT)), SMALLEST_SCALE)
