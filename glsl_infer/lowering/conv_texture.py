@@ -111,9 +111,11 @@ def draw(
         many = many or (in_bytes and columns.taps_per_slot > 1)
         wait = "WAIT" if entry.by_tiles and many and not columns.depthwise else ""
         lines = partial(lines_of_bytes if in_bytes else _lines, wait=wait)
-        loop = None if entry.by_tiles else rolled.loop(columns, binding)
+        loop = entry.loop if entry.by_tiles else rolled.loop(columns, binding)
+        always: Sequence[str] = ()
         if loop is not None:
             defines["HAS_LOOP"] = 1
+            always = rolled.always(len(entry.taps) + columns.count * (1 if in_bytes else 2))
         known = codegen.PLANNED if build.planning else texts.get(id(entry.taps))
         fragment = known or codegen.fragment(
             weights.template,
@@ -129,7 +131,7 @@ def draw(
             fetched=output.numbers,
             saturates=True,
             lines={
-                "declarations": [*entry.declarations, *declared],
+                "declarations": [*always, *entry.declarations, *declared],
                 "numbers": fetches,
                 "no_numbers": [f"{macro.lower()} = vec4(0.0);" for macro in output.numbers],
                 "loop": loop.lines(lines, ended(columns.count)) if loop else [],
