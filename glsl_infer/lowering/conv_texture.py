@@ -110,7 +110,7 @@ def draw(
         many = entry.across > most_across or columns.count > weight_bytes.MANY_SINGLE_COLUMNS
         many = many or (in_bytes and columns.taps_per_slot > 1)
         wait = "WAIT" if entry.by_tiles and many and not columns.depthwise else ""
-        lines = partial(lines_of_bytes if in_bytes else _lines, wait=wait)
+        lines = lines_of_bytes if in_bytes else _lines
         loop = entry.loop if entry.by_tiles else rolled.loop(columns, binding)
         always: Sequence[str] = ()
         if loop is not None:
@@ -134,9 +134,9 @@ def draw(
                 "declarations": [*always, *entry.declarations, *declared],
                 "numbers": fetches,
                 "no_numbers": [f"{macro.lower()} = vec4(0.0);" for macro in output.numbers],
-                "loop": loop.lines(lines, ended(columns.count)) if loop else [],
+                "loop": loop.lines(partial(lines, wait=""), ended(columns.count)) if loop else [],
                 "coordinates": [*entry.coordinates, *["t = vec4(0.0);"] * bool(wait and not in_bytes)],
-                "taps": [line for tap in entry.taps for line in lines(tap)],
+                "taps": [line for tap in entry.taps for line in lines(tap, wait)],
             },
             defines=defines,
         )
