@@ -44,7 +44,7 @@ def pays(
         pixels: that are drawn of a slice, second tiles included.
         draws_saved: by the texture.
         draw_cost: microseconds of a draw.
-        added: those that are added to what is stored; others are factors.
+        added: those that are added to what is stored, or a texel times; others are factors of more.
     """
     slices = len(next(iter(numbers.values())))
     if TEXELS[bits] * len(numbers) > MAX_TEXTURE_SIZE or slices > MAX_TEXTURE_SIZE:
@@ -94,10 +94,10 @@ def lines(numbers: Iterable[str], bits: int, binding: Binding, wait: Callable[[s
         wait: makes of a coordinate one that waits for what the shader has to do first.
     """
     made: list[str] = []
-    texels, sampler = TEXELS[bits], binding.sampler(ROLE)
+    texels = TEXELS[bits]
     for at, name in enumerate(numbers):
         places = (wait(binding.place(ROLE, tap=(texels * at + byte, 0))) for byte in range(texels))
-        high, *others = (f"texture2D({sampler}, {place})" for place in places)
+        high, *others = (f"texture2D({binding.sampler(ROLE)}, {place})" for place in places)
         if bits == 16:  # a byte that is off by a rounding would be off by more than the last one
             made += [f"vec4 {name} = (floor({high} * 255.0 + 0.5) - 128.0) * (16777216.0 / 255.0);"]
         else:
