@@ -185,7 +185,8 @@ def _pays(
     pixels *= times * target.width * target.height
     if saved < LEAST_SAVED or max(len({*read}) for read in reads) + (residual is not None) > MAX_TEXTURES:
         return False
-    return number_texture.pays(numbers, target.bits, pixels, saved, build.draw_cost, added=("bias", "added", "range_offset"))
+    added = ("bias", "added", "range_offset")
+    return number_texture.pays(numbers, target.bits, pixels, saved, build.draw_cost, added)
 
 
 def _products(numbers: number_texture.Rows, bits: int, binding: Binding, terms: int) -> list[str]:
