@@ -59,11 +59,11 @@ REFUSED: dict[str, str] = {
     ),
     "nine loops by a function": "vec4 turned(vec4 x) {\nfor (int i = 0; i < 4; i++) { x += coord0; }\nreturn x;\n}\n"
     + _main("vec4 sum = vec4(0.0);", *["sum += turned(sum);"] * 8, "sum += turned(sum); //!"),
-    "400 conditions: 2,500 took llvmpipe minutes": _main(
-        "vec4 y = coord0;", "if (y.x > 0.5) y = texture2D(source, y.xy); " * 400 + "//!"
+    "450 conditions: 2,500 took llvmpipe minutes": _main(
+        "vec4 y = coord0;", "if (y.x > 0.5) y = texture2D(source, y.xy); " * 450 + "//!"
     ),
-    "400 choices: 5,000 took llvmpipe 1.7 GB": _main(
-        "float y = coord0.x;", "y = y > 0.5 ? y * 1.5 : y - 0.25; " * 400 + "//!"
+    "450 choices: 5,000 took llvmpipe 1.7 GB": _main(
+        "float y = coord0.x;", "y = y > 0.5 ? y * 1.5 : y - 0.25; " * 450 + "//!"
     ),
     "250 powers: 500 took llvmpipe minutes, 6,000 ended it by a signal": _main(
         "vec4 y = coord0;", "y = pow(abs(y), coord0); " * 250 + "//!"

@@ -125,7 +125,14 @@ class PlainReference:
     def convolution_sum(self, layer: Any, attrs: Any, x: Array, *residual: Array) -> Array:
         (filters,) = layer["weights"]["bias"]
         a, o = self.stores(layer, attrs["activation"])
-        rows = np.frombuffer(self.members[layer["members"][0]], "<f4").astype(float).reshape(-1, 2 + len(residual), 4)
+        members = [self.members[name] for name in layer["members"]]
+        rows = np.frombuffer(members[-1], "<f4").astype(float)
+        if len(members) > 1:
+            texels = np.frombuffer(members[0], np.uint8).reshape(-(-filters // 4), len(rows), -1, 4)
+            places = texels.shape[2] - 1 - np.arange(texels.shape[2])
+            whole = np.einsum("rntl,t->rnl", texels, 256.0**places) - 2.0 ** (8 * texels.shape[2] - 1)
+            rows = (whole * rows[:, None] / 255)[:, : 2 + len(residual)]
+        rows = rows.reshape(-1, 2 + len(residual), 4)
         unit = rows[:, 0].reshape(-1)[:filters] / (a * self.layers[layer["inputs"][0]]["output"]["scale"])
         bias = rows[:, -1].reshape(-1)[:filters] - o
         if residual:

@@ -110,10 +110,12 @@ def draw(
         many = entry.across > most_across or columns.count > weight_bytes.MANY_SINGLE_COLUMNS
         many = many or (in_bytes and columns.taps_per_slot > 1)
         wait = "WAIT" if entry.by_tiles and many and not columns.depthwise else ""
-        lines = partial(lines_of_bytes if in_bytes else _lines, wait=wait)
-        loop = None if entry.by_tiles else rolled.loop(columns, binding)
+        lines = lines_of_bytes if in_bytes else _lines
+        loop = entry.loop if entry.by_tiles else rolled.loop(columns, binding)
+        always: Sequence[str] = ()
         if loop is not None:
             defines["HAS_LOOP"] = 1
+            always = rolled.always(len(entry.taps) + columns.count * (1 if in_bytes else 2))
         known = codegen.PLANNED if build.planning else texts.get(id(entry.taps))
         fragment = known or codegen.fragment(
             weights.template,
@@ -129,12 +131,12 @@ def draw(
             fetched=output.numbers,
             saturates=True,
             lines={
-                "declarations": [*entry.declarations, *declared],
+                "declarations": [*always, *entry.declarations, *declared],
                 "numbers": fetches,
                 "no_numbers": [f"{macro.lower()} = vec4(0.0);" for macro in output.numbers],
-                "loop": loop.lines(lines, ended(columns.count)) if loop else [],
+                "loop": loop.lines(partial(lines, wait=""), ended(columns.count)) if loop else [],
                 "coordinates": [*entry.coordinates, *["t = vec4(0.0);"] * bool(wait and not in_bytes)],
-                "taps": [line for tap in entry.taps for line in lines(tap)],
+                "taps": [line for tap in entry.taps for line in lines(tap, wait)],
             },
             defines=defines,
         )

@@ -6,7 +6,7 @@ With bytes h, m and l of these, number = (65536 * h + 256 * m + l - 8388608) * u
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,13 @@ PER_NUMBER = {8: 50.0, 16: 90.0}
 Rows = Mapping[str, NDArray[np.floating]]
 
 
-def pays(numbers: Rows, bits: int, pixels: int, draws_saved: int, draw_cost: float) -> bool:
+MOST_ADDED = 1000.0
+"""The largest number that is added to what is stored: in 24 bits it is off by less than a 65th of a step of 8 bits."""
+
+
+def pays(
+    numbers: Rows, bits: int, pixels: int, draws_saved: int, draw_cost: float, added: Collection[str] = ()
+) -> bool:
     """Return whether a texture is faster than a draw for each slice, and as exact.
 
     Args:
@@ -38,12 +44,14 @@ def pays(numbers: Rows, bits: int, pixels: int, draws_saved: int, draw_cost: flo
         pixels: that are drawn of a slice, second tiles included.
         draws_saved: by the texture.
         draw_cost: microseconds of a draw.
+        added: those that are added to what is stored, or a texel times; others are factors of more.
     """
     slices = len(next(iter(numbers.values())))
     if TEXELS[bits] * len(numbers) > MAX_TEXTURE_SIZE or slices > MAX_TEXTURE_SIZE:
         return False
     slower = PER_NUMBER[bits] * len(numbers) * pixels * slices / INSTRUCTIONS
-    return slower < draws_saved * draw_cost and all(map(_alike, numbers.values()))
+    exact = (np.abs(rows).max() <= MOST_ADDED if name in added else _alike(rows) for name, rows in numbers.items())
+    return slower < draws_saved * draw_cost and all(exact)
 
 
 def pack(numbers: Rows, bits: int) -> tuple[NDArray[np.uint8], dict[str, list[float]]]:
@@ -58,17 +66,38 @@ def pack(numbers: Rows, bits: int) -> tuple[NDArray[np.uint8], dict[str, list[fl
     return np.stack(columns, axis=1).astype(np.uint8), units
 
 
+def read(texels: bytes, units: Sequence[float], slices: int) -> NDArray[np.float64]:
+    """Return the numbers (slices, numbers, 4) of a texture's member and the uniforms of their units.
+
+    Raises:
+        ValueError: it is no such texture.
+    """
+    rows = np.frombuffer(texels, np.uint8).reshape(slices, len(units), -1, 4).astype(np.float64)
+    count = rows.shape[2]
+    whole = rows.transpose(0, 1, 3, 2) @ 256.0 ** np.arange(count)[::-1] - (1 << 8 * count - 1)
+    numbers: NDArray[np.float64] = whole * (np.array(units) / 255.0)[:, None]
+    return numbers
+
+
 def declarations(numbers: Rows) -> list[str]:
     """Return the GLSL lines that declare the units."""
     return [f"uniform float {name}_unit;" for name in numbers]
 
 
-def lines(numbers: Rows, bits: int, binding: Binding) -> list[str]:
-    """Return the GLSL lines that define a vec4 for each number, with its name."""
+def lines(numbers: Iterable[str], bits: int, binding: Binding, wait: Callable[[str], str] = str) -> list[str]:
+    """Return the GLSL lines that define a vec4 for each number, with its name.
+
+    Args:
+        numbers: their names.
+        bits: of the output.
+        binding: of the draw.
+        wait: makes of a coordinate one that waits for what the shader has to do first.
+    """
     made: list[str] = []
     texels = TEXELS[bits]
     for at, name in enumerate(numbers):
-        high, *others = (binding.fetch(ROLE, tap=(texels * at + byte, 0)) for byte in range(texels))
+        places = (wait(binding.place(ROLE, tap=(texels * at + byte, 0))) for byte in range(texels))
+        high, *others = (f"texture2D({binding.sampler(ROLE)}, {place})" for place in places)
         if bits == 16:  # a byte that is off by a rounding would be off by more than the last one
             made += [f"vec4 {name} = (floor({high} * 255.0 + 0.5) - 128.0) * (16777216.0 / 255.0);"]
         else:

@@ -20,6 +20,12 @@ them."""
 
 ROLE = "source"
 
+MOST_STRAIGHT = 800
+"""Most fetches that stand one after the other where there is a loop as well, on all devices but those that fetch late.
+
+SwiftShader, which a browser has without a GPU, ends its process where there are some 1,100 (1,040 were fine). What
+VideoCore IV makes of a loop has half its threads."""
+
 
 @dataclass(frozen=True)
 class Loop:
@@ -53,6 +59,15 @@ class Loop:
             *(f"    {line}" for line in (*tap_lines(self.tap), *self.after)),
             "}",
         ]
+
+
+def always(fetches: int) -> Sequence[str]:
+    """Return the lines by which a shader has its loop whether a device asks for one or not; none where it need not.
+
+    Args:
+        fetches: that it has one after the other without a loop.
+    """
+    return ("#ifndef LATE_FETCH", "#define ROLLED_FETCHES", "#endif") if fetches > MOST_STRAIGHT else ()
 
 
 def loop(columns: Columns, binding: Binding, slots: range | None = None) -> Loop | None:

@@ -152,6 +152,26 @@ def test_wide_convolution_with_residual_in_groups(tmp_path: Path, activation: st
     check(tmp_path / "wide.glslnn")
 
 
+@pytest.mark.parametrize("activation", ["relu", "prelu"])
+def test_sums_of_all_slices_in_one_draw(tmp_path: Path, activation: str) -> None:
+    """Their unit and bias are in a texture, and the numbers of an activation behind these."""
+    rng = np.random.default_rng(5)
+    if activation == "prelu":
+        activation = f"prelu({','.join(f'{slope:.3f}' for slope in rng.uniform(0.1, 0.3, 22))})"
+    nodes = (
+        input_node(5),
+        conv_node(rng, "many", ("image",), 3, 288, activation="relu"),
+        conv_node(rng, "side", ("image",), 3, 22, activation="linear"),
+        conv_node(rng, "last", ("many", "side"), 288, 22, kernel=(3, 3), activation=activation, padding=(1, 1, 1, 1)),
+    )
+    pictures = [rng.integers(0, 256, (5, 5, 3), np.uint8) for _ in range(2)]
+    made = prepare(Graph("wide", nodes, "last"), pictures).graph
+    whole = to_bundle(lower.to_program(made), ())
+    assert len([entry for entry in whole.manifest.passes if entry.layer == "last"]) <= 2
+    bundles.write(whole, tmp_path / "wide.glslnn")
+    check(tmp_path / "wide.glslnn")
+
+
 @pytest.mark.parametrize("text", TEXTS)
 def test_activations(tmp_path: Path, text: str) -> None:
     rng = np.random.default_rng(5)

@@ -89,6 +89,27 @@ def test_many_partial_sums_wait_for_the_sum_so_far(driver: Driver, tmp_path: Pat
     assert failures == {} and set(threads.values()) == {2}
 
 
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize(("activation", "residual"), [("relu(6)", True), ("silu", True), ("prelu", False)])
+def test_sums_of_all_slices_in_one_draw(
+    driver: Driver, tmp_path: Path, bits: int, activation: str, residual: bool
+) -> None:
+    """Their numbers are in a texture; in 8 bits, those of an activation and of ranges too."""
+    rng = np.random.default_rng(0)
+    nodes = layer(5, 222, (3, 3), residual=True)
+    if not residual:
+        nodes[-1] = replace(nodes[-1], inputs=("feed",))
+    if activation == "prelu":
+        activation = f"prelu({','.join(f'{slope:.3f}' for slope in rng.uniform(0.1, 0.3, 222))})"
+    nodes[-1] = nodes[-1].with_attrs(activation=activation)
+    pictures = [rng.integers(0, 256, (5, 5, 3), dtype=np.uint8) for _ in range(4)]
+    options = Options(precision="8", precision_for={"layer": bits})
+    failures, threads, mode = compiled(nodes, options, driver, tmp_path, pictures)
+    sums = [one for one in bundles.read(tmp_path / "layer.glslnn").manifest.passes if one.layer == "layer"]
+    assert mode == "partial sums" and (len(sums) <= 2 or (bits == 16 and activation != "relu(6)"))
+    assert failures == {} and set(threads.values()) == {2}
+
+
 @pytest.mark.parametrize("weights", ["auto", "texture"])
 @pytest.mark.parametrize("size", [8, 16])
 def test_a_narrow_window_over_eight_slices(driver: Driver, tmp_path: Path, size: int, weights: str) -> None:

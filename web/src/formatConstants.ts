@@ -281,7 +281,7 @@ export const GLSL_MOST_SLOWEST = 120;
 /** Operations that 'if' and '?:' count for in 'written': compilers' time grows with their square. */
 export const GLSL_MOST_CHOICE = 64;
 /** Operations of a shader with functions and macros in their places. */
-export const GLSL_MOST_WRITTEN = 24576;
+export const GLSL_MOST_WRITTEN = 26880;
 /** Operations of a fragment: with all turns of loops, too. */
 export const GLSL_MOST_EXECUTED = 1048576;
 /** Operations of the shaders of all programs together, as in 'written'. */

@@ -305,7 +305,7 @@ final class FormatConstants {
     static final int GLSL_MOST_CHOICE = 64;
 
     /** Operations of a shader with functions and macros in their places. */
-    static final int GLSL_MOST_WRITTEN = 24576;
+    static final int GLSL_MOST_WRITTEN = 26880;
 
     /** Operations of a fragment: with all turns of loops, too. */
     static final int GLSL_MOST_EXECUTED = 1048576;

@@ -1,0 +1,88 @@
+"""Partial sums of all slices of a wide convolution are added up in one draw, with their numbers in a texture."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import PLS, classifier, conv_node, input_node
+from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
+
+from glsl_infer.bundle import Bundle
+from glsl_infer.gl.context import Context
+from glsl_infer.graph import Graph
+from glsl_infer.lowering.weights_plan import DRAW
+from glsl_infer.runtime.session import Session
+
+KERNELS = {(3, 3): (1, 1, 1, 1), (1, 7): (0, 0, 3, 3), (5, 5): (2, 2, 2, 2)}
+
+
+def network(seed: int, *, filters: int | None = None) -> Graph:
+    """A layer of partial sums of a random shape; most have lanes without a channel, some a residual."""
+    rng = np.random.default_rng(seed)
+    kernel = list(KERNELS)[seed % 3]
+    size = int(rng.integers(3, 10))
+    filters = int(rng.integers(17, 70)) if filters is None else filters
+    channels = int(rng.integers(2400, 4800)) // (kernel[0] * kernel[1])
+    activation = (PLS, "relu(6)", "tanh", "clip(-2,3)")[seed % 4]
+    body = [input_node(size), conv_node(rng, "feed", ("image",), 3, channels)]
+    inputs: tuple[str, ...] = ("feed",)
+    if seed % 2:
+        body.append(conv_node(rng, "side", ("image",), 3, filters))
+        inputs = ("feed", "side")
+    strides = (1, 1) if seed % 2 else (2, 1)
+    options = {"kernel": kernel, "padding": KERNELS[kernel], "strides": strides, "activation": activation}
+    body.append(conv_node(rng, "wide", inputs, channels, filters, **options))
+    return classifier(rng, body, filters)
+
+
+def draws(made: Bundle) -> list[int]:
+    """Return how many quads each draw of the sums has."""
+    return [len(entry.quads) for entry in made.manifest.passes if entry.layer == "wide"]
+
+
+def error(made: Bundle, context: Context) -> float:
+    with Session(made, context=context) as session:
+        return layer_error(session, "wide", stored_inputs(made, "wide", np.random.default_rng(1)))
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("seed", range(8))
+def test_random_shapes(context: Context, seed: int, bits: int) -> None:
+    graph = network(seed)
+    made = make_bundle(graph, precision_for={"wide": bits})
+    filters = len(graph.by_name["wide"].weights["bias"])
+    slices = -(-filters // 4)
+    several = bits == 16 and seed % 4 > 1  # whose activations have numbers of their own
+    assert draws(made) in ([slices], [slices] * 2, [2 * slices]) or several
+    assert error(made, context) <= TOLERANCE
+    read = made.graph.by_name["wide"].weights
+    bias = graph.by_name["wide"].weights["bias"]
+    assert np.abs(read["bias"] - bias).max() < 1e-5 * np.abs(bias).max()
+
+
+@pytest.mark.parametrize("what", ["pixels", "few", "planar"])
+def test_where_a_draw_for_each_slice_is_better(context: Context, what: str) -> None:
+    """Many pixels cost more than the draws; so do few slices, and textures of their own make draws of their own."""
+    graph = network(1, filters={"few": 12}.get(what))
+    cost = 0.2 if what == "pixels" else DRAW
+    made = make_bundle(graph, layout="planar" if what == "planar" else "atlas", draw_cost=cost)
+    assert set(draws(made)) == {1} and len(draws(made)) > 2
+    assert error(made, context) <= TOLERANCE
+
+
+def test_biases_far_apart_are_exact(context: Context) -> None:
+    """The smallest bias is off by what 24 bits of the largest leave, which is far less than a step."""
+    graph = network(2)
+    bias = graph.by_name["wide"].weights["bias"]
+    bias[0], bias[1] = 900.0, 1e-6
+    made = make_bundle(graph)
+    assert len(draws(made)) == 1
+    assert error(made, context) <= TOLERANCE
+
+
+def test_factors_far_apart_have_a_draw_each(context: Context) -> None:
+    graph = network(0)
+    graph.by_name["wide"].weights["kernel"][..., 0] *= 1e-5
+    made = make_bundle(graph)
+    assert len(draws(made)) > 2
+    assert error(made, context) <= TOLERANCE
