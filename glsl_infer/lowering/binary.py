@@ -238,9 +238,8 @@ def _to_fetch(
     read = [
         [read.view.texture for operand in operands for read in operand.reads(index, *size)] for index in _all(target)
     ]
-    kinds = len({(view.texture, *textures) for view, textures in zip(target.views, read)})
     times, pixels = build.times(node, target)
-    saved = times * (len(target.views) - kinds - (target.channels % 4 > 0))
+    saved = number_texture.draws_saved(target, read, times)
     pixels *= times * target.width * target.height
     return differing if number_texture.pays(differing, target.bits, pixels, saved, build.draw_cost) else {}
 

@@ -15,7 +15,7 @@ from glsl_infer.lowering import fold
 from glsl_infer.lowering.bindings import Binding
 from glsl_infer.lowering.weight_texture import unit_of
 from glsl_infer.lowering.weights_plan import INSTRUCTIONS
-from glsl_infer.program.layout import MAX_TEXTURE_SIZE
+from glsl_infer.program.layout import MAX_TEXTURE_SIZE, FeatureMap
 
 ROLE = "numbers"
 """Of the texture among what a draw reads."""
@@ -52,6 +52,18 @@ def pays(
     slower = PER_NUMBER[bits] * len(numbers) * pixels * slices / INSTRUCTIONS
     exact = (np.abs(rows).max() <= MOST_ADDED if name in added else _alike(rows) for name, rows in numbers.items())
     return slower < draws_saved * draw_cost and all(exact)
+
+
+def draws_saved(target: FeatureMap, read: Sequence[Sequence[str]], times: int) -> int:
+    """Return how many draws a texture saves.
+
+    Args:
+        target: what is drawn.
+        read: the textures that each slice reads.
+        times: how often a slice is drawn; see ``Builder.times``.
+    """
+    kinds = len({(view.texture, *textures) for view, textures in zip(target.views, read)})
+    return times * (len(target.views) - kinds - (target.channels % 4 > 0))
 
 
 def pack(numbers: Rows, bits: int) -> tuple[NDArray[np.uint8], dict[str, list[float]]]:

@@ -7,16 +7,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from glsl_infer.errors import ModelError
-from glsl_infer.lowering import codegen, cut_sums, fold
+from glsl_infer.lowering import codegen, cut_sums, fold, number_texture
 from glsl_infer.lowering.bindings import MAX_TEXTURES, Read
+from glsl_infer.program.layout import View
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from glsl_infer.graph import Node
     from glsl_infer.graph.activations import Activation
     from glsl_infer.lowering.builder import Builder
+    from glsl_infer.program.layout import FeatureMap
 
+
+START = ("#ifdef CUT_SUMS", "#define START cut_offset", "#else", "#define START offset", "#endif")
+"""What a sum starts at where a texture has both."""
+
+MOST_FETCHED = 2
+"""Inputs of a sum whose numbers a texture may have."""
 
 MOST_CHANGED = 0.5 / 255.0
 """Of the range, by which a function of 0 may change where its sum starts higher for cuts.
@@ -47,18 +57,29 @@ def pointwise(node: Node, build: Builder) -> None:
     turned = (start == 0.0) & (_near_0(node.activation, lost) > MOST_CHANGED * unit)
     cut_offset = offset + fold.slices(np.where(turned, 0.0, lost))
     plain = all((factor == 1.0).all() for factor, _ in addends) and not offset.reshape(-1)[: target.channels].any()
+    numbers = {} if plain else {f"factor{k}": factor for k, factor in enumerate(factors)}
+    starts = {} if plain else {"offset": offset, "cut_offset": cut_offset}
+    reads = [[Read(source.views[index]) for source in inputs] for index in range(len(target.views))]
+    texture, units = None, dict[str, list[float]]()
+    if _fetches(node, build, target, out, numbers, reads):
+        texels, units = number_texture.pack({**numbers, **starts}, target.bits)
+        texture = build.constant_texture(node, texels.shape[1], texels.shape[0], texels.tobytes())
     for index, view in enumerate(target.views):
-        binding = build.bind(node, source=[Read(source.views[index]) for source in inputs])
+        row = {number_texture.ROLE: [Read(View(texture, 0, index), stride=(0.0, 0.0))]} if texture else {}
+        binding = build.bind(node, source=reads[index], **row)
         unused = range(min(4, target.channels - 4 * index), 4)
         terms = [
             f"sum += {binding.fetch('source', k)};" if plain else f"sum += factor{k} * {binding.fetch('source', k)};"
             for k in range(len(inputs))
         ]
-        uniforms = {f"factor{k}": factor[index].tolist() for k, factor in enumerate(factors)}
-        uniforms["offset"] = offset[index].tolist()
-        uniforms["cut_offset"] = cut_offset[index].tolist()
-        uniforms = {} if plain else uniforms
-        declared = [] if plain else [f"uniform vec4 factor{k};" for k in range(len(inputs))]
+        if texture:
+            declared = [*number_texture.declarations({**numbers, **starts}), *START]
+            fetched = number_texture.lines({**numbers, **starts}, target.bits, binding)
+            terms = [*fetched, "sum = START;", *terms]
+            uniforms = {**units, **binding.texels(number_texture.ROLE)}
+        else:
+            declared = [f"uniform vec4 {name};" for name in numbers]
+            uniforms = number_texture.uniforms_of({**numbers, **starts}, index)
         fragment = codegen.fragment(
             "pointwise.frag",
             includes=["store.glsl", "cut_sums.glsl"],
@@ -66,11 +87,11 @@ def pointwise(node: Node, build: Builder) -> None:
             constants=out.constants,
             saturates=True,
             lines={
-                "declarations": [*binding.declarations(), *declared],
+                "declarations": [*binding.declarations(*[number_texture.ROLE] * bool(texture)), *declared],
                 "terms": terms,
                 "pad_lanes": [f"sum.{'xyzw'[lane]} = {codegen.number(out.pad)};" for lane in unused],
             },
-            defines={} if plain else {"OFFSET": 1},
+            defines={} if plain or texture else {"OFFSET": 1},
         )
         build.draw_tile(
             node,
@@ -81,6 +102,28 @@ def pointwise(node: Node, build: Builder) -> None:
             {**uniforms, **out.uniforms(index)},
             part=str(index) if unused else None,
         )
+
+
+def _fetches(
+    node: Node,
+    build: Builder,
+    target: FeatureMap,
+    out: fold.StoredSum,
+    factors: number_texture.Rows,
+    reads: Sequence[Sequence[Read]],
+) -> bool:
+    """Return whether a texture has the numbers of all slices, so that they need no draw each.
+
+    Of more than two inputs VideoCore IV would fetch so many that it has one thread. In 16 bits a sum of numbers from a
+    texture would be off by up to a 20th of a step.
+    """
+    if target.bits > 8 or not 0 < len(factors) <= MOST_FETCHED or out.uniforms(0) or out.activation.slope is None:
+        return False
+    times, pixels = build.times(node, target)
+    saved = number_texture.draws_saved(target, [[read.view.texture for read in one] for one in reads], times)
+    pixels *= times * target.width * target.height
+    start = next(iter(factors.values()))  # takes as long
+    return number_texture.pays({**factors, "start": start}, target.bits, pixels, saved, build.draw_cost)
 
 
 def _near_0(activation: Activation, lost: NDArray[np.float64]) -> NDArray[np.float64]:

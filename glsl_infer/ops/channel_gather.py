@@ -57,6 +57,10 @@ class ChannelGather(CopyOperator):
         """Return ``channel_view`` where whole slices are picked: views can do it."""
         return "channel_view" if whole_slices(node.attrs["channels"], shapes[0][2]) else None
 
+    def shows_lanes(self, node: Node) -> bool:
+        """Return whether there are zeros."""
+        return ZERO in node.attrs["channels"]
+
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass for each output slice."""
         source, channels = build.feature_map(node.inputs[0]), node.attrs["channels"]
@@ -77,9 +81,16 @@ def _picked(given: Range, channels: Sequence[int]) -> Range:
 
 
 def whole_slices(channels: Sequence[int], given: int) -> bool:
-    """Return whether ``channels`` of a map with ``given`` channels are slices as they lie, so that views can do it."""
-    slices = [tuple(channels[index : index + 4]) for index in range(0, len(channels), 4)]
-    ends_alike = len(channels) % 4 == 0 or channels[-1] == given - 1
+    """Return whether ``channels`` of a map with ``given`` channels are slices as they lie, so that views can do it.
+
+    Lanes beyond the last channel hold 0, and so zeros may follow it there.
+    """
+    kept = [channel for channel in channels if channel != ZERO]
+    filled = len(channels) - len(kept)
+    if filled and (list(channels[: len(kept)]) != kept or filled > -given % 4 or kept[-1:] != [given - 1]):
+        return False
+    slices = [tuple(kept[index : index + 4]) for index in range(0, len(kept), 4)]
+    ends_alike = len(kept) % 4 == 0 or kept[-1] == given - 1
     return ends_alike and all(
         part[0] % 4 == 0 and part == tuple(range(part[0], part[0] + len(part))) for part in slices
     )

@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from glsl_infer.errors import ModelError
-from glsl_infer.ops.channel_gather import ChannelGather, whole_slices
+from glsl_infer.ops.channel_gather import ZERO, ChannelGather, whole_slices
 from glsl_infer.ops.operator import ViewOperator
+from glsl_infer.program.layout import Range, compact, per_channel
 
 if TYPE_CHECKING:
-    from glsl_infer.graph import Node
+    from glsl_infer.graph import Node, Shape
     from glsl_infer.lowering.builder import Builder
 
 
 class ChannelView(ChannelGather, ViewOperator):
     """A ``channel_gather`` of whole slices of 4 channels; ``optimize.replace_by_shape`` makes it of one."""
 
+    def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
+        """Return the picked channels' ranges. Zeros are bytes of 0."""
+        kept, channels = super().range(node, shapes, ranges), node.attrs["channels"]
+        if ZERO not in channels:
+            return kept
+        zeros = np.where(np.asarray(channels) == ZERO, 0.0, per_channel(kept.zeros, len(channels)))
+        return Range(kept.scales, compact(zeros.tolist()), kept.bits)
+
     def passes(self, node: Node, build: Builder) -> None:
         """Pick the input's views."""
         source, channels = build.feature_map(node.inputs[0]), node.attrs["channels"]
-        if not whole_slices(channels, source.channels):
+        alpha = ZERO in channels and build.shows_alpha(source)
+        if alpha or not whole_slices(channels, source.channels):
             raise ModelError.layer(
                 node.name,
                 f"channels {channels} of {source.channels}, which are no whole slices of 4",
                 "run glsl_infer.compiler.optimize.optimize on the graph, or use channel_gather",
             )
-        kept = source.range.picked(channels)
+        kept = self.range(node, [], [source.range])
         views = tuple(source.views[channel // 4] for channel in channels[::4])
         value = replace(source, channels=len(channels), views=views, scales=kept.scales, zeros=kept.zeros)
         build.set_value(node, value)

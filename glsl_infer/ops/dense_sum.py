@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from glsl_infer.program.layout import FixedPoint, Value
 
 MAX_COUNT = 16
-"""Most partial sums that one fragment adds up; longer rows take several passes."""
+"""Most partial sums that one fragment of a shorter sum adds up; longer rows take several passes."""
 
 
 class DenseSum(Operator):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -86,35 +87,43 @@ def copy_to_vector(node: Node, build: Builder, first: int, count: int) -> None:
 
 
 FETCH = {"fetch": ["vec4 t = texture2D(source, coord0.xy + vec2(float(x), float(y)) * source_texel);"]}
-"""What the template fetches by, each place known at once ..."""
+"""What the template fetches by, each place known at once."""
 
-_CHAINED = {
-    "place": ["vec2 at = coord0.xy; // made from the texel before: VideoCore IV cannot hold all places of a row"],
-    "fetch": ["vec4 t = texture2D(source, at);", "at.x += source_texel.x;"],
-    "next": ["at = vec2(coord0.x, at.y + source_texel.y);"],
-}
-"""... and one after the other."""
-
-_FINE = {
-    **_CHAINED,
-    "rest": ["vec4 rest = vec4(0.0); // of bytes, in 16 bits: summed apart, whole bytes stay exact"],
-    "fine": [
-        "vec4 high = floor(t * 255.0 + 0.5 / 256.0);",
-        "rest += t * 255.0 - high;",
-        "t = high * (1.0 / 255.0);",
-    ],
-    "all": ["sum += rest;"],
-}
+_WRITTEN_OUT, _WIDE = 25, 12
+"""Pixels of a window up to which VideoCore IV's compiler surely writes them out, and columns that it has registers for.
+"""
 
 _SWITCH = ["sum += min(texture2D(source, coord0.xy), 0.0); // 0, but a fetch in no loop"]
-"""What follows loops that VideoCore IV's compiler does not write out: it gives two threads only where the last fetch is
-in no loop. No compiler can know that it adds nothing."""
+"""What follows loops that it does not write out: it gives two threads only where the last fetch is in no loop. No
+compiler can know that it adds nothing."""
 
-_WRITTEN_OUT = {8: 25, 16: 1}
-"""Pixels of a window, by the bits of the map, up to which that compiler surely writes them out."""
+_FINE = ["sum = (sum.xz + sum.yw * (1.0 / 256.0)).xyxy; // two high bytes, each with the low one"]
+"""What makes numbers of the sums of bytes of a map of 16 bits: a texel has two channels, and each byte its sum."""
 
-_WIDE = 12
-"""Columns of a window of 8 bits that the compiler has registers for: of 19 it knew all places, and had one thread."""
+_STRIP, _LONG_STRIP, _LONG = 8, 16, 128
+"""Most pixels side by side that are added before their sum is rounded: to the whole bytes that it is, for what
+additions lose is below a hundredth of one. VideoCore IV takes 60 instructions for a pixel that is rounded alone, 10 in
+strips. It has registers for longer ones where a side is so long that their loop stays one."""
+
+
+def _strips(width: int, height: int) -> tuple[tuple[int, int], dict[str, Sequence[str]]]:
+    """Return the turns of the template's two loops, and its lines: for strips along the longer side, and what is left.
+
+    For all a compiler knows, a strip begins where it does only once all before is summed: it would fetch all at once.
+    """
+    (along, long), (across, wide) = sorted([("x", width), ("y", height)], key=lambda side: -side[1])
+    strips = -(-long // (_LONG_STRIP if long >= _LONG else _STRIP))
+    wait = f"at.{along} = max(at.{along}, min(dot(sum, vec4(1.0)), 0.0));"
+    step = f"at.{along} += source_texel.{along};"
+    first, again = f"vec4 t = texture2D(source, at); {step}", f"t += texture2D(source, at); {step}"
+    strip = long // strips
+    left = long - strips * strip
+    rest = [wait, first, *[again] * (left - 1), "sum += floor(t * 255.0 + 0.5);"] if left else []
+    return (strips, wide), {
+        "place": ["vec2 at = coord0.xy;"],
+        "fetch": [wait, first, *[again] * (strip - 1)],
+        "next": [*rest, f"at.{along} = coord0.{along};", f"at.{across} += source_texel.{across};"],
+    }
 
 
 class _Draws:
@@ -124,10 +133,11 @@ class _Draws:
         self, node: Node, build: Builder, source: FeatureMap, target: FixedPoint, window: tuple[int, int]
     ) -> None:
         self._node, self._build, self._source, self._target = node, build, source, target
-        self._window = window
-        self._lines = _FINE if source.bits == 16 else FETCH if window[0] <= _WIDE else _CHAINED
-        if window[0] * window[1] > _WRITTEN_OUT[source.bits]:
-            self._lines = {**self._lines, "all": [*self._lines.get("all", []), *_SWITCH]}
+        last: dict[str, Sequence[str]] = {"all": _FINE} if source.bits == 16 else {}
+        self._turns, self._lines = window, {**FETCH, **last}
+        if window[0] * window[1] > _WRITTEN_OUT or window[0] > _WIDE:
+            self._turns, lines = _strips(*window)
+            self._lines = {**lines, "all": [*_SWITCH, *last.get("all", [])]}
         factor = fold.slices(source.scale_of / (255.0 * window[0] * window[1] * target.scale))
         offset = fold.slices(-source.scale_of * source.zero_of / (255.0 * target.scale))
         self._factor, self._offset = factor, offset
@@ -142,7 +152,9 @@ class _Draws:
         index, half = divmod(pair, 2)
         build, table = self._build, self._table
         row = {"constants": [Read(View(table, pair, 0), stride=(0.0, 0.0))]} if table else {}
-        read = Read(self._source.views[index], pixel, (float(count > 1), 0.0))
+        view = self._source.views[index]
+        view = replace(view, y=view.y + half * view.half, half=0)
+        read = Read(view, pixel, (float(count > 1), 0.0))
         binding = build.bind(self._node, source=[read], **row)
         declarations = binding.declarations("source")
         if tuple(declarations) not in self._texts:
@@ -150,7 +162,7 @@ class _Draws:
                 "global_average.frag",
                 includes=["fixed_point.glsl", "turns.glsl"],
                 lines={"declarations": declarations, **self._lines},
-                defines={"WIDTH": self._window[0], "HEIGHT": self._window[1], **({"CONSTANTS": ROWS} if table else {})},
+                defines={"WIDTH": self._turns[0], "HEIGHT": self._turns[1], **({"CONSTANTS": ROWS} if table else {})},
             )
         uniforms: dict[str, Sequence[float]] = {**binding.texels("source")}
         if table:

@@ -100,6 +100,10 @@ class Traits:
         """Return the operator that has to do the same where inputs have these shapes, if it is another."""
         return None
 
+    def shows_lanes(self, node: Node) -> bool:
+        """Return whether views could do the node only where lanes beyond the input's last channel hold 0."""
+        return False
+
     def parts(self, node: Node, shapes: Sequence[Shape]) -> tuple[Node, ...]:
         """Return the nodes that together do the same on inputs of these shapes, the last under the node's name."""
         return ()

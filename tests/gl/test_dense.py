@@ -70,10 +70,13 @@ def test_a_signal_of_a_network_that_never_learnt_is_no_zero(context: Context) ->
     assert drawn @ exact / np.linalg.norm(drawn) / np.linalg.norm(exact) > 0.999
 
 
-@pytest.mark.parametrize(("inputs", "count"), [(128, 0), (129, 1), (256, 1), (257, 2), (1030, 2)])
-def test_long_rows_take_several_sums(context: Context, inputs: int, count: int) -> None:
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "count"),
+    [(128, 5, 0), (129, 5, 1), (257, 5, 1), (1030, 5, 1), (2047, 2, 1), (2060, 2, 2), (260, 483, 2)],
+)
+def test_long_rows_take_several_sums(context: Context, inputs: int, outputs: int, count: int) -> None:
     rng = np.random.default_rng(inputs)
-    graph = dense_graph(rng, inputs, 5)
+    graph = dense_graph(rng, inputs, outputs)
     made = make_bundle(graph)
     sums = [node for node in made.graph.nodes if node.op == "dense_sum"]
     assert len(sums) == count

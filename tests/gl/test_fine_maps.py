@@ -67,12 +67,18 @@ def test_a_function_alone_between_narrow_ranges(context: Context, function: str)
         assert layer_error(session, "alone", stored_inputs(made, "alone", rng)) <= TOLERANCE
 
 
-@pytest.mark.parametrize(("bits", "size"), [(8, 40), (16, 13), (16, 40)])
-def test_the_mean_of_a_wide_map(context: Context, bits: int, size: int) -> None:
+MEANS = ((40, 40), (13, 13), (1, 33), (70, 1), (5, 29), (31, 7), (2, 150), (6, 4), (20, 64))
+"""(height, width) of maps: one strip and several, along both sides, with pixels left over and without."""
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("shape", MEANS)
+def test_the_mean_of_a_wide_map(context: Context, bits: int, shape: tuple[int, int]) -> None:
     """Each place of its row is made from the one before: none may slip to a neighbour."""
-    rng = np.random.default_rng(size)
+    rng = np.random.default_rng(sum(shape))
     conv = conv_node(rng, "c", ("image",), 3, 6, activation="sigmoid")
-    body = [input_node(size), conv, Node("mean", "global_average_pool", ("c",))]
+    picture = Node("image", "input", (), {"shape": (*shape, 3)})
+    body = [picture, conv, Node("mean", "global_average_pool", ("c",))]
     graph = Graph("network", body, [GraphOutput("numbers", ("mean",), purpose="values")])
     made = make_bundle(graph, precision=str(bits))
     assert isinstance(made.values["c"], FineMap) == (bits == 16)

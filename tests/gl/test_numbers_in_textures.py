@@ -158,3 +158,24 @@ def test_what_a_texture_does_not_pay_for_has_uniforms(operation: str, picture: i
     made = make_bundle(optimize(gated(operation, False, 16, picture)), pictures=pictures)
     assert [len(entry.quads) for entry in made.manifest.passes if entry.layer == "subject"] == [1] * 4
     assert not weight_texture_of(made, "subject")
+
+
+SUMS = {
+    "sum": Node("alone", "add", ("one", "other"), {"activation": "relu"}),
+    "twice": Node("alone", "add", ("one", "one"), {"activation": "linear"}),
+    "function": Node("alone", "activation", ("one",), {"function": "relu"}),
+}
+
+
+@pytest.mark.parametrize("channels", [20, 22])
+@pytest.mark.parametrize("kind", SUMS)
+def test_sums_and_functions_alone(context: Context, kind: str, channels: int) -> None:
+    """All slices but an incomplete one are a draw."""
+    rng = np.random.default_rng(channels)
+    pictures = [rng.integers(0, 256, (6, 6, 3), np.uint8) for _ in range(3)]
+    convs = [conv_node(rng, name, ("image",), 3, channels, activation="linear") for name in ("one", "other")]
+    graph = classifier(rng, [input_node(6), *convs, SUMS[kind]], channels)
+    made = make_bundle(graph, pictures=pictures, draw_cost=1000.0)
+    assert len([one for one in made.manifest.passes if one.layer == "alone"]) <= 1 + (channels % 4 > 0)
+    with Session(made, context=context) as session:
+        assert layer_error(session, "alone", stored_inputs(made, "alone", rng)) <= TOLERANCE

@@ -95,16 +95,24 @@ def test_calibration_replaces_bounds_that_are_too_wide() -> None:
 
 def test_long_rows_are_summed_in_several_steps() -> None:
     rng = np.random.default_rng(8)
-    graph = network(rng, 1000, 3)
+    graph = network(rng, 1000, 140)
     split = fixed_point.split_dense(graph)
     assert [(node.name, split.shapes[node.name]) for node in split.nodes[3:]] == [
-        ("dense-products", (64, 3)),
-        ("dense-sum1", (4, 3)),
-        ("dense", (3,)),
+        ("dense-products", (64, 140)),
+        ("dense-sum1", (4, 140)),
+        ("dense", (140,)),
     ]
     picture = pictures(rng, 1)[0]
     expected = reference.run(graph, picture, mode="float")
     np.testing.assert_allclose(reference.run(split, picture, mode="float"), expected, rtol=1e-3, atol=1e-1)
+
+
+def test_long_rows_of_few_outputs_are_summed_at_once() -> None:
+    split = fixed_point.split_dense(network(np.random.default_rng(8), 1000, 20))
+    assert [(node.name, split.shapes[node.name]) for node in split.nodes[3:]] == [
+        ("dense-products", (63, 20)),
+        ("dense", (20,)),
+    ]
 
 
 def test_stored_mode_asks_for_scales() -> None:

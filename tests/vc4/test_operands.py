@@ -21,10 +21,19 @@ SIZE, CHANNELS = 8, 16
     ("operation", "bits"), [("add", 8), ("add", 16), ("subtract", 8), ("subtract", 16), ("multiply", 8)]
 )  # a product in 16 bits fetches 18 texels at once: one thread
 def test_two_threads(driver: Driver, tmp_path: Path, operation: str, bits: int) -> None:
+    check(driver, tmp_path, Node("n", "binary", ("a", "b"), {"operation": operation}), bits)
+
+
+@pytest.mark.parametrize("activation", ["linear", "relu", "sigmoid"])
+def test_two_threads_of_sums(driver: Driver, tmp_path: Path, activation: str) -> None:
+    check(driver, tmp_path, Node("n", "add", ("a", "b"), {"activation": activation}), before="relu")
+
+
+def check(driver: Driver, tmp_path: Path, node: Node, bits: int = 8, before: str = "linear") -> None:
     rng = np.random.default_rng(1)
     body = [input_node(SIZE)]
-    body += [conv_node(rng, name, ("image",), 3, CHANNELS, activation="linear") for name in "ab"]
-    body.append(Node("n", "binary", ("a", "b"), {"operation": operation}))
+    body += [conv_node(rng, name, ("image",), 3, CHANNELS, activation=before) for name in "ab"]
+    body.append(node)
     pictures = [rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8) for _ in range(4)]
     path = tmp_path / "binary.glslnn"
     options = Options(precision="8", precision_for={"n": bits})

@@ -44,7 +44,9 @@ def test_two_threads_of_weighted_sums(driver: Driver, tmp_path: Path, axis: int,
     check(driver, tmp_path, Node("n", "resample", ("c",), {"axis": axis, "first": (0,) * 9, **attrs}, weights))
 
 
-@pytest.mark.parametrize("bits, size", [("8", 12), ("8", 19), ("16", 7), ("16", 12)])
+@pytest.mark.parametrize(
+    "bits, size", [("8", 6), ("8", 12), ("8", 19), ("8", 64), ("8", 129), ("16", 5), ("16", 7), ("16", 12), ("16", 64)]
+)
 def test_two_threads_of_means(driver: Driver, tmp_path: Path, bits: str, size: int) -> None:
     check(driver, tmp_path, Node("n", "global_average_pool", ("c",), {}), bits, size)
 

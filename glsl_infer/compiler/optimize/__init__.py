@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from glsl_infer import ops
+from glsl_infer.compiler.gutters import gutters
 from glsl_infer.compiler.optimize.absorb import absorb, fused
 from glsl_infer.compiler.optimize.affine import fold_batch_norm, fold_rescaling
 from glsl_infer.compiler.optimize.endings import peel_endings
@@ -18,6 +19,7 @@ from glsl_infer.compiler.optimize.vectors import vectors_apart, vectors_stay_vec
 from glsl_infer.graph import Graph, Node, Shape
 from glsl_infer.graph.activations.clipped import LINEAR
 from glsl_infer.graph.activations.sigmoids import of_pieces
+from glsl_infer.ops.operator import CopyOperator
 
 
 def optimize(graph: Graph) -> Graph:
@@ -107,13 +109,34 @@ def sigmoids_as_pieces(graph: Graph) -> Graph:
 
 
 def replace_by_shape(graph: Graph) -> Graph:
-    """Let other operators do what the shapes of inputs do not allow: a concatenation that views cannot do is drawn."""
+    """Let other operators do what the shapes of inputs do not allow: a concatenation that views cannot do is drawn.
+
+    Zeros in lanes are drawn where these may be none: of a picture, and of a padded map, around which all lanes of 16
+    bits have one colour.
+    """
 
     def done_by(node: Node) -> Node:
         other = ops.get(node.op).replacement(node, [graph.shapes[name] for name in node.inputs])
         return node if other is None else replace(node, op=other)
 
-    return graph.rebuilt([done_by(node) for node in graph.nodes])
+    made = graph.rebuilt([done_by(node) for node in graph.nodes])
+    shows = [node for node in made.nodes if ops.get(node.op).shows_lanes(node)]
+    around = gutters(made) if shows else {}
+    kept = {node.name: graph.by_name[node.name] for node in shows if around[node.name] or _copies_input(made, node)}
+    return made.rebuilt([kept.get(node.name, node) for node in made.nodes]) if kept else made
+
+
+def _copies_input(graph: Graph, node: Node) -> bool:
+    """Return whether a node may show an input of the network as it is: lanes beyond the last are a picture's alpha."""
+    left, seen = list(node.inputs), set[str]()
+    while left:
+        source = graph.by_name[left.pop()]
+        if source.operator.is_input:
+            return True
+        if source.name not in seen and isinstance(source.operator, CopyOperator):
+            left += source.inputs
+        seen.add(source.name)
+    return False
 
 
 STEPS: tuple[Callable[[Graph], Graph], ...] = (

@@ -36,6 +36,10 @@ MOST_AT_ONCE = 128
 """Inputs of a dense layer that one pass adds up. With more, a texel of it takes longer than the passes that it saves:
 few texels leave most of a GPU idle."""
 
+MOST_SUMMED, MOST_FETCHED = 128, 4096
+"""Columns of partial sums that a last pass adds up alone, and those of all pairs of outputs together. Its pairs are
+drawn apart, so a fetch takes VideoCore IV some 0.09 us: all of them less than the job of a shorter sum, 460."""
+
 
 @dataclass(frozen=True)
 class ScaleChoice:
@@ -163,8 +167,8 @@ def _split(node: Node) -> list[Node]:
     columns = -(-inputs // BLOCK)
     if inputs <= MOST_AT_ONCE:
         return [Node(node.name, "dense_at_once", node.inputs, last, {**weights, **constants})]
-    shortenings = 0
-    while columns > MAX_COUNT:
+    shortenings, alone = 0, columns <= MOST_SUMMED and columns * -(-outputs // 2) <= MOST_FETCHED
+    while columns > MAX_COUNT and not alone:
         columns, shortenings = -(-columns // MAX_COUNT), shortenings + 1
     attrs = {"columns": columns * MAX_COUNT**shortenings, "scale": None}
     nodes = [Node(f"{node.name}-products", "dense_products", node.inputs, attrs, weights)]

@@ -9,6 +9,9 @@ from glsl_infer.importers.tflite.call import Call
 
 _MODES = ("reflect", "symmetric")
 
+ZERO = -1
+"""What ``channel_gather`` calls a channel of zeros."""
+
 MOST_CHANNELS = 2**16
 """That are made of nothing."""
 
@@ -53,7 +56,12 @@ def _channels_padded(call: Call, before: list[Node], around: tuple[int, int]) ->
     weights = {"kernel": np.zeros((1, 1, 1, width), np.float32), "bias": np.zeros(width, np.float32)}
     zeros = Node(f"{name}-0", "conv2d", (part.name,), attrs, weights)
     nodes, sides = [part, zeros], []
-    for count in around:
+    filled = 0 if around[0] % 4 else min(-channels % 4, around[1])
+    if filled:  # a slice has place for them
+        kept = (*range(channels), *[ZERO] * filled)
+        nodes.append(Node(f"{name}-filled", "channel_gather", (source,), {"channels": kept}))
+        source = nodes[-1].name
+    for count in (around[0], around[1] - filled):
         whole, rest = divmod(count, width)
         side = [zeros.name] * whole
         if rest:

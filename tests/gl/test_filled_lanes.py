@@ -1,0 +1,70 @@
+"""Channels of zeros in the lanes that a map's last slice leaves: a view, wherever these lanes hold 0."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import conv_node, input_node
+from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
+from random_networks import fine_rounding
+
+from glsl_infer.bundle import Bundle
+from glsl_infer.compiler.optimize import optimize
+from glsl_infer.gl.context import Context
+from glsl_infer.graph import Graph, GraphOutput, Node
+from glsl_infer.program.texels import unpack_tiles
+from glsl_infer.runtime.session import Session
+
+SIZE = 7
+
+
+def made_of(source: Node, channels: int, filled: int, bits: int, padding: int = 0) -> Bundle:
+    """A layer of some channels, zeros in its lanes, and a convolution that reads them all."""
+    rng = np.random.default_rng(channels + bits)
+    picked = (*range(channels), *[-1] * filled)
+    grown = Node("grown", "channel_gather", (source.name,), {"channels": picked})
+    end = conv_node(rng, "end", ("grown",), len(picked), 5, kernel=(3, 3), padding=(padding,) * 4, activation="linear")
+    body = [input_node(SIZE), *[source] * (source.name != "image"), grown, end]
+    graph = optimize(Graph("network", body, [GraphOutput("numbers", (body[-1].name,), purpose="values")]))
+    pictures = [rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8) for _ in range(3)]
+    return make_bundle(graph, pictures=pictures, precision=str(bits))
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("activation", ["relu", "linear"])
+@pytest.mark.parametrize(("channels", "filled"), [(6, 2), (5, 2), (9, 3), (1, 3), (11, 1)])
+def test_a_reader_finds_zeros(context: Context, channels: int, filled: int, activation: str, bits: int) -> None:
+    rng = np.random.default_rng(channels)
+    made = made_of(conv_node(rng, "c", ("image",), 3, channels, activation=activation), channels, filled, bits)
+    assert not [one for one in made.manifest.passes if one.layer == "grown"]
+    with Session(made, context=context) as session:
+        given = stored_inputs(made, "end", rng)
+        most = TOLERANCE + fine_rounding(made, made.graph.by_name["end"])
+        assert layer_error(session, "end", given) <= most
+        session.run_layer("c", stored_inputs(made, "c", rng))
+        value = made.values["grown"]
+        places = [(session.read_texture(view.texture), view) for view in value.views]
+        tiles = np.stack([texture[view.y : view.y + SIZE, view.x : view.x + SIZE] for texture, view in places])
+        grown = unpack_tiles(tiles, value)
+        assert grown[..., :channels].any() and not grown[..., channels:].any()
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_a_padded_map_is_drawn(context: Context, bits: int) -> None:
+    """Around a map of 16 bits there is one colour for all lanes."""
+    rng = np.random.default_rng(1)
+    made = made_of(conv_node(rng, "c", ("image",), 3, 6, activation="linear"), 6, 2, bits, padding=1)
+    assert [one for one in made.manifest.passes if one.layer == "grown"]
+    with Session(made, context=context) as session:
+        for layer in ("grown", "end"):
+            most = TOLERANCE + fine_rounding(made, made.graph.by_name[layer])
+            assert layer_error(session, layer, stored_inputs(made, layer, rng)) <= most
+
+
+def test_a_pictures_alpha_is_no_zero(context: Context) -> None:
+    made = made_of(input_node(SIZE), 3, 1, 8)
+    assert [one for one in made.manifest.passes if one.layer == "grown"]
+    rng = np.random.default_rng(0)
+    with Session(made, context=context) as session:
+        assert layer_error(session, "grown", stored_inputs(made, "grown", rng)) <= TOLERANCE
+        assert layer_error(session, "end", stored_inputs(made, "end", rng)) <= TOLERANCE
