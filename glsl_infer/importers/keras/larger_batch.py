@@ -36,6 +36,11 @@ def changes(operation: Any, given: Sequence[int], made: Sequence[int | None]) ->
     return type(operation).__name__ == "Reshape" and len(sizes) == len(made) and math.prod(sizes) != math.prod(given)
 
 
+def each_alone(call: Call, chain: Sequence[Any], parts: Sequence[int]) -> bool:
+    """Return whether a call does the same to every part, by operators that know no parts: a convolution of windows."""
+    return not chain and len(call.inputs) == 1 and parts[0] > 1 and not _moved(call.layer) and not _beside(call)
+
+
 def converted(
     call: Call, chain: Sequence[Any], parts: Sequence[int], convert: Callable[[Call], list[Node]]
 ) -> tuple[list[Node], int]:
