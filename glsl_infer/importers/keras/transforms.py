@@ -38,7 +38,8 @@ def affine(call: Call) -> list[Node]:
     attrs = {"mode": layer.interpolation, "padding": _PADDINGS[layer.fill_mode], "align_corners": False}
     rows, columns = np.mgrid[:height, :width].reshape(2, -1)
     points: NDArray[np.float32] = np.stack([columns, rows, np.ones_like(rows)]).astype(np.float32)
-    scale, shift = (np.array([one(width), one(height)], np.float32) for one in (lambda n: 2 / n, lambda n: 1 / n - 1))
+    size = np.array([width, height], np.float64)
+    scale, shift = (2 / size).astype(np.float32), (1 / size - 1).astype(np.float32)
     if not is_tensor(transform):
         numbers = array(transform).reshape(-1)
         if numbers.size != 8:
