@@ -53,15 +53,20 @@ def test_normalised_dot() -> None:
     check(X, L.Dot(axes=(2, 1), normalize=True)([L.Reshape((12, 4))(stem(1)), L.Reshape((4, 12))(stem(1))]))
 
 
-@pytest.mark.parametrize("layer", ["conv", "pool", "model"])
+@pytest.mark.parametrize("layer", ["conv", "strides", "pool", "model"])
 def test_layers_on_each_window(layer: str) -> None:
     y = K.transpose(K.reshape(stem(), (-1, 2, 4, 2, 3, 4)), (0, 1, 3, 2, 4, 5))
     y = K.reshape(y, (-1, 4, 3, 4))
     if layer == "conv":
         y = L.ReLU()(L.BatchNormalization()(L.Conv2D(4, 3, padding="same")(y)))
+    elif layer == "strides":
+        y = L.UpSampling2D((2, 3))(L.Conv2D(4, (4, 3), (2, 3), padding="same", activation="relu")(y))
+        y = L.Conv2D(4, 3, dilation_rate=(1, 2), padding="same", groups=2)(y)
     elif layer == "pool":
         y = L.DepthwiseConv2D(3, padding="same")(L.AveragePooling2D((3, 1), 1, padding="same")(y))
     else:
         y = keras.Sequential([keras.Input((4, 3, 4)), L.Conv2D(4, 3, padding="same"), L.ReLU()])(y)
     y = K.transpose(K.reshape(y, (-1, 2, 2, 4, 3, 4)), (0, 1, 3, 2, 4, 5))
-    check(X, L.Conv2D(2, 1)(K.reshape(y, (-1, 8, 6, 4))))
+    graph = check(X, L.Conv2D(2, 1)(K.reshape(y, (-1, 8, 6, 4))))
+    convolutions = {"conv": 3, "strides": 4, "pool": 3, "model": 3}[layer]  # one for all four windows
+    assert sum(node.op == "conv2d" and node.weights["kernel"].size > 16 for node in graph.nodes) <= convolutions

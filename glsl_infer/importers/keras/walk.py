@@ -135,7 +135,9 @@ class Walk:
         parts = tuple(self._parts.get(name, 1) for name in call.inputs)
         larger = len(parts) == 1 and larger_batch.changes(call.layer, call.shapes[0], call.shape)
         if not any(places) and larger_batch.each_alone(call, chain, parts):
-            output = self._each(replace(call, shape=(parts[0], *call.shape)), call.layer)
+            below = larger_batch.below_each_other(call, lambda call: _converter(call)(call))
+            longer = replace(call, shape=(parts[0], *call.shape))
+            output = self._collected.add(below) if below else self._each(longer, call.layer)
             self._parts[output] = parts[0]
             return output
         if not any(places) and (larger or any(count > 1 for count in parts)):
