@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure or compare, then print and write what was found."""
-    ends.load_operators(args.operator)
+    ends.load_operators(args.operator, draws=True)
     check(args)
     result = _compare(args) if args.compare else _measure(args)
     if args.csv is not None:

@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Classify every picture; one that cannot be read is reported and the others go on."""
     execution.check_signature(args)
-    ends.load_operators(args.operator)
+    ends.load_operators(args.operator, draws=True)
     _check(args)
     files = pictures.find(args.images)
 

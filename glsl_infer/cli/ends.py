@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import InputError
 from glsl_infer.graph.picture import FITS
 from glsl_infer.graph.purposes import PURPOSES
+
+_BACKEND = "KERAS_BACKEND"
 
 FIT_WORDS = tuple(fit.partition("/")[0] for fit in FITS)
 
@@ -66,18 +66,36 @@ def add_operator(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def load_operators(given: Sequence[str]) -> None:
+def load_operators(given: Sequence[str], *, draws: bool = False) -> None:
     """Import the functions of ``--operator``.
 
+    Args:
+        given: ``[CLASS=]MODULE:FUNCTION``.
+        draws: whether this process draws: TensorFlow must not be in it then, so that a module that has the Keras
+            layer, too, gets Keras on NumPy.
+
     Raises:
-        InputError: one of them cannot be imported.
+        InputError: one of them cannot be imported, or brings TensorFlow into a process that draws.
     """
     from glsl_infer.cpu import custom
+    from glsl_infer.support import llvm_clash
 
-    if given:  # last: a numpy.py that lies there must not take NumPy's place
-        sys.path.append(str(Path.cwd()))
-    for name in given:
-        custom.load(name)
+    if not draws or llvm_clash.tensorflow_loaded():
+        custom.load_all(given)
+        return
+    before = os.environ.get(_BACKEND)
+    os.environ[_BACKEND] = "numpy"
+    try:
+        custom.load_all(given)
+    finally:  # processes that evaluate the model need the backend that it has
+        del os.environ[_BACKEND]
+        if before is not None:
+            os.environ[_BACKEND] = before
+    if llvm_clash.tensorflow_loaded():
+        raise InputError(
+            f"--operator {' '.join(given)}: a module imports TensorFlow, and that and Mesa's drivers crash in one "
+            "process; import keras alone, or give the function a module of its own"
+        )
 
 
 def add_fit(parser: argparse.ArgumentParser) -> None:

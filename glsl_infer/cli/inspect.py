@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer.tools.inspect import inspection
 
     ends.allow_weights(args.max_weights)
-    ends.load_operators(args.operator)
+    ends.load_operators(args.operator, draws=args.model.suffix == bundles.SUFFIX)
     if args.out is not None and args.layers is None:
         raise InputError("--out DIR is for --layers IMAGE; give that too")
     inspect_files.check(args)

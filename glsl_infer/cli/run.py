@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
 
     _check_order(args)
     execution.check_signature(args)
-    ends.load_operators(args.operator)
+    ends.load_operators(args.operator, draws=True)
     _check_arguments(args)
     bundle = known_shaders.read(args.model)
     files = _files(args, bundle.manifest)

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer.runtime.session import Session
     from glsl_infer.support.resources import default_model
 
-    ends.load_operators(args.operator)
+    ends.load_operators(args.operator, draws=True)
     model = default_model() if args.model is None else args.model
     with Session(model, context=args.context, isolated=isolation(args)) as session:
         result, file = selfcheck.check(session), session.bundle.path

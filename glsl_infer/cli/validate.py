@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     if args.model.suffix.lower() == bundles.SUFFIX != args.bundle.suffix.lower():
         raise InputError(f"the original comes first: glsl-infer validate {args.bundle} {args.model}")
     ends.allow_weights(args.max_weights)
-    ends.load_operators(args.operator)
+    ends.load_operators(args.operator, draws=True)
     _check(args)
     bundle = bundles.read(args.bundle)
     given, skipped = _samples(args, bundle)

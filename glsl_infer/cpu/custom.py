@@ -11,7 +11,9 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,15 @@ Functions = Mapping[str, Function]
 
 _known: dict[str, Function] = {}
 _classes: dict[str, str] = {}
+
+
+def load_all(given: Sequence[str]) -> None:
+    """Import functions, also from the current folder; see ``load``."""
+    here = str(Path.cwd())
+    if given and here not in sys.path:  # last: a numpy.py that lies there must not take NumPy's place
+        sys.path.append(here)
+    for name in given:
+        load(name)
 
 
 def load(given: str) -> str:

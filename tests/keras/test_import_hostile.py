@@ -197,3 +197,13 @@ def test_a_keras_that_executes_what_it_loads_is_refused(version: str, safe: bool
         return
     with pytest.raises(InputError, match=f"Keras {version} can be made to execute code.*pip install"):
         installed.require_version(version)
+
+
+def test_weights_alone_and_a_shape_never_told(sound: Path, tmp_path: Path) -> None:
+    keras.models.load_model(sound).save_weights(tmp_path / "x.weights.h5")
+    with pytest.raises(ModelError, match="weights without a model; load them into the model where it was made"):
+        load(tmp_path / "x.weights.h5")
+    with pytest.warns(UserWarning, match="not yet been built"):
+        keras.Sequential([layers.Conv2D(4, 3)]).save(tmp_path / "open.keras")
+    with pytest.raises(ModelError, match=r"never told the shape of its input; let keras.Input"):
+        survey(tmp_path / "open.keras")

@@ -56,7 +56,8 @@ def test_einsum() -> None:
 def test_refusals() -> None:
     x = keras.Input((8, 8, 3))
     y = windows(L.Conv2D(8, 3, padding="same", activation="sigmoid")(x), True)
-    with pytest.raises(ModelError, match=r"Conv1D of a batch with 4 parts of each picture; .*reshape to \(-1, 4, "):
-        to_graph(keras.Model(x, joined(L.Conv1D(8, 3, padding="same")(y))))
     with pytest.raises(ModelError, match="an output with 4 parts of each picture in its batch"):
         to_graph(keras.Model(x, y))
+    pixels = L.Conv1D(4, 3, padding="same")(K.reshape(L.Conv2D(8, 1)(x), (-1, 1, 4)))
+    with pytest.raises(ModelError, match=r"^layer 'conv1d.*': a Conv1D over 128 steps; give it at most 64$"):
+        to_graph(keras.Model(x, K.reshape(pixels, (-1, 8, 8, 8))))

@@ -44,7 +44,7 @@ class Add(L.Add):
             "layer 'r': a relu with a maximum of 1; .*above the threshold",
         ),
         (lambda: L.ReLU(0.0, name="r")(X), "layer 'r': a ReLU with max_value=0.0; give a positive"),
-        (lambda: L.BatchNormalization(axis=1, name="b")(X), "layer 'b': axis=1"),
+        (lambda: L.GroupNormalization(2, axis=1, name="g")(X), "layer 'g': axis=1"),
         (
             lambda: L.MaxPooling2D(2, data_format="channels_first", name="p")(X),
             "layer 'p': data_format='channels_first'; only 'channels_last'",

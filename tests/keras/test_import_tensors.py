@@ -151,7 +151,6 @@ def test_agrees_with_keras(name: str) -> None:
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda: L.Dot(axes=1, normalize=True)([tokens(), tokens()]), "normalize=True; put a UnitNormalization"),
         (lambda: L.Attention(score_mode="concat")([tokens(), tokens()]), "score_mode='concat'; use 'dot'"),
         (
             lambda: L.MultiHeadAttention(2, 3)(tokens(), tokens(), use_causal_mask=True),

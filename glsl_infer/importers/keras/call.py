@@ -56,10 +56,14 @@ class Call:
 
     def require_channel_axis(self) -> None:
         """Refuse another axis than the last."""
+        if not self.is_channel_axis():
+            raise self.refused(f"axis={self.layer.axis}", "only the last axis, the channels, can be exported")
+
+    def is_channel_axis(self) -> bool:
+        """Return whether the layer works along the last axis alone."""
         axis = self.layer.axis
         axis = axis[0] if isinstance(axis, (list, tuple)) and len(axis) == 1 else axis
-        if axis not in (-1, len(self.shapes[0])):
-            raise self.refused(f"axis={axis}", "only the last axis, the channels, can be exported")
+        return axis in (-1, len(self.shapes[0]))
 
     def padding(self, window: tuple[int, int], strides: tuple[int, int]) -> tuple[int, int, int, int]:
         """Return (top, bottom, left, right) for the layer's ``padding`` and a window over its input."""

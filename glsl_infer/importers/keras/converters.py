@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from glsl_infer.graph import Node
 from glsl_infer.importers.keras import (
     activations,
+    along_axis,
     arithmetic,
     convolutions,
     geometry,
@@ -75,25 +76,27 @@ def _dense(call: Call) -> list[Node]:
 
 
 def _batch_norm(call: Call) -> list[Node]:
-    call.require_channel_axis()
-    layer, channels = call.layer, call.shapes[0][-1]
+    layer, mean = call.layer, array(call.layer.moving_mean)
     weights = {
-        "gamma": array(layer.gamma) if layer.scale else np.ones(channels, np.float32),
-        "beta": array(layer.beta) if layer.center else np.zeros(channels, np.float32),
-        "mean": array(layer.moving_mean),
+        "gamma": array(layer.gamma) if layer.scale else np.ones(mean.shape, np.float32),
+        "beta": array(layer.beta) if layer.center else np.zeros(mean.shape, np.float32),
+        "mean": mean,
         "variance": array(layer.moving_variance),
     }
+    if not call.is_channel_axis():
+        numbers = {name: weight.astype(np.float64) for name, weight in weights.items()}
+        factor = numbers["gamma"] / np.sqrt(numbers["variance"] + float(layer.epsilon))
+        return along_axis.rescaled(call, layer.axis, factor, numbers["beta"] - numbers["mean"] * factor)
     return [call.node("batch_norm", {"epsilon": float(layer.epsilon)}, **weights)]
 
 
 def _normalization(call: Call) -> list[Node]:
-    layer, last = call.layer, len(call.shapes[0])
-    if layer.axis not in (None, -1, last, (-1,), (last,), ()):
-        advice = "only the last axis, the channels, can be exported"
-        raise call.refused(f"a normalization along axis {layer.axis}", advice)
+    layer = call.layer
     mean, deviation = (np.asarray(array(value), np.float64).reshape(-1) for value in (layer.mean, layer.variance))
     deviation = np.maximum(np.sqrt(deviation), _EPSILON)
     scales, offsets = (deviation, mean) if layer.invert else (1.0 / deviation, -mean / deviation)
+    if layer.axis not in (None, ()) and not call.is_channel_axis():
+        return along_axis.rescaled(call, layer.axis, scales, offsets)
     return [call.node("rescaling", {"scales": tuple(scales.tolist()), "offsets": tuple(offsets.tolist())})]
 
 

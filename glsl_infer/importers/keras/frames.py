@@ -50,7 +50,8 @@ class Frames:
         """
         count = call.shapes[0][0]
         if count > MOST_FRAMES:
-            raise call.refused(f"a TimeDistributed over {count} steps", f"give it at most {MOST_FRAMES}")
+            kind = type(call.layer).__name__
+            raise call.refused(f"a {kind} over {count} steps", f"give it at most {MOST_FRAMES}")
         made = tuple(
             step(f"{call.name}/{number}", self._frame(call, number), call.shape[1:]) for number in range(count)
         )

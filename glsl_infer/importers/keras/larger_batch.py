@@ -20,6 +20,9 @@ from glsl_infer.importers.keras.call import Call
 from glsl_infer.importers.keras.tensor_places import MOVES, placed
 from glsl_infer.importers.keras.tensor_products import is_tensor
 
+MOST_ROWS = 2048
+"""Of parts below each other: what textures have everywhere."""
+
 Numbers = NDArray[np.int64]
 
 _RESHAPES = frozenset({"Reshape", "Flatten", "Squeeze", "ExpandDims"})
@@ -34,6 +37,53 @@ def changes(operation: Any, given: Sequence[int], made: Sequence[int | None]) ->
     """Return whether a reshape changes the batch; ``given`` and ``made`` are the shapes without it."""
     sizes = [size for size in made if size]
     return type(operation).__name__ == "Reshape" and len(sizes) == len(made) and math.prod(sizes) != math.prod(given)
+
+
+def each_alone(call: Call, chain: Sequence[Any], parts: Sequence[int]) -> bool:
+    """Return whether a call does the same to every part, by operators that know no parts: a convolution of windows."""
+    return not chain and len(call.inputs) == 1 and parts[0] > 1 and not _moved(call.layer) and not _beside(call)
+
+
+def below_each_other(call: Call, convert: Callable[[Call], list[Node]]) -> list[Node]:
+    """Return the nodes of a call that is one for all parts, put below each other with what it pads between them.
+
+    A convolution of windows is one convolution then, with one range. No nodes where a call is more than that.
+    """
+    count, *one = call.shapes[0]
+    if len(one) != 3:
+        return []
+    made = convert(replace(call, shapes=(tuple(one),)))
+    first, (height, width, channels) = made[0], one
+    top, bottom, left, right = first.attrs.get("padding", (0, 0, 0, 0))
+    (down, across), window = first.attrs.get("strides", (1, 1)), (1, 1)
+    if first.op == "conv2d":
+        steps = first.attrs.get("dilations", (1, 1))
+        window = tuple(step * (taps - 1) + 1 for step, taps in zip(steps, first.weights["kernel"].shape))
+        channels = first.weights["kernel"].shape[3]
+    if first.op not in ("conv2d", "batch_norm", "rescaling") or any(node.op != "activation" for node in made[1:]):
+        return []
+    tall = -(-(height + top + bottom) // down) * down
+    if count * tall > MOST_ROWS:
+        return []
+    rows, columns = (height + top + bottom - window[0]) // down + 1, (width + left + right - window[1]) // across + 1
+    padding = (0, 0, top, tall - height - top, 0, 0, 0, 0)
+    nodes = [call.node("tensor_pad", {"padding": padding})] if tall > height else []
+    whole = f"{call.name}-whole"
+    reads = (call.name,) if nodes else call.inputs
+    nodes.append(Node(whole if nodes else call.name, "reshape", reads, {"shape": (count * tall, width, one[2])}))
+    before = nodes[-1].name
+    for number, node in enumerate(made):
+        attrs = dict(node.attrs)
+        if node.op == "conv2d":
+            attrs["padding"] = (0, window[0] - 1, left, right)
+        nodes.append(replace(node, name=f"{call.name}-all-{number}", inputs=(before,), attrs=attrs))
+        before = nodes[-1].name
+    parted = {"shape": (count, tall // down, columns, channels)}
+    nodes.append(Node(f"{call.name}-parts", "tensor_reshape", (before,), parted))
+    if tall // down == rows:
+        return nodes
+    cut = {"begin": (0, 0, 0, 0), "size": (count, rows, columns, channels), "strides": (1, 1, 1, 1)}
+    return [*nodes, Node(f"{call.name}-cut", "tensor_slice", (nodes[-1].name,), cut)]
 
 
 def converted(

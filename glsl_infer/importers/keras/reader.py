@@ -78,6 +78,9 @@ def load_model(path: str | Path) -> Any:
         raise
     except Exception as error:  # Keras raises a dozen kinds here; all mean that the file is not usable.
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        if "No model config found" in reason:
+            advice = "load them into the model where it was made, and give what model.save('model.keras') writes"
+            raise ModelError(f"{path}: weights without a model; {advice}") from error
         raise ModelError(f"{path}: not a model that Keras can load ({reason})") from error
 
 
@@ -175,6 +178,9 @@ def version() -> str:
 
 def _require_functional(model: Any) -> None:
     if not getattr(model, "inputs", None) or not getattr(model, "outputs", None):
+        if type(model).__name__ == "Sequential":
+            advice = "let keras.Input((height, width, channels)) be its first, and save it again"
+            raise ModelError(f"model '{model.name}' was never told the shape of its input; {advice}")
         raise ModelError(f"model '{model.name}' is not functional; build it with keras.Input and keras.Model")
 
 

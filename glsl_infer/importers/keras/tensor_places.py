@@ -99,13 +99,34 @@ def _take_along(call: Call) -> list[Node]:
     table, indices = call.arguments[:2]
     over = axis(call, call.layer.axis)
     if is_tensor(table) and is_tensor(indices):
-        return [call.node("gather_elements", {"axis": over})]
+        given, wanted = call.shapes
+        if [size for place, size in enumerate(given) if place != over] == [
+            size for place, size in enumerate(wanted) if place != over
+        ]:
+            return [call.node("gather_elements", {"axis": over})]
+        return _taken_along(call, over)
     if not is_tensor(table):
         raise call.refused("numbers of a constant", "give it a tensor of the model")
-    numbers = array(indices)
+    numbers, given = array(indices), call.shapes[0]
     if numbers.shape[0] != 1:
         raise call.refused(f"indices of shape {numbers.shape}", "give them a batch of 1")
-    return [call.node("gather_elements", {"axis": over}, indices=numbers[0])]
+    whole = tuple(numbers.shape[place + 1] if place == over else size for place, size in enumerate(given))
+    return [call.node("gather_elements", {"axis": over}, indices=np.broadcast_to(numbers[0], whole))]
+
+
+def _taken_along(call: Call, over: int) -> list[Node]:
+    """Return the nodes of a take by indices that NumPy broadcasts: rows of a table, say, by indices of one column."""
+    nodes, names = [], []
+    for name, given, other in zip(call.inputs, call.shapes, reversed(call.shapes)):
+        whole = tuple(size if place == over else max(size, other[place]) for place, size in enumerate(given))
+        if whole == given:
+            names.append(name)
+            continue
+        numbers = np.broadcast_to(np.arange(math.prod(given)).reshape(given), whole)
+        own = f"{call.name}-{'table' if name is call.inputs[0] else 'indices'}"
+        nodes += in_places(own, name, given, numbers)
+        names.append(nodes[-1].name)
+    return [*nodes, Node(f"{call.name}-taken", "gather_elements", tuple(names), {"axis": over})]
 
 
 def get_item(call: Call) -> list[Node]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,13 @@ from glsl_infer.graph import Node
 from glsl_infer.importers.keras import activations
 from glsl_infer.importers.keras.call import Call
 from glsl_infer.importers.keras.weights import array, bias, kernel
+
+MOST_PRODUCTS = 1 << 24
+"""Products of an einsum with a constant, at most: as many numbers may be in memory at once."""
+
+
+Step = tuple[str, dict[str, Any], dict[str, NDArray[np.float32]]]
+"""An operator, its attributes and its weights."""
 
 
 def is_tensor(value: object) -> bool:
@@ -63,18 +71,38 @@ def dot(call: Call) -> list[Node]:
     """Convert a Dot layer."""
     layer, (a, b) = call.layer, call.shapes
     axes = (layer.axes, layer.axes) if isinstance(layer.axes, int) else tuple(layer.axes)
-    if layer.normalize:
-        raise call.refused("normalize=True", "put a UnitNormalization in front of it")
     if 0 in axes:
         raise call.refused(f"axes={layer.axes}", "leave the batch out")
     left, right = "abcdef"[: len(a)], "uvwxyz"[: len(b)]
     i, j = (axis % (len(shape) + 1) - 1 for axis, shape in zip(axes, (a, b)))
     right = right.replace(right[j], left[i])
     result = left.replace(left[i], "") + right.replace(left[i], "")
-    node = call.node("einsum", {"equation": f"{left},{right}->{result}"})
-    if result:
-        return [node]
-    return [node, Node(f"{call.name}-vector", "tensor_reshape", (call.name,), {"shape": (1,)})]
+    nodes: list[Node] = []
+    names = [*call.inputs, *call.inputs][:2]
+    if layer.normalize:
+        for side, name, over in zip(("left", "right"), tuple(names), (i, j)):
+            nodes += _unit(f"{call.name}-{side}", name, over)
+        names = [node.name for node in nodes if node.name.endswith("-unit")]
+    nodes.append(Node(f"{call.name}-dot", "einsum", tuple(names), {"equation": f"{left},{right}->{result}"}))
+    if not result:
+        nodes.append(Node(f"{call.name}-vector", "tensor_reshape", (nodes[-1].name,), {"shape": (1,)}))
+    return [replace(nodes[0], name=call.name), *(_reading(node, nodes[0].name, call.name) for node in nodes[1:])]
+
+
+def _reading(node: Node, before: str, name: str) -> Node:
+    return replace(node, inputs=tuple(name if read == before else read for read in node.inputs))
+
+
+def _unit(name: str, source: str, over: int) -> list[Node]:
+    """Return the nodes of a tensor divided by its length along an axis."""
+    least: NDArray[np.float32] = np.array([1e-12], np.float32)
+    return [
+        Node(f"{name}-squares", "tensor_binary", (source, source), {"operation": "multiply"}),
+        Node(f"{name}-sum", "tensor_reduce", (f"{name}-squares",), {"reduction": "sum", "axes": (over,), "keep": True}),
+        Node(f"{name}-least", "tensor_binary", (f"{name}-sum",), {"operation": "maximum"}, {"constant": least}),
+        Node(f"{name}-length", "tensor_function", (f"{name}-least",), {"function": "sqrt"}),
+        Node(f"{name}-unit", "tensor_binary", (source, f"{name}-length"), {"operation": "divide"}),
+    ]
 
 
 def einsum(call: Call) -> list[Node]:
@@ -120,10 +148,13 @@ def _with_constant(call: Call, terms: tuple[str, str, str], weights: NDArray[np.
     given, other, result = terms
     summed = [axis for axis in given if axis in other]
     kept, new = [axis for axis in given if axis not in other], [axis for axis in other if axis not in given]
-    plain = all(len(set(term)) == len(term) for term in terms) and len(given) == len(call.shapes[0])
-    if not plain or not summed or sorted(result) != sorted(kept + new):
-        raise call.refused(f"the einsum '{equation}'", "sum over all axes that the tensor and the constant share")
     sizes = {**dict(zip(given, call.shapes[0])), **dict(zip(other, weights.shape))}
+    plain = all(len(set(term)) == len(term) for term in terms) and len(given) == len(call.shapes[0])
+    if not plain or not set(result) <= {*given, *other} or math.prod(sizes.values()) > MOST_PRODUCTS:
+        advice = f"name no axis twice, and give it axes of at most {MOST_PRODUCTS} products"
+        raise call.refused(f"the einsum '{equation}'", advice)
+    if not summed or sorted(result) != sorted(kept + new):
+        return _products_summed(call, terms, weights)
 
     def shape(axes: list[str]) -> tuple[int, ...]:
         return tuple(sizes[axis] for axis in axes)
@@ -131,13 +162,43 @@ def _with_constant(call: Call, terms: tuple[str, str, str], weights: NDArray[np.
     matrix = weights.transpose([other.index(axis) for axis in summed + new])
     matrix = matrix.reshape(math.prod(shape(summed)), math.prod(shape(new)))
     order = tuple(given.index(axis) for axis in kept + summed)
-    nodes = [call.node("tensor_transpose", {"axes": order})]
-    steps: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    return _in_turn(
+        call,
+        ("tensor_transpose", {"axes": order}, {}),
         ("tensor_reshape", {"shape": (*shape(kept), matrix.shape[0])}, {}),
         ("linear", {}, {"kernel": np.ascontiguousarray(matrix)}),
         ("tensor_reshape", {"shape": shape(kept + new)}, {}),
         ("tensor_transpose", {"axes": tuple((kept + new).index(axis) for axis in result)}, {}),
+    )
+
+
+def _products_summed(call: Call, terms: tuple[str, str, str], weights: NDArray[np.float32]) -> list[Node]:
+    """Return the nodes of Einstein's sum that keeps axes which the tensor and the constant share: products, then sums.
+
+    The result's axes are first, in their order, and those that are summed last.
+    """
+    given, other, result = terms
+    gone = "".join(dict.fromkeys(axis for axis in given + other if axis not in result))
+    axes = result + gone
+    mine = [axis for axis in axes if axis in given]
+    sizes = iter(call.shapes[0][given.index(axis)] for axis in mine)
+    theirs = weights.transpose([other.index(axis) for axis in axes if axis in other])
+    constant = theirs.reshape([weights.shape[other.index(axis)] if axis in other else 1 for axis in axes])
+    steps: list[Step] = [
+        ("tensor_transpose", {"axes": tuple(given.index(axis) for axis in mine)}, {}),
+        ("tensor_reshape", {"shape": tuple(next(sizes) if axis in given else 1 for axis in axes)}, {}),
+        ("tensor_binary", {"operation": "multiply"}, {"constant": np.ascontiguousarray(constant)}),
     ]
-    for number, (op, attrs, numbers) in enumerate(steps):
-        nodes.append(Node(f"{call.name}-{number + 1}", op, (nodes[-1].name,), attrs, numbers))
+    if gone:
+        over = tuple(range(len(result), len(axes)))
+        steps.append(("tensor_reduce", {"reduction": "sum", "axes": over, "keep": False}, {}))
+    return _in_turn(call, *steps)
+
+
+def _in_turn(call: Call, *steps: Step) -> list[Node]:
+    """Return nodes, each of which reads the one before."""
+    nodes: list[Node] = []
+    for number, (op, attrs, weights) in enumerate(steps):
+        name, reads = (f"{call.name}-{number}", (nodes[-1].name,)) if nodes else (call.name, call.inputs)
+        nodes.append(Node(name, op, reads, attrs, weights))
     return nodes

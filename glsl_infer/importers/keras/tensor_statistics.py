@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.keras import log_softmax, reductions
+from glsl_infer.importers.keras import along_axis, log_softmax, reductions
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.tensor_numbers import Chain, axes, axis, reduction
 from glsl_infer.importers.keras.tensor_products import is_tensor
@@ -53,21 +53,13 @@ def batch_norm(call: Call) -> list[Node]:
     given = dict(zip(names, (*call.arguments[1:], None, None)))
     if len(call.inputs) != 1 or any(is_tensor(value) for value in given.values()):
         raise call.refused("statistics that the network computes", "use keras.ops arithmetic, or a layer")
-    over, rank = axis(call, call.layer.axis), len(call.shapes[0])
     numbers = {key: None if value is None else array(value).astype(np.float64) for key, value in given.items()}
     mean, variance, offset, scale = (numbers[name] for name in names)
     assert mean is not None
     assert variance is not None
     factor = (1.0 if scale is None else scale) / np.sqrt(variance + float(call.layer.epsilon))
     added = (0.0 if offset is None else offset) - mean * factor
-    if over == rank - 1:
-        attrs = {"scales": tuple(factor.tolist()), "offsets": tuple(added.tolist())}
-        return [call.node("rescaling", attrs)]
-    shape = [-1 if place == over else 1 for place in range(rank)]
-    made = Chain(call)
-    made.add("tensor_binary", {"operation": "multiply"}, constant=factor.reshape(shape).astype(np.float32))
-    made.add("tensor_binary", {"operation": "add"}, constant=added.reshape(shape).astype(np.float32))
-    return made.nodes
+    return along_axis.rescaled(call, call.layer.axis, factor.reshape(-1), added.reshape(-1))
 
 
 def _gray(call: Call) -> list[Node]:

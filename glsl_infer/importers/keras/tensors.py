@@ -20,6 +20,7 @@ from glsl_infer.importers.keras import (
     tensor_numbers,
     tensor_places,
     tensor_statistics,
+    transforms,
 )
 from glsl_infer.importers.keras.attention import attention, multi_head_attention
 from glsl_infer.importers.keras.batch_places import order_of
@@ -171,6 +172,7 @@ LAYERS: Mapping[str, Converter] = {
 """Converters of layers by class name."""
 
 OPERATIONS: Mapping[str, Converter] = {
+    "AffineTransform": transforms.affine,
     "Reshape": _reshape,
     "Argmax": _argmax,
     "Argsort": _ordered("sort", lambda call: {"axis": tensor_numbers.axis(call, call.layer.axis), "result": "indices"}),

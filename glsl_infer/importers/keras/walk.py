@@ -42,6 +42,7 @@ class Walk:
     def __init__(self, collected: Collected, prefix: str, known: Mapping[Key, str], outer: Walk | None = None) -> None:
         self._collected = collected
         self._prefix = prefix
+        self._inside = outer is not None
         self._names = dict(known)
         self._batch: dict[str, int] = outer._batch if outer else {}
         self._parts: dict[str, int] = outer._parts if outer else {}
@@ -61,6 +62,8 @@ class Walk:
             else:
                 self._import(stack.pop())
         name = self._names[key(tensor)]
+        if self._inside:
+            return name  # the model around this one may bring the batch back
         if self._batch.get(name):
             advice = "bring the batch back to the front, with keras.ops.transpose"
             self._collected.refusals.append(
@@ -104,8 +107,12 @@ class Walk:
             output = self._made(call, tensor, chain)
         except ModelError as refusal:
             collected.rows[name] = row.refused(refusal)
-            others = [collected.stand_in(collected.free_name(name), out.shape[1:]) for out in tensors[1:]]
-            return dict(enumerate([collected.refuse(refusal, name, inputs, tensors[0].shape[1:]), *others]))
+            parts = max((self._parts.get(source, 1) for source in inputs), default=1)
+            lead = (parts,) if parts > 1 else ()
+            others = [collected.stand_in(collected.free_name(name), (*lead, *out.shape[1:])) for out in tensors[1:]]
+            names = [collected.refuse(refusal, name, inputs, (*lead, *tensors[0].shape[1:])), *others]
+            self._parts.update(dict.fromkeys(names, parts) if parts > 1 else {})
+            return dict(enumerate(names))
         operators = tuple(node.op for node in collected.nodes[before:])
         dropped = kind_of(operation) in TRAINING_ONLY
         note = "does nothing outside of training" if dropped else ""
@@ -127,6 +134,12 @@ class Walk:
         places = tuple(self._batch.get(name, 0) for name in call.inputs)
         parts = tuple(self._parts.get(name, 1) for name in call.inputs)
         larger = len(parts) == 1 and larger_batch.changes(call.layer, call.shapes[0], call.shape)
+        if not any(places) and larger_batch.each_alone(call, chain, parts):
+            below = larger_batch.below_each_other(call, lambda call: _converter(call)(call))
+            longer = replace(call, shape=(parts[0], *call.shape))
+            output = self._collected.add(below) if below else self._each(longer, call.layer)
+            self._parts[output] = parts[0]
+            return output
         if not any(places) and (larger or any(count > 1 for count in parts)):
             nodes, left = larger_batch.converted(call, chain, parts, lambda call: _converter(call)(call))
             output = self._collected.add(nodes)
@@ -154,6 +167,10 @@ class Walk:
         if along_channels(inner, call.shapes[0]):
             alike = replace(call, layer=inner)
             return self._collected.add(_converter(alike)(alike))
+        return self._each(call, inner)
+
+    def _each(self, call: Call, inner: Any) -> str:
+        """Do a layer to each of what the first axis of a call's input has; return the node that puts it together."""
 
         def step(name: str, source: str, shape: Shape) -> str:
             own = self._collected.free_name(f"{name}/{inner.name}")

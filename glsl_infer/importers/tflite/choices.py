@@ -107,7 +107,7 @@ def gathered(call: Call) -> list[Node]:
     axis = int(call.option("Axis", 0)) % max(len(tensor.shape), 1)
     batch = int(call.option("BatchDims", 0))
     if math.prod(tensor.shape[:batch]) != 1:
-        raise call.refused(f"of {batch} axes at once", "take numbers of one picture")
+        return _row_by_row(call, batch if axis == batch else -1)
     table, indices = _file_shape(call, 0), _file_shape(call, 1)[batch:]
     if call.constants[0] is not None:
         if axis:
@@ -121,6 +121,19 @@ def gathered(call: Call) -> list[Node]:
     ]
     read = tuple(node.name for node in nodes)
     return _ended(call, [*nodes, Node(f"{call.name}-taken", "gather", read, {"axis": axis})])
+
+
+def _row_by_row(call: Call, batch: int) -> list[Node]:
+    """Return the nodes of a gather from each row of a table by the row's own indices, as Keras takes along an axis."""
+    table, indices = _file_shape(call, 0), _file_shape(call, 1)
+    if not len(table) == len(indices) == batch + 1 or table[:batch] != indices[:batch]:
+        raise call.refused(f"of {table} by indices of {indices}", "take numbers of each row, or of one picture")
+    nodes = [
+        shaped(call.name, source(call, 0, "a table"), table),
+        shaped(f"{call.name}-places", source(call, 1, "indices"), indices),
+    ]
+    read = tuple(node.name for node in nodes)
+    return _ended(call, [*nodes, Node(f"{call.name}-taken", "gather_elements", read, {"axis": batch})])
 
 
 def _points(call: Call) -> list[Node]:

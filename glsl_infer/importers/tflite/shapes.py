@@ -47,11 +47,22 @@ def resolved(model: Model, sizes: Sizes | None = None) -> tuple[Model, Constants
     for operator in model.operators:
         read = [index for index in operator.inputs if index >= 0]
         open_ = any(tensors[index].free for index in operator.outputs if index >= 0)
-        if open_ or changed.intersection(read):
+        if open_ or changed.intersection(read) or _misfits(operator, tensors):
             _infer(operator, tensors, constants, changed)
             constants.tensors = tensors
         constants.fold(operator, lambda index: None if tensors[index].free else tensors[index].shape)
     return replace(model, tensors=tuple(tensors)), constants
+
+
+def _misfits(operator: Operator, tensors: Sequence[Tensor]) -> bool:
+    """Return whether a reshape makes more or fewer numbers than it reads: converters write 1 for any batch.
+
+    Parts of a picture that a reshape to (-1, ...) puts into the batch are counted by what it reads, then.
+    """
+    if operator.kind != "RESHAPE" or tensors[operator.inputs[0]].free:
+        return False
+    given, made = (tensors[index].shape for index in (operator.inputs[0], operator.outputs[0]))
+    return math.prod(given) != math.prod(made)
 
 
 def _sized(model: Model, tensors: list[Tensor], sizes: dict[str, tuple[int, int]]) -> set[int]:
@@ -164,7 +175,8 @@ def _unpack(operator: Operator, shapes: Sequence[Shape], values: Values, made: S
 
 def _gather(operator: Operator, shapes: Sequence[Shape], values: Values, made: Sequence[Tensor]) -> list[Shape]:
     axis = operator.options.get("Axis", 0) % len(shapes[0])
-    return [(*shapes[0][:axis], *shapes[1], *shapes[0][axis + 1 :])]
+    batch = operator.options.get("BatchDims", 0) % max(len(shapes[1]), 1)
+    return [(*shapes[0][:axis], *shapes[1][batch:], *shapes[0][axis + 1 :])]
 
 
 def _split(operator: Operator, shapes: Sequence[Shape], values: Values, made: Sequence[Tensor]) -> list[Shape]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.tflite.call import Call
+from glsl_infer.importers.tflite.call import MOST_NUMBERS, Call
 
 MOST_PARTS = 64
 """Tensors that are joined, at most."""
@@ -47,6 +49,31 @@ def _beside_constants(call: Call, axis: int) -> list[Node]:
     return nodes
 
 
+def _by_matrices(call: Call, weights: NDArray[np.float32], first: bool, turned: tuple[bool, bool]) -> list[Node]:
+    """Return the nodes of a product with a matrix of its own for each row of a tensor: products, then their sums."""
+    shape = call.shapes[0]
+    while weights.ndim > len(shape) and weights.shape[0] == 1:
+        weights = weights[0]
+    if weights.ndim > len(shape):
+        raise call.refused(f"of {shape} by a constant of shape {weights.shape}", "give it no more axes than the tensor")
+    weights = weights.swapaxes(-1, -2) if turned[0 if first else 1] else weights
+    nodes: list[Node] = []
+    if turned[1 if first else 0]:
+        order = (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2)
+        shape = tuple(shape[axis] for axis in order)
+        nodes.append(call.node("tensor_transpose", {"axes": order}))
+    constant = weights[..., None] if first else weights[..., None, :, :]
+    longer = (*shape[:-2], 1, *shape[-2:]) if first else (*shape, 1)
+    if math.prod(np.broadcast_shapes(constant.shape, longer)) > MOST_NUMBERS:
+        raise call.refused(f"of {shape} by a constant of shape {weights.shape}", f"at most {MOST_NUMBERS} products")
+    own = f"{call.name}-axes" if nodes else call.name
+    nodes.append(Node(own, "tensor_reshape", (call.name,) if nodes else call.inputs[:1], {"shape": longer}))
+    times = {"constant": np.ascontiguousarray(constant, np.float32)}
+    nodes.append(Node(f"{call.name}-products", "tensor_binary", (own,), {"operation": "multiply"}, times))
+    over = {"reduction": "sum", "axes": (len(shape) - 1,), "keep": False}
+    return [*nodes, Node(f"{call.name}-sums", "tensor_reduce", (nodes[-1].name,), over)]
+
+
 def matmul(call: Call) -> list[Node]:
     """Convert a BATCH_MATMUL of tensors, or of a tensor and a matrix of constants on either side."""
     turned = bool(call.option("AdjX", False)), bool(call.option("AdjY", False))
@@ -55,12 +82,12 @@ def matmul(call: Call) -> list[Node]:
             raise call.refused(f"of {call.shapes[0]} and {call.shapes[1]}", "give two tensors of two axes or more")
         return [call.node("matmul", {"transpose_a": turned[0], "transpose_b": turned[1]})]
     first = call.constants[0] is not None
-    if turned[0] and not first:
-        raise call.refused("of a transposed tensor and a constant", "transpose the constant and give it first")
     weights = call.constant(0 if first else 1, "weights").astype(np.float32)
     weights = weights.reshape(weights.shape[-2:]) if weights.size == np.prod(weights.shape[-2:]) else weights
     if weights.ndim != 2:
-        raise call.refused(f"by a constant of shape {weights.shape}", "give one matrix")
+        return _by_matrices(call, weights, first, turned)
+    if turned[0] and not first:
+        raise call.refused("of a transposed tensor and a constant", "transpose the constant and give it first")
     if first:  # of transposes, and the product turned again
         axes = tuple(range(len(call.shapes[0])))
         over = {"axes": (*axes[:-2], axes[-1], axes[-2])}

@@ -258,6 +258,7 @@ TENSORS: Mapping[str, Converter] = {
     **dict.fromkeys(("SPLIT", "SPLIT_V", "UNPACK"), _split),
     **dict.fromkeys(("ARG_MAX", "ARG_MIN"), _argmax),
     **dict.fromkeys(("LOG_SOFTMAX", "SOFTMAX"), _softmax),
+    **dict.fromkeys(("DEQUANTIZE", "QUANTIZE"), lambda call: [call.node("identity")]),
     "BATCH_MATMUL": matmul,
     PLACES: lambda call: placed(call.name, call.inputs[0], call.shapes[0], call.option("Places")[call.output]),
     "CONCATENATION": lambda call: concat(call, _axis(call, call.option("Axis"))),

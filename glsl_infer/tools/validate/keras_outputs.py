@@ -29,8 +29,7 @@ BATCH = 8
 
 def work(job: dict[str, Any]) -> None:
     """Do a job; see ``job``."""
-    for operator in job["operators"]:
-        custom.load(operator)
+    custom.load_all(job["operators"])
     network = importer.load_model(job["model"])
     network = importer.with_sizes(network, _free(network, job["inputs"]))
     ranges = {name: tuple(ends) for name, ends in job["input_ranges"].items()}

@@ -1,0 +1,38 @@
+"""A factor and an offset for each place along one axis, whichever that is: BatchNormalization(axis=1), say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.graph import Node
+from glsl_infer.importers.keras.call import Call
+from glsl_infer.importers.keras.tensor_numbers import Chain, axis
+from glsl_infer.importers.shared.constant_maps import beside_map
+
+
+def rescaled(call: Call, given: Any, factor: NDArray[np.float64], added: NDArray[np.float64]) -> list[Node]:
+    """Return the nodes of ``x * factor + added``, both of them numbers along an axis as Keras counts it.
+
+    Along rows or columns of a map they are maps of constants; in a tensor of another rank the CPU computes it.
+
+    Raises:
+        ModelError: it is the axis of the batch, or none.
+    """
+    over, rank = axis(call, given), len(call.shapes[0])
+    if over == rank - 1 or factor.size == 1:
+        attrs = {"scales": tuple(factor.tolist()), "offsets": tuple(added.tolist())}
+        return [call.node("rescaling", attrs)]
+    shape = [-1 if place == over else 1 for place in range(rank)]
+    scales, offsets = factor.reshape(shape), added.reshape(shape)
+    if rank == 3:
+        nodes = beside_map(call.name, call.inputs[0], call.shapes[0], "multiply", scales)
+        behind = replace(call, name=f"{call.name}-offsets", inputs=(nodes[-1].name,))
+        return [*nodes, *beside_map(behind.name, behind.inputs[0], call.shapes[0], "add", offsets)]
+    made = Chain(call)
+    made.add("tensor_binary", {"operation": "multiply"}, constant=scales.astype(np.float32))
+    made.add("tensor_binary", {"operation": "add"}, constant=offsets.astype(np.float32))
+    return made.nodes
