@@ -4,7 +4,7 @@
     python scripts/curved_maps.py --carried FOLDER --jobs 16 --write
 
 Of each network's file as `--precision auto` exports it, rounded anew in several runs that differ by chance: the mean of
-its score, and the standard error of that. One run says little: chance alone moves the face mesh by 0.014 pixels.
+its score, and the standard error of that. One run says little: chance alone moves the face mesh by 0.018 pixels.
 `scripts/precision.py --carry FOLDER` writes the networks. --write keeps the rows in docs/accuracy/curved_maps.json,
 which scripts/precision.py puts into its page.
 """
