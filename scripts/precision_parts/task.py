@@ -53,7 +53,7 @@ class Task:
         if self.bits == NOISE:
             scores = case.score(floats, case.noisy())
             return self._row(0, scores, fine=0, weights="float", work=None, draws=0)
-        with self._exported(case) as (path, program, prepared):
+        with self.exported(case) as (path, program, prepared):
             work = counted(path) if self.costs else None
             drawn = bundles.read(path).graph  # weights as drawn
             scores = case.score(floats, case.run(drawn, case.test, "stored"))
@@ -77,7 +77,7 @@ class Task:
             InputError: what is exported now is not what the row was measured of.
         """
         case = _case(self.network, self.folder, is_carried=self.is_carried)
-        with self._exported(case) as (path, program, prepared):
+        with self.exported(case) as (path, program, prepared):
             now = (len(program.passes), len(prepared.precision))
             if now != (row["draws"], row["fine"]):
                 raise InputError(f"{self.network}, {self.bits}: exported otherwise than its row; measure it again")
@@ -89,7 +89,7 @@ class Task:
         return min(self.pictures, len(case.calibration))
 
     @contextmanager
-    def _exported(self, case: Case) -> Iterator[tuple[Path, CompiledNetwork, PreparedGraph]]:
+    def exported(self, case: Case) -> Iterator[tuple[Path, CompiledNetwork, PreparedGraph]]:
         """Yield the exported file, its program, and what was decided on the way."""
         most = self._given(case)
         given = [case.calibration[index * len(case.calibration) // most] for index in range(most)]
