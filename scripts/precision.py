@@ -48,7 +48,7 @@ STORED, PAGE = ROOT / "docs/accuracy/precision.json", ROOT / "docs/accuracy/prec
 LEARNT = ROOT / "docs/accuracy/learnt_rounding.json"
 LEARNT_HEAD = ["network", "right", "same", "off"]
 CURVED = ROOT / "docs/accuracy/curved_maps.json"
-CURVED_TEXT = "Simulated (scripts/curved_maps.py), bytes as signed squares (in even steps):"
+CURVED_TEXT = "Simulated (scripts/curved_maps.py), signed squares (even steps):"
 LEARNT_TEXT = """## Rounding learnt
 
 MobileNetV2 0.35 trained on groceries (scripts/learnt_rounding.py); no epoch was better. Labels
