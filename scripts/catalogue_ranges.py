@@ -2,6 +2,7 @@
 
     glsl-infer get face-mesh                           # fetches files
     python scripts/catalogue_ranges.py [NAME ...]      # writes glsl_infer/tools/get/ranges/NAME.json
+    python scripts/catalogue_ranges.py --times         # writes the estimates for a Pi Zero W into catalogue.json
 
 Run it after changes to importers, to the choice of ranges and 16-bit maps, or to how weights lie in textures.
 """
@@ -9,6 +10,7 @@ Run it after changes to importers, to the choice of ranges and 16-bit maps, or t
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import tempfile
 import time
@@ -16,22 +18,28 @@ from dataclasses import replace
 from pathlib import Path
 
 from glsl_infer.errors import GlslInferError
-from glsl_infer.tools import ranges_file
+from glsl_infer.tools import ranges_file, videocore
 from glsl_infer.tools.calibrate import calibrate
+from glsl_infer.tools.export import export
 from glsl_infer.tools.get import catalogue, making
+from glsl_infer.tools.videocore import estimate
 
 
 def main() -> int:
     """Write the files of some networks, or of all that were fetched, and say how large they are."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="networks (default: all that were fetched)")
-    names = parser.parse_args().names
-    models = catalogue.read()
+    parser.add_argument("--times", action="store_true", help="count milliseconds; learn nothing")
+    args = parser.parse_args()
+    names, models = args.names, catalogue.read()
     try:
         wanted = catalogue.chosen(names, models) if names else [*models.values()]
         for model in wanted:
             if model.weights_of or not making.kept_file(model).is_file():
                 print(f"{model.name}: not fetched" if not model.weights_of else f"{model.name}: comes by hand alone")
+                continue
+            if args.times:
+                write_time(model.name, milliseconds(model))
                 continue
             before = time.process_time()
             out = making.ranges_of(model)
@@ -46,6 +54,24 @@ def main() -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def milliseconds(model: catalogue.Model) -> int:
+    """Return what a frame of a network of the catalogue takes a Pi Zero W, by the estimate, as ``get`` exports it."""
+    with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
+        path = Path(folder) / f"{model.name}.glslnn"
+        export(making.kept_file(model), path, options=making.options_of(model), ranges=making.ranges_of(model))
+        report = videocore.report(*videocore.measure(path, videocore.find()), model.name)
+    return round(estimate.estimate(report, estimate.BOARDS[0]).total)
+
+
+def write_time(name: str, found: int) -> None:
+    """Write it into the catalogue."""
+    text = catalogue.FILE.read_text("utf-8")
+    head, mark, rest = text.partition(f'"name": "{name}",')
+    rest = re.sub(r'"zero_ms": \d+', f'"zero_ms": {found}', rest, count=1)
+    catalogue.FILE.write_text(head + mark + rest, "utf-8")
+    print(f"{name}: {found} ms", flush=True)
 
 
 if __name__ == "__main__":

@@ -98,10 +98,13 @@ def _runs(numbers: Numbers) -> str:
     if again:
         compiled, restored = (sum(run[key] for run in again) for key in ("compiled", "restored"))
         notes.append(f"Second runs ({len(again)} tests) compiled {compiled} of {compiled + restored} programs.")
-    for test in TESTS:  # a bundle that was exported again since
+    others = []  # bundles that were exported again since
+    for test in TESTS:
         ran, made = (_of(numbers, test, part).get("passes") for part in ("run", "made"))
         if None not in (ran, made) and ran != made:
-            notes.append(f"Test {test.number} ran as {ran:,} draws.")
+            others.append(f"{test.number}: {ran:,}")
+    if others:
+        notes.append(f"Draws when these ran: {', '.join(others)}.")
     return "\n\n".join([_table(heads, rows), " ".join(notes)]).rstrip()
 
 

@@ -1,0 +1,23 @@
+"""What ``glsl-infer get`` says that a network takes on a Pi Zero W is what is counted of its bundle."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from glsl_infer.tools.get import catalogue, making
+from glsl_infer.tools.videocore import Driver
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+
+from catalogue_ranges import milliseconds
+
+
+@pytest.mark.parametrize("name", ["face-detection", "face-mesh"])  # the others take a minute each
+def test_the_milliseconds_of_the_catalogue_are_the_estimates(name: str, driver: Driver) -> None:
+    model = catalogue.read()[name]
+    if not making.kept_file(model).is_file():
+        pytest.skip(f"not fetched: glsl-infer get {name}")
+    assert model.zero_ms == milliseconds(model)
