@@ -14,7 +14,7 @@ HEADROOM = 1.5
 """How much wider than seen a channel's range is made where extremes or percentiles are all that counts."""
 
 SMALLEST = 2.0**-80
-"""Layers that never reach this are as good as always 0: their scales and the inverses would leave float32."""
+"""Layers that never reach this are as good as always 0: products of their scales would leave float32."""
 
 ZEROS = tuple(range(256))
 """Zero points that are tried."""
