@@ -101,8 +101,7 @@ def warnings(
     if steep:
         first = next(iter(steep))
         most = max(steep, key=lambda name: np.nan_to_num(steep[name], nan=np.inf))
-        more = f"{len(steep) - 1} more layer{'s' if len(steep) > 2 else ''}"
-        others = f" (too many in {more} as well, most in '{most}': {steep[most]:.0f})" if len(steep) > 1 else ""
+        others = f" (the worst of {len(steep)} such layers is '{most}', {steep[most]:.0f})" if len(steep) > 1 else ""
         sentences.append(
             f"layer '{first}': a step in what it reads may be {steep[first]:.0f} steps of its output{others}, and "
             f"32-bit sums carry {MAX_GAIN:.0f}: each addition rounds by up to {rounding(steep[most]):.2g} of a "

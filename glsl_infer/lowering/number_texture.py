@@ -54,16 +54,17 @@ def pays(
     return slower < draws_saved * draw_cost and all(exact)
 
 
-def draws_saved(target: FeatureMap, read: Sequence[Sequence[str]], times: int) -> int:
+def draws_saved(target: FeatureMap, read: Sequence[Sequence[object]], times: int, *, last_alone: bool = True) -> int:
     """Return how many draws a texture saves.
 
     Args:
         target: what is drawn.
-        read: the textures that each slice reads.
+        read: what each slice reads; slices that read the same textures share a draw.
         times: how often a slice is drawn; see ``Builder.times``.
+        last_alone: whether a last slice with unused lanes has a shader of its own.
     """
     kinds = len({(view.texture, *textures) for view, textures in zip(target.views, read)})
-    return times * (len(target.views) - kinds - (target.channels % 4 > 0))
+    return times * (len(target.views) - kinds - (last_alone and target.channels % 4 > 0))
 
 
 def pack(numbers: Rows, bits: int) -> tuple[NDArray[np.uint8], dict[str, list[float]]]:

@@ -178,12 +178,14 @@ def _pays(
     """Return whether a texture of numbers, so that slices need no draw each, saves time."""
     if out.untextured or (out.numbers and target.bits == 16):  # so many texels leave VideoCore IV one thread of two
         return False
-    others = [()] * len(tiles) if residual is None else [(view.texture, view.half) for view in residual.views]
-    reads = [(view.texture, *(tile.texture for tile in read)) for view, read in zip(target.views, tiles)]
+    others = [None] * len(tiles) if residual is None else [(view.texture, view.half) for view in residual.views]
+    reads = [[tile.texture for tile in read] for read in tiles]
     times, pixels = build.times(node, target)
-    saved = times * (len(tiles) - len({*zip(reads, others)}))
+    each = [[*read, other] for read, other in zip(reads, others)]
+    saved = number_texture.draws_saved(target, each, times, last_alone=False)
     pixels *= times * target.width * target.height
-    if saved < LEAST_SAVED or max(len({*read}) for read in reads) + (residual is not None) > MAX_TEXTURES:
+    most_read = max(len({*read}) for read in reads) + (residual is not None) + 1  # the numbers' own
+    if saved < LEAST_SAVED or most_read > MAX_TEXTURES:
         return False
     added = ("bias", "added", "range_offset")
     return number_texture.pays(numbers, target.bits, pixels, saved, build.draw_cost, added)

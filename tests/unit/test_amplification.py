@@ -102,8 +102,8 @@ def test_large_weights_that_cancel_are_warned_of(factor: float, warned: bool) ->
 
 def test_many_layers_with_large_gains_are_one_sentence() -> None:
     (found,) = amplification.warnings({"a": 2000.0, "b": 3.0, "c": 9000.0, "d": 1500.0}, {})
-    assert found.startswith("layer 'a': a step in what it reads may be 2000 steps of its output (too many in 2 ")
-    assert "more layers as well, most in 'c': 9000)" in found
+    assert found.startswith("layer 'a': a step in what it reads may be 2000 steps of its output (the worst")
+    assert "(the worst of 3 such layers is 'c', 9000)" in found
 
 
 def test_32_bit_sums_round_as_much_as_the_gain_says() -> None:
