@@ -93,7 +93,8 @@ class Builder(Places):
         target, (read, *added) = self.feature_map(node.name), (self.feature_map(one).bits == 16 for one in node.inputs)
         more = weights_plan.fine_work(layer, reads=read, adds=any(added), stores=target.bits == 16)
         self._work[node.name] = weights_plan.work(layer, mode) + more
-        self._counted[node.name] = self.times(node, target)[0] if mode == "texture" else layer.slices
+        draws = 1 if layer.in_pairs else self.times(node, target)[0]
+        self._counted[node.name] = draws if mode == "texture" else layer.slices
 
     @property
     def whole(self) -> weights_plan.Cost:

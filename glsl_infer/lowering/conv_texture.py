@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,10 @@ from glsl_infer.lowering import (
     codegen,
     conv_draws,
     cut_sums,
+    fine,
     rolled,
     weight_bytes,
+    weight_pairs,
     weight_texture,
     weights_plan,
 )
@@ -23,6 +26,8 @@ from glsl_infer.lowering.findings import Arrays
 from glsl_infer.lowering.taps import Tap
 from glsl_infer.lowering.texture_choice import LEAST_BYTE_COLUMNS, Weights
 from glsl_infer.lowering.weight_bytes import WeightBytes
+from glsl_infer.lowering.weight_pairs import WeightPairs
+from glsl_infer.lowering.weight_texture import WeightTexture
 from glsl_infer.program import Slice
 from glsl_infer.program.layout import FeatureMap, View
 
@@ -43,9 +48,10 @@ def read(texels: bytes, units: bytes, columns: Columns) -> Weights:
     Raises:
         ValueError: they are no such texture.
     """
-    few = None
+    few: Weights | None = None
     if columns.count >= LEAST_BYTE_COLUMNS:
-        few = weight_bytes.read(texels, units, columns.slices, columns.count)
+        few = weight_pairs.read(texels, units, columns)
+        few = few or weight_bytes.read(texels, units, columns.slices, columns.count)
     return few or weight_texture.read(texels, units, columns.slices, columns.count)
 
 
@@ -73,14 +79,21 @@ def draw(
     height, width = weights.texels.shape[:2]
     texture = build.constant_texture(node, width, height, weights.texels.tobytes())
     units = build.weights(node, ".f32", weights.units.astype("<f4").tobytes())
-    everything = [
-        {**read, "weights": [Read(View(texture, 0, index), stride=(0.0, 0.0))]} for index, read in enumerate(reads)
-    ]
+    in_pairs = isinstance(weights, WeightPairs)
+    slices = len(reads)
+    tiles = [(view, index, reads[index]) for index, view in enumerate(target.views)]
+    if in_pairs:  # what draws the second tile has a row of the texture's lower half
+        tiles = [
+            (replace(view, y=view.y + half * view.half, half=0), row + half * slices, read)
+            for view, row, read in tiles
+            for half in range(2)
+        ]
+    everything = [{**read, "weights": [Read(View(texture, 0, row), stride=(0.0, 0.0))]} for _, row, read in tiles]
     # A program more costs a start more than a few coordinates cost so few pixels (``weights_plan``).
     most = conv_draws.MOST_COORDINATES
     if columns.taps_per_slot > 1:
         most = weights_plan.WINDOW_READS - len(reads[0].get("residual", ()))
-    in_bytes = isinstance(weights, WeightBytes)
+    in_bytes = not isinstance(weights, WeightTexture)
     reads_fine = build.feature_map(node.inputs[0]).bits == 16
     if reads_fine and not in_bytes:
         most = min(most, weights_plan.FINE_READS)
@@ -90,32 +103,36 @@ def draw(
     alive = conv_draws.MOST_COLUMNS_ALIVE[16 if crowded else 8]
     drawn = conv_draws.draws(node, build, columns, everything, common=False, in_order=True, most=most, alive=alive)
     declared = ["uniform vec4 number_units[1];"] if output.numbers else []
-    fetches = [
-        line for at, macro in enumerate(output.numbers) for line in _number(macro.lower(), at, in_bytes=in_bytes)
-    ]
+    number = _number_of_pair if in_pairs else _number_of_bytes if in_bytes else _number
+    fetches = [line for at, macro in enumerate(output.numbers) for line in number(macro.lower(), at)]
     if fetches:  # they wait for the sum: all at once, they would take too many registers
         fetches = (
             ["float row = LATE(ROW.y, y);"] if in_bytes else ["row = LATE(row, sum);", "lower = LATE(lower, sum);"]
         ) + fetches
+    row = columns.count
+    if isinstance(weights, WeightPairs):
+        row = weight_pairs.texels_of(columns) * weights.bits // 8
     texts: dict[int, str] = {}
-    for view, entry in zip(target.views, drawn):
+    for (view, *_), entry in zip(tiles, drawn):
         binding = entry.binding
         defines: dict[str, int | float | str] = {"ROW": binding.coordinate("weights")}
         if binding.count("residual"):
             defines["RESIDUAL"] = binding.fetch("residual")
         if weights.has_factor:
             defines["FACTOR"] = 1
+        if isinstance(weights, WeightPairs) and weights.bits == 16:
+            defines["LOW_BYTES"] = 1
         # Tiles have more coordinates than registers, unless fetches wait for each other.
         most_across = alive if crowded else MOST_ACROSS[8 if in_bytes else 16]
         many = entry.across > most_across or columns.count > weight_bytes.MANY_SINGLE_COLUMNS
         many = many or (in_bytes and columns.taps_per_slot > 1)
         wait = "WAIT" if entry.by_tiles and many and not columns.depthwise else ""
-        lines = lines_of_bytes if in_bytes else _lines
+        lines = lines_of_pairs if in_pairs else lines_of_bytes if in_bytes else _lines
         loop = entry.loop if entry.by_tiles else rolled.loop(columns, binding)
         always: Sequence[str] = ()
         if loop is not None:
             defines["HAS_LOOP"] = 1
-            always = rolled.always(len(entry.taps) + columns.count * (1 if in_bytes else 2))
+            always = rolled.always(len(entry.taps) + row * (1 if in_bytes else 2))
         known = codegen.PLANNED if build.planning else texts.get(id(entry.taps))
         fragment = known or codegen.fragment(
             weights.template,
@@ -134,29 +151,31 @@ def draw(
                 "declarations": [*always, *entry.declarations, *declared],
                 "numbers": fetches,
                 "no_numbers": [f"{macro.lower()} = vec4(0.0);" for macro in output.numbers],
-                "loop": loop.lines(partial(lines, wait=""), ended(columns.count)) if loop else [],
+                "loop": loop.lines(partial(lines, wait=""), ended(row)) if loop else [],
                 "coordinates": [*entry.coordinates, *["t = vec4(0.0);"] * bool(wait and not in_bytes)],
                 "taps": [line for tap in entry.taps for line in lines(tap, wait)],
             },
             defines=defines,
         )
+        if in_pairs and not known:
+            fragment = fine.storing(node.name, fragment, fine.HALVES[0])
         texts[id(entry.taps)] = fragment
         uniforms: dict[str, Sequence[float] | Slice] = {
             **binding.texels("source", steps=columns.dilations),
             "units": Slice(units, 0, 4),
             **({"number_units": Slice(units, 4, 4)} if fetches else {}),
         }
-        if isinstance(weights, WeightBytes):
+        if not isinstance(weights, WeightTexture):
             uniforms["cut_start"] = [_cut_start(node, build, columns, weights)]
         build.draw_tile(node, fragment, view, (target.width, target.height), binding, uniforms)
 
 
-def _cut_start(node: Node, build: Builder, columns: Columns, weights: WeightBytes) -> float:
+def _cut_start(node: Node, build: Builder, columns: Columns, weights: WeightBytes | WeightPairs) -> float:
     """Return where sums start on a device that cuts them; see ``cut_sums.byte_start``."""
 
     def find() -> Arrays:
         texels, strides = build.typical_input(node), node.attrs["strides"]
-        constants = weights.texels[:, : columns.count + weight_bytes.BIAS].astype(np.float32) / np.float32(255.0)
+        constants = weights.high_bytes.astype(np.float32) / np.float32(255.0)
         return (np.array([cut_sums.byte_start(columns, constants, float(weights.units[1]), texels, strides)]),)
 
     return float(build.typical.known(f"{node.name} in a texture", find, lambda found: found[0].shape == (1,))[0][0])
@@ -179,17 +198,35 @@ def lines_of_bytes(tap: Tap, wait: str) -> list[str]:
     return [*tap.lines("t", wait), *calls]
 
 
-def _number(name: str, at: int, *, in_bytes: bool) -> list[str]:
+def lines_of_pairs(tap: Tap, wait: str) -> list[str]:
+    """Return the same for rows of two channels (shaders/convolution_pairs.frag): two products a texel of weights."""
+    pairs = ["".join(product.lane for product in pair) for pair in weight_pairs.pairs_of(tap.products)]
+    calls = [f"{'add' if at else 'begin'}(t.{lanes});" for at, lanes in enumerate(pairs)]
+    return [*tap.lines("t", wait), *calls]
+
+
+def _number(name: str, at: int) -> list[str]:
     """Return the lines that fetch a number for each channel, the ``at``-th behind everything else of a row."""
-    unit = f"number_units[0].{'xyzw'[at]}"
-    if not in_bytes:
-        return [f"{name} = number() * {unit};"]
+    return [f"{name} = number() * {_unit(at)};"]
+
+
+def _number_of_bytes(name: str, at: int) -> list[str]:
+    """Return the same of rows of ``weight_bytes``."""
     return [
         f"{name} = (next(row) - MIDDLE) * 65536.0;",
         f"{name} += next(row) * 256.0;",
         f"{name} += next(row);",
-        f"{name} *= 255.0 * {unit};",
+        f"{name} *= 255.0 * {_unit(at)};",
     ]
+
+
+def _number_of_pair(name: str, at: int) -> list[str]:
+    """Return the same of rows of ``weight_pairs``."""
+    return [f"{name} = (number(row) * {_unit(at)}).xyxy;"]
+
+
+def _unit(at: int) -> str:
+    return f"number_units[0].{'xyzw'[at]}"
 
 
 def ended(count: int) -> str:

@@ -79,6 +79,11 @@ class StoredSum:
         """The constants that are not the same for all slices, by their macros."""
         return codegen.differing(self.constants)
 
+    @property
+    def alike_in_lanes(self) -> bool:
+        """Whether its other constants are the same for all channels, so that a shader can have these in any lane."""
+        return all((rows[0] == rows[0, 0]).all() for name, rows in self.constants.items() if name not in self.numbers)
+
 
 def output(activation: Activation, attrs: Mapping[str, Any], channels: int) -> StoredSum:
     """Return how a node with an activation and attributes ``scales`` and ``zeros`` stores its sums.

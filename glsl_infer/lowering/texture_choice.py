@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Union
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.lowering import cut_sums, weight_bytes, weight_rounding, weight_texture, weights_plan
+from glsl_infer.lowering import cut_sums, weight_bytes, weight_pairs, weight_rounding, weight_texture, weights_plan
 from glsl_infer.lowering.bindings import MAX_TEXTURES, Read
 from glsl_infer.lowering.conv_columns import Columns
 from glsl_infer.lowering.findings import Arrays
 from glsl_infer.lowering.weight_bytes import WeightBytes
+from glsl_infer.lowering.weight_pairs import WeightPairs
 from glsl_infer.lowering.weight_texture import Constants, WeightTexture
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from glsl_infer.graph import Node
     from glsl_infer.lowering.builder import Builder
 
-Weights = Union[WeightTexture, WeightBytes]
-"""Weights of 16 bits or of 8."""
+Weights = Union[WeightTexture, WeightBytes, WeightPairs]
+"""Weights of 16 bits or of 8, the latter with a row for four output channels or for two."""
 
 SHORT_COLUMNS = 320
 """Most columns of a window of more than 3x3 texels: 5x5 over 8 slices has 800 and does not compile, 4x4 over 5 does."""
@@ -61,10 +62,21 @@ class Possible:
     bits: int
     untextured: str = ""
 
-    def packed(self, node: Node, build: Builder, columns: Columns, constants: Constants) -> Weights:
-        """Return the texture; weights of 8 bits are rounded for what typical pictures show, if a person gave some."""
-        if self.bits == 16 or not build.typical.given:
-            return weight_texture.pack(constants) if self.bits == 16 else weight_bytes.pack(constants)
+    def packed(
+        self, node: Node, build: Builder, columns: Columns, constants: Constants, *, in_pairs: bool = False
+    ) -> Weights:
+        """Return the texture; weights of 8 bits are rounded for what typical pictures show, if a person gave some.
+
+        ``in_pairs``: with a row for every two output channels (``weight_pairs``).
+        """
+        if self.bits == 16:
+            return weight_pairs.of_constants(constants, columns) if in_pairs else weight_texture.pack(constants)
+        weights = self._in_bytes(node, build, columns, constants)
+        return weight_pairs.of_bytes(weights, columns) if in_pairs else weights
+
+    def _in_bytes(self, node: Node, build: Builder, columns: Columns, constants: Constants) -> WeightBytes:
+        if not build.typical.given:
+            return weight_bytes.pack(constants)
 
         @cache
         def met() -> weight_rounding.Met:
@@ -94,6 +106,7 @@ def possible(
     fine: bool = False,
     stores_fine: bool = False,
     spares: bool = False,
+    in_pairs: bool = False,
 ) -> Possible:
     """Return how a layer's weights can lie in a texture: in 8 bits, if their rounding adds little noise, else in 16.
 
@@ -107,6 +120,7 @@ def possible(
         fine: whether the input is a map of 16 bits.
         stores_fine: whether the output is.
         spares: whether such a layer's weights may lose more, rounded for typical pictures, to lie in a texture.
+        in_pairs: whether two output channels have a row (``weight_pairs``), which leaves more registers.
     """
     if alpha:
         return Possible(16, "the picture's alpha needs more than 16 bits")
@@ -120,14 +134,14 @@ def possible(
     noise = weight_bytes.noise(constants.weights, constants.bias)
     in_bytes = weight_bits == "auto" and columns.count >= LEAST_BYTE_COLUMNS and noise <= weight_bytes.MOST_NOISE
     bits = 8 if in_bytes else 16
-    if bits == 16 and fine and (constants.numbers or any(roles.get("residual") for roles in reads)):
+    if bits == 16 and fine and not in_pairs and (constants.numbers or any(roles.get("residual") for roles in reads)):
         # Of face-mesh's and selfie segmentation's layers none of these compiled, for any order of fetches.
         if not spares or weight_bits != "auto" or columns.count < LEAST_BYTE_COLUMNS or noise > FINE_NOISE:
             return Possible(
                 16, "it reads 16 bits: VideoCore IV has no registers for weights of 16 bits and more besides"
             )
         bits = 8
-    if bits == 8:
+    if bits == 8 or in_pairs:
         taps = columns.taps_per_slot
         most, fits = weight_bytes.most_columns(taps), weight_bytes.fits(len(reads), columns.count, taps)
     else:
@@ -137,7 +151,7 @@ def possible(
             bits, f"{columns.slots} slices of 16 bits, and VideoCore IV has registers for {FINE_READS[bits]}"
         )
     few = weights_plan.FINE_WINDOW_READS - stores_fine
-    if fine and bits == 16 and columns.taps_per_slot > 1 and columns.slots > few:
+    if fine and bits == 16 and not in_pairs and columns.taps_per_slot > 1 and columns.slots > few:
         return Possible(16, f"a window over {columns.slots} slices of 16 bits: VideoCore IV has registers for {few}")
     return Possible(bits, _untextured(reads, columns, constants, fits, bits, most))
 

@@ -43,6 +43,8 @@ It is what a picture of nothing but full texels would see. Texels of networks ar
 square, more or less, so that what is added is some two thirds of a step where a store itself rounds by 0.3.
 """
 
+Integers = NDArray[np.int64]
+
 _MIDDLE, _MOST = 128, 127
 _LONG_MIDDLE, _LONG_MOST = 1 << 23, (1 << 23) - 1
 _MOST_SCALE = 255
@@ -71,24 +73,38 @@ class WeightBytes:
         """Whether the residual has a factor."""
         return int(self.texels.shape[1]) == width(self.columns, factor=True, numbers=numbers_of(self.units))
 
+    @property
+    def high_bytes(self) -> NDArray[np.uint8]:
+        """The bytes of weights, and three of biases, (slices, columns + 3, 4)."""
+        return self.texels[:, : self.columns + BIAS]
+
+    @property
+    def integers(self) -> tuple[Integers, Integers, tuple[Integers, ...]]:
+        """Weights in steps of their scale, scales in steps of their unit, and every number of three columns in its own.
+
+        (slices, columns, 4), and (slices, 4) each: of the bias, of the factor if there is one, of others.
+        """
+        bytes_ = self.texels.astype(np.int64)
+        at = self.columns + BIAS
+        firsts = [self.columns, *range(at + SCALE, bytes_.shape[1], NUMBER)]
+        longs = (bytes_[:, first : first + 3].transpose(0, 2, 1) @ np.array([65536, 256, 1]) for first in firsts)
+        return bytes_[:, : self.columns] - _MIDDLE, bytes_[:, at], tuple(long - _LONG_MIDDLE for long in longs)
+
     def unpack(self) -> Constants:
         """Return the numbers that it stands for."""
-        bytes_ = self.texels.astype(np.int64)
-        units = self.units.astype(np.float64)
-        at = self.columns + BIAS
-        scales = bytes_[:, at] * units[0]
+        whole, scales, longs = self.integers
+        return constants_of(whole, scales, longs, self.units, has_factor=self.has_factor)
 
-        def number(first: int) -> NDArray[np.int64]:
-            long: NDArray[np.int64] = bytes_[:, first : first + 3].transpose(0, 2, 1) @ np.array([65536, 256, 1])
-            return long - _LONG_MIDDLE
 
-        behind = at + SCALE + FACTOR * self.has_factor
-        return Constants(
-            (bytes_[:, : self.columns] - _MIDDLE) * scales[:, None],
-            number(self.columns) * units[1] * scales,
-            number(at + SCALE) * units[2] if self.has_factor else None,
-            tuple(number(behind + NUMBER * k) * units[4 + k] for k in range(numbers_of(self.units))),
-        )
+def constants_of(
+    whole: NDArray[np.number], scales: Integers, longs: tuple[Integers, ...], units: NDArray[np.float32], *, has_factor: bool
+) -> Constants:
+    """Return the numbers that integers stand for; see ``WeightBytes.integers``."""
+    unit, steps = units.astype(np.float64), scales * float(units[0])
+    bias, *behind = longs
+    factor = behind.pop(0) * unit[2] if has_factor else None
+    numbers = tuple(number * unit[4 + at] for at, number in enumerate(behind))
+    return Constants(whole * steps[:, None], bias * unit[1] * steps, factor, numbers)
 
 
 def width(columns: int, *, factor: bool, numbers: int = 0) -> int:
@@ -136,26 +152,42 @@ def pack(constants: Constants, rounding: Rounded | None = None, moved: Moved | N
         moved: for biases that make up for it.
     """
     weights, bias = (part.astype(np.float64) for part in (constants.weights, constants.bias))
-    wanted = _wanted(weights, bias)
-    units = no_units(len(constants.numbers))
-    units[0] = unit_of(wanted.max() / _MOST, _MOST_SCALE)
-    scales = np.clip(np.ceil(wanted / _MOST / float(units[0]) - 1e-9), 1, _MOST_SCALE).astype(np.int64)
+    scales, units = scales_of(weights, bias, len(constants.numbers), _MOST)
     steps = scales * float(units[0])
     whole = sums_kept(weights / steps[:, None]) if rounding is None else rounding(weights / steps[:, None], _MOST)
     if moved is not None:
         bias = bias - moved(whole * steps[:, None] - weights)
-    columns = [*np.moveaxis(whole + _MIDDLE, 1, 0)]
-    units[1] = unit_of(np.abs(bias / steps).max(), _LONG_MOST)
-    columns += [*_bytes(bias / steps / float(units[1])), scales]
-    if constants.factor is not None:
-        units[2] = unit_of(np.abs(constants.factor).max(), _LONG_MOST)
-        columns += _bytes(constants.factor.astype(np.float64) / float(units[2]))
-    for place, rows in enumerate(constants.numbers, 4):
-        units[place] = unit_of(np.abs(rows).max(), _LONG_MOST)
-        columns += _bytes(rows.astype(np.float64) / float(units[place]))
+    longs = longs_of(bias / steps, constants, units)
+    columns = [*np.moveaxis(whole + _MIDDLE, 1, 0), *bytes_of(longs[0]), scales]
+    columns += [part for long in longs[1:] for part in bytes_of(long)]
     texels = np.stack(columns, axis=1).astype(np.uint8)
     units[3] = 1.0 / texels.shape[1]
     return WeightBytes(weights.shape[1], texels, units)
+
+
+def scales_of(
+    weights: NDArray[np.float64], bias: NDArray[np.float64], numbers: int, most: float
+) -> tuple[Integers, NDArray[np.float32]]:
+    """Return the scales with which weights are no more than ``most``, (slices, 4), and units of which they have theirs.
+
+    Others of the units are 0; there are some for so many numbers of each channel.
+    """
+    wanted = _wanted(weights, bias)
+    units = no_units(numbers)
+    units[0] = unit_of(wanted.max() / most, _MOST_SCALE)
+    scales = np.ceil(wanted / most / float(units[0]) - 1e-9)
+    return np.clip(scales, 1, _MOST_SCALE).astype(np.int64), units
+
+
+def longs_of(bias: NDArray[np.float64], constants: Constants, units: NDArray[np.float32]) -> tuple[Integers, ...]:
+    """Return a bias in scales, the factor and the other numbers as integers of 24 bits, and set their units."""
+    factor = [] if constants.factor is None else [constants.factor]
+    longs = []
+    for place, given in zip((1, *[2] * len(factor), 4, 5, 6, 7), (bias, *factor, *constants.numbers)):
+        rows = given.astype(np.float64)
+        units[place] = unit_of(np.abs(rows).max(), _LONG_MOST)
+        longs.append(np.clip(np.rint(rows / float(units[place])), -_LONG_MOST, _LONG_MOST).astype(np.int64))
+    return tuple(longs)
 
 
 def read(texels: bytes, units: bytes, slices: int, columns: int) -> WeightBytes | None:
@@ -187,7 +219,7 @@ def sums_kept(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
     return corrected
 
 
-def _bytes(numbers: NDArray[np.float64]) -> list[NDArray[np.int64]]:
-    """Return numbers of 24 bits as three columns."""
-    long = np.clip(np.rint(numbers), -_LONG_MOST, _LONG_MOST).astype(np.int64) + _LONG_MIDDLE
-    return [long >> 16, (long >> 8) & 255, long & 255]
+def bytes_of(long: Integers) -> list[Integers]:
+    """Return integers of 24 bits as three columns."""
+    above = long + _LONG_MIDDLE
+    return [above >> 16, (above >> 8) & 255, above & 255]

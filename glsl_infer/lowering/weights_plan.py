@@ -36,11 +36,16 @@ MODES = WEIGHTS_MODES[1:]
 INSTRUCTIONS = 12_000.0
 """Instructions times pixels in a microsecond: 12 processors, 4 pixels a cycle each, 250 MHz."""
 
-COLUMN: Mapping[str, float] = {"baked": 5.0, "uniform": 5.0, "texture": 20.5, "bytes": 10.5}
+COLUMN: Mapping[str, float] = {
+    "baked": 5.0, "uniform": 5.0, "texture": 20.5, "bytes": 10.5, "pairs": 22.5, "byte_pairs": 14.2
+}
 """Instructions for a column of weights, its share of the texel's fetch included; read off Mesa's vc4 compiler ..."""
 
-FIXED: Mapping[str, float] = {"baked": 25.0, "uniform": 25.0, "texture": 110.0, "bytes": 65.0}
-"""... and for the rest of a shader. ``bytes`` are weights of 8 bits in a texture, ``texture`` those of 16."""
+FIXED: Mapping[str, float] = {
+    "baked": 25.0, "uniform": 25.0, "texture": 110.0, "bytes": 65.0, "pairs": 50.0, "byte_pairs": 50.0
+}
+"""... and for the rest of a shader. ``bytes`` are weights of 8 bits in a texture, ``texture`` those of 16; ``pairs``
+the same with two output channels to a row (``weight_pairs``), where two columns count as one."""
 
 DEPTHWISE_COLUMN: Mapping[str, float] = {"baked": 8.0, "uniform": 8.0, "texture": 25.0, "bytes": 15.5}
 """The same where each column meets a texel of its own."""
@@ -129,6 +134,7 @@ class LayerWeights:
         texels: columns of weights where they lie in a texture; 0: as many as ``columns``.
         textures: how many hold them then, each with a draw of its own.
         numbers: how many numbers for each channel the activation and the range have. They lie behind the weights.
+        in_pairs: whether two output channels have a row in a texture, and ``texels`` are of two columns each.
     """
 
     name: str
@@ -142,6 +148,7 @@ class LayerWeights:
     texels: int = 0
     textures: int = 1
     numbers: int = 0
+    in_pairs: bool = False
 
 
 @dataclass(frozen=True)
@@ -166,11 +173,16 @@ def longest_array(wanted: str, uniform_vectors: int) -> int:
     return max(uniform_vectors, LONG_ARRAY) if wanted == "uniform" else uniform_vectors
 
 
+_IN_TEXTURE = {(8, False): "bytes", (16, False): "texture", (8, True): "byte_pairs", (16, True): "pairs"}
+
+
 def instructions(mode: str, layer: LayerWeights) -> float:
     """Return the instructions of a layer's program by a mode that has a cost."""
-    kind = "bytes" if mode == "texture" and layer.bits == 8 else mode
+    kind = mode
+    if mode == "texture":
+        kind = _IN_TEXTURE[layer.bits, layer.in_pairs]
     columns = layer.texels or layer.columns if mode == "texture" else layer.columns
-    numbers = layer.numbers * {"bytes": 3, "texture": 2}.get(kind, 0) * COLUMN[kind]
+    numbers = layer.numbers * {"bytes": 3}.get(kind, 2) * COLUMN[kind] if mode == "texture" else 0
     return float(FIXED[kind] + (DEPTHWISE_COLUMN if layer.depthwise else COLUMN)[kind] * columns + numbers)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
-from glsl_infer.lowering import conv_arrays, conv_texture, fold, texture_choice, weights_plan
+from glsl_infer.lowering import conv_arrays, conv_texture, fold, texture_choice, weight_pairs, weights_plan
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.lowering.conv_columns import Columns, columns_of
 from glsl_infer.lowering.weight_texture import Constants
@@ -111,6 +111,8 @@ class Conv2D(Operator):
         spares = build.typical.given and build.spares
         exact = target.bits == 16 and not spares
 
+        in_pairs = target.bits == 16 and weight_pairs.fits(columns) and kernel.output.alike_in_lanes
+
         def texture_of(bits: str) -> texture_choice.Possible:
             return texture_choice.possible(
                 reads,
@@ -122,6 +124,7 @@ class Conv2D(Operator):
                 fine=source.bits == 16,
                 stores_fine=target.bits == 16,
                 spares=spares,
+                in_pairs=in_pairs,
             )
 
         texture = texture_of("16" if exact or node.name in build.exact else build.weight_bits)
@@ -137,7 +140,9 @@ class Conv2D(Operator):
             texture.untextured or kernel.output.untextured,
             bits=texture.bits,
             depthwise=columns.depthwise,
+            texels=weight_pairs.texels_of(columns) if in_pairs else 0,
             numbers=len(constants.numbers),
+            in_pairs=in_pairs,
         )
         mode = build.weights_choice(layer)
         build.count(node, layer, mode)
@@ -148,7 +153,7 @@ class Conv2D(Operator):
         if build.counts:
             return
         if mode == "texture":
-            weights = texture.packed(node, build, columns, constants)
+            weights = texture.packed(node, build, columns, constants, in_pairs=in_pairs)
             conv_texture.draw(
                 node,
                 build,
