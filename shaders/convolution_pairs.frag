@@ -34,12 +34,38 @@ float column;  // where the next texel is in the row
 // The byte that stands for 0.
 const float MIDDLE = 128.0 / 255.0;
 
-// See convolution_bytes.frag.
+// A device may want fetches to depend on texels so far (convolution.frag). No coordinate is negative, and neither total
+// nor a lane less than nothing ever positive. With low bytes nothing is added to total.
 #ifdef LATE_FETCH
+#ifdef LOW_BYTES
+#define WAIT(at) max(at, -t.w)
+#define AFTER(at, lane) max(at, -(lane))
+#else
 #define WAIT(at) max(at, total)
+#define AFTER(at, lane) max(at, total)
+#endif
 #else
 #define WAIT(at) at
+#define AFTER(at, lane) at
 #endif
+
+// Takes off what a byte of 0 adds to products with a lane: before them, so that sums stay small, or at the end.
+void centre(float lane) {
+#ifdef LOW_BYTES
+    sum += MIDDLE * lane;
+#else
+    total -= lane;
+#endif
+}
+
+void centre(vec2 lanes) {
+#ifdef LOW_BYTES
+    sum += MIDDLE * (lanes.x + lanes.y);
+#else
+    total -= lanes.x;
+    total -= lanes.y;
+#endif
+}
 
 vec4 next(float row) {
     vec4 texel = texture2D(weights, vec2(column, row));
@@ -50,9 +76,8 @@ vec4 next(float row) {
 // Adds the next two columns of weights, each times a lane: the first of their texel. What is taken off bytes is taken
 // off the sum, later and at once.
 void begin(vec2 lanes) {
-    total -= lanes.x;
-    total -= lanes.y;
-    vec4 texel = next(WAIT(ROW.y));
+    centre(lanes);
+    vec4 texel = next(AFTER(ROW.y, lanes.x));
     sum -= texel.xy * lanes.x;
     sum -= texel.zw * lanes.y;
 #ifdef LOW_BYTES
@@ -64,8 +89,7 @@ void begin(vec2 lanes) {
 
 // The same for other lanes.
 void add(vec2 lanes) {
-    total -= lanes.x;
-    total -= lanes.y;
+    centre(lanes);
     vec4 texel = next(ROW.y);
     sum -= texel.xy * lanes.x;
     sum -= texel.zw * lanes.y;
@@ -78,15 +102,15 @@ void add(vec2 lanes) {
 
 // A texel's odd column, whose neighbour is empty.
 void begin(float lane) {
-    total -= lane;
-    sum -= next(WAIT(ROW.y)).xy * lane;
+    centre(lane);
+    sum -= next(AFTER(ROW.y, lane)).xy * lane;
 #ifdef LOW_BYTES
     low -= next(ROW.y).xy * lane;
 #endif
 }
 
 void add(float lane) {
-    total -= lane;
+    centre(lane);
     sum -= next(ROW.y).xy * lane;
 #ifdef LOW_BYTES
     low -= next(ROW.y).xy * lane;
@@ -108,7 +132,7 @@ vec2 number(float row) {
 
 void main() {
     //@ no_numbers
-    vec4 t;
+    vec4 t = vec4(0.0);
 #ifdef CUT_SUMS
     sum = vec2(cut_start);
 #else
@@ -130,7 +154,7 @@ void main() {
 #endif
     // The bias has 24 bits, in units of the scale, which comes with its last byte.
     vec4 last = next(ROW.y);
-    total -= 65536.0 * units[0].y;
+    centre(65536.0 * units[0].y);
     sum -= last.xy * (65536.0 * units[0].y);
     sum -= last.zw * (256.0 * units[0].y);
     last = next(ROW.y);

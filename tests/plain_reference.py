@@ -65,9 +65,12 @@ class PlainReference:
         slices = math.ceil(filters / 4)
         places = list(columns(height, width, i_channels, filters, attrs["groups"]))
         if len(layer["members"]) == 2:
-            floats = weight_texture(
-                *(self.members[name] for name in layer["members"]), slices, 1 + max(p[4] for p in places)
-            )
+            texels, units = (self.members[name] for name in layer["members"])
+            count = 1 + max(p[4] for p in places)
+            if len(units) in (20, 36):
+                floats = weight_pairs(texels, units, slices, count, {p[4]: p[1:4] for p in places})
+            else:
+                floats = weight_texture(texels, units, slices, count)
         else:
             floats = np.frombuffer(self.members[layer["members"][0]], "<f4").astype(float).reshape(slices, -1, 4)
             if (floats[:, -1] == [1, 1, 1, 2**40]).all():
@@ -388,6 +391,28 @@ def weight_bytes(rows: Array, units: bytes, count: int) -> Array:
     scale = rows[:, count + 3] * u[0]
     long = 65536 * rows[:, count] + 256 * rows[:, count + 1] + rows[:, count + 2] - 8388608
     return np.concatenate([(rows[:, :count] - 128) * scale[:, None], (long * u[1] * scale)[:, None]], axis=1)
+
+
+def weight_pairs(texels: bytes, units: bytes, slices: int, count: int, taps: dict[int, Any]) -> Array:
+    """The same where two output channels have a row; ``taps`` says of each column whose texel it meets."""
+    u = np.frombuffer(units, "<f4").astype(float)
+    each = int(u[-1]) // 8
+    rows = np.frombuffer(texels, np.uint8).astype(float).reshape(2, slices, -1, 2, 2)  # half, slice, texel, column
+    out, at, before = np.zeros((slices, count + 1, 4)), 0, 0
+    while before < count:
+        both = 2 if taps.get(before + 1) == taps[before] else 1
+        for half in range(2):
+            high = rows[half, :, at, :both]
+            low = rows[half, :, at + 1, :both] if each == 2 else 0
+            out[:, before : before + both, 2 * half : 2 * half + 2] = high - 128 + low / 256
+        at, before = at + each, before + both
+    for half in range(2):
+        mine = out[:, :, 2 * half : 2 * half + 2]
+        scale = rows[half, :, at + 1, 1] * u[0]
+        long = 65536 * rows[half, :, at, 0] + 256 * rows[half, :, at, 1] + rows[half, :, at + 1, 0] - 8388608
+        mine[:, :count] *= scale[:, None]
+        mine[:, count] = long * u[1] * scale
+    return out
 
 
 def columns(height: int, width: int, channels: int, filters: int, groups: int) -> Iterator[tuple[Any, ...]]:

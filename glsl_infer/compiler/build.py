@@ -174,6 +174,7 @@ def build(
         draw_cost=options.draw_cost,
         in_eight=prepared.in_eight if options.weight_bits == options.weights == "auto" else None,
         error=prepared.spent.error if prepared.spent else 0.0,
+        enough=(prepared.spent.tolerance or 0.0) if prepared.spent else 0.0,
     )
     del typical  # hundreds of megabytes of maps
     return to_bundle(program, labels, tell), program, prepared

@@ -11,11 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from glsl_infer.compiler.ranges.rounded_runs import Runs
-from glsl_infer.compiler.ranges.sensitivity import MOST_COST, WORTH, looked_at
+from glsl_infer.compiler.ranges.sensitivity import MOST_COST, looked_at
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering import weights_plan
 from glsl_infer.lowering.weights_plan import Cost, LayerWeights
+
+WORTH = 0.2
+"""``sensitivity.WORTH`` of weights. It is less: the error of maps that they are compared with has in it what pictures
+that nobody has shown lose at the ends of ranges."""
 
 
 def choose(
@@ -27,6 +31,7 @@ def choose(
     whole: Cost,
     in_eight: Cost,
     error: float,
+    enough: float = 0.0,
 ) -> frozenset[str]:
     """Return the layers to keep finer.
 
@@ -38,6 +43,7 @@ def choose(
         whole: what the program costs as it is.
         in_eight: what it would cost with all maps in 8 bits.
         error: what rounding of maps does to the outputs; see ``sensitivity.Spent.error``.
+        enough: no layer is kept finer once all errors together are less.
     """
     names, count = looked_at(graph, offers.keys() & rounded.keys(), len(samples))
     pictures = [samples[index * len(samples) // count] for index in range(count)]
@@ -47,6 +53,8 @@ def choose(
     total = error**2 + sum(one**2 for one in errors.values())
     chosen = set[str]()
     for name in sorted(errors, key=lambda name: (-(errors[name] ** 2) / max(*prices[name], 1e-4), name)):
+        if total <= enough**2:
+            break
         affordable = all(price <= max(there, 0.0) for price, there in zip(prices[name], room))
         if affordable and errors[name] ** 2 >= WORTH * max(prices[name]) * total:
             room = [there - price for price, there in zip(prices[name], room)]

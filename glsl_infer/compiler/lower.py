@@ -43,6 +43,7 @@ def to_program(
     exact: Collection[str] = (),
     in_eight: Cost | None = None,
     error: float = 0.0,
+    enough: float = 0.0,
 ) -> CompiledNetwork:
     """Turn a prepared graph into textures, shaders and passes.
 
@@ -65,6 +66,7 @@ def to_program(
         exact: layers whose weights are finer than 8 bits, as pictures told before.
         in_eight: what all maps in 8 bits cost: then what is left to spend keeps weights finer (``exact_weights``).
         error: what maps do to the outputs; see there.
+        enough: see there.
 
     Raises:
         ModelError: a layer that the shaders cannot do, by name.
@@ -109,6 +111,7 @@ def to_program(
             whole=builder.whole,
             in_eight=in_eight,
             error=error,
+            enough=enough,
         )
         typical.forget(exact)
         if exact:

@@ -48,11 +48,10 @@ def read(texels: bytes, units: bytes, columns: Columns) -> Weights:
     Raises:
         ValueError: they are no such texture.
     """
-    few: Weights | None = None
-    if columns.count >= LEAST_BYTE_COLUMNS:
-        few = weight_pairs.read(texels, units, columns)
-        few = few or weight_bytes.read(texels, units, columns.slices, columns.count)
-    return few or weight_texture.read(texels, units, columns.slices, columns.count)
+    found: Weights | None = weight_pairs.read(texels, units, columns)
+    if found is None and columns.count >= LEAST_BYTE_COLUMNS:
+        found = weight_bytes.read(texels, units, columns.slices, columns.count)
+    return found or weight_texture.read(texels, units, columns.slices, columns.count)
 
 
 def draw(

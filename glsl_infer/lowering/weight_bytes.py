@@ -97,14 +97,19 @@ class WeightBytes:
 
 
 def constants_of(
-    whole: NDArray[np.number], scales: Integers, longs: tuple[Integers, ...], units: NDArray[np.float32], *, has_factor: bool
+    whole: NDArray[np.int64] | NDArray[np.float64],
+    scales: Integers,
+    longs: tuple[Integers, ...],
+    units: NDArray[np.float32],
+    *,
+    has_factor: bool,
 ) -> Constants:
     """Return the numbers that integers stand for; see ``WeightBytes.integers``."""
     unit, steps = units.astype(np.float64), scales * float(units[0])
     bias, *behind = longs
     factor = behind.pop(0) * unit[2] if has_factor else None
     numbers = tuple(number * unit[4 + at] for at, number in enumerate(behind))
-    return Constants(whole * steps[:, None], bias * unit[1] * steps, factor, numbers)
+    return Constants(np.asarray(whole * steps[:, None], np.float64), bias * unit[1] * steps, factor, numbers)
 
 
 def width(columns: int, *, factor: bool, numbers: int = 0) -> int:

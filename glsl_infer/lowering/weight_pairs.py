@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from glsl_infer.lowering.conv_columns import Columns
 from glsl_infer.lowering.taps import Product
 from glsl_infer.lowering.weight_bytes import Integers, WeightBytes, bytes_of, constants_of, longs_of, scales_of
-from glsl_infer.lowering.weight_texture import Constants, numbers_of, units_of
+from glsl_infer.lowering.weight_texture import Constants, numbers_of
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
 EACH = 2
@@ -44,7 +44,7 @@ class WeightPairs:
         bits: of a weight, 8 or 16.
         integers: see ``WeightBytes.integers``; weights in 256ths of their scale.
         has_factor: whether the residual has a factor.
-        units: float32 (4,) or (8,), as of ``WeightTexture``.
+        units: float32 (5,) or (9,): as of ``WeightTexture``, and the bits of a weight, by which a reader knows it.
         texels: uint8 (2 * slices, width, 4).
     """
 
@@ -100,19 +100,21 @@ def of_constants(constants: Constants, columns: Columns) -> WeightPairs:
 
 
 def read(texels: bytes, units: bytes, columns: Columns) -> WeightPairs | None:
-    """Return a texture from its two members of a bundle; None if it has another size."""
-    of = units_of(units)
-    width = round(1.0 / float(of[3])) if 0.0 < of[3] <= 1.0 else 0
-    if width == 0 or len(texels) != 2 * columns.slices * width * 4:
+    """Return a texture from its two members of a bundle; None if its units are those of another kind.
+
+    Raises:
+        ValueError: it has another size than its units say.
+    """
+    of = np.frombuffer(units, "<f4")
+    if len(of) not in (5, 9):
         return None
-    numbers = numbers_of(of)
-    for bits in (8, 16):
-        count = texels_of(columns) * bits // 8
-        behind = width - count - EACH * (1 + numbers)
-        if behind in (0, EACH):
-            rows = np.frombuffer(texels, np.uint8).reshape(-1, width, 4)
-            return WeightPairs(bits, _integers(bits, rows, columns), bool(behind), of, rows)
-    return None
+    bits, count, numbers = int(of[-1]), texels_of(columns), numbers_of(of[:-1])
+    width = len(texels) // (8 * columns.slices)
+    behind = width - count * bits // 8 - EACH * (1 + numbers)
+    if bits not in (8, 16) or behind not in (0, EACH) or len(texels) != 8 * columns.slices * width:
+        raise ValueError(f"a texture of weights in pairs has {len(texels)} bytes")
+    rows = np.frombuffer(texels, np.uint8).reshape(-1, width, 4)
+    return WeightPairs(bits, _integers(bits, rows, columns), bool(behind), of, rows)
 
 
 def _laid_out(
@@ -137,14 +139,12 @@ def _laid_out(
             behind += [np.concatenate([high, middle], axis=1), np.concatenate([low, last], axis=1)]
         halves.append(np.concatenate([weights, np.stack(behind, axis=1)], axis=1))
     texels = np.concatenate(halves).astype(np.uint8)
-    units = units.copy()
+    units = np.append(units, np.float32(bits))
     units[3] = 1.0 / texels.shape[1]
     return WeightPairs(bits, integers, has_factor, units, texels)
 
 
-def _integers(
-    bits: int, rows: NDArray[np.uint8], columns: Columns
-) -> tuple[Integers, Integers, tuple[Integers, ...]]:
+def _integers(bits: int, rows: NDArray[np.uint8], columns: Columns) -> tuple[Integers, Integers, tuple[Integers, ...]]:
     """Return the integers that rows hold; the reverse of ``_laid_out``."""
     first, second = _places(columns)
     used = second >= 0

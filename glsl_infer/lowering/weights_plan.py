@@ -36,16 +36,14 @@ MODES = WEIGHTS_MODES[1:]
 INSTRUCTIONS = 12_000.0
 """Instructions times pixels in a microsecond: 12 processors, 4 pixels a cycle each, 250 MHz."""
 
-COLUMN: Mapping[str, float] = {
-    "baked": 5.0, "uniform": 5.0, "texture": 20.5, "bytes": 10.5, "pairs": 22.5, "byte_pairs": 14.2
-}
+COLUMN: Mapping[str, float] = {"baked": 5.0, "uniform": 5.0, "texture": 20.5, "bytes": 10.5}
 """Instructions for a column of weights, its share of the texel's fetch included; read off Mesa's vc4 compiler ..."""
 
-FIXED: Mapping[str, float] = {
-    "baked": 25.0, "uniform": 25.0, "texture": 110.0, "bytes": 65.0, "pairs": 50.0, "byte_pairs": 50.0
-}
-"""... and for the rest of a shader. ``bytes`` are weights of 8 bits in a texture, ``texture`` those of 16; ``pairs``
-the same with two output channels to a row (``weight_pairs``), where two columns count as one."""
+FIXED: Mapping[str, float] = {"baked": 25.0, "uniform": 25.0, "texture": 110.0, "bytes": 65.0}
+"""... and for the rest of a shader. ``bytes`` are weights of 8 bits in a texture, ``texture`` those of 16."""
+
+PAIRS_COLUMN, PAIRS_FIXED = {8: 14.2, 16: 25.0}, 50.0
+"""The same of two columns and two output channels (``weight_pairs``), by the bits of a weight."""
 
 DEPTHWISE_COLUMN: Mapping[str, float] = {"baked": 8.0, "uniform": 8.0, "texture": 25.0, "bytes": 15.5}
 """The same where each column meets a texel of its own."""
@@ -173,16 +171,13 @@ def longest_array(wanted: str, uniform_vectors: int) -> int:
     return max(uniform_vectors, LONG_ARRAY) if wanted == "uniform" else uniform_vectors
 
 
-_IN_TEXTURE = {(8, False): "bytes", (16, False): "texture", (8, True): "byte_pairs", (16, True): "pairs"}
-
-
 def instructions(mode: str, layer: LayerWeights) -> float:
     """Return the instructions of a layer's program by a mode that has a cost."""
-    kind = mode
-    if mode == "texture":
-        kind = _IN_TEXTURE[layer.bits, layer.in_pairs]
+    if mode == "texture" and layer.in_pairs:
+        return PAIRS_FIXED + PAIRS_COLUMN[layer.bits] * (layer.texels + 2 * layer.numbers)
+    kind = "bytes" if mode == "texture" and layer.bits == 8 else mode
     columns = layer.texels or layer.columns if mode == "texture" else layer.columns
-    numbers = layer.numbers * {"bytes": 3}.get(kind, 2) * COLUMN[kind] if mode == "texture" else 0
+    numbers = layer.numbers * {"bytes": 3, "texture": 2}.get(kind, 0) * COLUMN[kind]
     return float(FIXED[kind] + (DEPTHWISE_COLUMN if layer.depthwise else COLUMN)[kind] * columns + numbers)
 
 
