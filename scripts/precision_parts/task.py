@@ -30,7 +30,7 @@ from precision_parts.repairs import UNCHANGED, repaired
 from precision_parts.scores import Outputs
 
 NOISE = "noise"
-PLANNED = "stores"
+PLANNED = "pairs"
 """What the plan counts by which auto is bounded now: its latest addition."""
 
 

@@ -42,10 +42,3 @@ def test_rows_of_before_go_where_the_same_was_measured_anew(tmp_path: Path, monk
         kept = precision.stored([{**anew, "planned": rule}])
         assert [(one["pictures"], one["bits"]) for one in kept] == [(16, "8"), (16, "16"), (32, "auto")]
     assert "face-mesh'" not in precision.shown(kept)
-
-
-def test_page_tells_what_maps_along_a_curve_would_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(precision, "CURVED", tmp_path / "curved_maps.json")
-    assert precision._curved() == ""
-    precision.CURVED.write_text('[{"network": "face-mesh", "straight": [0.2752, 0.01], "both": [0.2289, 0.01]}]')
-    assert precision._curved().endswith("face-mesh 0.229 (0.275).\n")
