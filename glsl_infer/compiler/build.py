@@ -69,18 +69,21 @@ class Options:
 class _Told(Sequence[Inputs]):
     """Pictures that say their number whenever somebody goes through them."""
 
-    def __init__(self, pictures: Sequence[Inputs], tell: Tell) -> None:
+    def __init__(self, pictures: Sequence[Inputs], tell: Tell, numbers: Sequence[int] = (), total: int = 0) -> None:
         self._pictures, self._tell = pictures, tell
+        self._numbers, self._total = numbers or range(1, len(pictures) + 1), total or len(pictures)
 
     def __len__(self) -> int:
         return len(self._pictures)
 
     def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return _Told(self._pictures[index], self._tell, self._numbers[index], self._total)
         return self._pictures[index]
 
     def __iter__(self) -> Iterator[Inputs]:
-        for number, picture in enumerate(self._pictures, 1):
-            self._tell(f"calibrating: {number} of {len(self)}")
+        for number, picture in zip(self._numbers, self._pictures):
+            self._tell(f"calibrating: {number} of {self._total}")
             yield picture
 
 

@@ -53,7 +53,7 @@ def typical_maps(graph: Graph, samples: Sequence[Inputs]) -> dict[str, Array]:
     maps = {name: np.empty((len(chosen), *shape), np.float32) for name, shape in shapes.items()}
 
     def keep(index: int) -> None:
-        for name, value in reference.all_values(graph, chosen[index], mode="float"):
+        for name, value in reference.all_values(graph, chosen[index], mode="float", wanted=maps):
             if name in maps:
                 maps[name][index] = value
 

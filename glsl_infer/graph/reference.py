@@ -6,7 +6,7 @@ a GPU may differ only where a value lies within its own arithmetic error of a ro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Protocol, Union
 
 import numpy as np
@@ -59,7 +59,7 @@ def run(model: GraphOrBundle, inputs: Inputs, *, mode: str | None = None) -> Any
             f"model '{graph.name}' has {len(graph.outputs)} outputs; give the inputs as a dict, and get one back"
         )
     wanted = set(graph.output_layers)
-    values = {name: value for name, value in all_values(graph, inputs, mode=mode) if name in wanted}
+    values = {name: value for name, value in all_values(graph, inputs, mode=mode, wanted=wanted) if name in wanted}
     results = {
         output.name: host_steps.apply(output.steps, [values[layer] for layer in output.layers])
         for output in graph.outputs
@@ -67,15 +67,22 @@ def run(model: GraphOrBundle, inputs: Inputs, *, mode: str | None = None) -> Any
     return results if isinstance(inputs, Mapping) else results[graph.outputs[0].name]
 
 
-def layers(model: GraphOrBundle, inputs: Inputs, *, mode: str | None = None) -> Iterator[tuple[str, Array]]:
-    """Yield (name, output) of every node but the inputs, in order; arguments as for ``run``."""
+def layers(
+    model: GraphOrBundle, inputs: Inputs, *, mode: str | None = None, wanted: Collection[str] | None = None
+) -> Iterator[tuple[str, Array]]:
+    """Yield (name, output) of every node but the inputs, in order; arguments as for ``all_values``."""
     graph = as_graph(model)
     given = {node.name for node in graph.inputs}
-    return ((name, value) for name, value in all_values(graph, inputs, mode=mode) if name not in given)
+    return ((name, value) for name, value in all_values(graph, inputs, mode=mode, wanted=wanted) if name not in given)
 
 
-def all_values(model: GraphOrBundle, inputs: Inputs, *, mode: str | None = None) -> Iterator[tuple[str, Array]]:
-    """Yield (name, output) of every node, in order; arguments as for ``run``."""
+def all_values(
+    model: GraphOrBundle, inputs: Inputs, *, mode: str | None = None, wanted: Collection[str] | None = None
+) -> Iterator[tuple[str, Array]]:
+    """Yield (name, output) of every node, in order; arguments as for ``run``.
+
+    With ``wanted``, names of nodes, only of these and of what they are computed from.
+    """
     graph = as_graph(model)
     mode = default_mode(graph) if mode is None else mode
     if mode not in MODES:
@@ -85,8 +92,11 @@ def all_values(model: GraphOrBundle, inputs: Inputs, *, mode: str | None = None)
     given = by_name(graph, inputs)
     dtype = np.float32 if mode == "float" else np.float64
     values: dict[str, Array] = {}
-    left = {name: len(readers) for name, readers in graph.consumers.items()}
+    needed = _needed(graph, wanted) if wanted is not None else graph.by_name.keys()
+    left = {name: sum(reader.name in needed for reader in readers) for name, readers in graph.consumers.items()}
     for node in graph.nodes:
+        if node.name not in needed:
+            continue
         if node.operator.is_input:
             value = input_values(node, given[node.name])
             # A picture's bytes are exact: rounding them again could only lose what float64 has.
@@ -101,6 +111,17 @@ def all_values(model: GraphOrBundle, inputs: Inputs, *, mode: str | None = None)
                 if not left[name]:
                     values.pop(name, None)
         yield node.name, values[node.name]
+        if not left[node.name]:
+            del values[node.name]
+
+
+def _needed(graph: Graph, wanted: Collection[str]) -> set[str]:
+    """Return the names of nodes and of all that they are computed from."""
+    needed = set(wanted)
+    for node in reversed(graph.nodes):
+        if node.name in needed:
+            needed.update(node.inputs)
+    return needed
 
 
 def by_name(graph: Graph, inputs: Inputs) -> Mapping[str, NDArray[Any]]:

@@ -79,7 +79,7 @@ class Conv2D(Operator):
         out += bias
         if len(inputs) > 1:
             out += inputs[1]
-        return node.activation(out)
+        return node.activation.over(out)
 
     def padding(self, node: Node) -> int:
         """Return the widest of the four paddings."""

@@ -25,7 +25,7 @@ from glsl_infer.ops.operator import Bounds, Operator
 from glsl_infer.ops.traits import Reach, window_reads
 from glsl_infer.ops.zero_padding import pad
 from glsl_infer.program import Slice, quantize
-from glsl_infer.program.layout import FeatureMap, FineMap
+from glsl_infer.program.layout import FeatureMap, FineMap, slices_of
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -71,11 +71,15 @@ class ConvolutionProducts(Operator):
         """Convolve once for each block, with the other channels' weights 0."""
         x = pad(inputs[0], node.attrs["padding"])
         strides, groups, dilations = (node.attrs[key] for key in ("strides", "groups", "dilations"))
-        parts = []
-        for kernel, read in block_kernels(node.weights["kernel"], groups, node.attrs["block"]):
+        out: Array = np.zeros(self.shape(node, [inputs[0].shape]), x.dtype)
+        filters = node.weights["kernel"].shape[3]
+        lanes = 4 * slices_of(filters)
+        for first, (kernel, read) in zip(
+            range(0, out.shape[2], lanes), block_kernels(node.weights["kernel"], groups, node.attrs["block"])
+        ):
             sums = convolve(x[:, :, read], kernel.astype(x.dtype), strides, groups, dilations)
-            parts.append(np.pad(sums, ((0, 0), (0, 0), (0, -sums.shape[2] % 4))))
-        return np.concatenate(parts, axis=2)
+            out[:, :, first : first + filters] = sums
+        return out
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
         """Round to 16-bit fixed point."""

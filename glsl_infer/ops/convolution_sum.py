@@ -60,10 +60,11 @@ class ConvolutionSum(Operator):
         unit, bias = (node.weights[name].astype(inputs[0].dtype) for name in ("unit", "bias"))
         height, width, _ = inputs[0].shape
         sums = inputs[0].reshape(height, width, node.attrs["blocks"], -1).sum(axis=2)[..., : len(bias)]
-        out = sums * unit + bias
+        out = sums * unit
+        out += bias
         if len(inputs) > 1:
-            out = out + inputs[1]
-        return node.activation(out)
+            out += inputs[1]
+        return node.activation.over(out)
 
     def unit(self, node: Node) -> float:
         """Return the largest unit in 1/16 of the output's range: 1/128 of that is an eighth of a step of 8 bits."""

@@ -57,12 +57,7 @@ def store_map(
     values: Array, scales: Array | float = 1.0, zeros: Array | float = 0.0, bits: int = 8
 ) -> NDArray[np.float64]:
     """Round values to those that a feature map of 8 or 16 bits can hold."""
-    if np.ndim(values) == 3 and np.size(values) > blocks.AT_A_TIME:
-        stored = np.empty(np.shape(values), np.float64)
-        for part in blocks.rows(stored.shape):
-            stored[part] = _store_map(values[part], scales, zeros, bits)
-        return stored
-    return _store_map(values, scales, zeros, bits)
+    return blocks.entrywise(lambda part: _store_map(part, scales, zeros, bits), np.asarray(values), np.float64)
 
 
 def _store_map(values: Array, scales: Array | float, zeros: Array | float, bits: int) -> NDArray[np.float64]:
@@ -91,8 +86,11 @@ def fixed16(values: Array, scale: float) -> NDArray[np.int64]:
 
 def store16(values: Array, scale: float) -> NDArray[np.float64]:
     """Round values to the 16-bit fixed-point grid: multiples of scale/256 over [-128, 128) * scale."""
-    stored: NDArray[np.float64] = fixed16(values, scale).astype(np.float64) * (scale / 256.0)
-    return stored
+
+    def stored(part: Array) -> NDArray[np.float64]:
+        return fixed16(part, scale).astype(np.float64) * (scale / 256.0)
+
+    return blocks.entrywise(stored, np.asarray(values), np.float64)
 
 
 def split_fixed16(integers: NDArray[np.int64]) -> NDArray[np.uint8]:

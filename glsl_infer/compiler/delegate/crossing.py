@@ -27,7 +27,7 @@ def typical(graph: Graph, names: Collection[str], samples: Sequence[Inputs]) -> 
     for sample in samples:
         kept = {name: value for name, value in reference.by_name(graph, sample).items() if name in names}
         if set(names) - given:
-            for name, value in reference.all_values(graph, sample, mode="float"):
+            for name, value in reference.all_values(graph, sample, mode="float", wanted=names):
                 if name in names and name not in given:
                     kept[name] = value
         collected.append(kept)

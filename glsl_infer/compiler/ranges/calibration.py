@@ -56,7 +56,7 @@ def extremes(
 
 def _values(graph: Graph, names: Collection[str], picture: Inputs) -> Iterator[tuple[str, NDArray[np.floating]]]:
     """Yield (layer, values as (pixels, channels)) of a picture."""
-    for name, value in reference.layers(graph, picture, mode="float"):
+    for name, value in reference.layers(graph, picture, mode="float", wanted=names):
         if name in names:
             yield name, np.asarray(value).reshape(-1, value.shape[-1])
 

@@ -110,9 +110,11 @@ def assign_scales(
         for name in storing
         if name not in known and quantize.power_of_two_scale(largest[name]) / 256.0 * units[name] > LARGEST_STEP
     ]
-    seen = _largest(graph, coarse, pictures)
     others = [name for name in storing if name not in known and name not in coarse]
-    ample = {name: AMPLE * value for name, value in _largest(graph, others, pictures[:FEW]).items()}
+    first = _largest(graph, [*coarse, *others], pictures[:FEW])
+    more = _largest(graph, coarse, pictures[FEW:])
+    seen = {name: max(first[name], more.get(name, 0.0)) for name in coarse if name in first}
+    ample = {name: AMPLE * first[name] for name in others if name in first}
     choices = {name: _choose(name, largest[name], seen.get(name), ample.get(name), units[name]) for name in storing}
     choices.update(
         {

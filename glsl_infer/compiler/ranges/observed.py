@@ -76,7 +76,7 @@ def observe(graph: Graph, names: Collection[str], pictures: Sequence[Inputs]) ->
     def shown_by(picture: Inputs) -> dict[str, Shown]:
         return {
             name: _shown(np.asarray(value, np.float32).reshape(-1, value.shape[-1]))
-            for name, value in reference.layers(graph, picture, mode="float")
+            for name, value in reference.layers(graph, picture, mode="float", wanted=names)
             if name in names
         }
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Union
 
 import numpy as np
 
+from glsl_infer.support import blocks
 from glsl_infer.support.ndarray import NDArray
 
 if TYPE_CHECKING:
@@ -63,8 +64,11 @@ class Activation:
 
     def __call__(self, x: Array) -> Array:
         """Return the function of every entry, in the type of ``x``."""
-        y: Array = np.asarray(self.function(x), x.dtype)
-        return y
+        return blocks.entrywise(self.function, x, x.dtype)
+
+    def over(self, x: Array) -> Array:
+        """Return the same of an array that nobody needs any more: a large map gets it in its place."""
+        return blocks.entrywise(self.function, x, x.dtype, into=x)
 
     @property
     def text(self) -> str:
