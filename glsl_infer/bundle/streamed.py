@@ -5,8 +5,6 @@ They are read from the file again where somebody asks, as the self-check does, a
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -93,9 +91,3 @@ def let_go(bundle: Bundle, name: str) -> int:
     """Let a member of a bundle go, if it can be had again; return its bytes, or 0."""
     members = bundle.members
     return members.let_go(name) if isinstance(members, Members) and name in members else 0
-
-
-def hand_back() -> None:
-    """Hand what was freed back to the system: glibc keeps it for this process, and a GPU's textures lie elsewhere."""
-    with contextlib.suppress(OSError, TypeError, AttributeError):  # another system, or another C library
-        ctypes.CDLL(None).malloc_trim(0)

@@ -26,6 +26,7 @@ from glsl_infer.lowering.weights_plan import (
 )
 from glsl_infer.program.layout import LAYOUTS
 from glsl_infer.runtime.pictures import paths as pictures
+from glsl_infer.support import heap
 from glsl_infer.support.files import output_file
 
 VIDEOCORE = "videocore"
@@ -233,6 +234,7 @@ def run(args: argparse.Namespace) -> int:
     )
     ends.allow_weights(args.max_weights)
     ends.load_operators(args.operator)
+    heap.keep()
     with progress.status("export") as tell:
         report = export(
             args.model,

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from glsl_infer import bundle as bundles
 from glsl_infer import importers
-from glsl_infer.bundle.streamed import hand_back
 from glsl_infer.compiler import optimize
 from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.compiler.build import Options, Tell, tell_nobody
@@ -21,6 +20,7 @@ from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.importers.shared.ends import Ends
 from glsl_infer.support.files import not_a_file
+from glsl_infer.support.heap import hand_back
 from glsl_infer.tools import many_programs, ranges_file
 from glsl_infer.tools.calibration import samples as calibration_samples
 from glsl_infer.tools.export_parts import joined, part_reports, verified

@@ -36,7 +36,10 @@ def prelu(*slopes: float) -> Activation:
 
 def _bent_at_zero(name: str, slopes: tuple[float, ...], constant: Constant) -> Activation:
     def function(x: Array) -> Array:
-        return np.where(x < 0.0, np.asarray(constant, x.dtype) * x, x)
+        y: Array = np.minimum(x, 0.0)
+        y *= np.asarray(constant, x.dtype)
+        y += np.maximum(x, 0.0)
+        return y
 
     macros: dict[str, Constant] = {"SLOPE": constant}
     if max(slopes) <= 1.0:

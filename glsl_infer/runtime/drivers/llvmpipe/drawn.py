@@ -11,12 +11,13 @@ from dataclasses import replace
 from typing import cast
 
 from glsl_infer.bundle import Bundle
-from glsl_infer.bundle.streamed import hand_back, let_go
+from glsl_infer.bundle.streamed import let_go
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
 from glsl_infer.program import Texture
 from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.support.heap import hand_back
 
 EXTENSION = "GL_OES_texture_float"
 
