@@ -36,6 +36,17 @@ def test_extremes_of_all_pictures() -> None:
         np.testing.assert_array_equal(high, values(name).max(axis=0))
 
 
+def test_only_what_is_wanted_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed = []
+    layer = reference.layer
+    monkeypatch.setattr(
+        reference, "layer", lambda node, *rest, **mode: computed.append(node.name) or layer(node, *rest, **mode)
+    )
+    assert [name for name, _ in reference.layers(GRAPH, PICTURES[0], mode="float", wanted={"a"})] == computed == ["a"]
+    extremes(GRAPH, {"b"}, PICTURES[:1])
+    assert computed == ["a", "a", "b"]
+
+
 @pytest.mark.parametrize("percentile", [99.9, 99.0, 90.0, 75.0])
 def test_percentiles_are_numpys_within_a_bin(percentile: float) -> None:
     found = extremes(GRAPH, {"a", "b"}, PICTURES, percentile)

@@ -14,7 +14,7 @@ from tiny import LABELS, tiny_graph, tiny_picture
 
 from glsl_infer.cli import info, main
 from glsl_infer.compiler import optimize
-from glsl_infer.compiler.build import Options, build
+from glsl_infer.compiler.build import Options, _Told, build
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
 from glsl_infer.compiler.ranges.wide import WideLayer
@@ -284,6 +284,13 @@ def test_every_step_of_an_export_is_told(tmp_path: Path) -> None:
         assert sum(line.startswith(f"{step}: layer ") for line in told) >= layers - 1
     last = [line for line in told if line.startswith("probe")][-1].split(",")[0].split()
     assert last[2] == last[4], "the last layer is the last that was announced"
+
+
+def test_pictures_keep_their_numbers_where_some_are_looked_at() -> None:
+    told: list[str] = []
+    pictures = _Told([tiny_picture(seed) for seed in range(4)], told.append)
+    assert len([*pictures[2:]]) == 2 and pictures[3] is not None
+    assert told == ["calibrating: 3 of 4", "calibrating: 4 of 4"]
 
 
 DRIVER = {

@@ -65,6 +65,24 @@ def test_a_row_longer_than_a_band() -> None:
     np.testing.assert_allclose(convolve(x, kernel, (1, 1), 1), by_definition(x, kernel, (1, 1), 1))
 
 
+@pytest.mark.parametrize("width", [1, 7, 8, 19, 24])
+@pytest.mark.parametrize("filters", [1, 3, 4, 5])
+@pytest.mark.parametrize("strides", [(1, 1), (2, 1), (1, 2)])
+def test_few_filters_of_a_wide_kernel(width: int, filters: int, strides: tuple[int, int]) -> None:
+    """Eight pixels side by side share a patch, of whose last ones some lie beyond the map."""
+    rng = np.random.default_rng(5)
+    x, kernel = rng.normal(size=(9, width + 4, 3)), rng.normal(size=(3, 5, 3, filters))
+    np.testing.assert_allclose(convolve(x, kernel, strides, 1), by_definition(x, kernel, strides, 1))
+
+
+def test_a_map_that_is_part_of_another() -> None:
+    """Strides of a view may be anything, those of an axis of length 1 too."""
+    whole = np.random.default_rng(6).normal(size=(9, 12, 5))
+    kernel = np.random.default_rng(7).normal(size=(3, 3, 1, 2))
+    for x in (whole[:, :, 1:2], whole[:, :, :1][:, :, ::-1], whole[::2, ::-1, 4:]):
+        np.testing.assert_allclose(convolve(x, kernel, (1, 1), 1), by_definition(x, kernel, (1, 1), 1))
+
+
 @given(shapes)
 @settings(max_examples=60)
 def test_packed_columns_unpack_to_the_kernel(shape: tuple[int, ...]) -> None:

@@ -93,6 +93,18 @@ def test_calibration_replaces_bounds_that_are_too_wide() -> None:
     assert largest <= one.calibrated * 1.1
 
 
+def test_each_picture_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Layers with coarse bounds need all pictures, the others the first few: these show both."""
+    rng = np.random.default_rng(7)
+    graph, seen, run = prepare(network(rng, 192, 5, weight=40.0)).graph, pictures(rng, 8), []
+    layers = reference.layers
+    monkeypatch.setattr(reference, "layers", lambda *given, **options: run.append(options) or layers(*given, **options))
+    _, choices = fixed_point.assign_scales(graph, seen)
+    assert len(run) == len(seen)
+    assert {choice.layer for choice in choices if choice.calibrated is not None} == {"dense-products", "dense"}
+    assert [len(options["wanted"]) for options in run] == [len(choices)] * fixed_point.FEW + [2] * 6
+
+
 def test_long_rows_are_summed_in_several_steps() -> None:
     rng = np.random.default_rng(8)
     graph = network(rng, 1000, 140)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import platform
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -56,3 +59,34 @@ def test_rows_are_stored_as_the_whole_map_is(bits: int) -> None:
     assert np.array_equal(stored, rows) and len(np.unique(stored[..., 0])) > 100
     assert [part.indices(70) for part in blocks.rows(shape)] == [(0, 49, 1), (49, 70, 1)]
     assert [*blocks.rows((3,))] == [slice(0, blocks.AT_A_TIME)] and not [*blocks.rows((0, 4))]
+
+
+def test_a_function_goes_through_a_large_map_a_few_rows_at_a_time() -> None:
+    values = np.random.default_rng(4).normal(size=(70, 40, 33)).astype(np.float32)
+    kept, rows = values.copy(), []
+
+    def function(part: np.ndarray) -> np.ndarray:
+        rows.append(len(part))
+        return np.maximum(part, np.linspace(-1.0, 1.0, 33, dtype=np.float32))
+
+    made = blocks.entrywise(function, values, np.float32)
+    assert rows == [49, 21] and np.array_equal(made, function(kept)) and np.array_equal(values, kept)
+    assert blocks.entrywise(lambda part: part, values, np.float32) is values, "what changes nothing copies nothing"
+    assert blocks.entrywise(lambda part: part, values, np.float64).dtype == np.float64
+    assert blocks.entrywise(function, values, np.float32, into=values) is values and np.array_equal(values, made)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library has other settings")
+def test_kept_memory_is_not_mapped_again() -> None:
+    code = (
+        "import resource, numpy\n"
+        "from glsl_infer.support import heap\n"
+        "def faults():\n"
+        "    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
+        "    for _ in range(20): numpy.ones(1 << 18)\n"  # 2 MB: too small for huge pages
+        "    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before\n"
+        "faults(); heap.keep(); faults()\n"
+        "print(faults())"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert int(said) < 20 * 100, "20 arrays of 512 pages each"
