@@ -44,6 +44,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "DeleteProgram": (None, (c_uint,)),
     "DeleteShader": (None, (c_uint,)),
     "DeleteTextures": (None, (c_int, _UINTS)),
+    "DetachShader": (None, (c_uint, c_uint)),
     "Disable": (None, (c_uint,)),
     "DrawArrays": (None, (c_uint, c_int, c_int)),
     "Enable": (None, (c_uint,)),

@@ -34,6 +34,7 @@ class Objects(Closing):
         self.framebuffers: list[int] = []
         self.buffers: list[int] = []
         self.shaders: dict[tuple[int, bytes], int] = {}
+        self._attached: list[tuple[int, int]] = []
         self.programs: list[int] = []
 
     def fixed_state(self) -> None:
@@ -121,6 +122,7 @@ class Objects(Closing):
                 gl.ShaderSource(shader, 1, (ctypes.c_char_p * 1)(source), (ctypes.c_int * 1)(len(source)))
                 gl.CompileShader(shader)
             gl.AttachShader(name, self.shaders[kind, source])
+            self._attached.append((name, self.shaders[kind, source]))
         for location, attribute in enumerate(attributes):
             gl.BindAttribLocation(name, location, attribute.encode())
         gl.LinkProgram(name)
@@ -144,7 +146,13 @@ class Objects(Closing):
             raise ShaderError(f"{where}: the driver cannot link the shaders:\n{self._log(name, gl.GetProgramInfoLog)}")
 
     def drop_shaders(self) -> None:
-        """Delete the shader objects; linked programs keep what they need."""
+        """Delete the shader objects; linked programs keep what they need.
+
+        A driver keeps shaders as long as they are attached, with their text and what it made of that.
+        """
+        for program, shader in self._attached:
+            self.gl.DetachShader(program, shader)
+        self._attached.clear()
         for shader in self.shaders.values():
             self.gl.DeleteShader(shader)
         self.shaders.clear()

@@ -1,0 +1,30 @@
+"""Shaders go when their programs are linked: attached ones would stay, with their text and what a driver made of it."""
+
+from __future__ import annotations
+
+import ctypes
+
+from glsl_infer.gl import constants as GL
+from glsl_infer.gl.context import Context
+from glsl_infer.gl.objects import Objects
+
+VERTEX = b"attribute vec2 position; void main() { gl_Position = vec4(position, 0.0, 1.0); }"
+FRAGMENT = b"precision highp float; void main() { gl_FragColor = vec4(%d.0); }"
+
+
+def test_dropped_shaders_are_attached_no_longer(context: Context) -> None:
+    objects, gl = Objects(context.gl), context.gl
+    programs = [objects.program(VERTEX, FRAGMENT % number, ["position"], "here") for number in range(3)]
+    attached, linked = ctypes.c_int(), ctypes.c_int()
+    for program in programs:
+        gl.GetProgramiv(program, 0x8B85, ctypes.byref(attached))  # GL_ATTACHED_SHADERS
+        assert attached.value == 2
+    objects.drop_shaders()
+    for program in programs:
+        gl.GetProgramiv(program, 0x8B85, ctypes.byref(attached))
+        gl.GetProgramiv(program, GL.GL_LINK_STATUS, ctypes.byref(linked))
+        assert (attached.value, linked.value) == (0, 1)
+        gl.UseProgram(program)
+    objects.program(VERTEX, FRAGMENT % 4, ["position"], "one that comes later")
+    objects.close()
+    gl.check("after it")
