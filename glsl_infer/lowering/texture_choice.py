@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from glsl_infer.lowering.builder import Builder
 
 Weights = Union[WeightTexture, WeightBytes, WeightPairs]
-"""Weights of 16 bits or of 8, the latter with a row for four output channels or for two."""
+"""Weights of 16 bits, of 8, and of either with a row for every two output channels."""
 
 SHORT_COLUMNS = 320
 """Most columns of a window of more than 3x3 texels: 5x5 over 8 slices has 800 and does not compile, 4x4 over 5 does."""
