@@ -73,11 +73,8 @@ vec4 next(float row) {
     return texel;
 }
 
-// Adds the next two columns of weights, each times a lane: the first of their texel. What is taken off bytes is taken
-// off the sum, later and at once.
-void begin(vec2 lanes) {
-    centre(lanes);
-    vec4 texel = next(AFTER(ROW.y, lanes.x));
+// Takes two columns of weights times their lanes off the sum: what is taken off bytes is taken off it, later and at once.
+void products(vec4 texel, vec2 lanes) {
     sum -= texel.xy * lanes.x;
     sum -= texel.zw * lanes.y;
 #ifdef LOW_BYTES
@@ -85,36 +82,36 @@ void begin(vec2 lanes) {
     low -= texel.xy * lanes.x;
     low -= texel.zw * lanes.y;
 #endif
+}
+
+// The same of a texel's odd column, whose neighbour is empty.
+void products(vec4 texel, float lane) {
+    sum -= texel.xy * lane;
+#ifdef LOW_BYTES
+    low -= next(ROW.y).xy * lane;
+#endif
+}
+
+// Adds the next columns, those of the first lanes of a texel.
+void begin(vec2 lanes) {
+    centre(lanes);
+    products(next(AFTER(ROW.y, lanes.x)), lanes);
+}
+
+void begin(float lane) {
+    centre(lane);
+    products(next(AFTER(ROW.y, lane)), lane);
 }
 
 // The same for other lanes.
 void add(vec2 lanes) {
     centre(lanes);
-    vec4 texel = next(ROW.y);
-    sum -= texel.xy * lanes.x;
-    sum -= texel.zw * lanes.y;
-#ifdef LOW_BYTES
-    texel = next(ROW.y);
-    low -= texel.xy * lanes.x;
-    low -= texel.zw * lanes.y;
-#endif
-}
-
-// A texel's odd column, whose neighbour is empty.
-void begin(float lane) {
-    centre(lane);
-    sum -= next(AFTER(ROW.y, lane)).xy * lane;
-#ifdef LOW_BYTES
-    low -= next(ROW.y).xy * lane;
-#endif
+    products(next(ROW.y), lanes);
 }
 
 void add(float lane) {
     centre(lane);
-    sum -= next(ROW.y).xy * lane;
-#ifdef LOW_BYTES
-    low -= next(ROW.y).xy * lane;
-#endif
+    products(next(ROW.y), lane);
 }
 
 // The channels of a texel that the row is for.
