@@ -108,9 +108,9 @@ def draw(
         fetches = (
             ["float row = LATE(ROW.y, y);"] if in_bytes else ["row = LATE(row, sum);", "lower = LATE(lower, sum);"]
         ) + fetches
-    row = columns.count
+    texels = columns.count  # of weights in a row, as far as a loop counts them
     if isinstance(weights, WeightPairs):
-        row = weight_pairs.texels_of(columns) * weights.bits // 8
+        texels = weight_pairs.texels_of(columns) * weights.bits // 8
     texts: dict[int, str] = {}
     for (view, *_), entry in zip(tiles, drawn):
         binding = entry.binding
@@ -131,7 +131,7 @@ def draw(
         always: Sequence[str] = ()
         if loop is not None:
             defines["HAS_LOOP"] = 1
-            always = rolled.always(len(entry.taps) + row * (1 if in_bytes else 2))
+            always = rolled.always(len(entry.taps) + texels * (1 if in_bytes else 2))
         known = codegen.PLANNED if build.planning else texts.get(id(entry.taps))
         fragment = known or codegen.fragment(
             weights.template,
@@ -150,7 +150,7 @@ def draw(
                 "declarations": [*always, *entry.declarations, *declared],
                 "numbers": fetches,
                 "no_numbers": [f"{macro.lower()} = vec4(0.0);" for macro in output.numbers],
-                "loop": loop.lines(partial(lines, wait=""), ended(row)) if loop else [],
+                "loop": loop.lines(partial(lines, wait=""), ended(texels)) if loop else [],
                 "coordinates": [*entry.coordinates, *["t = vec4(0.0);"] * bool(wait and not in_bytes)],
                 "taps": [line for tap in entry.taps for line in lines(tap, wait)],
             },

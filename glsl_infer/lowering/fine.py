@@ -3,7 +3,8 @@
 A texel of such a map is read by two fetches and put together at once, in the unit of a texel of 8 bits
 (shaders/fine.glsl). A slice is stored twice, each time two channels of it (shaders/store_fine.glsl). Small maps take
 one draw for both tiles, which a coordinate tells apart: a draw costs a CPU more than some thousand pixels a GPU. Large
-ones take two, and what the shader computes for the other two channels no compiler keeps.
+ones take two, and what the shader computes for the other two channels no compiler keeps. Convolutions with weights in a
+texture do without both (``weight_pairs``).
 """
 
 from __future__ import annotations

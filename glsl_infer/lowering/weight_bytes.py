@@ -87,8 +87,8 @@ class WeightBytes:
         bytes_ = self.texels.astype(np.int64)
         at = self.columns + BIAS
         firsts = [self.columns, *range(at + SCALE, bytes_.shape[1], NUMBER)]
-        longs = (bytes_[:, first : first + 3].transpose(0, 2, 1) @ np.array([65536, 256, 1]) for first in firsts)
-        return bytes_[:, : self.columns] - _MIDDLE, bytes_[:, at], tuple(long - _LONG_MIDDLE for long in longs)
+        longs = tuple(long_of(*(bytes_[:, first + place] for place in range(3))) for first in firsts)
+        return bytes_[:, : self.columns] - _MIDDLE, bytes_[:, at], longs
 
     def unpack(self) -> Constants:
         """Return the numbers that it stands for."""
@@ -224,7 +224,12 @@ def sums_kept(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
     return corrected
 
 
+def long_of(high: Integers, middle: Integers, low: Integers) -> Integers:
+    """Return the integers of 24 bits that three columns of bytes are."""
+    return 65536 * high + 256 * middle + low - _LONG_MIDDLE
+
+
 def bytes_of(long: Integers) -> list[Integers]:
-    """Return integers of 24 bits as three columns."""
+    """Return integers of 24 bits as three columns; the reverse of ``long_of``."""
     above = long + _LONG_MIDDLE
     return [above >> 16, (above >> 8) & 255, above & 255]

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.lowering.conv_columns import Columns
 from glsl_infer.lowering.taps import Product
-from glsl_infer.lowering.weight_bytes import Integers, WeightBytes, bytes_of, constants_of, longs_of, scales_of
+from glsl_infer.lowering.weight_bytes import Integers, WeightBytes, bytes_of, constants_of, long_of, longs_of, scales_of
 from glsl_infer.lowering.weight_texture import Constants, numbers_of
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
@@ -31,8 +31,6 @@ EACH = 2
 """Texels of a bias with its scale, of a factor, and of another number."""
 
 _MIDDLE, _MOST = 128 * 256, 127 * 256 + 255
-_LONG = np.array([65536, 256, 1])
-_LONG_MIDDLE = 1 << 23
 _LANES = (slice(0, 2), slice(2, 4))
 
 
@@ -158,7 +156,7 @@ def _integers(bits: int, rows: NDArray[np.uint8], columns: Columns) -> tuple[Int
         whole[:, first, lanes] = both[:, :, :2]
         whole[:, second[used], lanes] = both[:, used, 2:]
     parts = np.concatenate([*behind], axis=-1)  # (slices, number, texel, byte, channel of four)
-    longs = parts[:, :, 0, 0] * _LONG[0] + parts[:, :, 0, 1] * _LONG[1] + parts[:, :, 1, 0] - _LONG_MIDDLE
+    longs = long_of(parts[:, :, 0, 0], parts[:, :, 0, 1], parts[:, :, 1, 0])
     return whole, parts[:, 0, 1, 1], tuple(np.moveaxis(longs, 1, 0))
 
 

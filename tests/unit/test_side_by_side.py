@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-import subprocess
-import sys
 import threading
 
 import numpy as np
@@ -74,19 +71,3 @@ def test_a_function_goes_through_a_large_map_a_few_rows_at_a_time() -> None:
     assert blocks.entrywise(lambda part: part, values, np.float32) is values, "what changes nothing copies nothing"
     assert blocks.entrywise(lambda part: part, values, np.float64).dtype == np.float64
     assert blocks.entrywise(function, values, np.float32, into=values) is values and np.array_equal(values, made)
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library has other settings")
-def test_kept_memory_is_not_mapped_again() -> None:
-    code = (
-        "import resource, numpy\n"
-        "from glsl_infer.support import heap\n"
-        "def faults():\n"
-        "    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
-        "    for _ in range(20): numpy.ones(1 << 18)\n"  # 2 MB: too small for huge pages
-        "    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before\n"
-        "faults(); heap.keep(); faults()\n"
-        "print(faults())"
-    )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert int(said) < 20 * 100, "20 arrays of 512 pages each"
