@@ -73,7 +73,7 @@ vec4 next(float row) {
     return texel;
 }
 
-// Takes two columns of weights times their lanes off the sum: what is taken off bytes is taken off it, later and at once.
+// Takes two columns of weights times their lanes off the sum. That of the byte of 0 is taken off later, at once.
 void products(vec4 texel, vec2 lanes) {
     sum -= texel.xy * lanes.x;
     sum -= texel.zw * lanes.y;
