@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from glsl_infer.lowering import codegen, conv_draws, cut_sums
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.lowering.conv_columns import Columns
-from glsl_infer.lowering.taps import Coordinates, Product, late_by, picked, tap_lines
+from glsl_infer.lowering.taps import Coordinates, Product, Tap, late_by, picked, tap_lines
 from glsl_infer.lowering.weight_texture import Constants
 from glsl_infer.program import Slice
 from glsl_infer.program.layout import FeatureMap
@@ -108,8 +108,11 @@ def draw(
             uniforms["weights"] = Slice(member, index * stride, 4 * count)
         # Where the fourth channel is missing, constants of it fold, and nothing can wait for its sum.
         waits = (small or (late is not None and late[index] > 0.0)) and (baked is None or bool(baked[:-1, 3].any()))
+        taps = [*entry.taps, *behind]
         if small:
             defines["UNIT"] = UNIT
+        if waits and baked is not None and any(_leaves_out_the_fourth(tap, baked) for tap in taps):
+            defines["APART"] = 1
         if waits and late is not None:
             defines["LATE"] = "late" if baked is None else float(late[index])
             uniforms["late"] = [float(late[index])]
@@ -129,7 +132,7 @@ def draw(
             lines={
                 "declarations": entry.declarations,
                 "coordinates": entry.coordinates,
-                "taps": tap_lines([*entry.taps, *behind], weight, wait="WAIT" if waits else "TIED"),
+                "taps": tap_lines(taps, weight, wait="WAIT" if waits else "TIED"),
             },
             defines=defines,
         )
@@ -143,6 +146,13 @@ def draw(
             uniforms,
             part=str(index) if mode == "baked" else None,
         )
+
+
+def _leaves_out_the_fourth(tap: Tap, baked: NDArray[np.float32]) -> bool:
+    """Return whether constants add a texel to other components of the sum alone, as those of another group do."""
+    columns = [product.column for product in tap.products if product.column is not None]
+    weights = baked[columns]
+    return len(columns) == len(tap.products) and bool(weights[:, :3].any()) and not weights[:, 3].any()
 
 
 def _starts(

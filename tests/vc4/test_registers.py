@@ -26,7 +26,15 @@ PICTURES = [np.random.default_rng(2).integers(0, 256, (8, 8, 3), dtype=np.uint8)
 FINE_FEED = Options(weights="texture", weight_bits="16", precision="8", precision_for={"feed": 16})
 
 
-def layer(size: int, channels: int, kernel: tuple[int, int], *, residual: bool = False) -> list[Node]:
+def layer(
+    size: int,
+    channels: int,
+    kernel: tuple[int, int],
+    *,
+    residual: bool = False,
+    filters: int = FILTERS,
+    groups: int = 1,
+) -> list[Node]:
     """A picture, a layer of so many channels, and the convolution that is compiled."""
     rng = np.random.default_rng(0)
     height, width = kernel
@@ -38,8 +46,9 @@ def layer(size: int, channels: int, kernel: tuple[int, int], *, residual: bool =
             "layer",
             ("feed", "feed") if residual else ("feed",),
             channels,
-            channels if residual else FILTERS,
+            channels if residual else filters,
             kernel=kernel,
+            groups=groups,
             padding=(height // 2, height - 1 - height // 2, width // 2, width - 1 - width // 2),
         ),
     ]
@@ -306,3 +315,23 @@ def test_a_window_of_16_bits_with_more_operations_than_a_shader_may_have(driver:
     options = Options(uniform_vectors=3500, precision="8", precision_for={"feed": 16})
     failures, threads, mode = compiled(layer(8, 128, (5, 5)), options, driver, tmp_path)
     assert (failures, set(threads.values()), mode) == ({}, {2}, "partial sums")
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize(
+    ("kernel", "groups", "channels", "filters"), [((7, 7), 2, 26, 4), ((7, 1), 3, 96, 15), ((3, 3), 8, 208, 40)]
+)
+def test_groups_that_share_a_slice(
+    driver: Driver,
+    tmp_path: Path,
+    kernel: tuple[int, int],
+    groups: int,
+    channels: int,
+    filters: int,
+    bits: int,
+) -> None:
+    """As constants, a group's weights leave out the components of others: fetches wait for each of them."""
+    options = Options(weights="baked", precision="8", precision_for={"layer": bits}, memory="naive")
+    nodes = layer(8, channels, kernel, filters=filters, groups=groups)
+    failures, threads, _ = compiled(nodes, options, driver, tmp_path)
+    assert (failures, set(threads.values())) == ({}, {2})
