@@ -46,10 +46,19 @@ def test_a_row_for_each_array() -> None:
 
 
 def test_rows_take_no_more_than_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The longest arrays stay uniforms then."""
     bundle = tiny_bundle("uniform")
     values = uniform_rows.with_rows(bundle, LARGEST).values
     assert values is not None
     monkeypatch.setattr(uniform_rows, "MOST_BYTES", values.nbytes - 1)
+    rows = uniform_rows.with_rows(bundle, LARGEST)
+    assert rows.values is not None
+    assert rows.values.shape[0] < values.shape[0] and rows.values.shape[1] < values.shape[1]
+    for before, after in zip(bundle.manifest.programs, rows.bundle.manifest.programs):
+        length = before.uniforms.get("weights", 0) // 4
+        assert ("weights_row" in after.uniforms) == (0 < length <= rows.values.shape[1])
+        assert ("weights" in after.uniforms) == (length > rows.values.shape[1])
+    monkeypatch.setattr(uniform_rows, "MOST_BYTES", 16 * uniform_rows.LEAST_VECTORS - 1)
     rows = uniform_rows.with_rows(bundle, LARGEST)
     assert rows.values is None
     assert rows.bundle is bundle
@@ -72,7 +81,7 @@ def test_what_is_given_stays_as_it_is() -> None:
     assert bundle.manifest is manifest
 
 
-@pytest.mark.parametrize("weights, largest", [("baked", LARGEST), ("texture", LARGEST), ("uniform", 49)])
+@pytest.mark.parametrize("weights, largest", [("baked", LARGEST), ("texture", LARGEST), ("uniform", 1)])
 def test_nothing_to_do(weights: str, largest: int) -> None:
     """No arrays, or units alone, a vec4 each; or more rows than a texture has."""
     bundle = tiny_bundle(weights)

@@ -29,8 +29,9 @@ MOST_VECTORS = 600
 """vec4 up to which an array is a row. With more, Mesa 22.3's llvmpipe was wrong by up to half of the range in some
 shaders (tests/gl/test_widths.py), where constants in the text are right: it cannot do so many fetches."""
 
-MOST_BYTES = 32 << 20
-"""What the texture may take; X22's takes 0.25 MB. Slices may overlap, so that a small file could want far more."""
+MOST_BYTES = 64 << 20
+"""What the texture may take; X22's takes 0.25 MB, Inception-ResNet's 57. Slices may overlap, so that a small file could
+want far more."""
 
 _READ = r"\b{0}\[([^\[\]]*)\]"
 _DECLARATION = r"(?m)^uniform vec4 {0}\[\w+\];"
@@ -56,13 +57,11 @@ def with_rows(bundle: Bundle, largest: int) -> Rows:
     Args:
         bundle: what to draw.
         largest: width and height that no texture may exceed, in texels. Where the rows would, or would take more than
-            ``MOST_BYTES``, all stays as it is.
+            ``MOST_BYTES``, the longest arrays stay uniforms: llvmpipe takes ten times as long to compile those.
     """
     manifest, members = bundle.manifest, dict(bundle.members)
-    arrays = _arrays(bundle)
-    slices = list(dict.fromkeys(_slices(manifest.passes, arrays)))
-    width = max((part.count for part in slices), default=0) // 4
-    if not slices or max(width, len(slices)) > largest or 16 * width * len(slices) > MOST_BYTES:
+    arrays, slices, width = _that_fit(bundle, largest)
+    if not slices:
         return Rows(bundle, None)
     values = np.zeros((len(slices), 4 * width), np.float32)
     for row, part in zip(values, slices):
@@ -120,6 +119,22 @@ def _arrays(bundle: Bundle) -> dict[str, list[str]]:
         ]
         for program in bundle.manifest.programs
     }
+
+
+def _that_fit(bundle: Bundle, largest: int) -> tuple[dict[str, list[str]], list[Slice], int]:
+    """Return the arrays of each program that become rows, the rows, and how many vec4 the longest has."""
+    arrays = _arrays(bundle)
+    lengths = {program.name: program.uniforms for program in bundle.manifest.programs}
+    widths = {lengths[program][name] // 4 for program, names in arrays.items() for name in names}
+    for width in sorted(widths, reverse=True):
+        short = {
+            program: [name for name in names if lengths[program][name] <= 4 * width]
+            for program, names in arrays.items()
+        }
+        rows = list(dict.fromkeys(_slices(bundle.manifest.passes, short)))
+        if max(width, len(rows)) <= largest and 16 * width * len(rows) <= MOST_BYTES:
+            return short, rows, width
+    return arrays, [], 0
 
 
 def _only_read(text: str, name: str) -> bool:
