@@ -14,6 +14,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.runtime.drivers.llvmpipe.renderer import is_llvmpipe
 from glsl_infer.runtime.drivers.videocore import wants_late_fetch
 from glsl_infer.runtime.session import Session
 
@@ -34,8 +35,10 @@ def test_the_same_facts(device: Jvm) -> None:
     assert facts["threshold"] == context.store_threshold
     context.close()
     assert facts["late"] == [wants_late_fetch(name) for name in RENDERERS]
-    assert True in facts["late"]
-    assert False in facts["late"]
+    assert facts["rolled"] == [is_llvmpipe(name) for name in RENDERERS]
+    for wanted in ("late", "rolled"):
+        assert True in facts[wanted]
+        assert False in facts[wanted]
 
 
 @pytest.mark.parametrize("lines", [("ROUND_STORES",), ("LATE_FETCH",), ("ROUND_STORES", "LATE_FETCH")])

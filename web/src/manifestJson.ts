@@ -222,14 +222,12 @@ export function checkVersion(data: Json): void {
       return refuse(`manifest: 'format' is not '${FORMAT}': this is no glsl-infer model; give a *.glslnn file`);
     }
     const version = count(data.get("version") ?? null, "manifest.version");
-    if (version < VERSION) {
-      refuse(`the model has format version ${version}, this program reads version ${VERSION}; export it again`);
-    }
-    if (version > VERSION) {
-      refuse(
-        `the model has format version ${version}, this program reads up to ${VERSION}; ` +
-          "reload the page, or ask its author to update glsl-infer",
-      );
+    if (version !== VERSION) {
+      const [reads, advice] =
+        version < VERSION
+          ? ["version", "export it again"]
+          : ["up to", "reload the page, or ask its author to update glsl-infer"];
+      refuse(`the model has format version ${version}, this program reads ${reads} ${VERSION}; ${advice}`);
     }
     const profile = text(data.get("profile") ?? null, "manifest.profile");
     if (profile === CPU_PROFILE) {

@@ -11,7 +11,7 @@ import type { Lines, Macro } from "./shaderLines.ts";
 import { hull, type Branch, type Called, type Cost, type Value, type Variable } from "./shaderValues.ts";
 
 /** Names of components; several may follow one another. */
-export const SWIZZLE = /^([xyzw]{1,4}|[rgba]{1,4})$/;
+const SWIZZLE = /^([xyzw]{1,4}|[rgba]{1,4})$/;
 
 /** Types of numbers that variables may have. */
 export const NUMBERS = GLSL_TYPES.filter((kind) => kind !== "int" && kind !== "sampler2D");
@@ -95,6 +95,13 @@ export function next(cursor: Cursor): string {
 export function take(cursor: Cursor, token: string): boolean {
   const found = peek(cursor) === token;
   if (found) next(cursor);
+  return found;
+}
+
+/** Go on over components, if some are next; return whether they were. */
+export function swizzle(cursor: Cursor): boolean {
+  const found = take(cursor, ".");
+  if (found && !SWIZZLE.test(next(cursor))) fail(cursor, "a component is expected");
   return found;
 }
 

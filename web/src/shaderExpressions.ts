@@ -14,7 +14,7 @@ import {
   GLSL_WILD,
   MAX_NUMBER,
 } from "./formatConstants.ts";
-import { add, expect, fail, find, isKind, nested, next, peek, SWIZZLE, take, type Cursor } from "./shaderCursor.ts";
+import { add, expect, fail, find, isKind, nested, next, peek, swizzle, take, type Cursor } from "./shaderCursor.ts";
 import { ANY, hull, isKnown, mixed, WILD, type Cost, type Value } from "./shaderValues.ts";
 
 const LEVELS = new Map(["||", "&&", "== !=", "< > <= >=", "+ -", "* /"].flatMap((signs, k) => signs.split(" ").map((sign) => [sign, k + 1])));
@@ -65,7 +65,7 @@ function unary(cursor: Cursor): Value {
     return [whole, -most, -least, marks];
   }
   const value = primary(cursor);
-  if (take(cursor, ".") && !SWIZZLE.test(next(cursor))) fail(cursor, "a component is expected");
+  swizzle(cursor);
   return value;
 }
 

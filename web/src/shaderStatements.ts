@@ -12,7 +12,7 @@ import {
   next,
   peek,
   NUMBERS,
-  SWIZZLE,
+  swizzle,
   take,
   type Cursor,
 } from "./shaderCursor.ts";
@@ -111,8 +111,7 @@ function assignment(cursor: Cursor): void {
   if (!variable || (!["local", "global", "parameter"].includes(variable.kind) && name !== "gl_FragColor")) {
     return fail(cursor, `'${name}' is no variable that can be assigned to`);
   }
-  const part = take(cursor, ".");
-  if (part && !SWIZZLE.test(next(cursor))) fail(cursor, "a component is expected");
+  const part = swizzle(cursor);
   const sign = next(cursor);
   if (!["=", "+=", "-=", "*=", "/="].includes(sign)) fail(cursor, `an assignment is expected, not '${sign}'`);
   if (!variable.value && (part || sign !== "=")) fail(cursor, `'${name}' is used before it has a value`);

@@ -106,7 +106,11 @@ export function objectsOf(gl: WebGLRenderingContext) {
   /** Throw ShaderError with the driver's log unless the program compiled and linked; `where` names it. */
   function checkProgram(started: WebGLProgram, vertex: string, fragment: string, where: string): void {
     // Linked means compiled; and one question waits for less than three do.
-    if (gl.getProgramParameter(started, gl.LINK_STATUS) || gl.isContextLost()) return;
+    if (gl.getProgramParameter(started, gl.LINK_STATUS) || gl.isContextLost()) {
+      // A driver keeps shaders as long as they are attached, with their text and what it made of that.
+      for (const attached of gl.getAttachedShaders(started) ?? []) gl.detachShader(started, attached);
+      return;
+    }
     for (const [kind, label, source] of [
       [gl.VERTEX_SHADER, "vertex", vertex],
       [gl.FRAGMENT_SHADER, "fragment", fragment],

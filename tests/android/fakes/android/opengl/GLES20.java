@@ -82,6 +82,10 @@ public class GLES20 {
         GL.glDeleteTexture(names[offset]);
     }
 
+    public static void glDetachShader(int program, int shader) {
+        GL.glDetachShader(program, shader);
+    }
+
     public static void glDisable(int capability) {
         GL.glDisable(capability);
     }

@@ -16,7 +16,7 @@ import java.util.Arrays;
  * What is known of a device, and what it is told, for tests.
  *
  * <pre>
- *   facts RENDERER...                 how stores round here; of each GL_RENDERER whether it wants late fetches
+ *   facts RENDERER...                 how stores round here; of each GL_RENDERER what it wants of shaders
  *   small NAME VALUE BUNDLE           what is said of a device whose limit of that number (as Gl has it) is so low
  *   two BUNDLE BUNDLE                 whether two sessions of a device stay apart, also when one of them closes
  *   told LINES BUNDLE PICTURE OUT     a frame on a device that needs these lines (joined by commas)
@@ -30,10 +30,13 @@ public final class DeviceMain {
         Device device = new Device(new DesktopGl());
         if (words[0].equals("facts")) {
             StringBuilder late = new StringBuilder();
+            StringBuilder rolled = new StringBuilder();
             for (int i = 1; i < words.length; i++) {
                 late.append(i > 1 ? ", " : "").append(LateFetch.wanted(words[i]));
+                rolled.append(i > 1 ? ", " : "").append(RolledFetches.wanted(words[i]));
             }
-            System.out.println("{\"threshold\": " + device.storeThreshold() + ", \"late\": [" + late + "]}");
+            System.out.println("{\"threshold\": " + device.storeThreshold() + ", \"late\": [" + late
+                    + "], \"rolled\": [" + rolled + "]}");
             return;
         }
         if (words[0].equals("small")) {

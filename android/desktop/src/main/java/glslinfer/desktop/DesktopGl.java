@@ -112,6 +112,11 @@ public final class DesktopGl implements Gl {
     }
 
     @Override
+    public void glDetachShader(int program, int shader) {
+        NativeGl.glDetachShader(program, shader);
+    }
+
+    @Override
     public void glDisable(int capability) {
         NativeGl.glDisable(capability);
     }

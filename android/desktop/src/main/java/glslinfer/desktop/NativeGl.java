@@ -46,6 +46,8 @@ final class NativeGl {
 
     static native void glDeleteTextures(int count, int[] names);
 
+    static native void glDetachShader(int program, int shader);
+
     static native void glDisable(int capability);
 
     static native void glDisableVertexAttribArray(int index);

@@ -116,6 +116,11 @@ public final class AndroidGl implements Gl {
     }
 
     @Override
+    public void glDetachShader(int program, int shader) {
+        GLES20.glDetachShader(program, shader);
+    }
+
+    @Override
     public void glDisable(int capability) {
         GLES20.glDisable(capability);
     }

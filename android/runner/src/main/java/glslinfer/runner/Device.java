@@ -44,7 +44,9 @@ public final class Device {
         if (lines == null) {
             touched();
             threshold = Rounding.storeThreshold(gl);
-            lines = Rounding.deviceLines(threshold) + (LateFetch.wanted(renderer()) ? LateFetch.LATE_FETCH : "");
+            lines = Rounding.deviceLines(threshold)
+                    + (LateFetch.wanted(renderer()) ? LateFetch.LATE_FETCH : "")
+                    + (RolledFetches.wanted(renderer()) ? RolledFetches.ROLLED_FETCHES : "");
         }
         return lines;
     }

@@ -90,6 +90,8 @@ public interface Gl {
 
     void glDeleteTexture(int texture);
 
+    void glDetachShader(int program, int shader);
+
     void glDisable(int capability);
 
     void glDisableVertexAttribArray(int location);

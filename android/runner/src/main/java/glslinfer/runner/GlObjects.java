@@ -16,6 +16,9 @@ public final class GlObjects {
     private final List<Integer> programs = new ArrayList<Integer>();
     private final Map<String, Integer> shaders = new HashMap<String, Integer>();
 
+    /** Programs, each with a shader that is attached to it. */
+    private final List<int[]> attached = new ArrayList<int[]>();
+
     public GlObjects(Gl gl) {
         this.gl = gl;
     }
@@ -98,13 +101,18 @@ public final class GlObjects {
     int startProgram(String vertex, String fragment, String[] attributes) {
         int name = gl.glCreateProgram();
         programs.add(name);
-        gl.glAttachShader(name, shader(Gl.GL_VERTEX_SHADER, vertex));
-        gl.glAttachShader(name, shader(Gl.GL_FRAGMENT_SHADER, fragment));
+        attach(name, shader(Gl.GL_VERTEX_SHADER, vertex));
+        attach(name, shader(Gl.GL_FRAGMENT_SHADER, fragment));
         for (int location = 0; location < attributes.length; location++) {
             gl.glBindAttribLocation(name, location, attributes[location]);
         }
         gl.glLinkProgram(name);
         return name;
+    }
+
+    private void attach(int program, int shader) {
+        gl.glAttachShader(program, shader);
+        attached.add(new int[] {program, shader});
     }
 
     private int shader(int kind, String source) {
@@ -144,8 +152,16 @@ public final class GlObjects {
         return ":\n" + (text == null || text.trim().isEmpty() ? "(the driver gives no reason)" : text.trim());
     }
 
-    /** Deletes the shader objects; linked programs keep what they need. */
+    /**
+     * Deletes the shader objects; linked programs keep what they need.
+     *
+     * <p>A driver keeps shaders as long as they are attached, with their text and what it made of that.
+     */
     public void dropShaders() {
+        for (int[] pair : attached) {
+            gl.glDetachShader(pair[0], pair[1]);
+        }
+        attached.clear();
         for (int shader : shaders.values()) {
             gl.glDeleteShader(shader);
         }

@@ -16,7 +16,7 @@
  *   Gl, GlObjects                       gl/api.py, gl/objects.py
  *   Device                              gl/context.py: what is known of a context: how stores round, who set its state
  *   DriverLimits                        runtime/limits.py
- *   Rounding, LateFetch                 gl/rounding.py, drivers/videocore.py
+ *   Rounding, LateFetch, RolledFetches  gl/rounding.py, drivers/
  *   Frame, Recordings                   frame.py, prepared.py: a frame as a list of GL calls
  *   Session                             session.py: executes passes
  *   Stored, Transfers, HostStep, Result inputs.py, transfers.py, host_steps.py: what goes in and comes out
