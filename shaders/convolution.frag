@@ -13,8 +13,6 @@
 //                negative all the time then.
 // UNIT           what the fourth component is in units of, 2^40: all its weights are so much smaller. Nothing is lost,
 //                and no coordinate is as small as any sum then.
-// APART          some texels add nothing to the fourth component: fetches wait for all four. The least of them is as
-//                small as the fourth.
 // CUT_BIAS       where the sum starts with CUT_SUMS (cut_sums.glsl): lower by LATE already, and by what cuts add in the
 //                mean
 #ifndef BIAS
@@ -31,11 +29,7 @@
 #undef LATE_FETCH
 #endif
 #ifdef LATE_FETCH
-#ifdef APART
-#define WAIT(at) max(at, min(min(sum.x, sum.y), min(sum.z, sum.w)))
-#else
 #define WAIT(at) max(at, sum.w)
-#endif
 #ifdef LATE
 #define LOWER
 #endif

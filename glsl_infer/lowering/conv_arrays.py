@@ -106,13 +106,12 @@ def draw(
         if baked is None:
             defines["WEIGHT_COUNT"] = count
             uniforms["weights"] = Slice(member, index * stride, 4 * count)
-        # Where the fourth channel is missing, constants of it fold, and nothing can wait for its sum.
-        waits = (small or (late is not None and late[index] > 0.0)) and (baked is None or bool(baked[:-1, 3].any()))
         taps = [*entry.taps, *behind]
+        # Where the fourth channel is missing, constants of it fold, and nothing can wait for its sum.
+        fourth = baked is None or not any(_leaves_out_the_fourth(tap, baked) for tap in taps)
+        waits = fourth and (small or (late is not None and late[index] > 0.0))
         if small:
             defines["UNIT"] = UNIT
-        if waits and baked is not None and any(_leaves_out_the_fourth(tap, baked) for tap in taps):
-            defines["APART"] = 1
         if waits and late is not None:
             defines["LATE"] = "late" if baked is None else float(late[index])
             uniforms["late"] = [float(late[index])]
