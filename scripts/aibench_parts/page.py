@@ -189,8 +189,8 @@ def _boards(numbers: Numbers) -> str:
              "textures, MB", "needs, MB")  # fmt: skip
     return (
         "VideoCore IV, by [the estimate](videocore.md#the-estimate). A test needs the unpacked bundle, textures "
-        f"that it draws, {PYTHON / 1e6:.0f} MB for Python; firmware and Linux leave {BOARD_MB - SYSTEM_MB} MB of a Pi "
-        f"Zero's {BOARD_MB}:\n\n" + _table(heads, rows)
+        f"that it draws, {PYTHON / 1e6:.0f} MB for Python; a Pi Zero has {BOARD_MB - SYSTEM_MB} of {BOARD_MB} MB for "
+        f"it:\n\n" + _table(heads, rows)
     )
 
 
