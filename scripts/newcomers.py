@@ -203,7 +203,7 @@ def write(minutes: dict[str, list[float]]) -> None:
         "# Newcomers",
         "",
         "Five newcomers, each with a fresh clone, an empty HOME and a machine that has Debian's packages, type what",
-        "the pages say, word by word. `scripts/newcomers.py` plays them and writes this page. Minutes include what pip",
+        "the pages say. `scripts/newcomers.py` plays them and writes this page. Minutes include what pip",
         f"and npm fetch; measured on {os.cpu_count()} busy cores, drawing on llvmpipe.",
         "",
         "| wants | minutes | of that, the longest |",

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Write docs/images/aibench-app.png: the app's AI Benchmark with its real networks, four pictures each.
+"""Write docs/aibench/app.png: the app's AI Benchmark with its real networks, four pictures each.
 
 PYTHONPATH=. .venv/bin/python tests/android/benchmark_screenshot.py DIR [FILE.png]
 
-DIR has the bundles and pictures of `glsl-infer aibench --models DIR`.
+DIR has the bundles and pictures of `glsl-infer aibench --models DIR`. On llvmpipe, export VDSR and DPED into it with
+--uniform-vectors 1024, and set GALLIVM_PERF=nopt: its cache of machine code is too small for programs of each slice, so
+that every picture compiles all of them again.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ DONE = "AI Benchmark: done"
 
 def main() -> None:
     """Build the app with the networks, run them, and save what is on the screen."""
-    target = Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "docs/images/aibench-app.png"
+    target = Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "docs/aibench/app.png"
     models = [path.with_suffix(".glslnn") for path in sorted(Path(sys.argv[1]).glob("*.png"))]
     with tempfile.TemporaryDirectory() as name:
         folder, tools = Path(name), Tools()
