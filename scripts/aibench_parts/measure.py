@@ -17,7 +17,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer.errors import RunError
 from glsl_infer.support.child_process import module_command
 from glsl_infer.tools.aibench import before
-from glsl_infer.tools.aibench.bundles import PICTURES, bundle_of
+from glsl_infer.tools.aibench.bundles import PICTURES, bundle_of, export_command
 from glsl_infer.tools.aibench.tests import LARGEST, Test
 
 HERE = Path(__file__).resolve().parent
@@ -34,19 +34,8 @@ def made(test: Test, folder: Path) -> dict[str, Any]:
     path = folder / f"{test.network}-{test.width}x{test.height}.glslnn"
     found: dict[str, Any] = {}
     if not path.is_file():
-        low, high = test.values
         with tempfile.TemporaryDirectory() as work:
-            typical = Path(work) / "typical"
-            typical.mkdir()
-            command = module_command(
-                "glsl_infer", "export", _keras(test, folder), "-o", path,
-                "--calibrate", before.typical(test, PICTURES, typical),
-                f"--input-range={low:g},{high:g}", "--verify", "0",
-            )  # fmt: skip
-            if test.classes:
-                labels = Path(work) / "labels.txt"
-                labels.write_text("".join(f"class {index}\n" for index in range(test.classes)), "utf-8")
-                command += ["--labels", str(labels)]
+            command = export_command(test, _keras(test, folder), path, Path(work))
             _, found["export"] = _measured(command)
     bundle = bundles.read(bundle_of(test, folder, False, print))
     manifest = bundle.manifest

@@ -140,6 +140,7 @@ def test_a_network_built_from_nothing_runs(tmp_path: Path, capsys: Capture, monk
     assert rows[1]["megapixels"] == 0.01
     (bundle,) = tmp_path.glob("*.glslnn")
     with Session(bundle) as session:
+        assert session.bundle.manifest.input.fit == "center-crop/area-average", "no picture is distorted"
         few = largest.largest(session, 100_000, 60.0, print, (0.005, 0.01, 4.0))
         assert few.megapixels == 0.01 and "MB" in few.why
         monkeypatch.setattr(largest, "available", lambda: 100_000)

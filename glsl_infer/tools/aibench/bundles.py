@@ -135,22 +135,34 @@ def bundle_of(test: Test, folder: Path, quick: bool, tell: Tell) -> Path:
     with tempfile.TemporaryDirectory() as work:
         tell(f"building {test.network}")
         _run(module_command("training.aibench.build", work, test.network, "--size", f"{width}x{height}"), test.network)
-        low, high = test.values
-        typical = Path(work) / "typical"
-        typical.mkdir()
-        command = module_command(
-            "glsl_infer", "export", Path(work) / f"{test.network}.keras", "-o", path,
-            "--calibrate", before.typical(test, PICTURES, typical),
-            f"--input-range={low:g},{high:g}", "--verify", "0",
-        )  # fmt: skip
-        if test.classes:
-            labels = Path(work) / "labels.txt"
-            labels.write_text("".join(f"class {index}\n" for index in range(test.classes)), "utf-8")
-            command += ["--labels", str(labels)]
         tell(f"exporting {test.network}")
-        _run(command, test.network)
+        _run(export_command(test, Path(work) / f"{test.network}.keras", path, Path(work)), test.network)
     _show(test, path, (width, height))
     return path
+
+
+def export_command(test: Test, model: Path, path: Path, work: Path) -> list[str]:
+    """Return the command that exports a test's network.
+
+    Args:
+        test: which.
+        model: its Keras file.
+        path: where the bundle goes.
+        work: an empty folder, or one with the Keras file alone; the command needs what is written there.
+    """
+    low, high = test.values
+    typical = work / "typical"
+    typical.mkdir()
+    command = module_command(
+        "glsl_infer", "export", model, "-o", path,
+        "--calibrate", before.typical(test, PICTURES, typical),
+        f"--input-range={low:g},{high:g}", "--fit", "center-crop", "--verify", "0",
+    )  # fmt: skip
+    if test.classes:
+        labels = work / "labels.txt"
+        labels.write_text("".join(f"class {index}\n" for index in range(test.classes)), "utf-8")
+        command += ["--labels", str(labels)]
+    return command
 
 
 def _show(test: Test, path: Path, size: tuple[int, int]) -> None:
