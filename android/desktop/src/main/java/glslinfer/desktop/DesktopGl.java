@@ -16,11 +16,6 @@ public final class DesktopGl implements Gl {
         return new String(bytes, 0, length, StandardCharsets.UTF_8);
     }
 
-    private int[] only(int name) {
-        one[0] = name;
-        return one;
-    }
-
     @Override
     public void glActiveTexture(int unit) {
         NativeGl.glActiveTexture(unit);
@@ -88,12 +83,12 @@ public final class DesktopGl implements Gl {
 
     @Override
     public void glDeleteBuffer(int buffer) {
-        NativeGl.glDeleteBuffers(1, only(buffer));
+        NativeGl.glDeleteBuffers(1, new int[] {buffer});
     }
 
     @Override
     public void glDeleteFramebuffer(int framebuffer) {
-        NativeGl.glDeleteFramebuffers(1, only(framebuffer));
+        NativeGl.glDeleteFramebuffers(1, new int[] {framebuffer});
     }
 
     @Override
@@ -108,7 +103,7 @@ public final class DesktopGl implements Gl {
 
     @Override
     public void glDeleteTexture(int texture) {
-        NativeGl.glDeleteTextures(1, only(texture));
+        NativeGl.glDeleteTextures(1, new int[] {texture});
     }
 
     @Override
