@@ -107,7 +107,7 @@ def draw(
             defines["WEIGHT_COUNT"] = count
             uniforms["weights"] = Slice(member, index * stride, 4 * count)
         taps = [*entry.taps, *behind]
-        # Where the fourth channel is missing, constants of it fold, and nothing can wait for its sum.
+        # A constant of 0 has no product: fetches cannot wait for a texel that adds nothing to the fourth channel.
         fourth = baked is None or not any(_leaves_out_the_fourth(tap, baked) for tap in taps)
         waits = fourth and (small or (late is not None and late[index] > 0.0))
         if small:
