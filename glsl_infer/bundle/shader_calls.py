@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -12,11 +13,15 @@ from glsl_infer.bundle.format_constants import (
     GLSL_SLOW,
     GLSL_SLOWEST,
     GLSL_WILD,
+    MAX_NUMBER,
 )
 from glsl_infer.bundle.shader_cursor import END, KINDS
 from glsl_infer.bundle.shader_expressions import Expressions
 from glsl_infer.bundle.shader_values import ANY, NAN, WILD, Value, hull, known
 
+_VECTORS = frozenset(("vec2", "vec3", "vec4"))
+_NUMBERS = re.compile(r"\( (?:- )?\d[^ ]*(?: , (?:- )?\d[^ ]*){0,15}")
+_MOST_NUMBERS = 48
 _COSTS = {**dict.fromkeys(GLSL_SLOW, GLSL_LIMITS["slow"]), **dict.fromkeys(GLSL_SLOWEST, GLSL_LIMITS["slowest"])}
 
 
@@ -25,6 +30,9 @@ class Calls(Expressions):
 
     def call(self, names: list[str]) -> Value:
         """Parse the arguments of a function; ``names`` are all that a macro may stand for."""
+        if len(names) == 1 and names[0] in _VECTORS and (alone := self.numbers()):
+            self.cost(1, 1)
+            return False, *alone, 0
         self.nested(1)
         self.expect("(")
         if names == ["texture2D"]:
@@ -71,6 +79,27 @@ class Calls(Expressions):
             return self.constant((False, *ends, wild))
         most = 4.0 * max(1.0, -ends[0], ends[1]) ** 2  # of any of the others
         return self.constant((False, -most, most, wild))
+
+    def numbers(self) -> tuple[float, float] | None:
+        """Go behind arguments that are numbers alone, as weights are, and return their ends; it saves most of the work.
+
+        Others are for ``expression``, and so are numbers that it may refuse.
+        """
+        if ")" not in self.tokens[self.at : self.at + _MOST_NUMBERS]:
+            return None
+        end = self.tokens.index(")", self.at)
+        text = " ".join(self.tokens[self.at : end])
+        if not _NUMBERS.fullmatch(text) or self.used + len(text) > GLSL_LIMITS["expanded"]:
+            return None
+        values = [float(number) for number in text[2:].replace("- ", "-").split(" , ")]
+        least, most = min(values), max(values)
+        if max(-least, most) > (GLSL_LIMITS["coordinate"] if self.coordinate else MAX_NUMBER):
+            return None
+        signs = text.count("- ")
+        self.cost(signs, signs)
+        self.used += end + 1 - self.at
+        self.at = end + 1
+        return least, most
 
     def forget(self) -> None:
         """Forget the values of global variables: a function of the shader may have changed each."""

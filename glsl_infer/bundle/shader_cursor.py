@@ -95,7 +95,10 @@ class Cursor:
 
     def find(self, name: str) -> Variable | None:
         """Return the variable of this name."""
-        return next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        return None
 
     def nested(self, step: int) -> None:
         """Count brackets in each other."""

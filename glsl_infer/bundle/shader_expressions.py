@@ -10,7 +10,7 @@ from glsl_infer.bundle.format_constants import GLSL_LIMITS, MAX_NUMBER
 from glsl_infer.bundle.shader_cursor import KINDS, Cursor
 from glsl_infer.bundle.shader_values import ANY, Value, hull, known, mixed
 
-SWIZZLE = re.compile(r"[xyzw]{1,4}|[rgba]{1,4}")
+_SWIZZLE = re.compile(r"[xyzw]{1,4}|[rgba]{1,4}")
 _LEVELS = {"||": 1, "&&": 2, "==": 3, "!=": 3, "<": 4, ">": 4, "<=": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6}
 
 
@@ -28,7 +28,8 @@ class Expressions(Cursor, ABC):
     def expression(self) -> Value:
         """Parse an expression."""
         value = self.binary(1)
-        if self.take("?"):
+        if self.tokens[self.at] == "?":
+            self.next()
             self.cost(GLSL_LIMITS["choice"], 1)
             value = self.binary(1)
             self.expect(":")
@@ -65,16 +66,23 @@ class Expressions(Cursor, ABC):
 
     def unary(self) -> Value:
         """Parse an operand with its sign and its components."""
-        if self.take("-"):
+        if self.tokens[self.at] == "-":
+            self.next()
             self.cost(1, 1)
             if self.tokens[self.at] == "-":
                 raise self.refused("two signs in a row")
             whole, least, most, marks = self.unary()
             return whole, -most, -least, marks
         value = self.primary()
-        if self.take(".") and not SWIZZLE.fullmatch(self.next()):
-            raise self.refused("a component is expected")
+        if self.tokens[self.at] == ".":
+            self.component()
         return value
+
+    def component(self) -> None:
+        """Go behind a point and the components that it picks."""
+        self.expect(".")
+        if not _SWIZZLE.fullmatch(self.next()):
+            raise self.refused("a component is expected")
 
     def primary(self) -> Value:
         """Parse an operand."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from glsl_infer.bundle.format_constants import GLSL_LIMITS, GLSL_STATEMENTS
 from glsl_infer.bundle.shader_calls import Calls
 from glsl_infer.bundle.shader_cursor import KINDS
-from glsl_infer.bundle.shader_expressions import SWIZZLE
 from glsl_infer.bundle.shader_values import ANY, INTEGER, WILD, Loop, hull, known
 
 
@@ -123,9 +122,9 @@ class Statements(Calls):
         variable = self.find(name)
         if variable is None or (variable.kind not in ("local", "global", "parameter") and name != "gl_FragColor"):
             raise self.refused(f"'{name}' is no variable that can be assigned to")
-        part = self.take(".")
-        if part and not SWIZZLE.fullmatch(self.next()):
-            raise self.refused("a component is expected")
+        part = self.tokens[self.at] == "."
+        if part:
+            self.component()
         sign = self.next()
         if sign not in ("=", "+=", "-=", "*=", "/="):
             raise self.refused(f"an assignment is expected, not '{sign}'")

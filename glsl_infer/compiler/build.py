@@ -12,6 +12,7 @@ from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.planned_cost import Plans
 from glsl_infer.compiler.ranges import PreparedGraph, precision, prepare
 from glsl_infer.compiler.ranges.known import KnownRanges
+from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering import weights_plan
@@ -124,6 +125,24 @@ def build(
     small = optimised or optimize.optimize(graph)
     if numbers is None:
         precision.require_known(small, options.precision_for)
+    before = options.ranges or KnownRanges()
+
+    def shorten(planned: Graph) -> tuple[Graph, tuple[WideLayer, ...]]:
+        long = long_texts.possible(planned, most) - {*options.weights_for, *before.exact}
+        if not long:
+            return planned, ()
+        choices = lower.weights_choices(
+            planned,
+            options.weights_for,
+            given=bool(calibration or before.findings),
+            uniform_vectors=most,
+            weight_bits=options.weight_bits,
+            tell=tell,
+            draw_cost=options.draw_cost,
+            exact=before.exact,
+        )
+        return long_texts.split(planned, [choice for choice in choices if choice.layer in long], most)
+
     prepared = prepare(
         small,
         pictures,
@@ -144,23 +163,9 @@ def build(
         )
         if options.layout == "atlas"
         else None,
+        shorten=shorten if options.weights == "auto" and options.layout == "atlas" else None,
     )
-    before = options.ranges or KnownRanges()
     typical = lower.typical_of(prepared.graph, calibration, before.findings)
-    long = long_texts.possible(prepared.graph, most) - {*options.weights_for, *before.exact}
-    if long and options.weights == "auto" and options.layout == "atlas":
-        choices = lower.weights_choices(
-            prepared.graph,
-            options.weights_for,
-            typical,
-            uniform_vectors=most,
-            weight_bits=options.weight_bits,
-            tell=tell,
-            draw_cost=options.draw_cost,
-            exact=before.exact,
-        )
-        free = tuple(choice for choice in choices if choice.layer in long)
-        prepared = long_texts.split(prepared, free, pictures, uniform_vectors=most, scales=before.scales)
     program = lower.to_program(
         prepared.graph,
         weights=options.weights,

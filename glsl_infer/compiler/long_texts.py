@@ -8,16 +8,11 @@ had a thousand such programs of 90 kB each, which every reader checks and every 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from types import MappingProxyType
+from collections.abc import Sequence
 
 from glsl_infer import ops
-from glsl_infer.compiler.ranges import PreparedGraph
-from glsl_infer.compiler.ranges.fixed_point import assign_scales
-from glsl_infer.compiler.ranges.wide import EXACTNESS, cost_of_sums, split_wide
+from glsl_infer.compiler.ranges.wide import EXACTNESS, WideLayer, cost_of_sums, split_wide
 from glsl_infer.graph import Graph
-from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering.conv_columns import columns_of
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
 from glsl_infer.program import WeightsChoice
@@ -38,30 +33,17 @@ def possible(graph: Graph, uniform_vectors: int) -> frozenset[str]:
 
 
 def split(
-    prepared: PreparedGraph,
-    choices: Sequence[WeightsChoice],
-    pictures: Sequence[Inputs] = (),
-    *,
-    uniform_vectors: int = UNIFORM_VECTORS,
-    scales: Mapping[str, float] = MappingProxyType({}),
-) -> PreparedGraph:
+    graph: Graph, choices: Sequence[WeightsChoice], uniform_vectors: int = UNIFORM_VECTORS
+) -> tuple[Graph, tuple[WideLayer, ...]]:
     """Return the graph with those layers as partial sums whose constants would cost much more than these do.
 
     Args:
-        prepared: in atlas layout.
+        graph: a prepared graph in atlas layout; scales of partial sums are to be found anew.
         choices: where its weights would be; see ``lower.weights_choices``.
-        pictures: typical inputs, for scales that interval bounds leave too coarse.
         uniform_vectors: see ``lower.to_program``.
-        scales: those of partial sums that pictures told before; see ``ranges.stored``.
     """
-    reasons = {choice.layer: choice.reason for choice in choices if _too_long(prepared.graph, choice, uniform_vectors)}
-    if not reasons:
-        return prepared
-    graph, wide = split_wide(prepared.graph, uniform_vectors=uniform_vectors, known=reasons)
-    chosen = {choice.layer: choice.scale for choice in prepared.scales}
-    graph, made = assign_scales(graph, pictures, {**scales, **chosen})
-    new = tuple(choice for choice in made if choice.layer not in chosen)
-    return replace(prepared, graph=graph, wide=prepared.wide + wide, scales=prepared.scales + new)
+    reasons = {choice.layer: choice.reason for choice in choices if _too_long(graph, choice, uniform_vectors)}
+    return split_wide(graph, uniform_vectors=uniform_vectors, known=reasons) if reasons else (graph, ())
 
 
 def _too_long(graph: Graph, choice: WeightsChoice, uniform_vectors: int) -> bool:

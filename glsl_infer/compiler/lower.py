@@ -163,15 +163,26 @@ def typical_of(graph: Graph, samples: Sequence[Inputs], findings: Findings = Map
 def weights_choices(
     graph: Graph,
     weights_for: Mapping[str, str],
-    typical: Typical,
     *,
+    given: bool,
     uniform_vectors: int = UNIFORM_VECTORS,
     weight_bits: str = "auto",
     tell: Callable[[str], object] = str,
     draw_cost: float = weights_plan.DRAW,
     exact: Collection[str] = (),
 ) -> tuple[WeightsChoice, ...]:
-    """Return where ``to_program`` would put weights with ``auto`` in atlas layout, however much text that is."""
+    """Return where ``to_program`` would put weights with ``auto`` in atlas layout, however much text that is.
+
+    Args:
+        graph: prepared.
+        weights_for: see ``to_program``, as for the others.
+        given: whether there are pictures, so that weights are rounded for them.
+        uniform_vectors: see there.
+        weight_bits: see there.
+        tell: see there.
+        draw_cost: see there.
+        exact: see there.
+    """
     return _built(
         graph,
         "auto",
@@ -179,13 +190,14 @@ def weights_choices(
         "atlas",
         gutters(graph),
         {},
-        typical,
+        Typical(dict, given=given),
         uniform_vectors,
         weight_bits,
         tell,
         draw_cost=draw_cost,
         exact=exact,
         planning=True,
+        counts=True,
     ).choices
 
 
@@ -204,6 +216,7 @@ def _built(
     draw_cost: float,
     exact: Collection[str],
     planning: bool,
+    counts: bool = False,
 ) -> Builder:
     bits = {name: chosen.bits for name, chosen in ranges_of(graph).items()}
     builder = Builder(
@@ -220,6 +233,7 @@ def _built(
         bits=bits,
         draw_cost=draw_cost,
         exact=exact,
+        counts=counts,
     )
     for number, node in enumerate(graph.nodes, 1):
         what = "memory" if planning else "shaders"

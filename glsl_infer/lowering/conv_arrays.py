@@ -108,7 +108,7 @@ def draw(
             uniforms["weights"] = Slice(member, index * stride, 4 * count)
         taps = [*entry.taps, *behind]
         # A constant of 0 has no product: fetches cannot wait for a texel that adds nothing to the fourth channel.
-        fourth = baked is None or not any(_leaves_out_the_fourth(tap, baked) for tap in taps)
+        fourth = baked is None or not _leave_out_the_fourth(taps, baked)
         waits = fourth and (small or (late is not None and late[index] > 0.0))
         if small:
             defines["UNIT"] = UNIT
@@ -147,11 +147,14 @@ def draw(
         )
 
 
-def _leaves_out_the_fourth(tap: Tap, baked: NDArray[np.float32]) -> bool:
+def _leave_out_the_fourth(taps: Sequence[Tap], baked: NDArray[np.float32]) -> bool:
     """Return whether constants add a texel to other components of the sum alone, as those of another group do."""
-    columns = [product.column for product in tap.products if product.column is not None]
-    weights = baked[columns]
-    return len(columns) == len(tap.products) and bool(weights[:, :3].any()) and not weights[:, 3].any()
+    others, fourth = (baked[:, :3] != 0.0).any(axis=1), baked[:, 3] != 0.0
+    for tap in taps:
+        columns = [product.column for product in tap.products]
+        if None not in columns and any(others[at] for at in columns) and not any(fourth[at] for at in columns):
+            return True
+    return False
 
 
 def _starts(

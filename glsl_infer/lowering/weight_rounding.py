@@ -101,9 +101,11 @@ def rounded(numbers: Numbers, most: int, *, columns: Columns, met: Met) -> NDArr
         used = columns.used[slices].transpose(1, 0, 2).reshape(columns.count, -1)
         given = numbers[slices].transpose(1, 0, 2).reshape(columns.count, -1)
         made = np.zeros(given.shape, np.int64)
-        kinds, kind_of = np.unique(used, axis=1, return_inverse=True)
-        for kind in range(kinds.shape[1]):
-            rows, filters = np.flatnonzero(kinds[:, kind]), np.flatnonzero(kind_of.ravel() == kind)
+        alike: dict[bytes, list[int]] = {}
+        for index, mark in enumerate(np.ascontiguousarray(used.T)):
+            alike.setdefault(mark.tobytes(), []).append(index)
+        for filters in map(np.array, alike.values()):
+            rows = np.flatnonzero(used[:, filters[0]])
             if len(rows):
                 made[np.ix_(rows, filters)] = _together(squares[np.ix_(rows, rows)], given[np.ix_(rows, filters)], most)
         found[slices] = made.reshape(columns.count, len(slices), 4).transpose(1, 0, 2)
@@ -150,10 +152,9 @@ def _together(squares: Numbers, numbers: Numbers, most: int) -> NDArray[np.int64
     for _ in range(SWEEPS):
         for row in range(count):
             better = np.clip(whole[row] - np.rint(pull[row] / squares[row, row]), -most, most)
-            step = better - whole[row]
-            if step.any():
-                pull += squares[:, row, None] * step
-                whole[row] = better
+            moving = np.flatnonzero(better != whole[row])  # hardly any
+            pull[:, moving] += squares[:, row, None] * (better - whole[row])[moving]
+            whole[row] = better
     found = np.empty(wanted.shape, np.int64)
     found[order] = whole.astype(np.int64)
     return found

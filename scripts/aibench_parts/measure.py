@@ -17,7 +17,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer.errors import RunError
 from glsl_infer.support.child_process import module_command
 from glsl_infer.tools.aibench import before
-from glsl_infer.tools.aibench.bundles import PICTURES, bundle_of, export_command
+from glsl_infer.tools.aibench.bundles import bundle_of, export_command
 from glsl_infer.tools.aibench.tests import LARGEST, Test
 
 HERE = Path(__file__).resolve().parent
@@ -85,11 +85,7 @@ def validate(test: Test, folder: Path) -> dict[str, Any]:
     """Compare with Keras, on photographs as the network reads them; return the outputs' agreement."""
     low, high = test.values
     with tempfile.TemporaryDirectory() as work:
-        data = before.typical(test, PICTURES, Path(work))
-        if data == PICTURES:  # which has pictures of windows and pages, too
-            data = Path(work)
-            for photograph in PICTURES.glob("*.jpg"):
-                (data / photograph.name).symlink_to(photograph)
+        data = before.typical(test, Path(work))
         command = module_command(
             "glsl_infer", "validate", _keras(test, folder), _bundle(test, folder), "--data", data, "--json",
             "--limit", COMPARED, "--layer-pictures", 1, f"--input-range={low:g},{high:g}",

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageFilter, ImageOps
 
 from glsl_infer.runtime.session import Session
-from glsl_infer.tools.aibench.before import CHANGES, Change, cut
-from glsl_infer.tools.aibench.bundles import PICTURES, bundle_of
+from glsl_infer.tools.aibench.before import CHANGES, PICTURES, Change, cut
+from glsl_infer.tools.aibench.bundles import bundle_of
 from glsl_infer.tools.aibench.tests import Test
 
 EDGE = 8

@@ -85,6 +85,7 @@ def prepare(
     tolerance: float | None = None,
     budget: float | None = None,
     plan: Callable[[Graph], Cost] | None = None,
+    shorten: Callable[[Graph], tuple[Graph, tuple[WideLayer, ...]]] | None = None,
 ) -> PreparedGraph:
     """Prepare an optimised graph for shaders.
 
@@ -106,6 +107,7 @@ def prepare(
         budget: see there, too; with neither, and ``auto``, an eighth more work is spent for an error of
             ``AUTO_TOLERANCE``, or ``AUTO_NUMBERS``.
         plan: counts what a prepared graph costs; without it shares are estimated.
+        shorten: makes partial sums of more layers of a prepared graph; scales that pictures tell are found behind it.
 
     Raises:
         InputError: see ``precision.choose``.
@@ -162,6 +164,9 @@ def prepare(
     precise, fine = precision_of_layers.assign(ranged, chosen)
     precise, ranges = with_room(precise, wider, ranges)
     narrow, wide = split_wide(_for_shaders(precise, dense), layout, uniform_vectors, exactness, before=parts)
+    if shorten is not None:
+        narrow, more = shorten(zeros_once(assign_scales(narrow, (), before.scales)[0]))
+        wide += more
     scaled, scales = assign_scales(narrow, pictures, before.scales)
     scaled = zeros_once(scaled)
     require_finite_ranges(scaled)

@@ -11,8 +11,12 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageFilter, ImageOps
 
+from glsl_infer.support.child_process import ROOT
 from glsl_infer.support.files import replacing
 from glsl_infer.tools.aibench.tests import Test
+
+PICTURES = ROOT / "docs/images"
+"""A checkout's photographs, .jpg, among other pictures; networks' statistics are from these as well."""
 
 SCALE = 3
 """Of test 5."""
@@ -54,18 +58,15 @@ def cut(photograph: Path, width: int, height: int) -> Image.Image:
         return ImageOps.fit(image.convert("RGB"), (width, height), Image.Resampling.LANCZOS)
 
 
-def typical(test: Test, photographs: Path, folder: Path) -> Path:
-    """Return a folder of pictures as a test's network reads them, for the ranges of its export.
+def typical(test: Test, folder: Path) -> Path:
+    """Write photographs as a test's network reads them, for the ranges of its export; return the folder.
 
     Args:
         test: which.
-        photographs: a folder of them; what is returned where they are not spoilt.
         folder: where to write them.
     """
-    if test.network not in CHANGES:
-        return photographs
-    for path in sorted(photographs.glob("*.jpg")):
-        CHANGES[test.network](cut(path, test.width, test.height)).save(folder / f"{path.stem}.png")
+    for path in sorted(PICTURES.glob("*.jpg")):
+        write(test, path, (test.width, test.height), folder / f"{path.stem}.png")
     return folder
 
 

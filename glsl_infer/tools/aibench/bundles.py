@@ -22,10 +22,7 @@ from glsl_infer.tools.aibench.tests import Test
 
 Tell = Callable[[str], object]
 
-PICTURES = ROOT / "docs/images"
-"""Photographs for the ranges of feature maps; those that the networks' statistics are from as well."""
-
-SHOWN = PICTURES / "pineapple007.jpg"
+SHOWN = before.PICTURES / "pineapple007.jpg"
 """What the page and the app show before and after; a checkout has it."""
 
 
@@ -155,7 +152,7 @@ def export_command(test: Test, model: Path, path: Path, work: Path) -> list[str]
     typical.mkdir()
     command = module_command(
         "glsl_infer", "export", model, "-o", path,
-        "--calibrate", before.typical(test, PICTURES, typical),
+        "--calibrate", before.typical(test, typical),
         f"--input-range={low:g},{high:g}", "--fit", "center-crop", "--verify", "0",
     )  # fmt: skip
     if test.classes:
