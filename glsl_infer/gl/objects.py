@@ -145,6 +145,14 @@ class Objects(Closing):
         if not status.value:
             raise ShaderError(f"{where}: the driver cannot link the shaders:\n{self._log(name, gl.GetProgramInfoLog)}")
 
+    def drop_fragment(self, name: int, fragment: bytes) -> None:
+        """Delete the fragment shader of a linked program, unless others that were begun have it; ``drop_shaders``."""
+        shader = self.shaders[GL.GL_FRAGMENT_SHADER, fragment]
+        self.gl.DetachShader(name, shader)
+        self._attached.remove((name, shader))
+        if all(other != shader for _, other in self._attached):
+            self.gl.DeleteShader(self.shaders.pop((GL.GL_FRAGMENT_SHADER, fragment)))
+
     def drop_shaders(self) -> None:
         """Delete the shader objects; linked programs keep what they need.
 

@@ -241,7 +241,7 @@ class Builder(Places):
         last = self._passes[at - 1] if at else None
         clear = last is None or last.target != target
         entry = Pass(node.name, program.name, target, clear, textures, tuple(sources), tuple(quads), values)
-        if last is not None and _alike(last, entry):
+        if last is not None and last.continued_by(entry):
             self._passes[at - 1] = replace(last, quads=last.quads + entry.quads)
         else:
             if at < len(self._passes):
@@ -296,15 +296,3 @@ class Builder(Places):
         )
         self._programs[varyings, fragment] = program
         return program
-
-
-def _alike(one: Pass, other: Pass) -> bool:
-    """Return whether passes are one but for their quads."""
-    return (
-        one.program == other.program
-        and one.layer == other.layer
-        and one.target == other.target
-        and one.textures == other.textures
-        and one.sources == other.sources
-        and one.uniforms == other.uniforms
-    )

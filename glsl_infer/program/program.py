@@ -108,6 +108,17 @@ class Pass:
     quads: tuple[Quad, ...]
     uniforms: Mapping[str, UniformValue]
 
+    def continued_by(self, other: Pass) -> bool:
+        """Return whether another pass is as this one but for its quads."""
+        return (
+            self.program == other.program
+            and self.layer == other.layer
+            and self.target == other.target
+            and self.textures == other.textures
+            and self.sources == other.sources
+            and self.uniforms == other.uniforms
+        )
+
 
 @dataclass(frozen=True)
 class WeightsChoice:

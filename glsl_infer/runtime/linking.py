@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Union
@@ -17,6 +18,9 @@ from glsl_infer.program import PRELUDE
 from glsl_infer.runtime.drivers.llvmpipe.drawn import Drawn
 from glsl_infer.runtime.program_cache import ProgramCache, default_folder, key_of
 from glsl_infer.support.records import dataclass
+
+AT_ONCE = 32
+"""Programs that wait for their drivers at a time: more than one has threads for, and few enough for its memory."""
 
 _DRIVER = (GL.GL_VENDOR, GL.GL_RENDERER, GL.GL_VERSION, GL.GL_SHADING_LANGUAGE_VERSION, GL.GL_EXTENSIONS)
 
@@ -71,6 +75,7 @@ class Linker:
         for entry in bundle.manifest.passes:
             self._users.setdefault(entry.program, entry.layer)
         self._gl, self._objects = context.gl, objects
+        self._begun: deque[str] = deque()
         self._binaries = ProgramBinaries(context)
         self._cache: ProgramCache | None = None
         folder = default_folder() if cache is True else cache or None
@@ -78,9 +83,12 @@ class Linker:
             self._cache = ProgramCache(folder, key_of(driver_strings(context.gl), self._attributes, self._sources))
 
     def start(self) -> None:
-        """Restore every program, or begin to compile it, and wait for none.
+        """Restore every program, or begin to compile it; wait for none but those that are ``AT_ONCE`` behind.
 
-        All are started before any is asked about, so that a driver with threads compiles them side by side.
+        Some are started before any is asked about, so that a driver with threads compiles them side by side.
+
+        Raises:
+            ShaderError: as ``finish``.
         """
         self._programs = self._restore()
         self._missing = [name for name in self._sources if name not in self._programs]
@@ -88,6 +96,9 @@ class Linker:
             compiler_threads.allow(self._gl)
         for name in self._missing:
             self._programs[name] = self._objects.start_program(*self._sources[name], self._attributes)
+            self._begun.append(name)
+            if len(self._begun) > AT_ONCE:
+                self._check(self._begun.popleft())
 
     def finish(self) -> LinkedBundle:
         """Wait for what was started, and ask for all samplers and uniforms.
@@ -95,12 +106,18 @@ class Linker:
         Raises:
             ShaderError: the driver refuses a shader; names the layer and quotes the driver.
         """
-        for name in self._missing:
-            where = f"layer '{self._users.get(name, name)}' on {self._gl.text(GL.GL_RENDERER)}"
-            self._objects.check_program(self._programs[name], *self._sources[name], where)
+        while self._begun:
+            self._check(self._begun.popleft())
         self._objects.drop_shaders()
         linked = {name: self._linked(name, self._programs[name]) for name in self._entries}
         return LinkedBundle(linked, len(self._programs) - len(self._missing), len(self._missing))
+
+    def _check(self, name: str) -> None:
+        """Wait for a program, and let go what the driver keeps of its text: megabytes where it is long."""
+        where = f"layer '{self._users.get(name, name)}' on {self._gl.text(GL.GL_RENDERER)}"
+        program, (vertex, fragment) = self._programs[name], self._sources[name]
+        self._objects.check_program(program, vertex, fragment, where)
+        self._objects.drop_fragment(program, fragment)
 
     def keep(self) -> None:
         """Write the programs to the cache for the next start, if any had to be compiled; failing changes nothing."""

@@ -10,6 +10,7 @@ from glsl_infer.gl import constants as GL
 from glsl_infer.gl.compiler_threads import EXTENSION
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
+from glsl_infer.runtime import linking
 from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.runtime.session import Session
 
@@ -55,3 +56,17 @@ def test_all_programs_are_started_before_any_is_asked_about(context: Context, mo
     assert said[: 1 + count] == ["allow", *["start"] * count]
     assert said[-count:] == ["check"] * count
     assert "texture" in said[1 + count : -count], "what needs no program is made in between"
+
+
+def test_of_many_programs_few_wait_at_a_time(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle, said = tiny_bundle(), list[str]()
+    assert isinstance(driver_of(context).device_lines, str), "measured once, by a shader of its own"
+    start, check = Objects.start_program, Objects.check_program
+    monkeypatch.setattr(linking, "AT_ONCE", 1)
+    monkeypatch.setattr(Objects, "start_program", lambda self, *a: said.append("start") or start(self, *a))
+    monkeypatch.setattr(Objects, "check_program", lambda self, *a: said.append("check") or check(self, *a))
+    with Session(bundle, context=context, cache=False):
+        pass
+    count = len(bundle.manifest.programs)
+    assert count > 2
+    assert said == ["start", *["start", "check"] * (count - 1), "check"]

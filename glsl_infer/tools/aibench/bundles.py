@@ -25,6 +25,8 @@ Tell = Callable[[str], object]
 SHOWN = before.PICTURES / "pineapple007.jpg"
 """What the page and the app show before and after; a checkout has it."""
 
+QUANTISED = frozenset(("mobilenet-v1",))
+"""Networks whose maps all have 8 bits in the paper, and here."""
 
 _ADVICE = (
     "to build it, run glsl-infer aibench in a checkout of the project with TensorFlow (pip install -e '.[train]'), and "
@@ -155,6 +157,8 @@ def export_command(test: Test, model: Path, path: Path, work: Path) -> list[str]
         "--calibrate", before.typical(test, typical),
         f"--input-range={low:g},{high:g}", "--fit", "center-crop", "--verify", "0",
     )  # fmt: skip
+    if test.network in QUANTISED:
+        command += ["--precision", "8"]
     if test.classes:
         labels = work / "labels.txt"
         labels.write_text("".join(f"class {index}\n" for index in range(test.classes)), "utf-8")
