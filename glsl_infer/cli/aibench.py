@@ -41,12 +41,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
     parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw each test beside a Pixel 2")
+    parser.add_argument(
+        "--phones",
+        type=Path,
+        metavar="FILE.csv",
+        help="other devices' results, to stand beside (columns: phone,1,...,9,score)",
+    )
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the tests; a test that fails is a row that says so."""
-    from glsl_infer.tools.aibench import bundles, tests
+    from glsl_infer.tools.aibench import bundles, phones, tests
 
     try:
         chosen = tests.chosen(args.only, args.quick)
@@ -54,6 +60,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"--only {error}") from None
     if args.memory < 1:
         raise InputError(f"--memory {args.memory}; give at least 1 MB")
+    others = phones.read(args.phones)
     if args.plot is not None:
         from glsl_infer.tools.aibench import plot
 
@@ -83,9 +90,7 @@ def run(args: argparse.Namespace) -> int:
         if result["score"] is not None:
             print_lines([f"score {result['score']:.0f} (a Pixel 2 has 1293)"])
         if not args.quick:
-            from glsl_infer.tools.aibench import phones
-
-            print_lines(["", *phones.table("this machine", rows, result["score"])])
+            print_lines(["", *phones.table("this machine", rows, result["score"], others)])
     return 1 if all("failed" in row for row in rows) else 0
 
 

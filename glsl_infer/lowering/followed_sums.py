@@ -160,8 +160,7 @@ def follow(factors: Floats, constants: Floats, biases: Floats, *, fourth: bool, 
     used = range(count) if fourth else np.flatnonzero(constants.any(axis=(0, 2)))
     for column in used:
         weights = order.of_components(constants[:, column])
-        last = residual is not None and column == len(factors)
-        met = order.of_positions(residual if last and residual is not None else factors[column])
+        met = order.of_positions(residual if residual is not None and column == len(factors) else factors[column])
         np.multiply(met, weights, out=product)
         total += product
         np.add(starts, total, out=sums)

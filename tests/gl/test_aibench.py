@@ -17,6 +17,7 @@ from tiny import write_tiny
 from glsl_infer.bundle import write
 from glsl_infer.cli import main
 from glsl_infer.compiler.build import Options, build
+from glsl_infer.errors import InputError
 from glsl_infer.graph import Node
 from glsl_infer.runtime import images
 from glsl_infer.runtime.session import Session
@@ -109,11 +110,39 @@ def test_a_result_stands_among_the_phones() -> None:
     }
     assert float(pixel["score"]) == score.PIXEL_2
     rows = [{"test": 1, "ms": 71.6}, {"test": 2, "failed": "no memory"}, {"test": 9, "megapixels": 0.25}]
-    heads, first, second = (line.split() for line in phones.table("mine", rows, 99.6))
+    heads, first, second = (line.split() for line in phones.table("mine", rows, 99.6, phones.read()))
     assert heads == ["phone", *"123456789", "score"]
     assert first[:3] == ["Google", "Pixel", "2"] and first[-1] == "1293"
     assert second == ["mine", "72", "-", "-", "-", "-", "-", "-", "-", "0.25", "100"]
-    assert phones.table("mine", rows, None)[1].startswith("mine")
+    assert phones.table("mine", rows, None, phones.read())[1].startswith("mine")
+
+
+def test_other_devices_stand_beside_it(tmp_path: Path) -> None:
+    file = tmp_path / "others.csv"
+    file.write_text(
+        "phone,1,2,3,4,5,6,7,8,9,score\nslow,900,-,-,-,-,-,-,-,-,50\nfast,1,2,3,4,5,6,7,8,9.5,2000\n", "utf-8"
+    )
+    table = phones.table("mine", [{"test": 1, "ms": 71.6}], 99.6, phones.read(file))
+    assert [line.split()[0] for line in table] == ["phone", "fast", "Google", "mine", "slow"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "the first line is to be phone,1,2,3,4,5,6,7,8,9,score"),
+        ("phone,1\n", "the first line is to be"),
+        ("phone,1,2,3,4,5,6,7,8,9,score\na,1\nb,1,2,3,x,5,6,nan,8,9,-\n", "line 2: 2 cells, not 11"),
+        ("phone,1,2,3,4,5,6,7,8,9,score\na,1\nb,1,2,3,x,5,6,nan,8,9,-\n", "line 3: no number: 'x', 'nan', '-'"),
+    ],
+)
+def test_a_file_of_other_devices_is_checked(text: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "others.csv"
+    file.write_text(text, "utf-8")
+    with pytest.raises(InputError) as refusal:
+        phones.read(file)
+    assert said in str(refusal.value) and str(file) in str(refusal.value)
+    with pytest.raises(InputError, match="No such file"):
+        phones.read(tmp_path / "none.csv")
 
 
 def test_the_first_two_pictures_do_not_count() -> None:

@@ -1,41 +1,92 @@
-"""Phones of the paper's table 2 (phones.csv), for a result to stand beside: ms a picture, megapixels, score."""
+"""Other devices for a result to stand beside: ms a picture, megapixels, score.
+
+phones.csv has those of the paper's table 2 that we know; ``--phones`` adds a file of one's own.
+"""
 
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from glsl_infer.errors import InputError, together
 from glsl_infer.tools.aibench.tests import LARGEST, TESTS
 
 MISSING = "-"
 
+COLUMNS = ("phone", *(str(test.number) for test in TESTS), "score")
 
-def read() -> list[dict[str, str]]:
-    """Return the phones, the best score first: "phone", "1" to "9", "score"."""
+
+def read(more: Path | None = None) -> list[dict[str, str]]:
+    """Return the devices, the best score first: "phone", "1" to "9", "score".
+
+    Args:
+        more: a CSV file of others, with these columns; "-" where a test is missing.
+
+    Raises:
+        InputError: it cannot be read, or a cell is no number; all of them at once.
+    """
     with Path(__file__).with_name("phones.csv").open(encoding="utf-8", newline="") as file:
-        return sorted(csv.DictReader(file), key=lambda row: -float(row["score"]))
+        rows = list(csv.DictReader(file))
+    return sorted([*rows, *(_checked(more) if more else [])], key=lambda row: -float(row["score"]))
 
 
-def table(name: str, rows: Sequence[Mapping[str, Any]], score: float | None) -> list[str]:
-    """Return lines: this machine's results among the phones, the best score first.
+def _checked(path: Path) -> list[dict[str, str]]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.reader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"--phones {path}: {getattr(error, 'strerror', None) or error}") from None
+    if not rows or tuple(rows[0]) != COLUMNS:
+        raise InputError(f"--phones {path}: the first line is to be {','.join(COLUMNS)}")
+    problems = [
+        InputError(f"--phones {path}, line {number}: {wrong}")
+        for number, row in enumerate(rows[1:], 2)
+        if (wrong := _wrong(row))
+    ]
+    if problems:
+        raise together(problems)
+    return [dict(zip(COLUMNS, row)) for row in rows[1:]]
+
+
+def _wrong(row: Sequence[str]) -> str:
+    """Return what is wrong with a line; empty if nothing is."""
+    if len(row) != len(COLUMNS):
+        return f"{len(row)} cells, not {len(COLUMNS)}"
+    numbers = [cell for column, cell in zip(COLUMNS[1:], row[1:]) if cell != MISSING or column == "score"]
+    bad = [cell for cell in numbers if not _is_number(cell)]
+    return f"no number: {', '.join(repr(cell) for cell in bad)}" if bad else ""
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return 0.0 < float(text) < math.inf
+    except ValueError:
+        return False
+
+
+def table(
+    name: str, rows: Sequence[Mapping[str, Any]], score: float | None, others: Sequence[Mapping[str, str]]
+) -> list[str]:
+    """Return lines: this machine's results among other devices', the best score first.
 
     Args:
         name: of this machine.
         rows: of ``glsl-infer aibench``: "test", and "ms", "megapixels" or "failed".
         score: of them; None puts this machine first, without one.
+        others: see ``read``.
     """
     mine = {"phone": name, "score": f"{score:.0f}" if score is not None else MISSING}
     for row in rows:
         number = int(row["test"])
         value = row.get("megapixels" if number == LARGEST else "ms")
         mine[str(number)] = MISSING if value is None else f"{value:.4g}" if number == LARGEST else f"{value:.0f}"
-    others = read()
     at = sum(score is not None and float(row["score"]) > score for row in others)
-    heads = ["phone", *(str(test.number) for test in TESTS), "score"]
-    cells = [heads, *([row.get(head, MISSING) for head in heads] for row in (*others[:at], mine, *others[at:]))]
-    wide = [max(len(row[column]) for row in cells) for column in range(len(heads))]
+    listed = (*others[:at], mine, *others[at:])
+    cells = [COLUMNS, *([row.get(column, MISSING) for column in COLUMNS] for row in listed)]
+    wide = [max(map(len, column)) for column in zip(*cells)]
     return [
         "  ".join(cell.ljust(wide[0]) if not i else cell.rjust(wide[i]) for i, cell in enumerate(row)) for row in cells
     ]
