@@ -20,8 +20,9 @@ from glsl_infer.compiler.build import Options, build
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Node
 from glsl_infer.runtime import images
+from glsl_infer.runtime.pictures.preprocess import open_image
 from glsl_infer.runtime.session import Session
-from glsl_infer.tools.aibench import bundles, largest, needs, phones, score, tests, timing
+from glsl_infer.tools.aibench import before, bundles, largest, needs, phones, score, tests, timing
 
 pytestmark = pytest.mark.once
 
@@ -189,3 +190,17 @@ def test_a_network_built_from_nothing_runs(tmp_path: Path, capsys: Capture, monk
 
 def run_whole(session: Session, picture: np.ndarray, overlap: int | None) -> np.ndarray:
     return images.run_whole(session, picture, overlap=overlap)
+
+
+def test_ranges_are_learnt_from_photographs_as_the_network_reads_them(tmp_path: Path) -> None:
+    (icnet,) = tests.chosen("7", quick=False)
+    made = sorted(before.typical(icnet, tmp_path).iterdir())
+    assert [path.stem for path in made] == sorted(path.stem for path in before.PICTURES.glob("*.jpg"))
+    assert {open_image(path).size for path in made} == {(576, 384)}
+
+
+@pytest.mark.parametrize(("number", "quantised"), [("1", True), ("8", False)])
+def test_only_the_quantised_network_has_8_bits_throughout(number: str, quantised: bool, tmp_path: Path) -> None:
+    (test,) = tests.chosen(number, quick=False)
+    command = bundles.export_command(test, tmp_path / "a.keras", tmp_path / "a.glslnn", tmp_path)
+    assert (" --precision 8" in " ".join(map(str, command))) == quantised

@@ -42,18 +42,19 @@ def test_what_columns_meet(shape: tuple[int, ...], groups: int) -> None:
                 assert (met[product.column] == lanes).all()
 
 
+@pytest.mark.parametrize("positions", [9, 33])
 @pytest.mark.parametrize("residual", [False, True])
-def test_sums_together_are_those_of_one_slice(residual: bool) -> None:
+def test_sums_together_are_those_of_one_slice(residual: bool, positions: int) -> None:
     rng = np.random.default_rng(2)
-    factors = rng.integers(0, 256, (30, 9, 1)).astype(np.float32) / np.float32(255.0)
+    factors = rng.integers(0, 256, (30, positions, 1)).astype(np.float32) / np.float32(255.0)
     constants = rng.normal(size=(5, 30 + residual, 4)).astype(np.float32)
     constants[:, 4] = 0.0
     biases = rng.normal(size=(5, 4)).astype(np.float32)
-    added = rng.random((9, 5, 4)).astype(np.float32) if residual else None
+    added = rng.random((positions, 5, 4)).astype(np.float32) if residual else None
     sums = followed_sums.follow(factors, constants, biases, fourth=True, residual=added)
     assert sums.fourth is not None and sums.changed is not None
     for index in range(5):
-        met = np.broadcast_to(factors, (30, 9, 4)).transpose(1, 0, 2)
+        met = np.broadcast_to(factors, (30, positions, 4)).transpose(1, 0, 2)
         met = met if added is None else np.concatenate([met, added[:, [index]]], axis=1)
         products = met * constants[index]
         way = biases[index] + np.cumsum(products, axis=1, dtype=np.float32)

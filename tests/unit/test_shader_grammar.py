@@ -47,6 +47,25 @@ def test_what_a_shader_costs() -> None:
         assert chosen.written == written, line
 
 
+@pytest.mark.parametrize("numbers", ["0.5, 1.0, 2.0, 3.0", "-0.5, 1, -2e-5, -0.0", "7"])
+def test_numbers_read_at_once_count_as_those_read_one_by_one(numbers: str) -> None:
+    first, rest = numbers.partition(",")[0], "".join(numbers.partition(",")[1:])
+    at_once, one_by_one = (
+        parse("m", HEAD + f"void main() {{\ngl_FragColor = coord0 * vec4({text});\n}}\n")
+        for text in (numbers, f"({first}){rest}")
+    )
+    assert at_once == one_by_one
+    assert at_once.written == 2 + numbers.count("-") - numbers.count("e-")
+
+
+@pytest.mark.parametrize(
+    "numbers", ["1.0, -1e39, 1.0, 1.0", ", ".join(["1.0"] * 17), "1.0, , 1.0", "- -1.0", "1.0 1.0"]
+)
+def test_numbers_read_at_once_are_refused_like_others(numbers: str) -> None:
+    with pytest.raises(BundleError, match="line 5: "):
+        parse("m", HEAD + f"void main() {{\ngl_FragColor = coord0 * vec4({numbers});\n}}\n")
+
+
 def test_a_macro_counts_where_it_is_used() -> None:
     text = "#define TWICE(x) max(x, x)\nvoid main() {\n    gl_FragColor = TWICE(coord0 + coord0 + coord0);\n}\n"
     assert parse("m", HEAD + text).written == 5
