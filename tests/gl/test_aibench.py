@@ -142,8 +142,14 @@ def test_a_file_of_other_devices_is_checked(text: str, said: str, tmp_path: Path
     with pytest.raises(InputError) as refusal:
         phones.read(file)
     assert said in str(refusal.value) and str(file) in str(refusal.value)
+
+
+def test_what_is_no_file_of_devices_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No such file"):
         phones.read(tmp_path / "none.csv")
+    (tmp_path / "picture.csv").write_bytes(b"\xff\xd8\xff")
+    with pytest.raises(InputError, match="no CSV file in UTF-8"):
+        phones.read(tmp_path / "picture.csv")
 
 
 def test_the_first_two_pictures_do_not_count() -> None:

@@ -37,8 +37,10 @@ def _checked(path: Path) -> list[dict[str, str]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.reader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"--phones {path}: {getattr(error, 'strerror', None) or error}") from None
+    except OSError as error:
+        raise InputError(f"--phones {path}: {error.strerror}") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise InputError(f"--phones {path}: no CSV file in UTF-8; a table program's export is one") from None
     if not rows or tuple(rows[0]) != COLUMNS:
         raise InputError(f"--phones {path}: the first line is to be {','.join(COLUMNS)}")
     problems = [
