@@ -85,7 +85,7 @@ class Calls(Expressions):
 
         Others are for ``expression``, and so are numbers that it may refuse.
         """
-        if ")" not in self.tokens[self.at : self.at + _MOST_NUMBERS]:
+        if self.deep >= GLSL_LIMITS["brackets"] or ")" not in self.tokens[self.at : self.at + _MOST_NUMBERS]:
             return None
         end = self.tokens.index(")", self.at)
         text = " ".join(self.tokens[self.at : end])

@@ -146,7 +146,7 @@ class Objects(Closing):
             raise ShaderError(f"{where}: the driver cannot link the shaders:\n{self._log(name, gl.GetProgramInfoLog)}")
 
     def drop_fragment(self, name: int, fragment: bytes) -> None:
-        """Delete the fragment shader of a linked program, unless others that were begun have it; ``drop_shaders``."""
+        """Delete the fragment shader of a linked program, unless others that were begun have it."""
         shader = self.shaders[GL.GL_FRAGMENT_SHADER, fragment]
         self.gl.DetachShader(name, shader)
         self._attached.remove((name, shader))

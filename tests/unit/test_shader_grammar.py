@@ -66,6 +66,14 @@ def test_numbers_read_at_once_are_refused_like_others(numbers: str) -> None:
         parse("m", HEAD + f"void main() {{\ngl_FragColor = coord0 * vec4({numbers});\n}}\n")
 
 
+def test_brackets_of_numbers_read_at_once_count() -> None:
+    most = format_constants.GLSL_LIMITS["brackets"]
+    text = "void main() {{\ngl_FragColor = {}coord0 * vec4(0.5){};\n}}\n"
+    assert parse("m", HEAD + text.format("(" * (most - 1), ")" * (most - 1))).written
+    with pytest.raises(BundleError, match=f"brackets are more than {most} deep"):
+        parse("m", HEAD + text.format("(" * most, ")" * most))
+
+
 def test_a_macro_counts_where_it_is_used() -> None:
     text = "#define TWICE(x) max(x, x)\nvoid main() {\n    gl_FragColor = TWICE(coord0 + coord0 + coord0);\n}\n"
     assert parse("m", HEAD + text).written == 5
