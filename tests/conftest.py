@@ -18,6 +18,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 # NumPy's threads wait busily: for matrices as small as ours they take three times the CPU time of one.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("PYTHONFAULTHANDLER", "1")  # a child process that crashes says where
 # The user's compiled programs are no test's business; child processes inherit it.
 os.environ["GLSL_INFER_CACHE"] = "off"
 os.environ["GLSL_INFER_ISOLATION"] = "off"  # a process more for each command that draws; test_isolation has its own
@@ -28,6 +29,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 sys.path.insert(0, str(Path(__file__).parent))  # helpers shared by tests: tiny.py, graphs.py
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))  # what pages of docs/ are written from: operator_table
+
+from failed_commands import pytest_runtest_makereport  # noqa: F401  pytest calls it
 
 settings.register_profile("steady", deadline=None)  # a busy machine is no failure
 settings.load_profile("steady")

@@ -178,7 +178,7 @@ def gles2() -> Api:
     """Return the functions of the GL ES 2.0 library of this machine.
 
     Raises:
-        ContextError: there is no such library.
+        ContextError: there is no such library, or no PyOpenGL, which finds it.
     """
     return Api(_library("GLES2", "libGLESv2"))
 
@@ -188,7 +188,7 @@ def egl_library() -> ctypes.CDLL:
     """Return the EGL library of this machine.
 
     Raises:
-        ContextError: there is no such library.
+        ContextError: as ``gles2``.
     """
     return _library("EGL", "libEGL")
 
@@ -200,6 +200,10 @@ def _library(attribute: str, name: str) -> ctypes.CDLL:
         from OpenGL.platform.egl import EGLPlatform
 
         library = getattr(EGLPlatform(), attribute)
+    except ModuleNotFoundError as error:
+        if error.name == "OpenGL":
+            raise ContextError("the Python package PyOpenGL is not installed", "pip install PyOpenGL") from None
+        library = None
     except (ImportError, OSError, AttributeError, TypeError, AssertionError):  # what PyOpenGL makes of a missing one
         library = None
     if library is None:

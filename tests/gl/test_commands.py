@@ -155,6 +155,26 @@ def test_no_library_is_said_in_words(name: str, screen: str) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_no_pyopengl_is_said_in_words(screen: str) -> None:
+    """Not as a missing library of the system, which may well be there."""
+    script = (
+        "import sys\n"
+        "from importlib.machinery import PathFinder\n"
+        "find = PathFinder.find_spec\n"
+        "PathFinder.find_spec = lambda name, *more: None if name == 'OpenGL' else find(name, *more)\n"
+        "from glsl_infer.cli import main\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run([*command, "info"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.count("fails: the Python package PyOpenGL is not installed\n") == 3
+    assert "pip install PyOpenGL" in done.stdout
+    done = subprocess.run([*command, "classify", str(EXAMPLE)], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "error: the Python package PyOpenGL is not installed; pip install PyOpenGL\n"
+
+
 def test_an_es_2_only_driver_gives_the_same_labels() -> None:
     usual, old = (
         run("classify", "--json", str(EXAMPLE)),

@@ -1,0 +1,43 @@
+"""A test that ran a command which failed shows what that printed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+TESTS = Path(__file__).parents[1]
+
+A_TEST = """
+import subprocess, sys
+
+def test_crash():
+    code = "import os, sys; print('the last words'); sys.stdout.flush(); os.abort()"
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+def test_hang():
+    code = "import sys, time; print('still here'); sys.stdout.flush(); time.sleep(60)"
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=1.0)
+"""
+
+
+def test_what_a_failed_command_printed_is_in_the_report(tmp_path: Path) -> None:
+    """Of one that crashed, where in Python it was, too: tests/conftest.py asks for that."""
+    (tmp_path / "test_it.py").write_text(A_TEST)
+    command = [sys.executable, "-m", "pytest", "-p", "failed_commands", "-p", "no:cacheprovider", str(tmp_path)]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
+    )
+    assert done.returncode == 1
+    crash, hang = done.stdout.split("_ test_hang _")
+    assert "standard output of the command" in crash
+    assert "the last words" in crash
+    assert "Fatal Python error: Aborted" in crash.partition("standard error of the command")[2]
+    assert "still here" in hang.partition("standard output of the command")[2]
