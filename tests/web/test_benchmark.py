@@ -25,6 +25,7 @@ CARDS = """[...document.querySelectorAll("#tests article")].map((card) => ({
     name: card.querySelector("h3").textContent,
     about: card.querySelector(".about").textContent,
     wrong: card.classList.contains("failed"),
+    why: card.querySelector(".wrong")?.textContent ?? "",
     labels: card.querySelectorAll("li").length,
     lit: [...card.querySelectorAll("canvas")].map((one) => !one.hidden && one.width > 0),
     ...Object.fromEntries([...card.querySelectorAll("output")].map((one) => [one.className, one.textContent])),
@@ -59,7 +60,7 @@ def small_networks(site: Site, folder: Path, broken: str) -> None:
 
 def test_every_test_has_a_card_with_its_pictures(browser: Browser, site: Site, tmp_path: Path) -> None:
     files = dict(site.files)
-    small_networks(site, tmp_path, broken="dped")
+    small_networks(site, tmp_path, broken="srgan")
     try:
         with opened(browser, site, height=1600, query="?quick") as demo:
             demo.evaluate(RUN)
@@ -71,10 +72,11 @@ def test_every_test_has_a_card_with_its_pictures(browser: Browser, site: Site, t
         site.files.clear()
         site.files.update(files)
     assert list(cards) == [f"{test.number} {test.task}" for test in SHOWN]
-    failed = cards.pop("8 enhancement")
-    assert failed["wrong"] and "dped-192x128.glslnn" in failed["about"]
+    failed = cards.pop("6 super-resolution x4")
+    assert failed["wrong"] and "srgan-128x128.glslnn" in failed["why"]
+    assert failed["about"] == "srgan, weights not trained"
     for card in cards.values():
-        assert not card["wrong"] and float(card["mean"].removesuffix(" ms")) > 0 and card["pictures"] == "4"
+        assert not card["wrong"] and not card["why"] and float(card["mean"].removesuffix(" ms")) > 0 and card["pictures"] == "4"
         assert card["lit"] == [True, not card["labels"]]
     assert cards["4 deblurring"]["reference"] == "1168 ms"
 

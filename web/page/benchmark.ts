@@ -117,9 +117,10 @@ async function runTest(test: Test, card: Card, wanted: () => boolean): Promise<v
     showOutput(model, output, TOP, card);
   } catch (error) {
     if (!wanted()) return;
-    const about = card.element.querySelector<HTMLElement>(".about")!;
-    about.textContent = error instanceof Error ? error.message : String(error);
-    about.classList.add("wrong");
+    const why = document.createElement("p");
+    why.className = "about wrong";
+    why.textContent = error instanceof Error ? error.message : String(error);
+    card.element.querySelector(".about")!.after(why);
     card.element.classList.add("failed");
   } finally {
     model?.close();
