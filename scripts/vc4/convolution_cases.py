@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from glsl_infer import ops
 from glsl_infer.graph import Graph, Node
 
 WEIGHTS = ("baked", "uniform", "texture", "texture-16", "auto")
@@ -73,7 +72,7 @@ MOST_VALUES = 3 << 20
 BATCH = 12
 """Convolutions in a bundle: starting the driver takes longer than compiling one of them."""
 
-BATCHES, DILATED_BATCHES = 35, 5
+BATCHES, DILATED_BATCHES, SHARED_BATCHES = 35, 5, 5
 SEED = 21
 
 
@@ -83,7 +82,8 @@ class Case:
 
     Attributes:
         kernel: rows and columns of the window; ``across`` is the columns, where they are others.
-        step: the stride of a strided one, the groups, texels from tap to tap of a dilated one.
+        step: the stride of a strided one, the groups, which end within a slice in a shared one, texels from tap to tap
+            of a dilated one.
         number: tells those apart that are alike.
     """
 
@@ -105,7 +105,7 @@ class Case:
     def name(self) -> str:
         """What the layer is called."""
         rows, columns = self.window
-        step = self.step if self.kind in ("strided", "groups", "dilated") else ""
+        step = self.step if self.kind in ("strided", "groups", "dilated", "shared") else ""
         return f"c{self.number}-{rows}x{columns}-s{self.slices}-{self.kind}{step}-{self.weights}"
 
 
@@ -118,14 +118,13 @@ class Batch:
 
 
 def batches() -> Iterator[Batch]:
-    """Yield all of the sweep, always the same; the dilated ones last, where convolutions may be dilated."""
+    """Yield all of the sweep, always the same; the dilated ones and those of shared slices last."""
     rng = np.random.default_rng(SEED)
     turns = itertools.cycle(ACTIVATIONS)
     number = itertools.count()
-    dilated = "dilations" in ops.get("conv2d").attrs
-    for index in range(BATCHES + DILATED_BATCHES * dilated):
+    for index in range(BATCHES + DILATED_BATCHES + SHARED_BATCHES):
         size, weights = SIZES[index * 7 % len(SIZES)], WEIGHTS[index % len(WEIGHTS)]
-        kinds = KINDS if index < BATCHES else ("dilated",)
+        kinds = KINDS if index < BATCHES else ("dilated",) if index < BATCHES + DILATED_BATCHES else ("shared",)
         turns = turns if index != BATCHES else itertools.cycle(DILATED_ACTIVATIONS)
         cases = [
             _drawn(rng, size, kinds[place % len(kinds)], weights, next(turns), next(number)) for place in range(BATCH)
@@ -134,7 +133,7 @@ def batches() -> Iterator[Batch]:
 
 
 def _drawn(rng: np.random.Generator, size: int, kind: str, weights: str, activation: str, number: int) -> Case:
-    step = int(rng.integers(2, 4))
+    step = int(rng.integers(2, 9 if kind == "shared" else 4))
     side = size * step if kind == "strided" else size
     while True:
         rows = int(rng.choice(KERNELS))
@@ -142,7 +141,7 @@ def _drawn(rng: np.random.Generator, size: int, kind: str, weights: str, activat
         slices = 1 if kind == "depthwise" else int(np.exp(rng.uniform(0.0, np.log(MOST_SLICES + 1))))
         if kind == "dilated" and rows * across == 1:
             continue
-        read = 4 * slices * (step if kind == "groups" else 1)
+        read = 4 * slices * (step if kind in ("groups", "shared") else 1)
         fits = side * side * read <= MOST_VALUES or slices == 1
         if rows * across * 4 * slices <= MOST_COLUMNS and fits:
             return Case(rows, slices, kind, weights, activation, step, across, number)
@@ -151,9 +150,12 @@ def _drawn(rng: np.random.Generator, size: int, kind: str, weights: str, activat
 def layers(case: Case, before: str, channels: int) -> list[Node]:
     """Return the nodes of a case, the last of which is the convolution; they read ``before`` of some channels."""
     rng = np.random.default_rng(0)
-    groups = {"groups": case.step, "depthwise": FILTERS}.get(case.kind, 1)
+    groups = {"groups": case.step, "shared": case.step, "depthwise": FILTERS}.get(case.kind, 1)
     filters = FILTERS if FILTERS % groups == 0 else 4 * groups
     wide = FILTERS if case.kind == "depthwise" else 4 * case.slices * groups
+    if case.kind == "shared":
+        filters = groups * (1 + case.number % 7)
+        wide -= groups * (1 + case.number % 3)
     dilation = case.step if case.kind == "dilated" else 1
     reach = [(taps - 1) * dilation for taps in case.window]
     around = tuple(part for taps in reach for part in (taps // 2, taps - taps // 2))

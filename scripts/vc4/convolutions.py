@@ -2,7 +2,7 @@
 """Compile convolutions of many shapes for a VideoCore IV, and say which run out of registers or fall to one thread.
 
     python scripts/vc4/convolutions.py --every 6                     # one batch of six
-    python scripts/vc4/convolutions.py --processes 16 --write        # all 480, into tests/vc4/convolutions.json
+    python scripts/vc4/convolutions.py --processes 16 --write        # all 540, into tests/vc4/convolutions.json
     python scripts/vc4/convolutions.py --batches 20 28-39 --write    # some; the table keeps its other rows
     python scripts/vc4/convolutions.py --shard 1/4 --out part1.json  # a fourth of them, on one of four machines
     python scripts/vc4/convolutions.py --merge part*.json --write

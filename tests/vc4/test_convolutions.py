@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from convolution_cases import ACTIVATIONS, DILATED_ACTIVATIONS, SIZES, WEIGHTS, Batch, Case, batches
+from convolution_cases import ACTIVATIONS, DILATED_ACTIVATIONS, KINDS, SIZES, WEIGHTS, Batch, Case, batches
 from convolutions import TABLE, compiled, kept, numbers, read, written
 
 from glsl_infer.graph.activations import FORMS
@@ -60,6 +60,7 @@ def test_the_sweep_has_all_kinds() -> None:
     slices = {case.slices for case in cases}
     assert min(slices) == 1 and max(slices) > 100 and len(slices) > 40
     assert {case.weights for case in cases} == set(WEIGHTS)
+    assert {case.kind for case in cases} == {*KINDS, "dilated", "shared"}
     activations = {*ACTIVATIONS, *DILATED_ACTIVATIONS}
     assert {case.activation for case in cases} == activations
     forms = {name.partition("(")[0] for name in activations}
@@ -109,3 +110,9 @@ def test_more_rows_of_tiles_than_registers_compile(driver: Driver, tmp_path: Pat
     """A texture of 512 small slices, as InceptionV3's last branch reads: 16 columns and 32 rows of tiles."""
     (row,) = compiled(Batch(4, (Case(1, 512, "plain", "uniform", "relu"),)), driver, 3500, tmp_path)
     assert (row.taken, row.failure, row.threads) == ("uniform", "", 2)
+
+
+def test_the_square_of_a_sum_with_weights_in_a_texture_has_two_threads(driver: Driver, tmp_path: Path) -> None:
+    """Its factors were multiplied in an order that takes 43 registers, and one thread."""
+    (row,) = compiled(Batch(96, (Case(2, 1, "groups", "texture", "square", 6),)), driver, 3500, tmp_path)
+    assert (row.taken, row.failure, row.threads) == ("texture", "", 2)
