@@ -19,6 +19,8 @@ from glsl_infer.cli import COMMANDS, main, main_classify
         (["classify", "a.jpg", "--colour"], "--colour"),
         (["classify", "a.jpg", "--mod", "b"], "--mod"),
         (["classify", "a.jpg", "--context", "glx"], "invalid choice: 'glx'"),
+        (["classify", ""], "IMAGE: an empty name; give a file or a folder"),
+        (["run", "a.glslnn", "a.jpg", "-o", ""], "--out: an empty name"),
         (["export"], "required: MODEL,"),
         (["run", "a.glslnn", "a.png", "--whole", "--overlap", "2.5"], "invalid int value: '2.5'"),
         (["export", "a.keras", "--labels", "l.txt"], "--out"),
