@@ -21,6 +21,7 @@ from glsl_infer.cli import COMMANDS, main, main_classify
         (["classify", "a.jpg", "--context", "glx"], "invalid choice: 'glx'"),
         (["classify", ""], "IMAGE: an empty name; give a file or a folder"),
         (["run", "a.glslnn", "a.jpg", "-o", ""], "--out: an empty name"),
+        (["detect", "a.jpg", "--tiles", "9"], "--tiles: 9; from 1 to 8 are possible"),
         (["export"], "required: MODEL,"),
         (["run", "a.glslnn", "a.png", "--whole", "--overlap", "2.5"], "invalid int value: '2.5'"),
         (["export", "a.keras", "--labels", "l.txt"], "--out"),
