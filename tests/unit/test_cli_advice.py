@@ -112,6 +112,7 @@ def test_swapped_models(tmp_path: Path, capsys: Capture) -> None:
             "--input-size is about a model that is not exported yet; leave it out",
         ),
         (["inspect", "a.keras", "--max-weights", "0"], "--max-weights 0; give megabytes, from 1 to 1000000"),
+        (["aibench", "--phones", "p.csv", "--json"], "--phones adds rows to the last table, which --json and --quick"),
         (["get", "--again"], "--again is about a network; name it as well"),
         (["get", "face-mesh", "--labels", "l.txt"], "--labels is about a network given by hand; give --file as well"),
     ],
