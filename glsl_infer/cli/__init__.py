@@ -69,12 +69,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run ``glsl-infer``; return the exit code."""
     with interrupts.ending_at_once():
         from glsl_infer.cli.advice import models_anywhere
-        from glsl_infer.cli.execution import execute
+        from glsl_infer.cli.execution import execute, missing_package
         from glsl_infer.cli.terminal_text import guarded
 
         words = models_anywhere(sys.argv[1:] if argv is None else argv)
         asked = next((word for word in words if not word.startswith("-")), None)
-        parser = parser_of((asked,) if asked in COMMANDS else COMMANDS)
+        try:
+            parser = parser_of((asked,) if asked in COMMANDS else COMMANDS)
+        except ModuleNotFoundError as error:
+            return missing_package(error)
         with guarded():
             return execute(parser, words)
 
@@ -97,10 +100,13 @@ def main_classify(argv: Sequence[str] | None = None) -> int:
     """Run ``classify``, the shorthand of ``glsl-infer classify``; return the exit code."""
     with interrupts.ending_at_once():
         from glsl_infer.cli.advice import models_anywhere
-        from glsl_infer.cli.execution import execute
+        from glsl_infer.cli.execution import execute, missing_package
         from glsl_infer.cli.terminal_text import guarded
 
-        parser = classify_parser()
+        try:
+            parser = classify_parser()
+        except ModuleNotFoundError as error:
+            return missing_package(error)
         words = models_anywhere(["classify", *(sys.argv[1:] if argv is None else argv)])[1:]
         with guarded():
             return execute(parser, words)

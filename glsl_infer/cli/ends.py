@@ -50,8 +50,9 @@ def allow_weights(given: int | None) -> None:
     from glsl_infer.importers.shared import caps
 
     if given is not None:
+        if not 0 < given <= caps.MOST_MB:
+            raise InputError(f"--max-weights {given}; give megabytes, from 1 to {caps.MOST_MB}")
         os.environ[caps.VARIABLE] = str(given)
-        caps.most_bytes()
 
 
 def add_operator(parser: argparse.ArgumentParser) -> None:

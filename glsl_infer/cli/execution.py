@@ -10,6 +10,7 @@ import errno
 import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from glsl_infer.cli import advice, interrupts
@@ -34,6 +35,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **options})
+        self.register("type", Path, _path)
         self.color = False  # Python 3.14 colours its help with the control characters that we show
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -49,6 +51,13 @@ class Parser(argparse.ArgumentParser):
                 options += [name for sub in action.choices.values() for name in sub._option_string_actions]
         say_error(f"{advice.improved(message, options)} (see {self.prog} --help)")
         self.exit(2)
+
+
+def _path(text: str) -> Path:
+    """Return a path. An empty one, of a variable that is not set, would be this folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("an empty name; give a file or a folder (. is this one)")
+    return Path(text)
 
 
 def _with_pairs(given: list[str]) -> list[str]:
@@ -152,6 +161,9 @@ def picture_size(text: str) -> tuple[int, int]:
     return int(width), int(height)
 
 
+_PIP_NAMES = {"numpy": "numpy", "PIL": "pillow", "h5py": "h5py"}
+"""What pip calls the modules of packages that no command can do without, or that another package brings."""
+
 _NO_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)
 """What a system says of names that no file can have, wherever they are first looked at."""
 
@@ -196,6 +208,10 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
             raise
         say_error("there is not enough memory for this")
         return 1
+    except ModuleNotFoundError as error:
+        if debug:
+            raise
+        return missing_package(error)
     except OSError as error:  # a full disk behind standard output, for one
         if debug:
             raise
@@ -203,8 +219,32 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
         if error.errno in _NO_NAMES:
             say_error(f"{error.filename!s:.100}: no file can have this name ({error.strerror}); give another")
             return InputError.exit_code
-        say_error(str(error))
+        say_error(_of_system(error))
         return 1
+
+
+def missing_package(error: ModuleNotFoundError) -> int:
+    """Say that a package of Python is not installed; return the exit code.
+
+    Raises:
+        ModuleNotFoundError: what is missing is no package, but a mistake of ours.
+    """
+    name = (error.name or "").partition(".")[0]
+    if name not in _PIP_NAMES:
+        raise error
+    say_error(f"the Python package {_PIP_NAMES[name]} is not installed; pip install {_PIP_NAMES[name]}")
+    return InputError.exit_code
+
+
+def _of_system(error: OSError) -> str:
+    """Return what a system says, without its number."""
+    if error.strerror is None:
+        return str(error)
+    if error.filename is not None:
+        return f"{error.filename!s}: {error.strerror}"
+    if error.errno == errno.ENOENT:  # os.getcwd's
+        return "the folder that this runs in was removed; go to another one: cd FOLDER"
+    return error.strerror
 
 
 def _message(error: GlslInferError) -> str:

@@ -72,6 +72,8 @@ def run(args: argparse.Namespace) -> int:
     inspect_files.check(args)
     if args.model.suffix != bundles.SUFFIX and (args.model.is_dir() or args.model.suffix.lower() in importers.READERS):
         return _inspect_model(args)
+    if args.input_size:
+        raise InputError("--input-size is about a model that is not exported yet; leave it out")
     bundle = bundles.read(args.model)
     described = inspection.inspect(bundle)
     if args.layers is not None:

@@ -52,12 +52,20 @@ def add_tiles(parser: argparse.ArgumentParser) -> None:
     """Declare the argument for things that are small."""
     parser.add_argument(
         "--tiles",
-        type=int,
+        type=_tiles,
         default=1,
         metavar="N",
         help="look as well at N x N parts of the picture, for things that are small in it; takes N x N times longer "
         "(default: 1)",
     )
+
+
+def _tiles(text: str) -> int:
+    from glsl_infer.tasks.detection import MOST_TILES
+
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_TILES:
+        raise argparse.ArgumentTypeError(f"{text}; from 1 to {MOST_TILES} are possible")
+    return int(text)
 
 
 def run(

@@ -62,8 +62,10 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer import bundle as bundles
     from glsl_infer.tools.validate import compare, verdict
 
-    if args.model.suffix.lower() == bundles.SUFFIX != args.bundle.suffix.lower():
-        raise InputError(f"the original comes first: glsl-infer validate {args.bundle} {args.model}")
+    if args.model.suffix.lower() == bundles.SUFFIX:
+        if args.bundle.suffix.lower() != bundles.SUFFIX:
+            raise InputError(f"the original comes first: glsl-infer validate {args.bundle} {args.model}")
+        raise InputError(f"{args.model}: is exported already; give the model that {args.bundle} was made of")
     ends.allow_weights(args.max_weights)
     ends.load_operators(args.operator, draws=True)
     _check(args)

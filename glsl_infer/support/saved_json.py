@@ -54,7 +54,7 @@ def read(path: Path, kind: Kind) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: no JSON ({error}); {kind.advice}") from None
     if not isinstance(data, dict) or data.get("format") != kind.format:
-        raise InputError(f"{path}: not a {kind.name} of {kind.format.removesuffix(' report')}; {kind.advice}")
+        raise InputError(f"{path}: not a {kind.name} that glsl-infer wrote; {kind.advice}")
     if data.get("version") != kind.version:
         raise InputError(
             f"{path}: version {data.get('version')!r} of the format, where {kind.version} is known; {kind.advice}"

@@ -18,7 +18,7 @@ from glsl_infer.compiler.ranges.stored import StoredRanges
 from glsl_infer.lowering.findings import TYPES
 from glsl_infer.program.layout import Range
 from glsl_infer.support import saved_json
-from glsl_infer.support.files import replacing
+from glsl_infer.support.files import cannot_be_written, writing
 from glsl_infer.support.saved_json import Kind
 
 FORMAT, VERSION = "glsl-infer ranges", 1
@@ -30,7 +30,11 @@ _GIVE = "give the .json file that 'glsl-infer calibrate' wrote"
 
 
 def write(stored: StoredRanges, path: str | Path) -> None:
-    """Write ranges as JSON: a layer a line, numbers with all their digits."""
+    """Write ranges as JSON: a layer a line, numbers with all their digits.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
     objects = {"scales": json.dumps(dict(stored.known.scales))}
     for key, ranges in (("maps", stored.known.maps), ("fine", stored.known.fine)):
         lines = (
@@ -49,8 +53,11 @@ def write(stored: StoredRanges, path: str | Path) -> None:
     head = {"format": FORMAT, "version": VERSION, "model": stored.model, "fingerprint": stored.fingerprint}
     parts = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
     parts += [f"{json.dumps(key)}: {text}" for key, text in objects.items()]
-    with replacing(Path(path)) as temporary:
-        temporary.write_text("{" + ",\n ".join(parts) + "}\n", "utf-8")
+    try:
+        with writing(Path(path)) as file:
+            file.write(("{" + ",\n ".join(parts) + "}\n").encode("utf-8"))
+    except (OSError, ValueError) as error:
+        raise cannot_be_written(Path(path), error) from None
 
 
 def read(path: str | Path) -> StoredRanges:

@@ -165,6 +165,9 @@ def test_a_broker_that_wants_a_password(tmp_path: Path, monkeypatch: pytest.Monk
         "mqtt://host/",
         "mqtt://h:x/t",
         "mqtt://u:s3cret@/t",
+        "u:s3cret@host/topic",
+        "mqtt://u:12#s3cret@host/topic",
+        "mqtt://u:12?s3cret@host/topic",
         "mqtt://h/a/%23",
     ],
 )
@@ -172,6 +175,7 @@ def test_what_is_no_address(url: str) -> None:
     with pytest.raises(InputError, match=r"mqtt://\[USER@\]HOST\[:PORT\]/TOPIC") as caught:
         mqtt.address_of(url)
     assert "s3cret" not in str(caught.value)
+    assert "--mqtt ://" not in str(caught.value)
 
 
 def test_what_is_no_pin(film: Path, tmp_path: Path, pins: MockFactory, capsys: Capture) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import json
+import os
 import resource
 import shutil
+import subprocess
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +24,7 @@ from glsl_infer.errors import InputError, ModelError
 from glsl_infer.importers.keras import installed
 from glsl_infer.importers.keras.reader import load, survey
 from glsl_infer.importers.shared import caps
+from glsl_infer.support.child_process import module_command
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +98,25 @@ def test_what_a_config_may_not_name(sound: Path, tmp_path: Path, kind: str) -> N
     )
     with pytest.raises(ModelError, match=expected):
         load(path)
+
+
+@pytest.mark.parametrize("kept", [0, 1000])
+def test_a_file_that_was_not_copied_whole(sound: Path, tmp_path: Path, kept: int) -> None:
+    (tmp_path / "cut.keras").write_bytes(sound.read_bytes()[:kept])
+    with pytest.raises(ModelError, match="not a Keras model, or cut off before its end; save or copy"):
+        load(tmp_path / "cut.keras")
+
+
+@pytest.mark.parametrize("backend", ["theano", "torch"])
+def test_a_backend_that_is_not_there_is_named(sound: Path, backend: str) -> None:
+    if backend == "torch" and importlib.util.find_spec(backend):
+        pytest.skip("PyTorch is installed")
+    command = module_command("glsl_infer", "inspect", sound)
+    environment = {**os.environ, "KERAS_BACKEND": backend}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert f"error: KERAS_BACKEND={backend}: Keras cannot be imported with it" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_a_layer_that_runs_code_is_a_row_of_the_survey(sound: Path, tmp_path: Path) -> None:

@@ -55,6 +55,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def test_a_bundle_of_another_model_is_refused(folder: Path, tmp_path: Path) -> None:
+    x22(49, 4, stages=2, width=1).save(tmp_path / "other.keras")
+    done = run("validate", tmp_path / "other.keras", folder / "m.glslnn", "--data", folder / "photos")
+    assert done.returncode == 2
+    assert error_of(done) == (
+        "the model reads 49x49x3 as 'image', and the bundle 33x33x3; give the model that it was made of"
+    )
+
+
 def test_a_bundle_agrees_with_its_model_layer_by_layer(folder: Path, tmp_path: Path) -> None:
     """In a folder of which nothing may be executed."""
     report = folder / "report.html"

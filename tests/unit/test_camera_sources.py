@@ -75,7 +75,7 @@ def test_closing_gives_the_camera_back() -> None:
 
 def test_what_is_no_source(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    for name in (tmp_path / "pipe", tmp_path / "none", "a" * 300):
+    for name in (tmp_path / "pipe", tmp_path / "none", "a" * 300, ""):
         with pytest.raises(InputError, match="--source"):
             open_source(str(name))
 

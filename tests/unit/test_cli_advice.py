@@ -100,6 +100,29 @@ def test_swapped_arguments(tmp_path: Path, capsys: Capture) -> None:
 def test_swapped_models(tmp_path: Path, capsys: Capture) -> None:
     message = refused(capsys, ["validate", "mine.glslnn", "mine.keras", "--data", tmp_path])
     assert "the original comes first: glsl-infer validate mine.keras mine.glslnn" in message
+    message = refused(capsys, ["validate", "a.glslnn", "b.glslnn", "--data", tmp_path])
+    assert message == "error: a.glslnn: is exported already; give the model that b.glslnn was made of\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (
+            ["inspect", "TINY", "--input-size", "5"],
+            "--input-size is about a model that is not exported yet; leave it out",
+        ),
+        (["inspect", "a.keras", "--max-weights", "0"], "--max-weights 0; give megabytes, from 1 to 1000000"),
+        (["aibench", "--phones", "p.csv", "--json"], "--phones adds rows to the last table, which --json and --quick"),
+        (["get", "--again"], "--again is about a network; name it as well"),
+        (["get", "face-mesh", "--labels", "l.txt"], "--labels is about a network given by hand; give --file as well"),
+    ],
+)
+def test_options_that_would_do_nothing(
+    argv: list[str], said: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.keras").touch()
+    assert said in refused(capsys, [write_tiny(tmp_path) if word == "TINY" else word for word in argv])
 
 
 @pytest.mark.parametrize("url", ["https://me:s3cret@x.org/a.jpg", "http://x.org/a.jpg", "file:///a.jpg"])

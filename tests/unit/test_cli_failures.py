@@ -28,7 +28,7 @@ def raising(error: BaseException) -> Callable[[object], int]:
 def test_what_should_have_worked_exits_with_1(capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for error in (RunError("the driver failed"), ShaderError("layer 'a': it failed"), OSError(28, "No space left")):
         monkeypatch.setattr(classify, "run", raising(error))
-        assert str(error) in refused(capsys, ["classify", "a.jpg"], code=1)
+        assert str(error).removeprefix("[Errno 28] ") in refused(capsys, ["classify", "a.jpg"], code=1)
         with pytest.raises(type(error)):
             main(["classify", "a.jpg", "--debug"])
 
@@ -135,7 +135,57 @@ def test_a_full_disk_is_one_line(top: str) -> None:
     with Path("/dev/full").open("w") as full:
         done = run_python("-c", PRINTS_LABELS, "--top", top, stdout=full)
     assert done.returncode == 1
-    assert done.stderr == "error: [Errno 28] No space left on device\n"
+    assert done.stderr == "error: No space left on device\n"
+
+
+WITHOUT = """
+import sys
+class Missing:
+    def find_spec(self, name, *more):
+        if name.partition(".")[0] == sys.argv[1]:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Missing())
+from glsl_infer.cli import main, main_classify
+sys.exit(main_classify(sys.argv[3:]) if sys.argv[2] == "classify" else main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "package", "argv"),
+    [
+        ("numpy", "numpy", ["classify"]),
+        ("numpy", "numpy", ["--help"]),
+        ("PIL", "pillow", ["classify"]),
+        ("PIL", "pillow", ["detect"]),
+    ],
+)
+def test_a_package_that_is_missing_is_one_line(module: str, package: str, argv: list[str], tmp_path: Path) -> None:
+    """As on a board where ``pip install --no-deps`` came before Debian's packages."""
+    picture = tmp_path / "a.jpg"
+    picture.touch()
+    done = run_python("-c", WITHOUT, module, *argv, str(picture))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error: the Python package {package} is not installed; pip install {package}\n"
+
+
+def test_another_module_that_is_missing_is_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(classify, "run", raising(ModuleNotFoundError(name="glsl_infer.nothing")))
+    with pytest.raises(ModuleNotFoundError):
+        main(["classify", "a.jpg"])
+
+
+def test_a_folder_that_was_removed_under_a_command_is_named(tmp_path: Path) -> None:
+    script = f"import os, runpy; os.rmdir({str(tmp_path)!r}); runpy.run_module('glsl_infer', run_name='__main__')"
+    done = subprocess.run(
+        [sys.executable, "-P" if sys.version_info >= (3, 11) else "-B", "-c", script, "classify", "a.jpg"],
+        env={**os.environ, "PYTHONPATH": str(Path(glsl_infer.__file__).parents[1])},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "error: the folder that this runs in was removed; go to another one: cd FOLDER\n"
 
 
 def test_messages_that_nobody_can_take_change_no_exit_code() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,6 +91,14 @@ def refusal(path: Path) -> str:
     assert message.startswith(f"{path}: ")
     assert "\n" not in message
     return message
+
+
+@pytest.mark.parametrize("source", [None, 5, b"\xff\xd8\xff\xe0", ["a.jpg"], io.BytesIO(b"GIF89a")])
+def test_what_can_be_no_picture(source: Any) -> None:
+    """The bytes of a file, for one, which are no name to be quoted."""
+    with pytest.raises(ImageError) as error:
+        preprocess.open_image(source)
+    assert str(error.value) == f"a picture is a path, a Pillow image or an array, not {type(source).__name__}"
 
 
 def test_a_missing_file(tmp_path: Path) -> None:

@@ -64,6 +64,12 @@ def test_they_are_those_of_the_pictures(tmp_path: Path, precision: str) -> None:
     assert {choice.by for choice in again.ranges} <= {"ranges", "function", "maximum"}
 
 
+def test_where_they_cannot_be_written_the_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"file/r\.json: cannot be written \("):
+        ranges_file.write(calibrated(network()), tmp_path / "file/r.json")
+
+
 def test_of_another_network_they_are_refused(tmp_path: Path) -> None:
     stored = calibrated(network())
     with pytest.raises(InputError, match=r"r.json: ranges of another network, 'test'; of 'test' its layers or weights"):

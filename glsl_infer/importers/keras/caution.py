@@ -51,6 +51,8 @@ def check_file(path: Path) -> None:
             _check_zip(path)
         elif path.suffix.lower().lstrip(".") in _H5:
             _check_h5(path, str(path), with_config=True)
+        elif path.suffix.lower() == ".keras":  # Keras would say that there is no file
+            raise ModelError(f"{path}: not a Keras model, or cut off before its end; save or copy the file again")
     except (
         OSError,
         ValueError,

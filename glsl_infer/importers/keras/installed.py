@@ -15,21 +15,27 @@ OLDEST = (3, 9)
 
 
 def keras() -> Any:
-    """Import Keras and our layers, quietly, with TensorFlow behind it unless another backend is chosen."""
-    os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+    """Import Keras and our layers, quietly, with TensorFlow behind it unless another backend is chosen.
+
+    Raises:
+        InputError: ``KERAS_BACKEND`` names none, or TensorFlow would crash beside a driver.
+        MissingExtraError: Keras or its backend is not installed.
+    """
+    backend = os.environ.setdefault("KERAS_BACKEND", "tensorflow")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    if (
-        not llvm_clash.tensorflow_loaded()
-        and llvm_clash.mesa_llvm_loaded()
-        and os.environ["KERAS_BACKEND"] == "tensorflow"
-    ):
+    if not llvm_clash.tensorflow_loaded() and llvm_clash.mesa_llvm_loaded() and backend == "tensorflow":
         raise InputError(llvm_clash.ADVICE)
     try:
         with stderr_silenced():
             import keras as installed
 
             from glsl_infer.importers.keras import layers as keras_layers  # noqa: F401
-    except ImportError as error:
+    except (ImportError, ValueError) as error:
+        if backend != "tensorflow" and getattr(error, "name", None) != "keras":
+            raise InputError(
+                f"KERAS_BACKEND={backend}: Keras cannot be imported with it ({error}); give tensorflow, jax, torch or "
+                "numpy, whichever is installed"
+            ) from None
         raise MissingExtraError.of(f"Keras with a backend ({error})", "tensorflow", "exporting a Keras model") from None
     require_version(str(installed.__version__))
     return installed

@@ -23,7 +23,7 @@ MOST_OPERATORS = 16_384
 """Of a file. Each is looked at dozens of times before it is known how many layers are left; more than eight times as
 many as a model may have are not looked at."""
 
-_MOST_MB = 1_000_000
+MOST_MB = 1_000_000
 _MOST_MEMBERS = 10_000
 
 
@@ -34,8 +34,8 @@ def most_bytes() -> int:
         InputError: the environment variable holds no such number.
     """
     given = os.environ.get(VARIABLE, str(DEFAULT_MB))
-    if not given.isdecimal() or not 0 < int(given) <= _MOST_MB:
-        raise InputError(f"{VARIABLE}={given}; give megabytes, from 1 to {_MOST_MB}")
+    if not given.isdecimal() or not 0 < int(given) <= MOST_MB:
+        raise InputError(f"{VARIABLE}={given}; give megabytes, from 1 to {MOST_MB}")
     return int(given) * 1_000_000
 
 

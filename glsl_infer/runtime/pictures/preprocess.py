@@ -12,6 +12,7 @@ docs/bundle-format.md repeats this definition for people who write a runner.
 from __future__ import annotations
 
 import io
+import os
 import warnings
 from pathlib import Path
 from typing import Union
@@ -109,6 +110,8 @@ def _read(source: ImageSource, *, whole: bool, alpha: bool = False, grey: bool =
 def _opened(source: ImageSource, *, whole: bool, alpha: bool, least: int) -> Image.Image:
     if isinstance(source, np.ndarray):
         return _to_srgb(_from_array(source), whole=whole, alpha=alpha)
+    if not isinstance(source, (str, os.PathLike, Image.Image)):
+        raise ImageError(f"a picture is a path, a Pillow image or an array, not {type(source).__name__}")
     what = "the Pillow image" if isinstance(source, Image.Image) else str(source)
     try:
         with warnings.catch_warnings():

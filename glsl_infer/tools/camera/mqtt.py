@@ -58,9 +58,9 @@ def address_of(url: str) -> Address:
         raise InputError(f"--mqtt: no such address; {_ADVICE}") from None
     topic = urllib.parse.unquote(parts.path).strip("/")
     if parts.scheme not in _PORTS or not parts.hostname or not topic or parts.query or parts.fragment:
-        raise InputError(f"--mqtt {_shown(parts)}: no such address; {_ADVICE}")
+        raise InputError(f"--mqtt {_shown(url)}: no such address; {_ADVICE}")
     if re.search(r"[#+\x00]", topic):
-        raise InputError(f"--mqtt {_shown(parts)}: a topic to publish has no # and no +; {_ADVICE}")
+        raise InputError(f"--mqtt {_shown(url)}: a topic to publish has no # and no +; {_ADVICE}")
     user, password = (urllib.parse.unquote(part or "") for part in (parts.username, parts.password))
     return Address(
         parts.hostname,
@@ -167,6 +167,8 @@ class Broker(Closing):
             print(one_line(f"warning: --mqtt: {where} has gone; waiting for it"), file=sys.stderr, flush=True)
 
 
-def _shown(parts: urllib.parse.SplitResult) -> str:
-    """Return a URL without user and password."""
-    return one_line(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}")
+def _shown(url: str) -> str:
+    """Return a URL without user and password, wherever they are in it."""
+    scheme, slashes, _ = url.rpartition("@")[0].partition("://")
+    place = re.split("[?#]", url.rpartition("@")[2])[0]
+    return one_line(f"{scheme}{slashes}{place}" if slashes else place)

@@ -29,6 +29,8 @@ from glsl_infer.tools.camera.raspberry_pi import SIZE
 
 PICAMERA2 = "picamera2"
 
+_SOURCES = "give picamera2, /dev/videoN, a film file or a folder of pictures"
+
 _ANIMATED = {".gif", ".png", ".apng", ".webp"}
 
 
@@ -57,6 +59,8 @@ def open_source(name: str) -> CameraSource:
     if name == PICAMERA2:
         library = raspberry_pi.library()
         return CameraSource(name, True, raspberry_pi.copied(library), partial(raspberry_pi.shared, library))
+    if not name:  # of a variable that is not set; as a path it would be this folder
+        raise InputError(f"--source is empty; {_SOURCES}")
     if name.isdecimal() and not Path(name).exists():
         raise InputError(f"--source {name}: name the camera by its path: --source /dev/video{int(name)}")
     path = Path(name)
@@ -64,9 +68,7 @@ def open_source(name: str) -> CameraSource:
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InputError(
-            f"--source {name}: {reason}; give picamera2, /dev/videoN, a film file or a folder of pictures"
-        ) from None
+        raise InputError(f"--source {name}: {reason}; {_SOURCES}") from None
     if stat.S_ISDIR(mode):
         return CameraSource(name, False, _folder(pictures.find([path])))
     if stat.S_ISCHR(mode):

@@ -63,7 +63,20 @@ def given(graph: Graph, files: Mapping[str, str]) -> dict[str, NDArray[Any]]:
     if sorted(names) != sorted(files) and not len(names) == len(files) == 1:
         raise InputError(f"the model has the inputs {', '.join(names)}, and the bundle {', '.join(files)}")
     alone = next(iter(files.values()))
-    return {name: np.load(files.get(name, alone), mmap_mode="r") for name in names}
+    samples = {name: np.load(files.get(name, alone), mmap_mode="r") for name in names}
+    for node in graph.inputs:
+        own, others = tuple(node.attrs["shape"]), samples[node.name].shape[1:]
+        if _without_ones(own) != _without_ones(others):
+            model, bundle = ("x".join(map(str, shape)) for shape in (own, others))
+            raise InputError(
+                f"the model reads {model} as '{node.name}', and the bundle {bundle}; give the model that it was made of"
+            )
+    return samples
+
+
+def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a shape without axes that a framework may leave out, such as a grey picture's last."""
+    return tuple(side for side in shape if side != 1)
 
 
 def batch(
