@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,6 +103,10 @@ def _check(args: argparse.Namespace) -> None:
     for name, number in (("--limit", args.limit), ("--layer-pictures", args.layer_pictures)):
         if number < 1:
             raise InputError(f"{name} {number}; at least 1 is possible")
+    for name in (*_LOWEST.values(), *_HIGHEST.values(), "--min-layer-cosine"):
+        threshold = getattr(args, name[2:].replace("-", "_"))
+        if threshold is not None and math.isnan(threshold):  # no comparison with it holds: everything would pass
+            raise InputError(f"{name} {threshold}; give a number")
     if not args.model.is_file():
         raise InputError(f"{args.model}: no such file; give a saved model (*.keras, *.tflite, *.onnx)")
     if args.report is not None:

@@ -100,6 +100,8 @@ def test_swapped_arguments(tmp_path: Path, capsys: Capture) -> None:
 def test_swapped_models(tmp_path: Path, capsys: Capture) -> None:
     message = refused(capsys, ["validate", "mine.glslnn", "mine.keras", "--data", tmp_path])
     assert "the original comes first: glsl-infer validate mine.keras mine.glslnn" in message
+    message = refused(capsys, ["validate", "a.keras", "a.glslnn", "--data", tmp_path, "--min-top1", "nan"])
+    assert message == "error: --min-top1 nan; give a number\n"  # every comparison with it fails, and passed
     message = refused(capsys, ["validate", "a.glslnn", "b.glslnn", "--data", tmp_path])
     assert message == "error: a.glslnn: is exported already; give the model that b.glslnn was made of\n"
 
