@@ -64,7 +64,7 @@ def _gemm(call: Call) -> list[View]:
         return [
             _plus(
                 call,
-                _scaled(call, _two(call, _turned(call.view(0), turned[0]), _turned(call.view(1), turned[1])), alpha),
+                _scaled(call, product(call, _turned(call.view(0), turned[0]), _turned(call.view(1), turned[1])), alpha),
                 beta,
             )
         ]
@@ -120,13 +120,13 @@ def _matmul(call: Call) -> list[View]:
             kernel = kernel[0]
         if kernel.ndim == 2:
             return [by_matrix(call, view, kernel, np.zeros(kernel.shape[1]))]
-        return [_two(call, view, _constant_view(call, kernel, view))]
+        return [product(call, view, _constant_view(call, kernel, view))]
     if call.is_constant(0):
         left = call.finite(call.constant(0, "a matrix"), "a matrix")
         if left.ndim == 2:
             return [_from_left(call, left, call.view(1))]
-        return [_two(call, _constant_view(call, left, call.view(1)), call.view(1))]
-    return [_two(call, call.view(0), call.view(1))]
+        return [product(call, _constant_view(call, left, call.view(1)), call.view(1))]
+    return [product(call, call.view(0), call.view(1))]
 
 
 def _constant_view(call: Call, value: NDArray[np.float64], beside: View) -> View:
@@ -140,8 +140,8 @@ def _from_left(call: Call, left: Weights, view: View) -> View:
     return _turned(by_matrix(call, _turned(view, True), left.T, np.zeros(len(left))), True)
 
 
-def _two(call: Call, a: View, b: View) -> View:
-    """Return the product of two tensors, on the CPU."""
+def product(call: Call, a: View, b: View, scale: float = 1.0) -> View:
+    """Return the product of two tensors, on the CPU, times ``scale``."""
     if min(len(a.axes), len(b.axes)) < 2 or a.shape[-1] != b.shape[-2]:
         raise call.refused(f"of shapes {a.shape} and {b.shape}", "give two tensors of two axes or more")
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -152,7 +152,7 @@ def _two(call: Call, a: View, b: View) -> View:
         while lead and lead[0] == 1:
             lead = lead[1:]
         sources.append(relayout.in_file_order(call.nodes, view, (*lead, *view.shape[-2:])))
-    return fresh(call.nodes.emit("matmul", *sources, part="product"), shape)
+    return fresh(call.nodes.emit("matmul", *sources, part="product", scale=scale), shape)
 
 
 def _einsum(call: Call) -> list[View]:
