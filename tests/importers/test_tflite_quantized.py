@@ -182,3 +182,18 @@ def test_floats_that_are_quantised_first_say_what_bytes_stand_for() -> None:
     y = made.op("DEQUANTIZE", [x], SIZE, {"Dequantize": {}})
     (scale,), (zero,) = picture_range(to_graph(parsed(made.bytes([made.conv(y)]))).input)
     assert (scale, zero) == pytest.approx((2.0, 128.0))
+
+
+@pytest.mark.parametrize("kind", ["INT16", "INT8"])
+def test_ranges_of_16_bits_do_not_say_what_black_is(kind: str) -> None:
+    """They reach as far below 0 as above for a ReLU's result, too; those of 8 bits need not."""
+    made = File()
+    x = made.op("QUANTIZE", [made.input(SIZE)], SIZE, {"Quantize": {}}, type_=kind)
+    half = 2 ** (15 if kind == "INT16" else 7)
+    made.quantize(x, 1.0 / half, 0)
+    y = made.conv(made.op("DEQUANTIZE", [x], SIZE, {"Dequantize": {}}), 4)
+    z = made.op("RELU", [y], (*SIZE[:3], 4), type_=kind)
+    made.quantize(z, 3.0 / half, 0 if kind == "INT16" else -128)
+    end = made.op("DEQUANTIZE", [z], (*SIZE[:3], 4), {"Dequantize": {}})
+    (scale,), (zero,) = picture_range(to_graph(parsed(made.bytes([made.conv(end)]))).input)
+    assert (scale, zero) == pytest.approx((1.0, 0.0) if kind == "INT16" else (255 / 128, 128.0), rel=1e-3)
