@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from onnx_networks import File, agreement
 
+from glsl_infer.errors import InputError
 from glsl_infer.graph.picture import picture_range
 from glsl_infer.importers import onnx as importer
 from glsl_infer.importers.onnx.file import parse
 from glsl_infer.importers.onnx.model import in_order
+from glsl_infer.tools.validate.job import ABOUT, layer_file
+from glsl_infer.tools.validate.onnx_outputs import work
 
 
 def test_operators_out_of_order() -> None:
@@ -71,3 +77,40 @@ def test_what_bytes_of_a_picture_stand_for(of_picture: int, of_relu: int, expect
     assert np.allclose(found, expected)
     (image,) = importer.load(made.model(), input_range=(-1.0, 1.0)).inputs
     assert np.allclose([numbers[0] for numbers in picture_range(image)], (2.0, 127.5))
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_validation_of_as_many_boxes_as_there_are(cut: bool, tmp_path: Path) -> None:
+    """A layer with fewer rows than it can have is not compared; an output like that is refused by name."""
+    made = File(7)
+    x = made.conv(made.input((1, 3, 8, 6)), 4)
+    rows = made.reshape(made.transpose(x, (0, 2, 3, 1)), (1, 48, 4))
+    corner = made.op("Add", [made.slice(rows, 2, range(2)), made.constant(np.arange(48).reshape(1, 48, 1) * 10.0)],
+                     (1, 48, 2))  # fmt: skip
+    boxes = made.op("Concat", [corner, made.op("Add", [corner, made.constant(2.0)], (1, 48, 2))], (1, 48, 4), axis=2)
+    heights = made.transpose(made.slice(rows, 2, range(2, 3)), (0, 2, 1))
+    mean = made.op("ReduceMean", [heights], (1, 1, 1), axes=[2])
+    scores = made.op("Sigmoid", [made.op("Sub", [heights, mean], (1, 1, 48))], (1, 1, 48))  # half of them above 0.5
+    limits = [made.constant([40], "int64"), made.constant([0.5]), made.constant([0.5])]
+    chosen = made.op("NonMaxSuppression", [boxes, scores, *limits], (40, 3))
+    places = made.op("Squeeze", [made.slice(chosen, 1, range(2, 3)), made.constant([1], "int64")], (40,))
+    taken = made.op("Gather", [made.reshape(boxes, (48, 4)), places], (40, 4), axis=0)
+    end = made.slice(taken, 0, range(2)) if cut else taken
+    made.output(end)
+    path = tmp_path / "net.onnx"
+    path.write_bytes(made.model().SerializeToString())
+    graph = importer.load(path)
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).integers(0, 256, (1, 8, 6, 3)).astype(np.uint8))
+    layers = [node.name for node in graph.nodes if not node.operator.is_input]
+    job = {"model": str(path), "inputs": {"x": str(tmp_path / "x.npy")}, "numbers": [], "input_ranges": {},
+           "outputs": [{"name": end, "layers": list(graph.outputs[0].layers), "steps": 0}], "layers": layers,
+           "count": 1, "layer_pictures": 1, "out": str(tmp_path)}  # fmt: skip
+    if cut:
+        work(job)
+        about = json.loads((tmp_path / ABOUT).read_text("utf-8"))
+        held = [np.load(tmp_path / layer_file(0, at)).size for at in range(len(about["layers"]))]
+        sizes = [int(np.prod(graph.shapes[name])) for name in about["layers"]]
+        assert sum(one != other for one, other in zip(held, sizes)) >= 1 and held[-1] == sizes[-1]
+    else:
+        with pytest.raises(InputError, match=r"has as many rows as the network finds.*always 160 here"):
+            work(job)
