@@ -168,6 +168,10 @@ def summed_by_equation(made: File, x: str) -> str:
     return made.op("Einsum", [scores, made.random(4, 3)], (1, 4, 3), equation="bcd,de")
 
 
+def summed_with_dots(equation: str, weights: Sequence[int], shape: Sequence[int]) -> Build:
+    return lambda made, x: made.op("Einsum", [x, made.random(*weights)], shape, equation=equation)
+
+
 def sequence(kind: str, gates: int, direction: str = "forward", last: bool = False, **attributes: Any) -> Build:
     def build(made: File, x: str) -> str:
         rows = made.reshape(made.transpose(x, (3, 0, 2, 1)), (6, 1, 32))
@@ -231,7 +235,8 @@ CASES: dict[str, list[Build]] = {
     "Ceil": [function("Ceil")],
     "Cos": [function("Cos")],
     "CumSum": [summed(1), summed(2, exclusive=1), summed(3, reverse=1)],
-    "Einsum": [summed_by_equation],
+    "Einsum": [summed_by_equation, summed_with_dots("...w,wk->k...", (6, 5), (5, 1, 4, 8)),
+               summed_with_dots("b...w,...wk", (4, 8, 6, 5), (4, 8, 1, 5))],
     "Equal": [compared("Equal", None)],
     "Erf": [function("Erf")],
     "Floor": [function("Floor")],

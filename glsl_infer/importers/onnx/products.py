@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import string
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -155,10 +156,28 @@ def product(call: Call, a: View, b: View, scale: float = 1.0) -> View:
     return fresh(call.nodes.emit("matmul", *sources, part="product", scale=scale), shape)
 
 
+def _with_letters(equation: str, ranks: Sequence[int]) -> str:
+    """Return an equation with letters for the axes that its dots stand for: as many in all tensors that have them.
+
+    Without a result of its own, that has these axes first.
+    """
+    terms, arrow, result = equation.partition("->")
+    counts = [rank - len(term) + 3 for term, rank in zip(terms.split(","), ranks) if "..." in term]
+    if not counts or min(counts) < 0:
+        return equation
+    letters = "".join([letter for letter in string.ascii_letters if letter not in equation][: counts[0]])
+    if not arrow:
+        named = terms.replace("...", "").replace(",", "")
+        result = "..." + "".join(sorted(letter for letter in set(named) if named.count(letter) == 1))
+    return f"{terms}->{result}".replace("...", letters)
+
+
 def _einsum(call: Call) -> list[View]:
     """Convert an Einsum: of tensors in the file's order, with the batch."""
     equation = str(call.attribute("equation")).replace(" ", "")
-    if "." in equation or not call.given or any(value is None for value in call.given):
+    shapes = [value.shape for value in call.given if value is not None]
+    equation = _with_letters(equation, [len(shape) for shape in shapes])
+    if "." in equation or not call.given or len(shapes) < len(call.given):
         raise call.refused(f"the equation '{equation:.60}'", "name every axis by a letter")
     if "->" not in equation:
         letters = equation.replace(",", "")
