@@ -212,6 +212,8 @@ def _end(
         return end, False
     node = nodes.get(output["layers"][0], "")
     last = graph.by_name[known.layers[0]]
+    while last.op == "identity" and not last.operator.is_input:  # what changes a quantisation
+        last = graph.by_name[last.inputs[0]]
     is_softmax = ops.get(last.op).host_step(last) == SOFTMAX
     if is_softmax and node in tensors:
         return tensors[node], False
