@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from onnx_networks import File, agreement
 
+from glsl_infer.compiler.build import Options
 from glsl_infer.errors import InputError
 from glsl_infer.graph.picture import picture_range
 from glsl_infer.importers import onnx as importer
 from glsl_infer.importers.onnx.file import parse
 from glsl_infer.importers.onnx.model import in_order
+from glsl_infer.tools.export import export
 from glsl_infer.tools.validate.job import ABOUT, layer_file
 from glsl_infer.tools.validate.onnx_outputs import work
 
@@ -114,3 +116,16 @@ def test_validation_of_as_many_boxes_as_there_are(cut: bool, tmp_path: Path) -> 
     else:
         with pytest.raises(InputError, match=r"has as many rows as the network finds.*always 160 here"):
             work(job)
+
+
+def test_more_outputs_than_a_bundle_has(tmp_path: Path) -> None:
+    made = File(8)
+    x = made.input((1, 3, 8, 6))
+    for _ in range(17):
+        made.output(made.op("Sigmoid", [made.conv(x, 4)], (1, 4, 8, 6)))
+    path = tmp_path / "net.onnx"
+    path.write_bytes(made.model().SerializeToString())
+    with pytest.raises(InputError, match=r"has 17 outputs; a bundle has up to 16: choose some by --outputs NAME"):
+        export(path, tmp_path / "net.glslnn")
+    names = tuple(output.name for output in made.outputs[:2])
+    export(path, tmp_path / "net.glslnn", options=Options(outputs=names))
