@@ -168,6 +168,10 @@ def summed_by_equation(made: File, x: str) -> str:
     return made.op("Einsum", [scores, made.random(4, 3)], (1, 4, 3), equation="bcd,de")
 
 
+def summed_with_dots(equation: str, weights: Sequence[int], shape: Sequence[int]) -> Build:
+    return lambda made, x: made.op("Einsum", [x, made.random(*weights)], shape, equation=equation)
+
+
 def sequence(kind: str, gates: int, direction: str = "forward", last: bool = False, **attributes: Any) -> Build:
     def build(made: File, x: str) -> str:
         rows = made.reshape(made.transpose(x, (3, 0, 2, 1)), (6, 1, 32))
@@ -183,13 +187,56 @@ def sequence(kind: str, gates: int, direction: str = "forward", last: bool = Fal
     return build
 
 
+def attention(mask: str = "", heads: tuple[int, int] = (2, 2), rank: int = 3, past: bool = False, **more: Any) -> Build:
+    """Six queries beside as many keys, of heads of eight numbers."""
+
+    def build(made: File, x: str) -> str:
+        made.opset = 23
+        rows = made.reshape(made.transpose(x, (0, 3, 2, 1)), (1, 6, 32))
+
+        def projected(count: int) -> str:
+            flat = made.op("MatMul", [rows, made.random(32, 8 * count)], (1, 6, 8 * count))
+            if rank == 3:
+                return flat
+            return made.transpose(made.reshape(flat, (1, 6, count, 8)), (0, 2, 1, 3))
+
+        given = [projected(heads[0]), *(projected(heads[1]) for _ in range(2)), ""]
+        if mask == "blind":  # the second query sees nothing
+            given[3] = made.constant(np.arange(36).reshape(6, 6) % 3 > (np.arange(6)[:, None] == 1) * 5, "bool")
+        elif mask == "bool":
+            given[3] = made.op("Greater", [made.slice(rows, 2, range(6)), made.constant(-2.0)], (1, 6, 6))
+        elif mask == "float":
+            given[3] = made.slice(rows, 2, range(6))
+        given += [made.random(1, heads[1], 2, 8) for _ in range(2)] if past else []
+        counts = dict(zip(("q_num_heads", "kv_num_heads"), heads)) if rank == 3 else {}
+        shape = (1, 6, 8 * heads[0]) if rank == 3 else (1, heads[0], 6, 8)
+        cached = [(1, heads[1], 8 if past else 6, 8)] * 2 if past else []
+        return made.several("Attention", given, [shape, *cached], **counts, **more)[0]
+
+    return build
+
+
+def triangle(shift: int | None = None, **attributes: Any) -> Build:
+    return lambda made, x: made.op(
+        "Trilu", [x, *([] if shift is None else [made.constant(shift, "int64")])], MAP, **attributes
+    )
+
+
+def in_any_order(made: File, x: str) -> str:
+    """More rows than are joined one by one: what a sliding window reads."""
+    return made.op("Gather", [x, made.constant(np.arange(72) * 5 % 7, "int64")], (1, 4, 72, 6), axis=2)
+
+
 CASES: dict[str, list[Build]] = {
+    "Attention": [attention(), attention("bool", softcap=2.0, scale=0.5), attention("blind", (4, 2), 4, is_causal=1),
+                  attention("float", (4, 1)), attention(rank=4, past=True, is_causal=1)],
     "And": [logical("And")],
     "Atan": [function("Atan")],
     "Ceil": [function("Ceil")],
     "Cos": [function("Cos")],
     "CumSum": [summed(1), summed(2, exclusive=1), summed(3, reverse=1)],
-    "Einsum": [summed_by_equation],
+    "Einsum": [summed_by_equation, summed_with_dots("...w,wk->k...", (6, 5), (5, 1, 4, 8)),
+               summed_with_dots("b...w,...wk", (4, 8, 6, 5), (4, 8, 1, 5))],
     "Equal": [compared("Equal", None)],
     "Erf": [function("Erf")],
     "Floor": [function("Floor")],
@@ -217,6 +264,7 @@ CASES: dict[str, list[Build]] = {
     "Sign": [function("Sign")],
     "Sin": [function("Sin")],
     "TopK": [largest(1, 2), largest(-1, 3, 1), largest(2, 3, largest=0)],
+    "Trilu": [triangle(), triangle(-2), triangle(1, upper=0)],
     "Where": [chosen(None, 0.25), chosen(np.full((4, 1, 1), -3.0), None), masked_softmax],
     "Xor": [logical("Xor")],
 }  # fmt: skip
@@ -224,7 +272,7 @@ CASES: dict[str, list[Build]] = {
 
 MORE: dict[str, list[Build]] = {
     "Cast": [truncated(WHOLE), truncated(BOOL)],
-    "Gather": [at_best("Gather"), of_a_table],
+    "Gather": [at_best("Gather"), of_a_table, in_any_order],
     "Pow": [lambda made, x: made.op("Pow", [made.constant(1.5), x], MAP)],
 }
 """Of operators that shaders have as well."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from glsl_infer import bundle as bundles
 from glsl_infer import importers
+from glsl_infer.bundle.format_constants import MAX_OUTPUTS
 from glsl_infer.compiler import optimize
 from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.compiler.build import Options, Tell, tell_nobody
@@ -124,6 +125,10 @@ def _survey(model: str | Path, options: Options, problems: list[InputError]) -> 
         problems.append(error)
         return None
     problems += survey.problems
+    count = len(survey.graph.outputs) if survey.graph is not None and not survey.problems else 1
+    if count > MAX_OUTPUTS:
+        advice = "choose some by --outputs NAME,..."
+        problems.append(ModelError(f"{model} has {count} outputs; a bundle has up to {MAX_OUTPUTS}: {advice}"))
     return survey
 
 

@@ -103,8 +103,8 @@ def harmful(what: str) -> Any:
     if what == "reads itself":
         made.nodes.append(helper.make_node("Add", [x, "y"], ["y"]))
         y = "y"
-    elif what == "reads what comes later":
-        made.nodes += [helper.make_node("Add", [x, "z"], ["y"]), helper.make_node("Relu", [x], ["z"])]
+    elif what == "a circle":
+        made.nodes += [helper.make_node("Add", [x, "z"], ["y"]), helper.make_node("Relu", ["y"], ["z"])]
         y = "y"
     elif what == "made twice":
         made.nodes += [helper.make_node(kind, [x], ["y"]) for kind in ("Relu", "Tanh")]
@@ -184,7 +184,7 @@ def harmful(what: str) -> Any:
     ("what", "said"),
     [
         ("reads itself", "no earlier operator"),
-        ("reads what comes later", "no earlier operator"),
+        ("a circle", "no earlier operator"),
         ("made twice", "made twice"),
         ("many operators", "more than 16,384 operators"),
         ("huge by shape", "too large"),

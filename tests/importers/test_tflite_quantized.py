@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from PIL import Image
 from tflite_files import File, litert, parsed, schema
 
+from glsl_infer import bundle as bundles
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.compiler.ranges.bounds import ranges_of
@@ -14,6 +18,7 @@ from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, reference
 from glsl_infer.graph.picture import input_values, picture_range
 from glsl_infer.importers.tflite.reader import tensors_of, to_graph
+from glsl_infer.tools.export import export
 
 SIZE = (1, 12, 10, 3)
 SAME_RANGE = ("MAX_POOL_2D", "AVERAGE_POOL_2D", "PAD", "RESIZE_NEAREST_NEIGHBOR")
@@ -182,3 +187,37 @@ def test_floats_that_are_quantised_first_say_what_bytes_stand_for() -> None:
     y = made.op("DEQUANTIZE", [x], SIZE, {"Dequantize": {}})
     (scale,), (zero,) = picture_range(to_graph(parsed(made.bytes([made.conv(y)]))).input)
     assert (scale, zero) == pytest.approx((2.0, 128.0))
+
+
+@pytest.mark.parametrize("kind", ["INT16", "INT8"])
+def test_ranges_of_16_bits_do_not_say_what_black_is(kind: str) -> None:
+    """They reach as far below 0 as above for a ReLU's result, too; those of 8 bits need not."""
+    made = File()
+    x = made.op("QUANTIZE", [made.input(SIZE)], SIZE, {"Quantize": {}}, type_=kind)
+    half = 2 ** (15 if kind == "INT16" else 7)
+    made.quantize(x, 1.0 / half, 0)
+    y = made.conv(made.op("DEQUANTIZE", [x], SIZE, {"Dequantize": {}}), 4)
+    z = made.op("RELU", [y], (*SIZE[:3], 4), type_=kind)
+    made.quantize(z, 3.0 / half, 0 if kind == "INT16" else -128)
+    end = made.op("DEQUANTIZE", [z], (*SIZE[:3], 4), {"Dequantize": {}})
+    (scale,), (zero,) = picture_range(to_graph(parsed(made.bytes([made.conv(end)]))).input)
+    assert (scale, zero) == pytest.approx((1.0, 0.0) if kind == "INT16" else (255 / 128, 128.0), rel=1e-3)
+
+
+def test_a_product_on_the_cpu_is_written(tmp_path: Path) -> None:
+    """What the file says of its range is no attribute that readers know."""
+    made = File()
+    x = made.quantize(made.op("QUANTIZE", [made.input(SIZE)], SIZE, {"Quantize": {}}, type_="INT8"), 1 / 255, -128)
+    y = made.conv(made.op("DEQUANTIZE", [x], SIZE, {"Dequantize": {}}), 4)
+    rows = (1, SIZE[1] * SIZE[2], 4)
+    flat = made.op("RESHAPE", [y, made.constant(rows, "i4")], rows, {"Reshape": {}})
+    flat = made.quantize(made.op("QUANTIZE", [flat], rows, {"Quantize": {}}, type_="INT8"), 0.05)
+    square = (1, rows[1], rows[1])
+    product = made.op("BATCH_MATMUL", [flat, flat], square, {"BatchMatMul": {"adjY": True}}, type_="INT8")
+    end = made.op("DEQUANTIZE", [made.quantize(product, 0.2)], square, {"Dequantize": {}})
+    path = tmp_path / "net.tflite"
+    path.write_bytes(made.bytes([end]))
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, SIZE[1:]).astype(np.uint8)).save(tmp_path / "0.png")
+    export(path, tmp_path / "net.glslnn", calibration=[tmp_path / "0.png"])
+    parts = bundles.read(tmp_path / "net.glslnn").parts
+    assert "matmul" in [node.op for part in parts for node in getattr(part, "nodes", ())]

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 from tflite_files import File, close, parsed
 from tflite_pieces import two
 
+from glsl_infer.compiler.optimize import optimize
 from glsl_infer.importers.tflite.reader import to_graph
+from glsl_infer.tools.validate.job import ends_file
+from glsl_infer.tools.validate.litert_outputs import work
 
 MAP = (1, 8, 6, 4)
 
@@ -65,3 +71,27 @@ def test_numbers_of_each_row_by_its_own_indices() -> None:
     taken = made.op("GATHER", [rows, own], (1, 3), {"Gather": {"axis": 1, "batchDims": 1}})
     graph = to_graph(parsed(made.bytes([reshaped(made, taken, (-1, 4, 3), (1, 4, 3))])))
     assert "gather_elements" in [node.op for node in graph.nodes]
+
+
+@pytest.mark.parametrize("softmax", [True, False])
+def test_validation_beside_litert(softmax: bool, tmp_path: Path) -> None:
+    """Numbers behind a softmax of bytes are logits here, and an output without a batch is not one row of it."""
+    made = File(3)
+    y = made.conv(made.input((1, 8, 6, 3)), 4)
+    if softmax:
+        y = made.quantize(made.op("QUANTIZE", [y], MAP, {"Quantize": {}}, type_="INT8"), 0.05)
+        shares = made.op("SOFTMAX", [y], MAP, {"Softmax": {"beta": 1.0}}, type_="INT8")
+        y = made.op("DEQUANTIZE", [made.quantize(shares, 1 / 256, -128)], MAP, {"Dequantize": {}})
+    else:
+        y = reshaped(made, y, (48, 4))
+    path = tmp_path / "net.tflite"
+    path.write_bytes(made.bytes([y]))
+    graph = to_graph(parsed(path.read_bytes()))
+    (output,) = graph.outputs
+    (layer,) = optimize(graph).outputs[0].layers
+    np.save(tmp_path / "image.npy", np.random.default_rng(0).integers(0, 256, (1, 8, 6, 3)).astype(np.uint8))
+    work({"model": str(path), "inputs": {"image": str(tmp_path / "image.npy")}, "numbers": [], "input_ranges": {},
+          "outputs": [{"name": output.name, "layers": [layer], "steps": 0}], "layers": [],
+          "count": 1, "layer_pictures": 0, "out": str(tmp_path)})  # fmt: skip
+    ends = np.load(tmp_path / ends_file(0))
+    assert ends.size == 48 * 4 and ends.min() < 0.0

@@ -52,7 +52,7 @@ def named_layers(graph: Graph, names: Sequence[str]) -> tuple[str, ...]:
 def moved(node: Node) -> Node:
     """Return a node as CPU parts have it: by an operator of the CPU that does the same, or as ``cpu:NAME``."""
     if ops.get(node.op).on_cpu:
-        return node
+        return replace(node, attrs={key: value for key, value in node.attrs.items() if key not in (NORMAL, SEEN)})
     if node.op == "reshape":
         return replace(node, op="tensor_reshape", attrs={"shape": node.attrs["shape"]})
     if node.op == "softmax":

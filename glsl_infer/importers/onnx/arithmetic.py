@@ -244,8 +244,19 @@ def _negated(call: Call) -> list[View]:
     return [View(call.nodes.affine(view.node, np.asarray([-1.0]), np.zeros(1)), view.stored, view.axes)]
 
 
+def _triangle(call: Call) -> list[View]:
+    """Convert a Trilu: zeros above or below a diagonal of the last two axes."""
+    view, upper = call.view(), bool(call.attribute("upper", 1))
+    shift = int(call.number(1, "a diagonal", "", 0.0))
+    ones = np.ones(view.shape[-2:])
+    made = of_two(call, "multiply", view, np.triu(ones, shift) if upper else np.tril(ones, shift))
+    assert isinstance(made, View)
+    return [made]
+
+
 CONVERTERS: dict[str, Converter] = {
     **dict.fromkeys(_OPERATIONS, binary),
     "Neg": _negated,
     "Pow": _power,
+    "Trilu": _triangle,
 }

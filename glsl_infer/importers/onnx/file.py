@@ -13,7 +13,7 @@ from typing import Any
 from glsl_infer.errors import ModelError
 from glsl_infer.importers.onnx.functions import inlined
 from glsl_infer.importers.onnx.installed import schema
-from glsl_infer.importers.onnx.model import Declared, Model, Numbers, Operator, Part, Sizes
+from glsl_infer.importers.onnx.model import Declared, Model, Numbers, Operator, Part, Sizes, in_order
 from glsl_infer.importers.onnx.stored import Stored, text
 from glsl_infer.importers.shared.caps import MOST_OPERATORS
 from glsl_infer.importers.shared.whole_file import read_bytes
@@ -108,7 +108,7 @@ class _Reader:
         for sparse in graph.sparse_initializer:
             constants[text(sparse.values.name)] = self._stored.sparse(sparse)
         operators = tuple(self._operator(node, depth) for node in graph.node)
-        return Part(operators, constants, tuple(text(value.name) for value in graph.output))
+        return Part(in_order(operators), constants, tuple(text(value.name) for value in graph.output))
 
     def _operator(self, node: Any, depth: int) -> Operator:
         domain = DOMAINS.get(text(node.domain), text(node.domain))

@@ -25,7 +25,7 @@ WHOLE_KINDS = ("int", "uint", "bool")
 """How the names of types begin whose numbers have no fractions."""
 
 
-def _reshaped(call: Call, view: View, shape: Shape) -> View:
+def reshaped(call: Call, view: View, shape: Shape) -> View:
     """Return a tensor in another shape: a view where its axes allow it, else put in the file's order first."""
     if math.prod(shape) != view.size or any(size < 1 for size in shape):
         raise call.refused(f"from {view.shape} to {shape}", "the file is damaged; convert the model anew")
@@ -52,22 +52,22 @@ def reshape(call: Call) -> list[View]:
     ):
         wanted[0] = view.shape[0]  # the batch that the model was exported with
     zeros = bool(call.attribute("allowzero", 0))
-    return [_reshaped(call, view, target_shape(view.shape, wanted, zero_is_zero=zeros))]
+    return [reshaped(call, view, target_shape(view.shape, wanted, zero_is_zero=zeros))]
 
 
 def _flatten(call: Call) -> list[View]:
     view = call.view()
-    return [_reshaped(call, view, flattened(view.shape, int(call.attribute("axis", 1))))]
+    return [reshaped(call, view, flattened(view.shape, int(call.attribute("axis", 1))))]
 
 
 def _squeeze(call: Call) -> list[View]:
     view = call.view()
-    return [_reshaped(call, view, squeezed(view.shape, call.integers(1, "axes", "axes")))]
+    return [reshaped(call, view, squeezed(view.shape, call.integers(1, "axes", "axes")))]
 
 
 def _unsqueeze(call: Call) -> list[View]:
     view = call.view()
-    return [_reshaped(call, view, unsqueezed(view.shape, call.integers(1, "axes", "axes") or []))]
+    return [reshaped(call, view, unsqueezed(view.shape, call.integers(1, "axes", "axes") or []))]
 
 
 def _transpose(call: Call) -> list[View]:
@@ -125,9 +125,9 @@ def _repeated(call: Call, view: View, shape: Shape) -> View:
     """Return a tensor whose axes of length 1 are longer."""
     call.file_shape(shape)
     if math.prod(shape) == view.size:
-        return _reshaped(call, view, shape)
+        return reshaped(call, view, shape)
     rank = len(shape)
-    grown = _reshaped(call, view, (1,) * (rank - len(view.shape)) + view.shape)
+    grown = reshaped(call, view, (1,) * (rank - len(view.shape)) + view.shape)
     longer = [axis for axis in range(rank) if grown.shape[axis] != shape[axis]]
     if rank == 4 and shape[0] == 1 and set(longer) <= {2, 3}:
         node, (height, width, _) = relayout.as_map(call.nodes, grown)

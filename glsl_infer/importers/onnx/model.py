@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import heapq
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Optional
 
@@ -101,6 +102,29 @@ class Model:
     inputs: tuple[Declared, ...]
     outputs: tuple[Declared, ...]
     known: Mapping[str, Declared]
+
+
+def in_order(operators: Sequence[Operator]) -> tuple[Operator, ...]:
+    """Return operators each after those that it reads, else as they are; those of a circle stand at the end.
+
+    Some tools append what they put in between, and runtimes sort it.
+    """
+    makers = {name: place for place, operator in enumerate(operators) for name in operator.outputs if name}
+    left = [{makers[name] for name in operator.reads if name in makers} for operator in operators]
+    readers: dict[int, list[int]] = {}
+    for place, sources in enumerate(left):
+        for source in sources:
+            readers.setdefault(source, []).append(place)
+    ready = [place for place, sources in enumerate(left) if not sources]
+    order: list[int] = []
+    while ready:
+        order.append(heapq.heappop(ready))
+        for place in readers.get(order[-1], ()):
+            left[place].discard(order[-1])
+            if not left[place]:
+                heapq.heappush(ready, place)
+    circle = set(range(len(operators))) - set(order)
+    return tuple(operators[place] for place in (*order, *sorted(circle)))
 
 
 def renamed(part: Part, prefix: str) -> Part:

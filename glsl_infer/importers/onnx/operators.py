@@ -10,6 +10,7 @@ from glsl_infer.errors import ModelError, with_article
 from glsl_infer.importers.onnx import (
     activations,
     arithmetic,
+    attention,
     choices,
     convolutions,
     geometry,
@@ -31,6 +32,7 @@ from glsl_infer.importers.onnx.view import fresh
 OPERATORS: Mapping[str, Converter] = {
     **activations.CONVERTERS,
     **arithmetic.CONVERTERS,
+    **attention.CONVERTERS,
     **choices.CONVERTERS,
     **convolutions.CONVERTERS,
     **geometry.CONVERTERS,

@@ -13,7 +13,7 @@ from glsl_infer.importers.onnx.call import Call, Converter, Given
 from glsl_infer.importers.onnx.folded_moves import slices, split_sizes
 from glsl_infer.importers.onnx.model import Numbers
 from glsl_infer.importers.onnx.nodes import TEXTURE_RANKS
-from glsl_infer.importers.onnx.places import gathered
+from glsl_infer.importers.onnx.places import gathered, picked
 from glsl_infer.importers.onnx.placing import common, placed, resized, triple
 from glsl_infer.importers.onnx.view import View, fresh
 from glsl_infer.importers.shared.places import MOST_JOINED
@@ -111,7 +111,7 @@ def _picked(call: Call, view: View, axis: int, places: Sequence[int]) -> View:
         op = "vector_gather" if len(dims) == 1 else "channel_gather"
         return resized(view, axis, len(places), call.nodes.emit(op, view.node, part="picked", channels=tuple(places)))
     if len(places) > 64:
-        raise call.refused(f"{len(places)} indices along axis {axis}", "at most 64 in any order are possible here")
+        return picked(call, view, axis, places)
     return joined(call, [taken(call, view, axis, range(place, place + 1)) for place in places], axis)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,15 @@ def gathered(call: Call) -> list[View]:
     shape = call.file_shape((*view.shape[:axis], *indices.shape, *view.shape[axis + 1 :]))
     node = relayout.in_file_order(call.nodes, view, view.shape)
     return [fresh(call.nodes.emit("gather", node, at, part="taken", axis=axis), shape)]
+
+
+def picked(call: Call, view: View, axis: int, places: Sequence[int]) -> View:
+    """Return many indices of an axis, in any order, on the CPU."""
+    order = [axis, *(each for each in range(len(view.axes)) if each != axis)]
+    node = in_order(call, view, order, keep=(axis,))
+    weights = {"indices": np.asarray(places)[:, None]}
+    shape = call.file_shape((*view.shape[:axis], len(places), *view.shape[axis + 1 :]))
+    return fresh(call.nodes.emit("gather_points", node, part="picked", weights=weights), shape, order)
 
 
 def _gathered_elements(call: Call) -> list[View]:

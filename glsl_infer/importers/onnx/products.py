@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import string
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ def _gemm(call: Call) -> list[View]:
         return [
             _plus(
                 call,
-                _scaled(call, _two(call, _turned(call.view(0), turned[0]), _turned(call.view(1), turned[1])), alpha),
+                _scaled(call, product(call, _turned(call.view(0), turned[0]), _turned(call.view(1), turned[1])), alpha),
                 beta,
             )
         ]
@@ -120,13 +121,13 @@ def _matmul(call: Call) -> list[View]:
             kernel = kernel[0]
         if kernel.ndim == 2:
             return [by_matrix(call, view, kernel, np.zeros(kernel.shape[1]))]
-        return [_two(call, view, _constant_view(call, kernel, view))]
+        return [product(call, view, _constant_view(call, kernel, view))]
     if call.is_constant(0):
         left = call.finite(call.constant(0, "a matrix"), "a matrix")
         if left.ndim == 2:
             return [_from_left(call, left, call.view(1))]
-        return [_two(call, _constant_view(call, left, call.view(1)), call.view(1))]
-    return [_two(call, call.view(0), call.view(1))]
+        return [product(call, _constant_view(call, left, call.view(1)), call.view(1))]
+    return [product(call, call.view(0), call.view(1))]
 
 
 def _constant_view(call: Call, value: NDArray[np.float64], beside: View) -> View:
@@ -140,8 +141,8 @@ def _from_left(call: Call, left: Weights, view: View) -> View:
     return _turned(by_matrix(call, _turned(view, True), left.T, np.zeros(len(left))), True)
 
 
-def _two(call: Call, a: View, b: View) -> View:
-    """Return the product of two tensors, on the CPU."""
+def product(call: Call, a: View, b: View, scale: float = 1.0) -> View:
+    """Return the product of two tensors, on the CPU, times ``scale``."""
     if min(len(a.axes), len(b.axes)) < 2 or a.shape[-1] != b.shape[-2]:
         raise call.refused(f"of shapes {a.shape} and {b.shape}", "give two tensors of two axes or more")
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -152,13 +153,31 @@ def _two(call: Call, a: View, b: View) -> View:
         while lead and lead[0] == 1:
             lead = lead[1:]
         sources.append(relayout.in_file_order(call.nodes, view, (*lead, *view.shape[-2:])))
-    return fresh(call.nodes.emit("matmul", *sources, part="product"), shape)
+    return fresh(call.nodes.emit("matmul", *sources, part="product", scale=scale), shape)
+
+
+def _with_letters(equation: str, ranks: Sequence[int]) -> str:
+    """Return an equation with letters for the axes that its dots stand for: as many in all tensors that have them.
+
+    Without a result of its own, that has these axes first.
+    """
+    terms, arrow, result = equation.partition("->")
+    counts = [rank - len(term) + 3 for term, rank in zip(terms.split(","), ranks) if "..." in term]
+    if not counts or min(counts) < 0:
+        return equation
+    letters = "".join([letter for letter in string.ascii_letters if letter not in equation][: counts[0]])
+    if not arrow:
+        named = terms.replace("...", "").replace(",", "")
+        result = "..." + "".join(sorted(letter for letter in set(named) if named.count(letter) == 1))
+    return f"{terms}->{result}".replace("...", letters)
 
 
 def _einsum(call: Call) -> list[View]:
     """Convert an Einsum: of tensors in the file's order, with the batch."""
     equation = str(call.attribute("equation")).replace(" ", "")
-    if "." in equation or not call.given or any(value is None for value in call.given):
+    shapes = [value.shape for value in call.given if value is not None]
+    equation = _with_letters(equation, [len(shape) for shape in shapes])
+    if "." in equation or not call.given or len(shapes) < len(call.given):
         raise call.refused(f"the equation '{equation:.60}'", "name every axis by a letter")
     if "->" not in equation:
         letters = equation.replace(",", "")

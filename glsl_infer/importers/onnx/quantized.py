@@ -14,13 +14,16 @@ from glsl_infer.importers.onnx.parts import concatenated
 from glsl_infer.importers.onnx.view import View
 
 
-def real(call: Call, place: int) -> Given:
-    """Return what the numbers at ``place`` stand for, with the scale and the zero point behind them."""
+def real(call: Call, place: int, axis: int = -1) -> Given:
+    """Return what the numbers at ``place`` stand for, with the scale and the zero point behind them.
+
+    Scales are one for all, or one for each index of a kernel's first axis or of another tensor's ``axis``.
+    """
     value = call.given[place] if place < len(call.given) else None
     if not isinstance(value, np.ndarray):
         return value
     zero = call.given[place + 2] if place + 2 < len(call.given) else None
-    about = replace(call.operator, attributes={"axis": 0 if value.ndim == 4 else value.ndim - 1})
+    about = replace(call.operator, attributes={"axis": 0 if value.ndim == 4 else axis})
     return dequantized([value, call.constant(place + 1, "a scale"), zero], about)
 
 
@@ -54,7 +57,7 @@ def _gemm(call: Call) -> list[View]:
         scale = call.constant(1, "a scale").reshape(-1).astype(np.float64) * call.constant(4, "a scale").reshape(-1)
         bias = (bias * scale).astype(np.float32)
     alpha = float(call.attribute("alpha", 1.0))
-    given: list[Given] = [call.given[0], real(call, 3), None]
+    given: list[Given] = [call.given[0], real(call, 3, 0 if call.attribute("transB", 0) else -1), None]
     made = products.CONVERTERS["Gemm"](_with(call, "Gemm", given, alpha=alpha))
     if bias is None:
         return made

@@ -22,7 +22,7 @@ from glsl_infer.importers.onnx.file import parse, read_model
 from glsl_infer.importers.onnx.model import Model, Sizes
 from glsl_infer.importers.onnx.view import View
 from glsl_infer.importers.onnx.walk import Walk
-from glsl_infer.importers.shared.ends import Ends, Range, with_ends
+from glsl_infer.importers.shared.ends import Ends, Range, of_file, with_ends
 from glsl_infer.importers.shared.pieces import whole_functions
 from glsl_infer.importers.shared.verdict import LayerVerdict, Survey
 
@@ -193,8 +193,7 @@ def _with_ranges(ends: Ends, graph: Graph, input_range: Range | None, spans: Map
     """Return what is known of inputs and outputs: what a person says, else what a quantised file says of inputs."""
     given = dict(ends.ranges) if input_range is None else {"": input_range, **ends.ranges}
     if "" not in given:
-        names = {node.name for node in graph.inputs}
-        given = {**{name: span for name, span in spans.items() if name in names}, **given}
+        given = {**of_file(graph, spans), **given}
     return replace(ends, ranges=given)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from glsl_infer import ops
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, Node, Shape
+from glsl_infer.graph.node import SEEN
 from glsl_infer.graph.picture import FITS, PICTURE_CHANNELS, is_picture, with_picture_range
 from glsl_infer.graph.purposes import PURPOSES
 
@@ -80,6 +81,28 @@ def with_ends(graph: Graph, ends: Ends) -> Graph:
             raise InputError(f"--purpose {name}={purpose}; choose one of {', '.join(PURPOSES)}")
     outputs = [replace(output, purpose=purposes.get(output.name, output.purpose)) for output in graph.outputs]
     return Graph(graph.name, graph.nodes, outputs)
+
+
+def of_file(graph: Graph, spans: Mapping[str, Range]) -> dict[str, Range]:
+    """Return what a quantised file says of inputs, where it says it.
+
+    A file whose types all reach as far below 0 as above gives that range to a ReLU's result, too, and to a picture
+    from 0 on: of a picture it tells the highest number alone. Black is 0 then, as in files that say nothing.
+    """
+    positive = [node for node in graph.nodes if node.op == "activation" and node.activation.low >= 0.0]
+    one_range = any(SEEN in node.attrs and _symmetric(node.attrs[SEEN]) for node in positive)
+    pictures = {node.name for node in graph.inputs if is_picture(node)}
+    names = {node.name for node in graph.inputs}
+    return {
+        name: (0.0, span[1]) if one_range and name in pictures and _symmetric(span) else span
+        for name, span in spans.items()
+        if name in names
+    }
+
+
+def _symmetric(span: Range) -> bool:
+    """Return whether a range reaches as far below 0 as above, but for a step of 8 bits."""
+    return span[1] > 0.0 and -span[1] * 130.0 / 128.0 <= span[0] <= -span[1]
 
 
 def _with_outputs(graph: Graph, wanted: Iterable[str]) -> Graph:

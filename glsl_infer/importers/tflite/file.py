@@ -127,7 +127,8 @@ class _Reader:
             more = f" and {len(calls) - _SAID} more" if len(calls) > _SAID else ""
             raise ModelError(
                 f"{self._source}: {named}{more}: operators that run other subgraphs cannot be exported; convert the "
-                "model with loops unrolled and conditions decided, or a function of it without them"
+                "model with loops unrolled (Keras: LSTM(..., unroll=True)) and conditions decided, or a function of it "
+                "without them"
             )
 
     def _all(self, get: Callable[[int], Any], count: int) -> Iterator[Any]:

@@ -13,7 +13,7 @@ from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput
 from glsl_infer.graph.purposes import VALUES
 from glsl_infer.importers.shared.endings import Ending
-from glsl_infer.importers.shared.ends import Ends, Range, with_ends
+from glsl_infer.importers.shared.ends import Ends, Range, of_file, with_ends
 from glsl_infer.importers.shared.pieces import whole_functions
 from glsl_infer.importers.shared.verdict import Survey
 from glsl_infer.importers.tflite.file import read_model
@@ -124,8 +124,7 @@ def _ends(model: Model, graph: Graph, input_range: Range | None, ends: Ends | No
     ends = ends or Ends()
     given = dict(ends.ranges) if input_range is None else {"": input_range, **ends.ranges}
     if "" not in given:
-        inputs = {node.name for node in graph.inputs}
-        given = {**{name: span for name, span in _input_ranges(model).items() if name in inputs}, **given}
+        given = {**of_file(graph, _input_ranges(model)), **given}
     return replace(ends, ranges=given)
 
 

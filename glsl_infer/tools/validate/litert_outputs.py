@@ -133,8 +133,9 @@ def work(job: dict[str, Any]) -> None:
     held: list[str] = known
     for index in range(job["count"]):
         runner.run(dict(zip(numbers, batch(graph, samples, index, 1, 1))))
-        for row, (tensor, _) in zip(rows, ends):
-            row.append(_required(runner, tensor, job["model"])[0])
+        for row, (tensor, _), output in zip(rows, ends, job["outputs"]):
+            value, shape = _required(runner, tensor, job["model"]), graph.shape_of(output_of(graph, output["name"]))
+            row.append(value.reshape(shape) if value.size == np.prod(shape) else value[0])  # some have no batch
         tell(1)
         if index < job["layer_pictures"]:
             held = _write_layers(runner, held, nodes, tensors, out, index)
@@ -211,6 +212,8 @@ def _end(
         return end, False
     node = nodes.get(output["layers"][0], "")
     last = graph.by_name[known.layers[0]]
+    while last.op == "identity" and not last.operator.is_input:  # what changes a quantisation
+        last = graph.by_name[last.inputs[0]]
     is_softmax = ops.get(last.op).host_step(last) == SOFTMAX
     if is_softmax and node in tensors:
         return tensors[node], False

@@ -131,7 +131,7 @@ def work(job: dict[str, Any]) -> None:
     for index in range(job["count"]):
         held = runner.run(read(index), spans)
         for row, (name, view, _) in zip(rows, ends_of):
-            row.append(np.asarray(view.as_stored(held[name]), np.float32))
+            row.append(np.asarray(_as_node(view, held[name]), np.float32))
         tell(1)
     sizes_of = [int(np.prod(graph.shapes[nodes[name]])) for name in known]
     groups = _groups(sizes_of)
@@ -141,11 +141,17 @@ def work(job: dict[str, Any]) -> None:
         for index in range(job["layer_pictures"]):
             held = runner.run(read(index), spans)
             for at, name in names.items():
-                np.save(out / layer_file(index, at), imported.made[nodes[known[at]]].as_stored(held[name]))
+                np.save(out / layer_file(index, at), _as_node(imported.made[nodes[known[at]]], held[name]))
             if group is groups[-1]:
                 tell(1)
     for index, (row, output) in enumerate(zip(rows, job["outputs"])):
         shape = graph.shape_of(output_of(graph, output["name"]))
+        for value in row:
+            if value.size != np.prod(shape):
+                raise InputError(
+                    f"output '{output['name']}' has as many rows as the network finds: {value.size} numbers in ONNX "
+                    f"Runtime, and always {np.prod(shape)} here; compare a bundle that ends before: export --outputs"
+                )
         np.save(out / ends_file(index), np.stack([value.reshape(shape) for value in row]))
     about = {
         "layers": known,
@@ -154,6 +160,11 @@ def work(job: dict[str, Any]) -> None:
         "beside": runner.version(),
     }
     (out / ABOUT).write_text(json.dumps(about), "utf-8")
+
+
+def _as_node(view: View, value: NDArray[Any]) -> NDArray[Any]:
+    """Return a tensor as the graph's node has it; as it is where it has as many rows as the network finds."""
+    return view.as_stored(value) if value.size == view.size else value
 
 
 def _groups(sizes: Sequence[int]) -> list[range]:

@@ -1,0 +1,131 @@
+"""What .onnx files of strangers had: operators out of order, scales of a turned matrix, ranges symmetric about 0."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx_networks import File, agreement
+
+from glsl_infer.compiler.build import Options
+from glsl_infer.errors import InputError
+from glsl_infer.graph.picture import picture_range
+from glsl_infer.importers import onnx as importer
+from glsl_infer.importers.onnx.file import parse
+from glsl_infer.importers.onnx.model import in_order
+from glsl_infer.tools.export import export
+from glsl_infer.tools.validate.job import ABOUT, layer_file
+from glsl_infer.tools.validate.onnx_outputs import work
+
+
+def test_operators_out_of_order() -> None:
+    """Tools that make 16 bits of a file append the casts that they put in between; runtimes sort them."""
+    made = File(3)
+    x = made.conv(made.input((1, 3, 8, 6)), 4)
+    y = made.op("Relu", [made.conv(x, 4)], (1, 4, 8, 6))
+    made.output(made.op("Add", [x, y], (1, 4, 8, 6)))
+    made.nodes.reverse()
+    assert agreement(made.model()) < 1e-5
+
+
+def test_operators_in_order_stay_as_they_are() -> None:
+    made = File(3)
+    x = made.input((1, 3, 8, 6))
+    ends = [made.op(kind, [made.conv(x, 4)], (1, 4, 8, 6)) for kind in ("Relu", "Tanh", "Sigmoid")]
+    for end in ends:
+        made.output(end)
+    read = in_order(parse(made.model()).part.operators)
+    assert [operator.outputs[0] for operator in read] == [node.output[0] for node in made.nodes]
+
+
+@pytest.mark.parametrize("turned", [0, 1])
+def test_scales_of_each_output_of_a_dense_layer(turned: int) -> None:
+    made = File(4)
+    rows = made.reshape(made.input((1, 3, 4, 4)), (1, 48))
+    scale, zero = made.constant(0.04), made.constant(128, "uint8")
+    stored = made.op("QuantizeLinear", [rows, scale, zero], (1, 48))
+    weights = made.rng.integers(-60, 61, (5, 48) if turned else (48, 5))
+    scales, zeros = made.constant(made.rng.uniform(0.002, 0.012, 5)), made.constant(np.zeros(5), "int8")
+    end, middle = made.constant(0.2), made.constant(128, "uint8")
+    given = [stored, scale, zero, made.constant(weights, "int8"), scales, zeros, "", end, middle]
+    product = made.op("QGemm", given, (1, 5), domain="com.microsoft", transB=turned)
+    made.output(made.op("DequantizeLinear", [product, end, middle], (1, 5)))
+    assert agreement(made.model()) < 0.08  # what ONNX Runtime rounds to 8 bits
+
+
+def in_8_bits(made: File, x: str, scale: float, zero: int) -> str:
+    numbers = [made.constant(scale), made.constant(zero, "int8")]
+    return made.op("DequantizeLinear", [made.op("QuantizeLinear", [x, *numbers], made.shapes[x]), *numbers],
+                   made.shapes[x])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("of_picture", "of_relu", "expected"),
+    [
+        (0, 0, (1.0, 0.0)),  # a ReLU has that range, too: it says nothing of black
+        (0, -128, (255 / 127, 128.0)),  # here it does
+        (-128, 0, (255 / 127, 0.0)),
+    ],
+)
+def test_what_bytes_of_a_picture_stand_for(of_picture: int, of_relu: int, expected: tuple[float, float]) -> None:
+    made = File(5)
+    x = in_8_bits(made, made.input((1, 3, 8, 6), "image"), 1 / 127, of_picture)
+    y = in_8_bits(made, made.op("Relu", [made.conv(x, 4)], (1, 4, 8, 6)), 0.03, of_relu)
+    made.output(made.conv(y, 2))
+    (image,) = importer.load(made.model()).inputs
+    found = [numbers[0] for numbers in picture_range(image)]
+    assert np.allclose(found, expected)
+    (image,) = importer.load(made.model(), input_range=(-1.0, 1.0)).inputs
+    assert np.allclose([numbers[0] for numbers in picture_range(image)], (2.0, 127.5))
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_validation_of_as_many_boxes_as_there_are(cut: bool, tmp_path: Path) -> None:
+    """A layer with fewer rows than it can have is not compared; an output like that is refused by name."""
+    made = File(7)
+    x = made.conv(made.input((1, 3, 8, 6)), 4)
+    rows = made.reshape(made.transpose(x, (0, 2, 3, 1)), (1, 48, 4))
+    corner = made.op("Add", [made.slice(rows, 2, range(2)), made.constant(np.arange(48).reshape(1, 48, 1) * 10.0)],
+                     (1, 48, 2))  # fmt: skip
+    boxes = made.op("Concat", [corner, made.op("Add", [corner, made.constant(2.0)], (1, 48, 2))], (1, 48, 4), axis=2)
+    heights = made.transpose(made.slice(rows, 2, range(2, 3)), (0, 2, 1))
+    mean = made.op("ReduceMean", [heights], (1, 1, 1), axes=[2])
+    scores = made.op("Sigmoid", [made.op("Sub", [heights, mean], (1, 1, 48))], (1, 1, 48))  # half of them above 0.5
+    limits = [made.constant([40], "int64"), made.constant([0.5]), made.constant([0.5])]
+    chosen = made.op("NonMaxSuppression", [boxes, scores, *limits], (40, 3))
+    places = made.op("Squeeze", [made.slice(chosen, 1, range(2, 3)), made.constant([1], "int64")], (40,))
+    taken = made.op("Gather", [made.reshape(boxes, (48, 4)), places], (40, 4), axis=0)
+    end = made.slice(taken, 0, range(2)) if cut else taken
+    made.output(end)
+    path = tmp_path / "net.onnx"
+    path.write_bytes(made.model().SerializeToString())
+    graph = importer.load(path)
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).integers(0, 256, (1, 8, 6, 3)).astype(np.uint8))
+    layers = [node.name for node in graph.nodes if not node.operator.is_input]
+    job = {"model": str(path), "inputs": {"x": str(tmp_path / "x.npy")}, "numbers": [], "input_ranges": {},
+           "outputs": [{"name": end, "layers": list(graph.outputs[0].layers), "steps": 0}], "layers": layers,
+           "count": 1, "layer_pictures": 1, "out": str(tmp_path)}  # fmt: skip
+    if cut:
+        work(job)
+        about = json.loads((tmp_path / ABOUT).read_text("utf-8"))
+        held = [np.load(tmp_path / layer_file(0, at)).size for at in range(len(about["layers"]))]
+        sizes = [int(np.prod(graph.shapes[name])) for name in about["layers"]]
+        assert sum(one != other for one, other in zip(held, sizes)) >= 1 and held[-1] == sizes[-1]
+    else:
+        with pytest.raises(InputError, match=r"has as many rows as the network finds.*always 160 here"):
+            work(job)
+
+
+def test_more_outputs_than_a_bundle_has(tmp_path: Path) -> None:
+    made = File(8)
+    x = made.input((1, 3, 8, 6))
+    for _ in range(17):
+        made.output(made.op("Sigmoid", [made.conv(x, 4)], (1, 4, 8, 6)))
+    path = tmp_path / "net.onnx"
+    path.write_bytes(made.model().SerializeToString())
+    with pytest.raises(InputError, match=r"has 17 outputs; a bundle has up to 16: choose some by --outputs NAME"):
+        export(path, tmp_path / "net.glslnn")
+    names = tuple(output.name for output in made.outputs[:2])
+    export(path, tmp_path / "net.glslnn", options=Options(outputs=names))
