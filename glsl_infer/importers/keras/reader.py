@@ -25,6 +25,9 @@ from glsl_infer.importers.shared.collected import Collected
 from glsl_infer.importers.shared.ends import Ends, Range, with_ends
 from glsl_infer.importers.shared.verdict import Survey
 
+_WHOLE = ("uint8", "uint16", "uint32", "int16", "int32", "int64")
+"""Types of an input that bytes of pictures fit into as they are."""
+
 
 def load(path: str | Path, input_range: Range | None = None, ends: Ends | None = None) -> Graph:
     """Read a saved ``.keras`` model and return its graph.
@@ -115,6 +118,7 @@ def survey_of(model: Any, input_range: Range | None = None, ends: Ends | None = 
     ends = ends or Ends()
     if input_range is not None:
         ends = replace(ends, ranges={"": input_range, **ends.ranges})
+    ends = replace(ends, ranges={**_of_bytes(model), **ends.ranges})
     model = with_sizes(model, ends.sizes)
     collected = Collected()
     walk = Walk(collected, "", {})
@@ -138,6 +142,12 @@ def survey_of(model: Any, input_range: Range | None = None, ends: Ends | None = 
     except InputError as error:
         problems.append(error)
     return Survey(rows, graph, frozenset(collected.guessed), tuple(problems))
+
+
+def _of_bytes(model: Any) -> dict[str, Range]:
+    """Return the ranges of pictures whose type has whole numbers only: those between 0 and 1 were all 0."""
+    whole = [tensor for tensor in model.inputs if str(tensor.dtype) in _WHOLE and len(tensor.shape) in (3, 4)]
+    return {tensor._keras_history.operation.name: (0.0, 255.0) for tensor in whole}
 
 
 def _require_inputs_read(graph: Graph) -> None:

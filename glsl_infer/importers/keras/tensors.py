@@ -167,6 +167,7 @@ LAYERS: Mapping[str, Converter] = {
     "Subtract": binary("subtract"),
     **tensor_places.LAYERS,
     **sequences.LAYERS,
+    **tensor_statistics.LAYERS,
     **_functions(activations.LAYERS),
 }
 """Converters of layers by class name."""
