@@ -134,6 +134,13 @@ class Walk:
         """
         places = tuple(self._batch.get(name, 0) for name in call.inputs)
         parts = tuple(self._parts.get(name, 1) for name in call.inputs)
+        if not chain and max(parts, default=1) > 1 and batch_places.moves(call.layer, len(call.shapes[0]), places):
+            nodes, place = larger_batch.elsewhere(
+                call, tensor.shape, places, parts[0], lambda call: _converter(call)(call)
+            )
+            output = self._collected.add(nodes)
+            self._parts[output], self._batch[output] = parts[0], place
+            return output
         larger = len(parts) == 1 and larger_batch.changes(call.layer, call.shapes[0], call.shape)
         if not any(places) and larger_batch.each_alone(call, chain, parts):
             below = larger_batch.below_each_other(call, lambda call: _converter(call)(call))
