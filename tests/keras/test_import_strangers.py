@@ -11,6 +11,7 @@ import pytest
 from imported import check
 
 from glsl_infer.compiler.ranges import data_free
+from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, reference
 from glsl_infer.importers.keras import to_graph
 
@@ -129,3 +130,37 @@ def test_a_single_number_of_a_vector_weighs_a_map_whose_ranges_a_batch_norm_know
     parts = [L.BatchNormalization()(stem()) * K.reshape(weights[:, number], (-1, 1, 1, 1)) for number in range(2)]
     graph = check(X, L.Conv2D(3, 1)(L.Add()(parts)))
     data_free.told(graph)
+
+
+MATRIX = np.random.default_rng(0).normal(0.0, 0.5, (5, 4)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        lambda x: K.matmul(x, MATRIX),
+        lambda x: K.dot(x, MATRIX),
+        lambda x: K.tensordot(x, MATRIX, axes=1),
+        lambda x: K.tensordot(x, MATRIX.T, axes=[[-1], [1]]),
+        lambda x: K.einsum("bhwc,dc->bhwd" if len(x.shape) == 4 else "bc,dc->bd", x, MATRIX.T),
+    ],
+)
+def test_products_with_a_constant_matrix_stay_in_shaders(product: Callable[[Any], Any]) -> None:
+    assert operators(check(X, L.Conv2D(3, 3)(product(stem())))) == ["conv2d", "conv2d", "conv2d"]
+    assert operators(check(X, product(L.GlobalAveragePooling2D()(stem()))))[1:] == ["global_average_pool", "dense"]
+
+
+def test_sequences_times_a_constant_matrix() -> None:
+    rows = L.Reshape((12, 20))(stem())
+    big = np.tile(MATRIX, (4, 1))
+    check(X, K.tensordot(rows, big, axes=1) + K.dot(rows, big))
+    with pytest.raises(ModelError, match="multiply the last axis of a tensor by a constant"):
+        to_graph(keras.Model(X, K.tensordot(stem(), np.ones((6, 2)), axes=[[2], [0]])))
+
+
+@pytest.mark.parametrize("sides", [{"top": 1, "left": 2}, {"bottom": 1, "left": 2}, {"top": 1, "right": 0}])
+def test_pictures_cut_and_padded(sides: dict[str, int]) -> None:
+    cut = {f"{side}_cropping": count for side, count in sides.items()}
+    padded = {f"{side}_padding": count for side, count in sides.items()}
+    y = K.image.crop_images(stem(), **cut, target_height=5, target_width=3)
+    check(X, L.Conv2D(3, 3)(K.image.pad_images(y, **padded, target_height=9, target_width=8)))

@@ -19,7 +19,7 @@ from glsl_infer.importers.keras.endings import ended, ending
 from glsl_infer.importers.keras.installed import keras
 from glsl_infer.importers.keras.open_sizes import with_sizes
 from glsl_infer.importers.keras.quiet import stderr_silenced
-from glsl_infer.importers.keras.saved import require_file
+from glsl_infer.importers.keras.saved import config_of, require_file
 from glsl_infer.importers.keras.walk import Walk
 from glsl_infer.importers.shared.collected import Collected
 from glsl_infer.importers.shared.ends import Ends, Range, with_ends
@@ -76,7 +76,8 @@ def load_model(path: str | Path) -> Any:
     check_file(path)
     try:
         with stderr_silenced(), bounded(installed, path):
-            return installed.saving.load_model(path, compile=False)
+            own = stand_ins.own_objects(config_of(path))
+            return installed.saving.load_model(path, compile=False, custom_objects=own)
     except ModelError:
         raise
     except Exception as error:  # Keras raises a dozen kinds here; all mean that the file is not usable.
