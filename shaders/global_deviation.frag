@@ -40,6 +40,7 @@ void main() {
         }
         squares += row;
     }
+    //@ behind
     vec2 variance = mix(squares.xy, squares.zw, half_of_slice) * (1.0 / float(WIDTH * HEIGHT));
     gl_FragColor = encode(variance * inversesqrt(max(variance, 1e-12)) * factor);
 }

@@ -82,7 +82,8 @@ def _stack(node: Node, array: NDArray[Any], path: Path) -> list[NDArray[Any]]:
     """Return the samples of an input in an array."""
     shape = tuple(node.attrs["shape"])
     if is_picture(node):
-        pictures = list(array) if array.ndim == 4 else [array]
+        grey = shape[2] == 1 and array.ndim == 3 and array.shape[1:] == shape[:2] != array.shape[:2]
+        pictures = list(array) if array.ndim == 4 or grey else [array]
         try:
             return [_fitted(node, picture) for picture in pictures]
         except ImageError as error:
@@ -101,10 +102,11 @@ def _stack(node: Node, array: NDArray[Any], path: Path) -> list[NDArray[Any]]:
 def _fitted(node: Node, source: str | Path | NDArray[Any]) -> NDArray[np.uint8]:
     height, width, channels = node.attrs["shape"]
     if isinstance(source, np.ndarray):
+        given = source[..., None] if source.ndim == 2 else source
+        if given.dtype == np.uint8 and given.shape == (height, width, channels):
+            return given
         if source.shape[2:] == (1,):
             source = source[..., 0]
-        if source.dtype == np.uint8 and source.shape == (height, width, channels):
-            return source
     return preprocess.load(source, (height, width), fit=node.attrs["fit"], channels=channels).reshape(
         height, width, channels
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import keras
 import numpy as np
 import pytest
@@ -61,3 +63,19 @@ def test_refusals() -> None:
     pixels = L.Conv1D(4, 3, padding="same")(K.reshape(L.Conv2D(8, 1)(x), (-1, 1, 4)))
     with pytest.raises(ModelError, match=r"^layer 'conv1d.*': a Conv1D over 128 steps; give it at most 64$"):
         to_graph(keras.Model(x, K.reshape(pixels, (-1, 8, 8, 8))))
+
+
+@pytest.mark.parametrize(
+    "taken",
+    [
+        lambda qkv: (qkv[0], qkv[1], qkv[2]),
+        K.unstack,
+        lambda qkv: tuple(K.squeeze(part, 0) for part in K.split(qkv * 0.5, 3, axis=0)),
+    ],
+)
+def test_query_key_and_value_in_front_of_the_windows(taken: Callable) -> None:
+    x = keras.Input((8, 8, 3))
+    y = L.Dense(24)(windows(L.Conv2D(8, 3, padding="same")(x), flat=True))
+    q, k, v = taken(K.transpose(K.reshape(y, (-1, 16, 3, 2, 4)), (2, 0, 3, 1, 4)))
+    y = K.matmul(K.softmax(K.matmul(q, K.transpose(k, (0, 1, 3, 2))), axis=-1), v)
+    check(x, joined(K.reshape(K.transpose(y, (0, 2, 1, 3)), (-1, 16, 8))))

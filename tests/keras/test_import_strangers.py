@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from imported import check
 
+from glsl_infer.compiler.ranges import data_free
+from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, reference
 from glsl_infer.importers.keras import to_graph
 
@@ -64,3 +66,101 @@ def test_dense_layers_quantised_to_int8() -> None:
     found = np.asarray(reference.run(to_graph(model), picture, mode="float"))
     wanted = np.asarray(model(picture[None] / np.float32(255)))[0]
     assert np.abs(found - wanted).max() <= 0.02 * np.abs(wanted).max()  # Keras rounds inputs of both to int8, too
+
+
+@pytest.mark.parametrize("strides", [1, 2, (3, 2)])
+def test_a_transposed_convolution_softens_its_channels_and_not_the_phases_of_its_blocks(strides: Any) -> None:
+    for kernel, activation in ((3, "softmax"), (2, "log_softmax")):
+        y = L.Conv2DTranspose(3, kernel, strides=strides, padding="same", activation=activation)(stem())
+        check(X, L.Conv2D(2, 1)(y))
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        lambda x: L.Rescaling(1 / 255)(L.CenterCrop(6, 4)(L.Resizing(8, 6, crop_to_aspect_ratio=True)(x))),
+        lambda x: K.image.resize(x, (5, 4), interpolation="bicubic") / 127.5 - 1.0,
+        lambda x: L.Rescaling(1 / 255)(L.MaxPooling2D(2)(L.ZeroPadding2D(1)(x))),
+    ],
+)
+def test_pictures_are_bytes_though_they_are_resized_before_they_are_rescaled(before: Callable[[Any], Any]) -> None:
+    x = keras.Input((12, 9, 3))
+    check(x, L.Conv2D(4, 3)(before(x)), fed=(0.0, 255.0))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32"])
+def test_pictures_of_whole_numbers_are_bytes(dtype: str) -> None:
+    x = keras.Input((8, 6, 3), dtype=dtype)
+    check(x, L.Conv2D(4, 3)(K.cast(x, "float32") * 0.1), fed=(0.0, 255.0))
+    given = to_graph(keras.Model(x, L.Conv2D(4, 3)(K.cast(x, "float32"))), (0.0, 1.0))
+    assert given.inputs[0].attrs["scales"] == (1.0,)
+
+
+def test_spectral_normalization_is_the_layer_in_it() -> None:
+    y = L.SpectralNormalization(L.Conv2D(5, 4, strides=2, padding="same", activation="relu"))(stem())
+    graph = check(X, L.SpectralNormalization(L.Dense(3))(L.Flatten()(y)))
+    assert operators(graph) == ["conv2d", "conv2d", "flatten_rows", "dense"]
+    rows = L.Reshape((12, 20))(stem())
+    check(X, L.SpectralNormalization(L.Dense(4))(rows))
+    check(X, L.SpectralNormalization(L.Conv1D(4, 3, padding="same"))(rows))
+
+
+@pytest.mark.parametrize(
+    "norm",
+    [
+        L.UnitNormalization(),
+        L.UnitNormalization(axis=1),
+        L.UnitNormalization(axis=(1, 2)),
+        L.RMSNormalization(),
+        L.GroupNormalization(2),
+        L.GroupNormalization(-1, scale=False),
+        lambda x: K.normalize(x, axis=1),
+    ],
+)
+def test_norms_of_sequences(norm: Callable[[Any], Any]) -> None:
+    check(X, L.Dense(3)(norm(L.Reshape((24, 10))(stem()))))
+
+
+def test_unit_norms_of_a_map_over_several_axes() -> None:
+    check(X, L.UnitNormalization(axis=(1, 2, 3))(stem()) + K.normalize(stem(), axis=2))
+
+
+def test_a_single_number_of_a_vector_weighs_a_map_whose_ranges_a_batch_norm_knows() -> None:
+    weights = L.Dense(2, activation="softmax")(L.GlobalAveragePooling2D()(stem()))
+    parts = [L.BatchNormalization()(stem()) * K.reshape(weights[:, number], (-1, 1, 1, 1)) for number in range(2)]
+    graph = check(X, L.Conv2D(3, 1)(L.Add()(parts)))
+    data_free.told(graph)
+
+
+MATRIX = np.random.default_rng(0).normal(0.0, 0.5, (5, 4)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        lambda x: K.matmul(x, MATRIX),
+        lambda x: K.dot(x, MATRIX),
+        lambda x: K.tensordot(x, MATRIX, axes=1),
+        lambda x: K.tensordot(x, MATRIX.T, axes=[[-1], [1]]),
+        lambda x: K.einsum("bhwc,dc->bhwd" if len(x.shape) == 4 else "bc,dc->bd", x, MATRIX.T),
+    ],
+)
+def test_products_with_a_constant_matrix_stay_in_shaders(product: Callable[[Any], Any]) -> None:
+    assert operators(check(X, L.Conv2D(3, 3)(product(stem())))) == ["conv2d", "conv2d", "conv2d"]
+    assert operators(check(X, product(L.GlobalAveragePooling2D()(stem()))))[1:] == ["global_average_pool", "dense"]
+
+
+def test_sequences_times_a_constant_matrix() -> None:
+    rows = L.Reshape((12, 20))(stem())
+    big = np.tile(MATRIX, (4, 1))
+    check(X, K.tensordot(rows, big, axes=1) + K.dot(rows, big))
+    with pytest.raises(ModelError, match="multiply the last axis of a tensor by a constant"):
+        to_graph(keras.Model(X, K.tensordot(stem(), np.ones((6, 2)), axes=[[2], [0]])))
+
+
+@pytest.mark.parametrize("sides", [{"top": 1, "left": 2}, {"bottom": 1, "left": 2}, {"top": 1, "right": 0}])
+def test_pictures_cut_and_padded(sides: dict[str, int]) -> None:
+    cut = {f"{side}_cropping": count for side, count in sides.items()}
+    padded = {f"{side}_padding": count for side, count in sides.items()}
+    y = K.image.crop_images(stem(), **cut, target_height=5, target_width=3)
+    check(X, L.Conv2D(3, 3)(K.image.pad_images(y, **padded, target_height=9, target_width=8)))

@@ -101,3 +101,19 @@ def test_wide_maps_compile_with_two_threads(
     assert not measured.failures
     threads = {name: entry.threads for name, entry in measured.programs.items() if name.startswith(WIDE)}
     assert len(threads) == len(WIDE) and set(threads.values()) == {2}, threads
+
+
+@pytest.mark.parametrize("size", [28, 61])
+def test_a_deviation_whose_loops_stay_has_two_threads(size: int, driver: Driver, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    nodes = [
+        input_node(size),
+        conv_node(rng, "a", ("image",), 3, 8, activation="sigmoid"),
+        Node("n", "global_deviation", ("a",)),
+    ]
+    graph = Graph("g", nodes, "n")
+    made, _, _ = build(graph, list("abcdefgh"), options=Options())
+    bundles.write(made, tmp_path / "deviation.glslnn")
+    _, measured = videocore.measure(tmp_path / "deviation.glslnn", driver)
+    assert not measured.failures
+    assert measured.programs["n"].threads == 2

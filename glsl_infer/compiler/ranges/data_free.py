@@ -75,8 +75,8 @@ def _of_input(graph: Graph, node: Node) -> Spread | None:
 
 def _of_layer(graph: Graph, node: Node, found: Mapping[str, Spread]) -> Spread | None:
     before = [found.get(name) for name in node.inputs]
-    channels = graph.shapes[node.name][-1]
-    if NORMAL in node.attrs and len(node.attrs[NORMAL][0]) == channels:
+    channels = graph.shapes[node.name][-1:]  # a tensor of the CPU may be one number, without an axis
+    if NORMAL in node.attrs and (len(node.attrs[NORMAL][0]),) == channels:
         mean, deviation = (np.asarray(numbers, np.float64) for numbers in node.attrs[NORMAL])
         others, is_told = before[1:], True
     else:

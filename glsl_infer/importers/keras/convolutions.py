@@ -64,7 +64,9 @@ def transposed(call: Call) -> list[Node]:
         raise call.refused(
             f"strides={strides} with dilation_rate={dilations}", "give one of them; Keras computes no such layer either"
         )
-    return transposed_nodes(
+    activation = own_activation(call)
+    alone = all(node.op == "activation" for node in activation)  # a softmax waits until channels are channels again
+    nodes = transposed_nodes(
         call.name,
         call.inputs[0],
         weights,
@@ -74,5 +76,6 @@ def transposed(call: Call) -> list[Node]:
         wanted=tuple(int(size) for size in layer.compute_output_shape((1, *shape))[1:3]),
         same=layer.padding != "valid",
         dilations=dilations,
-        activation=own_activation(call),
+        activation=activation if alone else (),
     )
+    return nodes if alone else [*nodes, *own_activation(call, nodes[-1].name)]

@@ -19,6 +19,30 @@ def cropping(call: Call) -> list[Node]:
     return [call.node("spatial_slice", {"begin": (int(top), int(left)), "size": size, "strides": (1, 1)})]
 
 
+def crop_images(call: Call) -> list[Node]:
+    """Convert ``keras.ops.image.crop_images``."""
+    call.require_channels_last()
+    begin = _before(call, "cropping", -1)
+    return [call.node("spatial_slice", {"begin": begin, "size": call.shape[:2], "strides": (1, 1)})]
+
+
+def pad_images(call: Call) -> list[Node]:
+    """Convert ``keras.ops.image.pad_images``."""
+    call.require_channels_last()
+    top, left = _before(call, "padding", 1)
+    bottom, right = (made - size for made, size in zip(call.shape[:2], call.shapes[0]))
+    return [call.node("zero_padding", {"padding": (top, bottom - top, left, right - left)})]
+
+
+def _before(call: Call, kind: str, sign: int) -> tuple[int, int]:
+    """Return how many rows and columns are added or taken off in front, where perhaps only those behind are named."""
+    counts = []
+    for first, last, made, size in zip(("top", "left"), ("bottom", "right"), call.shape, call.shapes[0]):
+        front, back = (getattr(call.layer, f"{side}_{kind}") for side in (first, last))
+        counts.append(int(sign * (made - size) - back if front is None else front))
+    return counts[0], counts[1]
+
+
 def center_crop(call: Call) -> list[Node]:
     """Convert a CenterCrop to a size that is not larger than the input."""
     call.require_channels_last()

@@ -39,7 +39,6 @@ INSTEAD: Mapping[str, str] = {
     "Pipeline": "put its layers into the model one by one",
     "RandomCrop": "use CenterCrop or Resizing",
     "Lambda": "write what it computes with keras.ops (x * 2.0, keras.ops.relu(x), ...) on Keras tensors",
-    "SpectralNormalization": "export the layer inside it: conv = wrapper.layer, whose weights are normalised already",
 }
 """What to do, by class name."""
 

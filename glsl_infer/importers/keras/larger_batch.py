@@ -7,7 +7,7 @@ their own here, the first; what works along the last axes does not see it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.keras import batch_places
+from glsl_infer.importers.keras import batch_places, geometry
 from glsl_infer.importers.keras.call import Call
 from glsl_infer.importers.keras.tensor_places import MOVES, placed
 from glsl_infer.importers.keras.tensor_products import is_tensor
@@ -31,6 +31,17 @@ _RESHAPES = frozenset({"Reshape", "Flatten", "Squeeze", "ExpandDims"})
 _ORDERS = frozenset({"Permute", "Transpose"})
 
 _LAST_AXIS = batch_places.LAST_AXIS | {"MultiHeadAttention"}
+
+
+_ANYWHERE: Mapping[str, Callable[[Call, Numbers], Numbers]] = {
+    "ExpandDims": lambda call, numbers: np.expand_dims(numbers, call.layer.axis),
+    "GetItem": lambda call, numbers: numbers[geometry.index_of(call)],
+    "Split": MOVES["Split"],
+    "Squeeze": lambda call, numbers: np.squeeze(numbers, call.layer.axis),
+    "Take": MOVES["Take"],
+    "Unstack": MOVES["Unstack"],
+}
+"""What operations do to numbers whose batch is any axis, by class name."""
 
 
 def changes(operation: Any, given: Sequence[int], made: Sequence[int | None]) -> bool:
@@ -120,6 +131,42 @@ def converted(
     return convert(longer), parts[0]
 
 
+def elsewhere(
+    call: Call, shape: Sequence[int | None], places: Sequence[int], parts: int, convert: Callable[[Call], list[Node]]
+) -> tuple[list[Node], int]:
+    """Return the nodes of a call whose batch, of several parts, is not the first axis, and which axis it is then.
+
+    A node's first axis is that of parts wherever Keras has it: ``q, k, v = transpose(x, (2, 0, 3, 1, 4))`` of windows.
+
+    Args:
+        call: its shapes begin with the number of parts.
+        shape: of the output, with its batch.
+        places: which axis of each input is the batch.
+        parts: how many there are, of each input.
+        convert: see ``converted``.
+
+    Raises:
+        ModelError: the call cannot be followed there.
+    """
+    order = batch_places.order_of(call.layer, len(call.shapes[0]))
+    move = _ANYWHERE.get(type(call.layer).__name__)
+    if order is None and move is None:
+        place = batch_places.place_after(replace(call, shapes=tuple(given[1:] for given in call.shapes)), tuple(places))
+        one = batch_places.as_first(call, place, shape)
+        return convert(replace(one, shape=(parts, *one.shape))), place
+    numbers = np.moveaxis(np.arange(math.prod(call.shapes[0])).reshape(call.shapes[0]), 0, places[0])
+    result = numbers.transpose(order) if order is not None else move(call, numbers) if move else numbers
+    part = result // (numbers.size // parts)
+    found = [axis for axis, size in enumerate(result.shape) if size == parts and _counts(np.moveaxis(part, axis, 0))]
+    if not found:
+        raise call.refused("a change of the batch", "keep the parts of a picture together, in one axis")
+    return placed(call, np.moveaxis(result, found[0], 0)), found[0]
+
+
+def _counts(part: Numbers) -> bool:
+    return bool(np.all(part == _counted(len(part), part.ndim)))
+
+
 def _moved(operation: Any) -> bool:
     return type(operation).__name__ in _RESHAPES | _ORDERS | MOVES.keys()
 
@@ -138,7 +185,7 @@ def _apply(call: Call, operation: Any, shape: Sequence[int], numbers: Numbers) -
         first = order[0] == 0
     else:
         result = MOVES[kind](replace(call, layer=operation), numbers)
-        first = len(result) == parts and bool(np.all(result // (numbers.size // parts) == _counted(parts, result.ndim)))
+        first = len(result) == parts and _counts(result // (numbers.size // parts))
     if not first:
         raise call.refused("a change of the batch", "keep the batch as it is, the first axis")
     return result

@@ -19,11 +19,14 @@ from glsl_infer.importers.keras.endings import ended, ending
 from glsl_infer.importers.keras.installed import keras
 from glsl_infer.importers.keras.open_sizes import with_sizes
 from glsl_infer.importers.keras.quiet import stderr_silenced
-from glsl_infer.importers.keras.saved import require_file
+from glsl_infer.importers.keras.saved import config_of, require_file
 from glsl_infer.importers.keras.walk import Walk
 from glsl_infer.importers.shared.collected import Collected
 from glsl_infer.importers.shared.ends import Ends, Range, with_ends
 from glsl_infer.importers.shared.verdict import Survey
+
+_WHOLE = ("uint8", "uint16", "uint32", "int16", "int32", "int64")
+"""Types of an input that bytes of pictures fit into as they are."""
 
 
 def load(path: str | Path, input_range: Range | None = None, ends: Ends | None = None) -> Graph:
@@ -73,7 +76,8 @@ def load_model(path: str | Path) -> Any:
     check_file(path)
     try:
         with stderr_silenced(), bounded(installed, path):
-            return installed.saving.load_model(path, compile=False)
+            own = stand_ins.own_objects(config_of(path))
+            return installed.saving.load_model(path, compile=False, custom_objects=own)
     except ModelError:
         raise
     except Exception as error:  # Keras raises a dozen kinds here; all mean that the file is not usable.
@@ -115,6 +119,7 @@ def survey_of(model: Any, input_range: Range | None = None, ends: Ends | None = 
     ends = ends or Ends()
     if input_range is not None:
         ends = replace(ends, ranges={"": input_range, **ends.ranges})
+    ends = replace(ends, ranges={**_of_bytes(model), **ends.ranges})
     model = with_sizes(model, ends.sizes)
     collected = Collected()
     walk = Walk(collected, "", {})
@@ -138,6 +143,12 @@ def survey_of(model: Any, input_range: Range | None = None, ends: Ends | None = 
     except InputError as error:
         problems.append(error)
     return Survey(rows, graph, frozenset(collected.guessed), tuple(problems))
+
+
+def _of_bytes(model: Any) -> dict[str, Range]:
+    """Return the ranges of pictures whose type has whole numbers only: those between 0 and 1 were all 0."""
+    whole = [tensor for tensor in model.inputs if str(tensor.dtype) in _WHOLE and len(tensor.shape) in (3, 4)]
+    return {tensor._keras_history.operation.name: (0.0, 255.0) for tensor in whole}
 
 
 def _require_inputs_read(graph: Graph) -> None:

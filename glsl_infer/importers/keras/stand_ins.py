@@ -10,7 +10,7 @@ import copy
 from pathlib import Path
 from typing import Any
 
-from glsl_infer.errors import ModelError
+from glsl_infer.errors import ModelError, together
 from glsl_infer.importers.keras.caution import READ_FILES, RUN_OTHERS, bounded, check_config
 from glsl_infer.importers.keras.installed import keras
 from glsl_infer.importers.keras.instead import OF_YOUR_OWN
@@ -32,6 +32,7 @@ def of_file(path: str | Path) -> Any | None:
 
     Raises:
         ModelError: there is no such file.
+        InputError: nothing can stand for a layer, all of them by name.
     """
     path = Path(path)
     require_file(path)
@@ -39,20 +40,66 @@ def of_file(path: str | Path) -> Any | None:
     if config is None:
         return None
     config = copy.deepcopy(config)
-    replaced = [_replace(entry) for entry in objects_in(config) if "inbound_nodes" in entry or "build_config" in entry]
-    if not any(replaced):
+    own = own_objects(config)
+    layers = [entry for entry in objects_in(config) if "inbound_nodes" in entry or "build_config" in entry]
+    replaced = [entry for entry in layers if _name_of(entry) not in own and _replace(entry)]
+    if not replaced:
         return None
+    for entry in layers:  # what stands behind a stand-in is made for another shape, perhaps
+        entry.pop("build_config", None)
     installed = keras()
     check_config(path, config)
+    stand_in = _stand_in_class()
     try:
         with stderr_silenced(), bounded(installed, path):
             return installed.saving.deserialize_keras_object(
-                config, custom_objects={NAME: _stand_in_class()}, safe_mode=True
+                config, custom_objects={NAME: stand_in, **own}, safe_mode=True
             )
     except ModelError:
         raise
-    except Exception:  # Keras raises a dozen kinds here; loading the file itself then says what is wrong
-        return None
+    except Exception:  # Keras raises a dozen kinds here: shapes do not fit behind what was replaced
+        refused = [stand_in(**entry["config"]) for entry in replaced]
+        raise together([ModelError.layer(layer.name, *layer.refusal()) for layer in refused]) from None
+
+
+def own_objects(config: Any) -> dict[str, Any]:
+    """Return what stands for objects of a person's own in a config, by the names under which Keras looks for them.
+
+    A functional model whose class is one's own has a training step of its own, and computes what its config says:
+    Keras' own model stands for it. A function of one's own, say an initializer, is refused only where its numbers
+    count.
+    """
+    made: dict[str, Any] = {}
+    for entry in objects_in(config):
+        name = _name_of(entry)
+        is_functional = {"layers", "input_layers", "output_layers"} <= entry["config"].keys()
+        if is_functional and not str(entry.get("module")).startswith("keras") and not _is_registered(name):
+            made[name] = keras().Model
+        functions = [value.get("config") for value in entry["config"].values() if _is_function(value)]
+        made.update({name: _function(name) for name in functions if not _is_registered(name)})
+    return made
+
+
+def _name_of(entry: dict[str, Any]) -> str:
+    return str(entry.get("registered_name") or entry["class_name"])
+
+
+def _is_function(value: Any) -> bool:
+    """Return whether an option is a function that is none of Keras."""
+    if not isinstance(value, dict) or value.get("class_name") != "function":
+        return False
+    name = value.get("config")
+    return isinstance(name, str) and (">" in name or not hasattr(keras().activations, name))
+
+
+def _function(name: str) -> Any:
+    """Return a function that fills a weight with zeros, which the file's replace, and changes nothing of a tensor."""
+
+    def own(first: Any, *args: Any, **kwargs: Any) -> Any:
+        return keras().ops.zeros(first) if isinstance(first, (list, tuple)) else first
+
+    own.__name__ = name
+    return own
 
 
 def _replace(entry: dict[str, Any]) -> bool:

@@ -81,7 +81,7 @@ def dot(call: Call) -> list[Node]:
     names = [*call.inputs, *call.inputs][:2]
     if layer.normalize:
         for side, name, over in zip(("left", "right"), tuple(names), (i, j)):
-            nodes += _unit(f"{call.name}-{side}", name, over)
+            nodes += unit(f"{call.name}-{side}", name, (over,), 1e-12)
         names = [node.name for node in nodes if node.name.endswith("-unit")]
     nodes.append(Node(f"{call.name}-dot", "einsum", tuple(names), {"equation": f"{left},{right}->{result}"}))
     if not result:
@@ -93,13 +93,13 @@ def _reading(node: Node, before: str, name: str) -> Node:
     return replace(node, inputs=tuple(name if read == before else read for read in node.inputs))
 
 
-def _unit(name: str, source: str, over: int) -> list[Node]:
-    """Return the nodes of a tensor divided by its length along an axis."""
-    least: NDArray[np.float32] = np.array([1e-12], np.float32)
+def unit(name: str, source: str, over: tuple[int, ...], least: float) -> list[Node]:
+    """Return the nodes of a tensor divided by its length over axes, whose square counts as ``least`` or more."""
+    limit: NDArray[np.float32] = np.array([least], np.float32)
     return [
         Node(f"{name}-squares", "tensor_binary", (source, source), {"operation": "multiply"}),
-        Node(f"{name}-sum", "tensor_reduce", (f"{name}-squares",), {"reduction": "sum", "axes": (over,), "keep": True}),
-        Node(f"{name}-least", "tensor_binary", (f"{name}-sum",), {"operation": "maximum"}, {"constant": least}),
+        Node(f"{name}-sum", "tensor_reduce", (f"{name}-squares",), {"reduction": "sum", "axes": over, "keep": True}),
+        Node(f"{name}-least", "tensor_binary", (f"{name}-sum",), {"operation": "maximum"}, {"constant": limit}),
         Node(f"{name}-length", "tensor_function", (f"{name}-least",), {"function": "sqrt"}),
         Node(f"{name}-unit", "tensor_binary", (source, f"{name}-length"), {"operation": "divide"}),
     ]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from glsl_infer.graph import Node
 from glsl_infer.importers.keras import (
     activations,
+    geometry,
     sequences,
     tensor_fills,
     tensor_numbers,
@@ -25,6 +26,7 @@ from glsl_infer.importers.keras import (
 from glsl_infer.importers.keras.attention import attention, multi_head_attention
 from glsl_infer.importers.keras.batch_places import order_of
 from glsl_infer.importers.keras.call import Call, Converter
+from glsl_infer.importers.keras.constant_products import by_matrix, by_matrix_or
 from glsl_infer.importers.keras.moves import norm
 from glsl_infer.importers.keras.tensor_numbers import binary, reduction
 from glsl_infer.importers.keras.tensor_products import dot, einsum, einsum_dense, linear, matmul
@@ -167,6 +169,7 @@ LAYERS: Mapping[str, Converter] = {
     "Subtract": binary("subtract"),
     **tensor_places.LAYERS,
     **sequences.LAYERS,
+    **tensor_statistics.LAYERS,
     **_functions(activations.LAYERS),
 }
 """Converters of layers by class name."""
@@ -178,10 +181,14 @@ OPERATIONS: Mapping[str, Converter] = {
     "Argsort": _ordered("sort", lambda call: {"axis": tensor_numbers.axis(call, call.layer.axis), "result": "indices"}),
     "Concatenate": _concat,
     "Cumsum": _ordered("cumulative_sum", lambda call: {"axis": tensor_numbers.axis(call, call.layer.axis)}),
-    "Einsum": einsum,
+    "CropImages": geometry.crop_images,
+    "Dot": by_matrix,
+    "Einsum": by_matrix_or(einsum),
     "ExpandDims": _reshape,
-    "Matmul": matmul,
+    "Matmul": by_matrix_or(matmul),
     "Norm": norm,
+    "PadImages": geometry.pad_images,
+    "Tensordot": by_matrix,
     "Softmax": _softmax,
     "Sort": _ordered("sort", lambda call: {"axis": tensor_numbers.axis(call, call.layer.axis)}),
     "Squeeze": _reshape,

@@ -89,6 +89,7 @@ class Walk:
     def _layer(self, tensor: Any, name: str, inputs: tuple[str, ...]) -> dict[int, str]:
         """Import what makes a tensor and say where it runs; return the names of outputs by their numbers."""
         operation, call_index, index = tensor._keras_history
+        layer = _at_inference(operation)
         call_node, collected, chain = operation._inbound_nodes[call_index], self._collected, chain_of(tensor)
         tensors = call_node.output_tensors
         given = (*call_node.arguments.args, *call_node.arguments.kwargs.values())
@@ -96,14 +97,14 @@ class Walk:
         before = len(collected.nodes)
         try:
             if collected.unknown & set(inputs):
-                _converter(Call(operation, name, inputs, (), given))  # what it is can be refused, if not where it is
+                _converter(Call(layer, name, inputs, (), given))  # what it is can be refused, if not where it is
                 collected.rows[name] = replace(row, note="stands behind a layer whose output is not known")
                 names = [name, *(collected.free_name(name) for _ in tensors[1:])]
                 collected.unknown.update(names)
                 return dict(enumerate(names))
             shapes = tuple(collected.shapes[source] for source in inputs)
             made = picture_shape(operation, shapes, tuple(tensor.shape[1:]))
-            call = Call(operation, name, inputs, shapes, given, index, made)
+            call = Call(layer, name, inputs, shapes, given, index, made)
             output = self._made(call, tensor, chain)
         except ModelError as refusal:
             collected.rows[name] = row.refused(refusal)
@@ -133,6 +134,13 @@ class Walk:
         """
         places = tuple(self._batch.get(name, 0) for name in call.inputs)
         parts = tuple(self._parts.get(name, 1) for name in call.inputs)
+        if not chain and max(parts, default=1) > 1 and batch_places.moves(call.layer, len(call.shapes[0]), places):
+            nodes, place = larger_batch.elsewhere(
+                call, tensor.shape, places, parts[0], lambda call: _converter(call)(call)
+            )
+            output = self._collected.add(nodes)
+            self._parts[output], self._batch[output] = parts[0], place
+            return output
         larger = len(parts) == 1 and larger_batch.changes(call.layer, call.shapes[0], call.shape)
         if not any(places) and larger_batch.each_alone(call, chain, parts):
             below = larger_batch.below_each_other(call, lambda call: _converter(call)(call))
@@ -205,6 +213,16 @@ def _inputs(tensor: Any) -> list[Any]:
         return [chain[-1]]
     operation, call_index, _ = tensor._keras_history
     return list(operation._inbound_nodes[call_index].arguments.keras_tensors)
+
+
+def _at_inference(operation: Any) -> Any:
+    """Return what a layer is outside of training: a SpectralNormalization the layer in it, whose weights it keeps."""
+    is_spectral = type(operation).__name__ == "SpectralNormalization" and _is_of_keras(operation)
+    return _at_inference(operation.layer) if is_spectral else operation
+
+
+def _is_of_keras(operation: Any) -> bool:
+    return type(operation).__module__.partition(".")[0] == "keras"
 
 
 def _is_model(operation: Any) -> bool:

@@ -181,7 +181,10 @@ def _covering(low: float, high: float) -> tuple[float, float]:
 
 
 def _expects_bytes(graph: Graph, node: Node) -> bool:
-    """Return whether rescaling that alone reads the picture, in one layer or several, makes small numbers of it."""
+    """Return whether rescaling that alone reads the picture, in one layer or several, makes small numbers of it.
+
+    Resizes, cuts, pools and other layers that keep its numbers may lie before and between.
+    """
     scale, rescaled = 1.0, False
     while len(readers := graph.consumers[node.name]) == 1:
         (node,) = readers
@@ -189,6 +192,8 @@ def _expects_bytes(graph: Graph, node: Node) -> bool:
         affine = operator.affine(node) if not node.weights else None  # of batch norm's weights nobody asks for bytes
         if affine is not None:
             scale, rescaled = scale * float(np.abs(affine[0]).max()), True
-        elif not operator.is_identity(node, graph.shapes[node.inputs[0]]):
+            continue
+        keeps = operator.keeps_range or node.op == "resample"  # which keeps all but what overshoots
+        if not keeps and not operator.is_identity(node, graph.shapes[node.inputs[0]]):
             break
     return rescaled and scale <= RAW_BYTES_SCALE

@@ -1,0 +1,83 @@
+"""Files with objects of a person's own, whose code is not there: what computes the same is taken, the rest is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+
+from glsl_infer.errors import InputError
+from glsl_infer.graph import reference
+from glsl_infer.importers import keras as importer
+
+L, K = keras.layers, keras.ops
+
+
+class Trainer(keras.Model):
+    """A model with a training step of its own."""
+
+    def train_step(self, data: Any) -> Any:
+        return super().train_step(data)
+
+
+class Block(L.Layer):
+    """Makes more channels: no layer that changes nothing fits in its place."""
+
+    def build(self, shape: Any) -> None:
+        self.inner = L.Conv2D(9, 1)
+        self.inner.build(shape)
+
+    def call(self, x: Any) -> Any:
+        return self.inner(x)
+
+
+def own_start(shape: Any, dtype: Any = None) -> Any:
+    return K.ones(shape, dtype)
+
+
+def own_function(x: Any) -> Any:
+    return x * K.sigmoid(1.7 * x)
+
+
+OWN = {f"mine>{one.__name__}": one for one in (Trainer, Block, own_start, own_function)}
+
+
+def saved(model: keras.Model, path: Path) -> Path:
+    """Save a model whose objects are known while it is saved, and no longer."""
+    known, names = keras.saving.get_custom_objects(), keras.src.saving.object_registration.GLOBAL_CUSTOM_NAMES
+    try:
+        known.update(OWN)
+        names.update({one: name for name, one in OWN.items()})
+        model.save(path / "model.keras")
+    finally:
+        for name, one in OWN.items():
+            known.pop(name), names.pop(one)
+    return path / "model.keras"
+
+
+def test_a_training_step_and_an_initializer_of_ones_own_change_nothing(tmp_path: Path) -> None:
+    x = keras.Input((6, 5, 3))
+    model = Trainer(x, L.Conv2D(4, 3, kernel_initializer=own_start)(x))
+    picture = np.random.default_rng(0).integers(0, 256, (6, 5, 3), np.uint8)
+    wanted = np.asarray(model(picture[None] / np.float32(255)))[0]
+    found = reference.run(importer.load(saved(model, tmp_path)), picture, mode="float")
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
+
+
+def test_an_activation_of_ones_own_is_named(tmp_path: Path) -> None:
+    x = keras.Input((6, 5, 3))
+    path = saved(keras.Model(x, L.Conv2D(4, 3, activation=own_function, name="conv")(x)), tmp_path)
+    with pytest.raises(InputError, match="layer 'conv': activation 'mine>own_function' cannot be exported; use one of"):
+        importer.load(path)
+
+
+def test_a_layer_of_ones_own_is_named_though_nothing_fits_in_its_place(tmp_path: Path) -> None:
+    x = keras.Input((6, 5, 3))
+    y = Block(name="block")(x)
+    for head in (L.Conv2D(4, 3)(y), L.Add()([y, L.Conv2D(9, 1)(x)]), L.Reshape((10, 27))(y)):
+        path = saved(keras.Model(x, head), tmp_path)
+        with pytest.raises(InputError, match="layer 'block': the layer's class 'Block' is none of Keras"):
+            importer.load(path)
