@@ -110,7 +110,8 @@ def export(
     more = (*(checked.warnings if checked is not None else ()), *board.warnings)
     if options.weights == "auto":
         more = (*many_programs.long_arrays((part.bundle for part in built.gpu), options.uniform_vectors), *more)
-    made = replace(made, videocore=checked, board=board, warnings=made.warnings + more)
+    of_file = survey.warnings if survey is not None else ()
+    made = replace(made, videocore=checked, board=board, warnings=(*of_file, *made.warnings, *more))
     return replace(made, totals={**made.totals, "file_bytes": Path(out).stat().st_size})
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tflite_files import File, close, parsed
+from tflite_files import File, close, parsed, schema
 
 from glsl_infer.graph.picture import is_picture
-from glsl_infer.importers.tflite.reader import to_graph
+from glsl_infer.importers.tflite.reader import survey_of, to_graph
 
 
 def dense(made: File, x: int) -> int:
@@ -33,6 +33,18 @@ def test_a_picture_without_channels(kind: str) -> None:
     (entry,) = graph.inputs
     assert is_picture(entry) == (kind != "sequence")
     assert entry.attrs["shape"] == ((1, 6, 8) if kind == "sequence" else (6, 8, 1))
+
+
+def test_functions_that_are_not_read_are_named() -> None:
+    made = File()
+    x = made.input()
+    made.model.signatureDefs = []
+    for key, place in (("serve", 0), ("train", 1), ("reset", 2)):
+        signature = schema.SignatureDefT()
+        signature.signatureKey, signature.subgraphIndex, signature.inputs, signature.outputs = key, place, [], []
+        made.model.signatureDefs.append(signature)
+    said = survey_of(parsed(made.bytes([made.conv(x)]))).warnings
+    assert said == ("the file's first function alone is read, not train, reset; convert these to files of their own",)
 
 
 def test_open_shapes_behind_mirrors_and_splits() -> None:

@@ -57,7 +57,12 @@ def survey(path: str | Path, input_range: Range | None = None, ends: Ends | None
         MissingExtraError: Keras is not installed.
     """
     foreign = stand_ins.of_file(path)
-    return survey_of(foreign or load_model(path), input_range, ends)
+    made = survey_of(foreign or load_model(path), input_range, ends)
+    warnings = [
+        f"the model is read as its layers are saved; if its class {name:.60} has a call of its own, that is missing"
+        for name in dict.fromkeys(stand_ins.own_models(config_of(Path(path))))
+    ]
+    return replace(made, warnings=tuple(warnings))
 
 
 def load_model(path: str | Path) -> Any:

@@ -69,15 +69,22 @@ def own_objects(config: Any) -> dict[str, Any]:
     Keras' own model stands for it. A function of one's own, say an initializer, is refused only where its numbers
     count.
     """
-    made: dict[str, Any] = {}
+    made: dict[str, Any] = dict.fromkeys(own_models(config), keras().Model)
     for entry in objects_in(config):
-        name = _name_of(entry)
-        is_functional = {"layers", "input_layers", "output_layers"} <= entry["config"].keys()
-        if is_functional and not str(entry.get("module")).startswith("keras") and not _is_registered(name):
-            made[name] = keras().Model
         functions = [value.get("config") for value in entry["config"].values() if _is_function(value)]
         made.update({name: _function(name) for name in functions if not _is_registered(name)})
     return made
+
+
+def own_models(config: Any) -> list[str]:
+    """Return the names of functional models in a config whose class is a person's own."""
+    return [
+        _name_of(entry)
+        for entry in objects_in(config)
+        if {"layers", "input_layers", "output_layers"} <= entry["config"].keys()
+        and not str(entry.get("module")).startswith("keras")
+        and not _is_registered(_name_of(entry))
+    ]
 
 
 def _name_of(entry: dict[str, Any]) -> str:

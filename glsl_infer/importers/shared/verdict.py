@@ -55,12 +55,14 @@ class Survey:
         graph: the model, with an input in place of every refused layer; None where not even that can be made.
         guessed: the names of these inputs.
         problems: what the importer cannot export, in the order of the rows, then what concerns the model as a whole.
+        warnings: what of the file is not read.
     """
 
     rows: tuple[LayerVerdict, ...]
     graph: Graph | None
     guessed: frozenset[str] = frozenset()
     problems: tuple[InputError, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def whole(self) -> Graph:
         """Return the graph.

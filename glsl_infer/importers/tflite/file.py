@@ -108,13 +108,14 @@ class _Reader:
         outputs = self._indices(graph.OutputsAsNumpy(), len(tensors), "the outputs")
         if not inputs or not outputs or min((*inputs, *outputs)) < 0:
             raise ValueError("it has no inputs or no outputs")
-        known_inputs, known_outputs = self._signature(model)
+        known_inputs, known_outputs, others = self._signatures(model)
         return Model(
             name,
             tensors,
             operators,
             _named(inputs, tensors, known_inputs),
             _named(outputs, tensors, known_outputs),
+            others,
         )
 
     def _require_no_calls(self, operators: tuple[Operator, ...], tensors: tuple[Tensor, ...]) -> None:
@@ -244,16 +245,18 @@ class _Reader:
                 fields[name] = tuple(self._list(value).tolist()) if name.endswith("AsNumpy") else value
         return fields
 
-    def _signature(self, model: Any) -> tuple[dict[int, str], dict[int, str]]:
-        """Return the names of inputs and outputs, by tensor, where a file says them."""
-        signatures = self._all(model.SignatureDefs, model.SignatureDefsLength())
+    def _signatures(self, model: Any) -> tuple[dict[int, str], dict[int, str], tuple[str, ...]]:
+        """Return the names of inputs and outputs, by tensor, where a file says them, and those of other functions."""
+        signatures = list(self._all(model.SignatureDefs, model.SignatureDefsLength()))
         given = next((signature for signature in signatures if signature.SubgraphIndex() == 0), None)
+        others = tuple(_text(each.SignatureKey()) for each in signatures if each.SubgraphIndex() != 0)
         if given is None:
-            return {}, {}
-        return tuple(  # type: ignore[return-value]
+            return {}, {}, others
+        inputs, outputs = (
             {entry.TensorIndex(): _text(entry.Name()) for entry in self._all(get, count)}
             for get, count in ((given.Inputs, given.InputsLength()), (given.Outputs, given.OutputsLength()))
         )
+        return inputs, outputs, others
 
 
 def clean(name: str) -> str:

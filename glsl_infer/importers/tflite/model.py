@@ -90,6 +90,7 @@ class Model:
         tensors: all of them.
         operators: in order of execution.
         inputs, outputs: (name, tensor) of each.
+        others: the signatures of other functions, which are not read.
     """
 
     name: str
@@ -97,3 +98,4 @@ class Model:
     operators: tuple[Operator, ...]
     inputs: tuple[tuple[str, int], ...]
     outputs: tuple[tuple[str, int], ...]
+    others: tuple[str, ...] = ()

@@ -21,6 +21,9 @@ from glsl_infer.importers.tflite.model import Model
 from glsl_infer.importers.tflite.shapes import Sizes
 from glsl_infer.importers.tflite.walk import Walk, span_of
 
+_SAID = 5
+"""Functions whose names a warning has."""
+
 
 def load(path: str | Path, input_range: Range | None = None, ends: Ends | None = None) -> Graph:
     """Read a ``.tflite`` file and return its graph; see ``to_graph``.
@@ -97,7 +100,16 @@ def survey_of(
         graph = with_ends(graph, _ends(model, graph, input_range, ends)) if graph is not None else None
     except InputError as error:
         problems.append(error)
-    return Survey(rows, graph, frozenset(collected.guessed), tuple(problems))
+    return Survey(rows, graph, frozenset(collected.guessed), tuple(problems), _warnings(model))
+
+
+def _warnings(model: Model) -> tuple[str, ...]:
+    """Return what is to say of functions that are not read, the first few by name."""
+    if not model.others:
+        return ()
+    named = ", ".join(f"{name:.60}" for name in model.others[:_SAID])
+    more = f" and {len(model.others) - _SAID} more" if len(model.others) > _SAID else ""
+    return (f"the file's first function alone is read, not {named}{more}; convert these to files of their own",)
 
 
 def tensors_of(model: Model, sizes: Sizes | None = None) -> dict[str, int]:
