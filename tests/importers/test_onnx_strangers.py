@@ -129,3 +129,14 @@ def test_more_outputs_than_a_bundle_has(tmp_path: Path) -> None:
         export(path, tmp_path / "net.glslnn")
     names = tuple(output.name for output in made.outputs[:2])
     export(path, tmp_path / "net.glslnn", options=Options(outputs=names))
+
+
+def test_dots_that_stand_for_other_axes_in_each_tensor_are_refused(tmp_path: Path) -> None:
+    made = File(9)
+    x = made.op("Relu", [made.input((1, 3, 8, 6))], (1, 3, 8, 6))
+    y = made.op("Einsum", [x, made.random(3, 6, 5)], (1, 3, 8, 5), equation="...ij,...jk->...ik")
+    path = tmp_path / "net.onnx"
+    made.output(y)
+    path.write_bytes(made.model().SerializeToString())
+    with pytest.raises(InputError, match=r"the equation '\.\.\.ij,\.\.\.jk->\.\.\.ik'; name every axis by a letter"):
+        importer.load(path)

@@ -163,7 +163,7 @@ def _with_letters(equation: str, ranks: Sequence[int]) -> str:
     """
     terms, arrow, result = equation.partition("->")
     counts = [rank - len(term) + 3 for term, rank in zip(terms.split(","), ranks) if "..." in term]
-    if not counts or min(counts) < 0:
+    if not counts or counts[0] < 0 or len(set(counts)) > 1:
         return equation
     letters = "".join([letter for letter in string.ascii_letters if letter not in equation][: counts[0]])
     if not arrow:
