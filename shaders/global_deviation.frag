@@ -12,35 +12,42 @@ uniform vec2 source_texel;
 uniform float half_of_slice;
 uniform vec2 factor; // from a byte to units of the stored numbers
 
-// Whole bytes, so that the first sum is exact up to 65,793 pixels. Fetches depend on the sum so far, which is never
-// negative (late.glsl): else VideoCore IV's compiler keeps every texel of the first sweep for the second.
-vec4 bytes(int x, int y, vec4 sum) {
-    vec2 at = coord0.xy + vec2(float(x), float(y)) * source_texel;
-    return floor(texture2D(source, LATE(at, sum)) * 255.0 + 0.5);
+vec2 at; // of the next texel
+
+// Whole bytes, so that the first sum is exact up to 65,793 pixels. Places depend on the sum so far, which is never
+// negative (late.glsl), and on the place before: else VideoCore IV's compiler keeps every texel of the first sweep for
+// the second, or every place of a row.
+vec4 next(vec4 sum) {
+    at = LATE(at, sum);
+    vec4 bytes = floor(texture2D(source, at) * 255.0 + 0.5);
+    at.x += source_texel.x;
+    return bytes;
 }
 
 void main() {
     vec4 mean = vec4(0.0);
     for (int y = 0; y < TURNS(HEIGHT); y++) {
         END_AFTER(HEIGHT, y)
+        at = coord0.xy + vec2(0.0, float(y)) * source_texel;
         for (int x = 0; x < TURNS(WIDTH); x++) {
             END_AFTER(WIDTH, x)
-            mean += bytes(x, y, mean);
+            mean += next(mean);
         }
     }
     mean *= 1.0 / float(WIDTH * HEIGHT);
     vec4 squares = vec4(0.0);
     for (int y = 0; y < TURNS(HEIGHT); y++) {
         END_AFTER(HEIGHT, y)
+        at = coord0.xy + vec2(0.0, float(y)) * source_texel;
         vec4 row = vec4(0.0); // rows apart: long sums of floats lose digits
         for (int x = 0; x < TURNS(WIDTH); x++) {
             END_AFTER(WIDTH, x)
-            vec4 off = bytes(x, y, squares + row) - mean;
+            vec4 off = next(squares + row) - mean;
             row += off * off;
         }
         squares += row;
     }
-    //@ behind
+    squares += min(texture2D(source, coord0.xy), 0.0); // 0, but a fetch in no loop: else VideoCore IV has one thread
     vec2 variance = mix(squares.xy, squares.zw, half_of_slice) * (1.0 / float(WIDTH * HEIGHT));
     gl_FragColor = encode(variance * inversesqrt(max(variance, 1e-12)) * factor);
 }

@@ -89,7 +89,7 @@ def copy_to_vector(node: Node, build: Builder, first: int, count: int) -> None:
 FETCH = {"fetch": ["vec4 t = texture2D(source, coord0.xy + vec2(float(x), float(y)) * source_texel);"]}
 """What the template fetches by, each place known at once."""
 
-WRITTEN_OUT, _WIDE = 25, 12
+_WRITTEN_OUT, _WIDE = 25, 12
 """Pixels of a window up to which VideoCore IV's compiler surely writes them out, and columns that it has registers for.
 """
 
@@ -135,7 +135,7 @@ class _Draws:
         self._node, self._build, self._source, self._target = node, build, source, target
         last: dict[str, Sequence[str]] = {"all": _FINE} if source.bits == 16 else {}
         self._turns, self._lines = window, {**FETCH, **last}
-        if window[0] * window[1] > WRITTEN_OUT or window[0] > _WIDE:
+        if window[0] * window[1] > _WRITTEN_OUT or window[0] > _WIDE:
             self._turns, lines = _strips(*window)
             self._lines = {**lines, "all": [*_SWITCH, *last.get("all", [])]}
         factor = fold.slices(source.scale_of / (255.0 * window[0] * window[1] * target.scale))

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from glsl_infer.lowering import codegen, fold
 from glsl_infer.lowering.bindings import Read
-from glsl_infer.ops.global_average_pool import WRITTEN_OUT
 from glsl_infer.ops.operator import Bounds, Operator, feature_map
 from glsl_infer.program import quantize
 from glsl_infer.program.layout import View
@@ -18,10 +17,6 @@ from glsl_infer.program.layout import View
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
     from glsl_infer.lowering.builder import Builder
-
-
-_BEHIND = ["squares += min(texture2D(source, coord0.xy), 0.0); // 0, but a fetch in no loop"]
-"""What follows loops that VideoCore IV's compiler does not write out; see ``global_average_pool``."""
 
 
 class GlobalDeviation(Operator):
@@ -52,7 +47,6 @@ class GlobalDeviation(Operator):
         source = build.feature_map(node.inputs[0])
         target = build.allocate_vector(node, source.channels, node.attrs["scale"])
         factor = fold.slices(np.abs(source.scale_of) / (255.0 * target.scale))
-        behind = _BEHIND if source.width * source.height > WRITTEN_OUT else []
         fragment = ""
         for index, view in enumerate(source.views):
             for half in range(2 if source.channels - 4 * index > 2 else 1):
@@ -60,7 +54,7 @@ class GlobalDeviation(Operator):
                 fragment = fragment or codegen.fragment(
                     "global_deviation.frag",
                     includes=["fixed_point.glsl", "turns.glsl", "late.glsl"],
-                    lines={"declarations": binding.declarations("source"), "behind": behind},
+                    lines={"declarations": binding.declarations("source")},
                     defines={"WIDTH": source.width, "HEIGHT": source.height},
                 )
                 uniforms: dict[str, Sequence[float]] = {

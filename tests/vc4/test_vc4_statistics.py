@@ -103,8 +103,9 @@ def test_wide_maps_compile_with_two_threads(
     assert len(threads) == len(WIDE) and set(threads.values()) == {2}, threads
 
 
-@pytest.mark.parametrize("size", [28, 61])
-def test_a_deviation_whose_loops_stay_has_two_threads(size: int, driver: Driver, tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", [5, 16, 20, 28, 61])
+def test_a_deviation_has_two_threads(size: int, driver: Driver, tmp_path: Path) -> None:
+    """Whether its loops stay, are written out, or the inner one alone, as of 16 to 27 columns."""
     rng = np.random.default_rng(0)
     nodes = [
         input_node(size),
