@@ -84,7 +84,7 @@ def test_files_that_are_no_models(tmp_path: Path, content: bytes | None) -> None
     path = tmp_path / "model.keras"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(ModelError, match=r"model\.keras: (no such file|not a model)"):
+    with pytest.raises(ModelError, match=r"model\.keras: (no such file|not a Keras model)"):
         importer.load(path)
 
 
