@@ -20,8 +20,6 @@ from glsl_infer.tools.videocore.measure import measure
 from glsl_infer.tools.videocore.report import Row, report
 
 NUMBERS = Path(__file__).with_name("videocore.json")
-ONE_THREAD = {"global_deviation": "its sums of numbers and of squares wait for a texel together"}
-"""Operators whose draws have one thread of two, and why."""
 
 STAGES = {"dense": ("dense_at_once", "dense_products", "dense_sum")}
 """What draws in place of operators that draw nothing themselves."""
