@@ -9,6 +9,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
 
+# Ten seconds are enough to begin, on a busy machine.
 A_TEST = """
 import subprocess, sys
 
@@ -18,7 +19,7 @@ def test_crash():
 
 def test_hang():
     code = "import sys, time; print('still here'); sys.stdout.flush(); time.sleep(120)"
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=10.0)  # enough to begin, on a busy machine
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=10.0)
 """
 
 
