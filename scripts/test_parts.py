@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Run parts of the test suite side by side, and print the whole output of each when it ends.
 
-    python scripts/test_parts.py TIER=test test-engine test-keras    # two targets of the Makefile, with a variable for both
+    python scripts/test_parts.py TIER=test test-engine test-keras    # targets of the Makefile and a variable
 
 The longest should be first. The end is a table of the parts, the ten slowest files, and a total that reads like
 pytest's own last line. Exit code 1 if a part failed, 2 if nothing is named.

@@ -1,6 +1,6 @@
 """Tiers of the suite, as a pytest plugin: ``--tier quick``, ``test``, ``all`` or ``rest``; plain pytest runs ``all``.
 
-``quick`` is part of ``test``, and ``test`` of ``all``. ``rest`` is ``all`` without ``test``, for a run that follows one.
+``quick`` is part of ``test``, and ``test`` of ``all``. ``rest`` is ``all`` without ``test``, to follow such a run.
 Markers put a test into a tier:
 
 - ``slow``: not in ``quick``.
