@@ -21,7 +21,7 @@ while [ $# -gt 0 ]; do
     case $1 in
     --suite)
         suites=${2:-}
-        shift
+        [ $# -eq 1 ] || shift
         ;;
     --suite=*) suites=${1#*=} ;;
     -*)
