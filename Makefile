@@ -123,6 +123,7 @@ docs: $(VENV)/.all
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python scripts/lint_shaders.py
 	$(BIN)/lint-imports --no-logo
 
 python-types: $(VENV)/.dev
