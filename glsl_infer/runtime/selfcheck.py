@@ -94,10 +94,13 @@ class SelfCheck:
             return
         strings = ", ".join(f"{name} {text}" for name, text in self.driver.items())
         raise SelfCheckError(
-            "\n  ".join([f"{self._what()} (driver: {strings})", *(f"try: {advice}" for advice in self.advice)])
+            "\n  ".join(
+                [f"{self.describe_failure()} (driver: {strings})", *(f"try: {advice}" for advice in self.advice)]
+            )
         )
 
-    def _what(self) -> str:
+    def describe_failure(self) -> str:
+        """Return the first failure in words; something is wrong."""
         for layer in self.layers:
             if not layer.passed:
                 allowed = layer.allowed

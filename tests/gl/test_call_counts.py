@@ -12,6 +12,8 @@ from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.runtime.session import Session
 from glsl_infer.tools.benchmark import frames
 
+pytestmark = pytest.mark.drivers("all")
+
 NEVER_IN_A_FRAME = ("glGetError", "glFinish", "glGetIntegerv", "glGetUniformLocation", "glCheckFramebufferStatus")
 
 

@@ -13,6 +13,8 @@ from glsl_infer.gl.context import Context
 from glsl_infer.graph import Node
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     **{
         f"enlarged by {y} and {x}": ("upsample_bilinear", {"size": (y, x)}) for y, x in ((2, 2), (3, 5), (1, 4), (7, 6))

@@ -13,6 +13,8 @@ from glsl_infer.graph import Graph, Node
 from glsl_infer.program.layout import FeatureMap
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 RATES = ((6, 6), (12, 9), (18, 18))
 
 

@@ -15,6 +15,8 @@ from glsl_infer.graph import Graph, GraphOutput, Node
 from glsl_infer.program.texels import unpack_tiles
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 SIZE = 7
 
 

@@ -16,8 +16,6 @@ from glsl_infer.gl.context import Context
 from glsl_infer.runtime import first_use
 from glsl_infer.runtime.session import Session
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture
 def photo(tmp_path: Path) -> Path:

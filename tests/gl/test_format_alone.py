@@ -31,6 +31,8 @@ from glsl_infer.graph import Graph
 from glsl_infer.program.layout import LAYOUTS
 from glsl_infer.runtime.drivers import driver_of
 
+pytestmark = pytest.mark.drivers("all")
+
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("weights", ["auto", "baked", "uniform"])

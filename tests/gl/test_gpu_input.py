@@ -20,6 +20,8 @@ from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 TOLERANCE = 2
 """Steps of 255 that a scaled pixel may be off, on any driver."""
 

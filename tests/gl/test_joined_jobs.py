@@ -16,6 +16,8 @@ from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, GraphOutput, Node
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers
+
 PICTURE = np.random.default_rng(0).integers(0, 256, (16, 16, 3), np.uint8)
 
 

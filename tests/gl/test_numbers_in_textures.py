@@ -17,6 +17,8 @@ from glsl_infer.lowering import weight_bytes
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 FILTERS = 22
 """Of which two fill no texel."""
 

@@ -11,6 +11,8 @@ from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 
 @pytest.mark.parametrize("layout", ["atlas", "planar"])
 @pytest.mark.parametrize("ends", [(0.0, 1.0), (-1.0, 1.0), (1.0, -1.0)])

@@ -13,6 +13,8 @@ from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.piecewise_linear import of_slopes
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 SAME = (1, 1, 1, 1)
 
 

@@ -19,6 +19,8 @@ from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.runtime.pipeline import SLOTS, WAITS, Wait
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 FRAMES = 7
 
 

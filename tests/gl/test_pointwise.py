@@ -12,6 +12,8 @@ from glsl_infer.graph import Node
 from glsl_infer.ops.channel_shuffle import shuffle_order
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 
 @pytest.mark.parametrize("inputs", [2, 3, 8])
 @pytest.mark.parametrize("channels", [4, 7])

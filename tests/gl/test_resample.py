@@ -13,6 +13,8 @@ from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.ops.resample import rounded
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 SIZE, CHANNELS = 12, 6
 
 

@@ -21,6 +21,8 @@ from glsl_infer.graph.host_steps import HostStep
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 NAMES = ("several", "alpha", "numbers")
 OFF = 2
 """Steps of 255 that a pixel which shaders scale may be off."""

@@ -22,6 +22,8 @@ from glsl_infer.program.layout import FineMap
 from glsl_infer.program.texels import in_steps
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 
 def check(context: Context, made: Bundle, seed: int) -> None:
     """Run a bundle, and compare every layer and every output with the reference."""

@@ -14,6 +14,8 @@ from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 
 def check(context: Context, graph: Graph, size: int) -> None:
     """Compare every layer of an optimised graph with its reference."""

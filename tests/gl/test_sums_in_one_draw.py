@@ -13,6 +13,8 @@ from glsl_infer.graph import Graph
 from glsl_infer.lowering.weights_plan import DRAW
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 KERNELS = {(3, 3): (1, 1, 1, 1), (1, 7): (0, 0, 3, 3), (5, 5): (2, 2, 2, 2)}
 
 

@@ -15,6 +15,8 @@ from glsl_infer.graph import Graph, Node
 from glsl_infer.program import placement
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 AROUND = {1: (0, 0, 0, 0), 3: (1, 1, 1, 1), 5: (2, 2, 2, 2)}
 
 
