@@ -47,7 +47,7 @@ def run(
 
     Args:
         argv: arguments, without the program.
-        entry: a function of the arguments that returns the exit code, or ends by ``SystemExit``; default ``glsl-infer``.
+        entry: a function of the arguments that returns the exit code; default ``glsl-infer``.
         folder: the current folder meanwhile.
         environment: variables that are set meanwhile.
     """

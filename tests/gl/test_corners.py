@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from graphs import classifier, conv_node, input_node
 from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
+from pairwise import each_of
 
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Node
@@ -29,8 +30,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("channels", [20, 22])
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@each_of(("channels", [20, 22]), ("case", CASES))
 def test_one_draw(context: Context, case: tuple[str, dict[str, Any]], channels: int) -> None:
     rng = np.random.default_rng(channels)
     operator, attrs = case

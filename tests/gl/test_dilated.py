@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from graphs import classifier, conv_node, input_node
 from layer_check import TOLERANCE, allowed, layer_error, make_bundle, stored_inputs
+from pairwise import each_of
 
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.gl.context import Context
@@ -30,8 +31,10 @@ def pyramid(size: int, channels: int) -> Graph:
     return classifier(rng, body, 5)
 
 
-@pytest.mark.parametrize("weights, layout", [("baked", "atlas"), ("uniform", "planar"), ("texture", "atlas")])
-@pytest.mark.parametrize("size, channels", [(21, 12), (8, 12), (13, 36)])
+@each_of(
+    ("weights, layout", [("baked", "atlas"), ("uniform", "planar"), ("texture", "atlas")]),
+    ("size, channels", [(21, 12), (8, 12), (13, 36)]),
+)
 def test_a_pyramid_of_rates(context: Context, size: int, channels: int, weights: str, layout: str) -> None:
     made = make_bundle(optimize(pyramid(size, channels)), weights, layout)
     rng = np.random.default_rng(1)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from graphs import conv_node, input_node
 from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
+from pairwise import each_of
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import joined_jobs
@@ -49,8 +50,7 @@ def jobs(made: Bundle) -> list[list[str]]:
     return found
 
 
-@pytest.mark.parametrize("memory", ["naive", "greedy", "by-size"])
-@pytest.mark.parametrize("precision", ["8", "16"])
+@each_of(("memory", ["naive", "greedy", "by-size"]), ("precision", ["8", "16"]))
 def test_what_does_not_read_each_other_is_one_job(
     context: Context, memory: str, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from graphs import classifier, conv_node, input_node
 from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
+from pairwise import each_of
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.compiler.optimize import optimize
@@ -169,8 +170,7 @@ SUMS = {
 }
 
 
-@pytest.mark.parametrize("channels", [20, 22])
-@pytest.mark.parametrize("kind", SUMS)
+@each_of(("channels", [20, 22]), ("kind", [*SUMS]))
 def test_sums_and_functions_alone(context: Context, kind: str, channels: int) -> None:
     """All slices but an incomplete one are a draw."""
     rng = np.random.default_rng(channels)
