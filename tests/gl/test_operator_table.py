@@ -12,7 +12,6 @@ from once import made_once
 from operator_table import ROWS, exported
 from operator_table.cost import subjects, tolerance
 from operator_table.exported import Exported
-from operator_table.page import page, unmeasured
 from operator_table.row import Row
 from operator_table.shader_cost import fetches
 
@@ -56,13 +55,6 @@ def test_what_becomes_part_of_another_layer_adds_none(rows: dict[str, Exported],
     assert subjects(row, one.made) or row.without is not None
     if one.without is not None:
         assert [node.op for node in one.made.graph.nodes] == [node.op for node in one.without.graph.nodes]
-
-
-def test_the_page_is_what_the_script_writes(rows: dict[str, Exported]) -> None:
-    costs = {name: one.cost() for name, one in rows.items()}
-    text = page(costs, dict.fromkeys(costs, 0.5), "this machine")
-    written = (ROOT / "docs/operators.md").read_text("utf-8")
-    assert unmeasured(written) == unmeasured(text), "run python scripts/operators.py"
 
 
 def test_names_of_rows_are_unique() -> None:
