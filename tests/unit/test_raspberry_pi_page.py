@@ -12,7 +12,7 @@ def test_the_benchmark_is_among_them() -> None:
 
 def test_a_board_is_set_up_from_the_checkout_to_the_service() -> None:
     page = (ROOT / "docs/raspberry-pi.md").read_text("utf-8")
-    wanted = ("git archive", "selfcheck", "camera --source picamera2", "deploy deployment.yml", "/install.sh")
+    wanted = ("git archive", "glsl-infer doctor", "camera --source picamera2", "deploy deployment.yml", "/install.sh")
     places = [page.index(words) for words in wanted]
     assert places == sorted(places)
     assert "REPOSITORY" not in page  # nobody can type that

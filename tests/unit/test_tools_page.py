@@ -8,4 +8,4 @@ from pages import ROOT, commands
 def test_every_tool_is_among_them() -> None:
     shown = [one.words for one in commands(ROOT / "docs/tools.md") if not one.inline]
     tools = {words[1] if words[0] == "glsl-infer" else words[0] for words in shown}
-    assert {"inspect", "selfcheck", "report", "classify", "validate", "camera"} <= tools
+    assert {"inspect", "selfcheck", "doctor", "report", "classify", "validate", "camera"} <= tools
