@@ -17,6 +17,11 @@ from glsl_infer.tools.videocore.report import Problem
 from glsl_infer.tools.videocore.transcript import parse
 
 
+@pytest.fixture
+def driver(each_driver: Driver) -> Driver:
+    return each_driver
+
+
 def problems(path: Path, driver: Driver, layer: str = replaced.LAYER) -> list[Problem]:
     return [one for one in report(*measure(path, driver)).problems if one.layer == layer]
 
