@@ -90,7 +90,9 @@ def test_a_plot_is_a_picture(model: Path, tmp_path: Path, capsys: Capture) -> No
 
 def test_bad_arguments(model: Path, tmp_path: Path, capsys: Capture) -> None:
     capsys.readouterr()
-    assert "invalid choice: '23'" in refused(capsys, ["vc4", model, "--mesa", "23"])
+    with pytest.raises(SystemExit):
+        main(["vc4", str(model), "--mesa", "23"])
+    assert "invalid choice: '23' (choose from" in capsys.readouterr().err
     assert "no such file" in refused(capsys, ["vc4", tmp_path / "none.glslnn"])
     assert "--draw-share 2; give a share from 0 to 1" in refused(capsys, ["vc4", model, "--draw-share", "2"])
     assert "no VideoCore IV driver there (--driver)" in refused(capsys, ["vc4", model, "--driver", tmp_path])
