@@ -8,6 +8,7 @@
 # make web [MODELS=FOLDER]        builds the browser's library and demo page, with what is in FOLDER, and serves it on localhost:8000
 # make test-android               its part in Java: the runner, the APK, the app on a faked Android
 # make test-arm                   its part on an emulated Raspberry Pi Zero's CPU, with Debian's packages for it
+# make test-debian13              README, a Raspberry Pi's pages and quick in a folder with Debian 13; also test-debian12
 # make apk [MODEL=...] [MODELS=FOLDER]  android/build/glsl-infer-demo.apk, with that model inside, else grocery-x22-257, and tasks
 # make aar                        android/build/glsl-infer.aar: the runner as a library for other apps
 # make docs                       the API reference from the docstrings: build/api/index.html
@@ -24,7 +25,7 @@ PORT ?= 8000
 export HOME ?= $(shell $(PYTHON) -c 'import os; print(os.path.expanduser("~"))')
 JOBS ?= 3
 
-.PHONY: classify web apk aar test quick test-engine test-drivers test-llvmpipe test-softpipe test-vc4 test-virtual-gpu test-web test-android test-arm test-keras test-training docs lint types clean
+.PHONY: classify web apk aar test quick test-engine test-drivers test-llvmpipe test-softpipe test-vc4 test-virtual-gpu test-web test-android test-arm test-keras test-training test-debian12 test-debian13 docs lint types clean
 
 classify: $(VENV)/.run
 	@$(BIN)/classify "$(IMAGE)"
@@ -80,6 +81,11 @@ test-android: $(VENV)/.all web/node_modules/.ready
 # Debian for armel and QEMU are fetched into the cache, 370 MB, once; nothing is installed.
 test-arm: $(VENV)/.all
 	$(BIN)/python -m pytest tests/arm
+
+# STEPS: others than the default ones (python3 scripts/debian_root --help).
+test-debian12 test-debian13:
+	scripts/system-packages --debian-root
+	$(PYTHON) scripts/debian_root $(@:test-debian%=%) $(STEPS)
 
 test-keras: $(VENV)/.all
 	$(BIN)/python -m pytest tests/keras
