@@ -7,7 +7,7 @@
 # make test-web                   its part on the browser runner, in Chromium
 # make web [MODELS=FOLDER]        builds the browser's library and demo page, with what is in FOLDER, and serves it on localhost:8000
 # make test-android               its part in Java: the runner, the APK, the app on a faked Android
-# make test-arm                   its part on an emulated Raspberry Pi Zero's CPU, with Debian's packages for it
+# make test-arm                   its part on the emulated CPUs of a Raspberry Pi Zero and 2, with Debian's packages
 # make test-debian13              README, a Raspberry Pi's pages and quick in a folder with Debian 13; also test-debian12
 # make apk [MODEL=...] [MODELS=FOLDER]  android/build/glsl-infer-demo.apk, with that model inside, else grocery-x22-257, and tasks
 # make aar                        android/build/glsl-infer.aar: the runner as a library for other apps
@@ -78,7 +78,7 @@ web: web/node_modules/.ready web/tfjs/node_modules/.ready
 test-android: $(VENV)/.all web/node_modules/.ready
 	$(BIN)/python -m pytest tests/android
 
-# Debian for armel and QEMU are fetched into the cache, 370 MB, once; nothing is installed.
+# Debian for armel and armhf, and QEMU, are fetched into the cache, 740 MB, once; nothing is installed.
 test-arm: $(VENV)/.all
 	$(BIN)/python -m pytest tests/arm
 
