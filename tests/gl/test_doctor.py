@@ -14,8 +14,6 @@ from tiny import write_tiny
 
 from glsl_infer.cli import main
 
-pytestmark = pytest.mark.once
-
 NO_NUMPY = """
 from importlib.machinery import PathFinder
 find = PathFinder.find_spec

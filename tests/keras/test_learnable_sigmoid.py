@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import keras
+import needs
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -143,7 +144,7 @@ print("fine")
 
 @pytest.mark.exhaustive
 def test_it_trains_with_jax() -> None:
-    pytest.importorskip("jax")
+    needs.module("jax")
     environment = {**os.environ, "KERAS_BACKEND": "jax"}
     done = subprocess.run([sys.executable, "-c", JAX], capture_output=True, text=True, check=False, env=environment)
     assert done.stdout == "fine\n", done.stderr
