@@ -1,4 +1,7 @@
-"""Check this machine: driver, rights, memory, camera, every layer of a model; print the fix of each problem."""
+"""Check this machine and every layer of a model on it, and print how to fix each problem.
+
+``tools.doctor`` has the checks.
+"""
 
 from __future__ import annotations
 

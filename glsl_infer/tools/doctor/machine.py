@@ -10,13 +10,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from glsl_infer.support import memory
 from glsl_infer.support.child_process import json_answer
+from glsl_infer.tools.doctor.user import User
 
 _FIRMWARE = {
     "throttled": ("get_throttled",),
@@ -35,41 +35,6 @@ _VIDEOCORE_IV = re.compile(
     r"|^Raspberry Pi (Zero|[123] Model|Model|Compute Module( 3)?( Plus)? Rev)"
 )
 """Part of the compatible entry of a board's device tree, or of its name if there is no such entry."""
-
-
-@dataclass(frozen=True)
-class User:
-    """A user of the machine.
-
-    Attributes:
-        name: the login name.
-        groups: names of the groups that the running session has; a new membership needs a new login.
-        is_root: whether no file is closed to the user.
-    """
-
-    name: str
-    groups: frozenset[str]
-    is_root: bool = False
-
-    @classmethod
-    def current(cls) -> User:
-        """Return the user of this process; without groups on systems that have none."""
-        try:
-            import grp
-            import pwd
-        except ImportError:  # Windows
-            return cls(os.environ.get("USERNAME", ""), frozenset(), True)
-        groups, uid = set(), os.geteuid()
-        for number in {*os.getgroups(), os.getegid()}:
-            try:
-                groups.add(grp.getgrgid(number).gr_name)
-            except KeyError:  # a group of the host of a container
-                groups.add(str(number))
-        try:
-            name = pwd.getpwuid(uid).pw_name
-        except KeyError:
-            name = str(uid)
-        return cls(name, frozenset(groups), uid == 0)
 
 
 class Machine:
@@ -302,6 +267,7 @@ class Machine:
         """
         if self._driver is not None:
             return dict(self._driver)
+        self.progress("looking for an OpenGL driver")
         return json_answer("glsl_infer", "info", "--json", "--context", self.context, seconds=_DRIVER_SECONDS)
 
     @property

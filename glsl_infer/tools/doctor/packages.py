@@ -41,6 +41,7 @@ _VISIBLE = "include-system-site-packages"
 @check("python")
 def packages(machine: Machine) -> Finding:
     """Import every package that a model needs."""
+    machine.progress("importing packages")
     versions, broken = _imported(list(PACKAGES))
     figures = {"python": platform.python_version(), "packages": {**versions, **_optional()}, "broken": broken}
     if not broken:
@@ -120,22 +121,23 @@ def install(machine: Machine, module: str, debian: str, pip: str) -> list[str]:
 
 def sees_system_packages(machine: Machine) -> bool:
     """Return whether this Python imports the packages that apt installs; some virtual environments do not."""
-    try:
-        lines = (machine.prefix / "pyvenv.cfg").read_text("utf-8", "replace").lower().splitlines()
-    except OSError:  # not a virtual environment
-        return True
-    pairs = {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in lines)}
-    return pairs.get(_VISIBLE) == "true"
+    settings = _venv_settings(machine)
+    return settings is None or settings.get(_VISIBLE, "").lower() == "true"
 
 
 def _is_debians(machine: Machine) -> bool:
     """Return whether this Python is that of Debian, or a virtual environment of it."""
+    settings = _venv_settings(machine)
+    return machine.prefix == machine.root / "usr" if settings is None else settings.get("home") in ("/usr/bin", "/bin")
+
+
+def _venv_settings(machine: Machine) -> dict[str, str] | None:
+    """Return the settings in pyvenv.cfg; None outside of a virtual environment."""
     try:
         lines = (machine.prefix / "pyvenv.cfg").read_text("utf-8", "replace").splitlines()
-    except OSError:  # not a virtual environment
-        return machine.prefix == machine.root / "usr"
-    pairs = {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in lines)}
-    return pairs.get("home") in ("/usr/bin", "/bin")
+    except OSError:
+        return None
+    return {key.strip().lower(): value.strip() for key, _, value in (line.partition("=") for line in lines)}
 
 
 def joined(commands: list[str]) -> tuple[str, ...]:
