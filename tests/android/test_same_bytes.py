@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from jvm import Jvm, input_words
+from pairwise import each_of
 from several import SEVERAL, several_bundle, several_inputs
 from tiny import tiny_bundle, tiny_picture, write_tiny
 
@@ -77,15 +78,13 @@ def test_the_probe(runner: Jvm, model: Path) -> None:
     assert runner.json("check", model) == {"layers": len(bundles.read(model).manifest.probe.layers)}
 
 
-@pytest.mark.parametrize("weights", ["auto", "baked", "uniform"])
-@pytest.mark.parametrize("layout", ["atlas", "planar"])
+@each_of(("weights", ["auto", "baked", "uniform"]), ("layout", ["atlas", "planar"]))
 def test_every_kind_of_bundle(runner: Jvm, tmp_path: Path, weights: str, layout: str) -> None:
     model = write_tiny(tmp_path, weights=weights, layout=layout)
     assert_same_layers(runner, model, {tiny_bundle().manifest.input.name: tiny_picture(3)}, tmp_path)
 
 
-@pytest.mark.parametrize("name", SEVERAL)
-@pytest.mark.parametrize("layout", ["atlas", "planar"])
+@each_of(("name", [*SEVERAL]), ("layout", ["atlas", "planar"]))
 def test_several_inputs_and_outputs(runner: Jvm, tmp_path: Path, name: str, layout: str) -> None:
     made, model = several_bundle(name, layout=layout), tmp_path / "several.glslnn"
     bundles.write(made, model)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
+import needs
 import numpy as np
 import pytest
 from layer_check import layer_error, stored_inputs
@@ -12,7 +12,6 @@ from once import made_once
 from operator_table import ROWS, exported
 from operator_table.cost import subjects, tolerance
 from operator_table.exported import Exported
-from operator_table.page import page, unmeasured
 from operator_table.row import Row
 from operator_table.shader_cost import fetches
 
@@ -30,11 +29,11 @@ by_name = pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
 @pytest.fixture(scope="session")
 def rows() -> dict[str, Exported]:
     """All rows, exported by one process with Keras."""
-    if importlib.util.find_spec("keras") is None:
-        pytest.fail("these tests export with Keras, which is not installed: pip install '.[train]'")
-    return exported.read(made_once("rows", exported.export))
+    needs.installed("keras")
+    return exported.read(made_once("rows", exported.export, ["scripts/operator_table", "scripts/operators_keras.py"]))
 
 
+@pytest.mark.drivers("all")
 @by_name
 def test_a_row(context: Context, rows: dict[str, Exported], row: Row) -> None:
     one = rows[row.name]
@@ -50,7 +49,6 @@ def test_a_row(context: Context, rows: dict[str, Exported], row: Row) -> None:
     assert one.error(output) <= row.bound
 
 
-@pytest.mark.once
 @by_name
 def test_what_becomes_part_of_another_layer_adds_none(rows: dict[str, Exported], row: Row) -> None:
     one = rows[row.name]
@@ -59,20 +57,10 @@ def test_what_becomes_part_of_another_layer_adds_none(rows: dict[str, Exported],
         assert [node.op for node in one.made.graph.nodes] == [node.op for node in one.without.graph.nodes]
 
 
-@pytest.mark.once
-def test_the_page_is_what_the_script_writes(rows: dict[str, Exported]) -> None:
-    costs = {name: one.cost() for name, one in rows.items()}
-    text = page(costs, dict.fromkeys(costs, 0.5), "this machine")
-    written = (ROOT / "docs/operators.md").read_text("utf-8")
-    assert unmeasured(written) == unmeasured(text), "run python scripts/operators.py"
-
-
-@pytest.mark.once
 def test_names_of_rows_are_unique() -> None:
     assert len({row.name for row in ROWS}) == len(ROWS)
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     "shader, expected",
     [
@@ -94,7 +82,6 @@ def test_counting_of_fetches(shader: str, expected: int) -> None:
     assert fetches(shader) == expected
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     "shader, message",
     [
@@ -109,7 +96,6 @@ def test_what_the_counting_does_not_understand(shader: str, message: str) -> Non
         fetches(shader)
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     "name, passes, fetched",
     [

@@ -13,8 +13,6 @@ from glsl_infer.cli import main
 from glsl_infer.tools.report import saved
 from glsl_infer.tools.report.page import page
 
-pytestmark = pytest.mark.once
-
 
 def test_it_collects_everything_of_a_model(tmp_path: Path, capsys: Capture) -> None:
     model, output = write_tiny(tmp_path), tmp_path / "report.json"
