@@ -17,7 +17,7 @@ from glsl_infer.tools.doctor.system import set_overlay
 OVERLAY = "vc4-kms-v3d"
 
 _DEVICES = {"the camera": ("video", "dev/video*"), "the GPU": ("render", "dev/dri/renderD*")}
-"""Devices, with the group that Debian gives them to."""
+"""Devices, with their group on Debian."""
 
 _UPGRADE = "sudo apt update && sudo apt full-upgrade"
 _LOGIN = "log out and in again, or: sudo reboot"
@@ -69,7 +69,7 @@ def boot_settings(machine: Machine) -> Finding | None:
 
 @check("groups")
 def groups(machine: Machine) -> Finding | None:
-    """Check that the user may open the GPU and, on a Raspberry Pi, the camera."""
+    """Check that the user can open the GPU and, on a Raspberry Pi, the camera."""
     if not sys.platform.startswith("linux") or not (machine.is_raspberry_pi or machine.render_nodes):
         return None
     purposes = list(_DEVICES) if machine.is_raspberry_pi else ["the GPU"]
@@ -145,7 +145,7 @@ def driver(machine: Machine) -> Finding:
 
 
 def _advice(failure: Mapping[str, Any]) -> str:
-    """Return how to fix a context that cannot be made; missing software has a check of its own."""
+    """Return how to fix a context that cannot be made; missing software has its own check."""
     if "Python package" in failure["reason"]:
         return "see python above"
     if failure["reason"].startswith("the library"):
