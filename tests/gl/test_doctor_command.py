@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import Capture
+from command_line import Capture, refused
 from tiny import write_tiny
 
 from glsl_infer.cli import main
@@ -55,9 +55,11 @@ def test_without_the_layers_it_needs_no_model(capsys: Capture) -> None:
     assert "layers" not in {entry["check"] for entry in json.loads(capsys.readouterr().out)["checks"]}
 
 
-def test_a_model_that_is_none(tmp_path: Path, capsys: Capture) -> None:
-    assert main(["doctor", str(tmp_path / "gone.glslnn")]) == 1
-    assert "gone.glslnn" in capsys.readouterr().out
+def test_models_that_cannot_be_used(tmp_path: Path, capsys: Capture) -> None:
+    assert "no such file" in refused(capsys, ["doctor", tmp_path / "gone.glslnn"])
+    (tmp_path / "damaged.glslnn").write_bytes(b"PK\x03\x04 cut off")
+    assert main(["doctor", str(tmp_path / "damaged.glslnn")]) == 1
+    assert "problem  layers      damaged: " in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("no_screen")
