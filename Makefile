@@ -5,6 +5,7 @@
 # make test-all                   set-up, then every test; `make test-rest` runs those that `make test` leaves out
 # make sweep SEED=1               random cases without end: convolutions, registers, damaged bundles, random networks
 # make test-PART                  one part: engine, llvmpipe, softpipe, virtual-gpu, vc4, keras, training, web, android, arm
+# make test-debian13              README's commands, a deployment and `make quick` in a folder with Debian 13; also test-debian12
 # make web [MODELS=FOLDER]        builds the browser's library and demo page, with FOLDER's models, and serves it on localhost:8000
 # make apk [MODEL=...] [MODELS=FOLDER]  android/build/glsl-infer-demo.apk, with that model inside, else grocery-x22-257, and tasks
 # make aar                        android/build/glsl-infer.aar: the runner as a library for other apps
@@ -29,7 +30,7 @@ WEB := web/node_modules/.ready web/tfjs/node_modules/.ready
 
 .PHONY: help classify dev quick test test-all test-rest sweep web apk aar docs lint types python-types clean \
 	test-engine test-drivers test-llvmpipe test-softpipe test-vc4 test-virtual-gpu test-web test-android test-arm test-keras test-training \
-	check
+	test-debian12 test-debian13 check
 
 help:
 	@sed -n 's/^# make /make /p' Makefile
@@ -98,9 +99,14 @@ web: $(WEB)
 test-android: $(VENV)/.all web/node_modules/.ready
 	$(PYTEST) tests/android
 
-# Debian for armel and QEMU are fetched into the cache, 370 MB, once; nothing is installed.
+# Debian for armel and armhf, and QEMU, are fetched into the cache, 740 MB, once; nothing is installed.
 test-arm: $(VENV)/.all
 	$(PYTEST) tests/arm
+
+# STEPS: others than the default ones (python3 scripts/debian_root --help).
+test-debian12 test-debian13:
+	scripts/system-packages --debian-root
+	$(PYTHON) scripts/debian_root $(@:test-debian%=%) $(STEPS)
 
 test-keras: $(VENV)/.all
 	$(PYTEST) tests/keras

@@ -78,10 +78,10 @@ class SelfCheck:
         again = ("start again with GLSL_INFER_CACHE=off: all programs are then compiled anew",) * bool(self.restored)
         return (
             *again,
-            "another way to the GPU: --context surfaceless, device or glfw ('glsl-infer info' says which work here)",
+            "another way to the GPU: --context surfaceless, device or glfw ('glsl-infer info' shows which work)",
             "smaller shaders: 'glsl-infer export --weights uniform', or --layout planar",
             "a newer driver; LIBGL_ALWAYS_SOFTWARE=1 shows whether Mesa without the GPU is right about the same file",
-            "please report it with the output of 'glsl-infer info' and of 'glsl-infer selfcheck --json'",
+            "please report it with the output of 'glsl-infer doctor --json', with this model's file as its argument",
         )
 
     def require(self) -> None:

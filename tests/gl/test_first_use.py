@@ -142,6 +142,12 @@ def test_the_command_fails_with_the_layer_and_what_to_try(
     found = json.loads(capsys.readouterr().out)
     assert (found["passed"], found["wrong"]) == (False, first)
     assert found["advice"]
+    assert main(["doctor", str(path)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    (problem,) = (number for number, line in enumerate(lines) if line.startswith("problem"))
+    assert f"tiny: layer '{first}' comes out wrong" in lines[problem]
+    assert lines[problem + 1].split() and lines[problem + 1].startswith(" ")
+    assert lines[-1].startswith("1 problem")
 
 
 @pytest.mark.parametrize("command", [["classify"], ["camera", "--source"]])

@@ -65,6 +65,7 @@ def test_a_hostile_report_is_a_row_and_nothing_more(tmp_path: Path) -> None:
     ("change", "words"),
     [
         ({"machine": {"cpu": "x", "cores": "many"}}, "machine.cores"),
+        ({"checks": [1]}, "checks is no list"),
         (
             {"models": [{"model": "m", "selfcheck": {"layers": [1]}, "benchmark": {}, "counters": {}}]},
             "layers is no list",

@@ -105,12 +105,9 @@ def driver(machine: Machine) -> Finding:
     figures = {key: found.get(key) for key in ("context", "vendor", "renderer", "version")}
     figures["contexts"] = {way: entry.get("renderer") or entry.get("reason") for way, entry in contexts.items()}
     if "failed" in found:
-        return Finding(
-            f"the process that looks for a driver: {found['failed']}",
-            Status.PROBLEM,
-            (apt_install(machine, f"--reinstall {MESA}"),),
-            figures,
-        )
+        is_crash = "signal" in found["failed"]
+        fix = apt_install(machine, f"--reinstall {MESA}") if is_crash else "glsl-infer info --debug    # the reason"
+        return Finding(f"the process that looks for it: {found['failed']}", Status.PROBLEM, (fix,), figures)
     if found.get("context") is None:
         failed = {way: entry for way, entry in contexts.items() if machine.context in ("auto", way) and way != "glfw"}
         failed = failed or contexts
@@ -124,17 +121,9 @@ def driver(machine: Machine) -> Finding:
     hardware = [way for way, entry in contexts.items() if entry.get("works") and not is_software(entry["renderer"])]
     causes = _why_software(machine)
     if machine.is_raspberry_pi:
-        why, fixes = (
-            zip(*reasons)
-            if reasons
-            else ((), ("EGL_LOG_LEVEL=debug LIBGL_DEBUG=verbose glsl-infer info    # the reason",))
-        )
-        return Finding(
-            f"the CPU draws instead of the GPU: {words}{': ' if why else ''}{'; '.join(why)}",
-            Status.PROBLEM,
-            tuple(dict.fromkeys(fixes)),
-            figures,
-        )
+        why = "".join(f"; {cause}" for cause, _ in causes)
+        fixes = dict.fromkeys(fix for _, fix in causes) or ["EGL_LOG_LEVEL=debug glsl-infer info    # the reason"]
+        return Finding(f"the CPU draws instead of the GPU: {words}{why}", Status.PROBLEM, tuple(fixes), figures)
     if hardware:
         return Finding(
             f"the CPU draws: {words}; the GPU is reached by another way",

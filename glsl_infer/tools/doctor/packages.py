@@ -108,7 +108,7 @@ def install(machine: Machine, module: str, debian: str, pip: str) -> list[str]:
     """
     settings = machine.prefix / "pyvenv.cfg"
     is_venv, is_visible = settings.is_file(), sees_system_packages(machine)
-    has_apt = machine.has_apt and _is_systems(settings if is_venv else None)
+    has_apt = machine.has_apt and _is_debians(machine)
     if not has_apt or (is_venv and not is_visible and not machine.is_raspberry_pi):
         return [f"{shown_python(machine)} -m pip install {pip}"]
     is_there = machine.exists(f"{_SYSTEM_PACKAGES}/{module}")
@@ -128,19 +128,14 @@ def sees_system_packages(machine: Machine) -> bool:
     return pairs.get(_VISIBLE) == "true"
 
 
-def _is_systems(settings: Path | None) -> bool:
-    """Return whether a Python is that of Debian, or a virtual environment of it.
-
-    Args:
-        settings: of the virtual environment; None without one.
-    """
-    if settings is None:
-        return sys.base_prefix == "/usr"
-    for line in settings.read_text("utf-8", "replace").splitlines():
-        key, _, value = line.partition("=")
-        if key.strip() == "home":
-            return value.strip() in ("/usr/bin", "/bin")
-    return False
+def _is_debians(machine: Machine) -> bool:
+    """Return whether this Python is that of Debian, or a virtual environment of it."""
+    try:
+        lines = (machine.prefix / "pyvenv.cfg").read_text("utf-8", "replace").splitlines()
+    except OSError:  # not a virtual environment
+        return machine.prefix == machine.root / "usr"
+    pairs = {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in lines)}
+    return pairs.get("home") in ("/usr/bin", "/bin")
 
 
 def joined(commands: list[str]) -> tuple[str, ...]:
