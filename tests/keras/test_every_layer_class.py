@@ -88,6 +88,7 @@ def activations() -> list[str]:
     return [name for name in dir(keras.activations) if name[0] != "_" and name not in helpers]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", surface.LAYERS)
 def test_a_layer(name: str) -> None:
     check(name, surface.LAYERS[name], dict(surface.REFUSED_LAYERS))
@@ -105,6 +106,7 @@ def test_an_activation(name: str) -> None:
     check(name, body, dict(surface.REFUSED_ACTIVATIONS))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", surface.OPS)
 def test_an_operation(name: str) -> None:
     check(name, surface.OPS[name], dict(surface.REFUSED_OPS))

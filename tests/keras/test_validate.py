@@ -108,6 +108,7 @@ def test_a_wrong_layer_is_named_and_the_exit_code_is_1(folder: Path) -> None:
     assert f"this driver computes something else (first in '{layer}'); run 'glsl-infer selfcheck'" in done.stdout
 
 
+@pytest.mark.exhaustive
 def test_another_model_is_refused(folder: Path, tmp_path: Path) -> None:
     x22(33, 3, stages=2, width=1).save(tmp_path / "other.keras")
     done = run("validate", tmp_path / "other.keras", folder / "m.glslnn", "--data", folder / "photos")
@@ -126,6 +127,7 @@ def validated(folder: Path, tmp_path: Path, model: keras.Model, labels: int = 0)
     return json.loads(done.stdout)
 
 
+@pytest.mark.exhaustive
 def test_logits_that_are_a_map_of_one_pixel_in_keras(folder: Path, tmp_path: Path) -> None:
     """The end of keras.applications.MobileNet."""
     keras.utils.set_random_seed(4)
@@ -140,7 +142,7 @@ def test_logits_that_are_a_map_of_one_pixel_in_keras(folder: Path, tmp_path: Pat
     assert next(one for one in found["layers"] if one["layer"] == "preds")["cosine"] > 0.999
 
 
-@pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.parametrize("inside", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
 def test_a_softmax_of_each_pixel(folder: Path, tmp_path: Path, inside: bool) -> None:
     keras.utils.set_random_seed(5)
     picture = keras.Input((32, 32, 3))
