@@ -11,13 +11,15 @@ from pathlib import Path
 
 import needs
 import pytest
+from command_line import run_script
 from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = ROOT / "scripts/reliability"
 
 
 def run(name: str, *arguments: object, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "scripts/reliability" / name), *map(str, arguments)]
+    command = [sys.executable, str(SCRIPTS / name), *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     if folder is not None:
         environment["TMPDIR"] = str(folder)
@@ -93,7 +95,8 @@ def test_nothing_grows(tmp_path: Path) -> None:
     ],
 )
 def test_refused(arguments: tuple[str, ...], message: str) -> None:
-    done = run(*arguments)
+    name, *words = arguments
+    done = run_script(SCRIPTS / name, *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"error: {message}\n"
 
@@ -128,7 +131,7 @@ def test_what_is_killed_or_fails_leaves_the_output_old_or_complete() -> None:
 
 
 def test_an_output_that_there_is_not() -> None:
-    done = run("faults.py", "nothing")
+    done = run_script(SCRIPTS / "faults.py", "nothing")
     assert (done.returncode, done.stdout) == (2, "")
     assert "nothing: no output; there are text, link" in done.stderr
 
