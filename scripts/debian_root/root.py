@@ -140,7 +140,9 @@ class Root:
     def own(self, folder: Path) -> None:
         """Give a folder in the home folder of the user to the user."""
         if self.user != "root":
-            Root(self.path).run(f"chown -R {self.user}: {shlex.quote('/' + str(folder.relative_to(self.path)))}", show=False)
+            Root(self.path).run(
+                f"chown -R {self.user}: {shlex.quote('/' + str(folder.relative_to(self.path)))}", show=False
+            )
 
 
 def folders() -> list[str]:
