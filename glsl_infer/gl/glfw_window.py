@@ -171,7 +171,7 @@ def _start() -> Any:
 
 
 def _has_xlib() -> bool:
-    """Return whether the library of X11 can be loaded, if glfw needs it. Its version 3.4 does not report which fails."""
+    """Return whether the library of X11 can be loaded, if glfw needs it; glfw 3.4 does not report its failure."""
     if not sys.platform.startswith("linux") or not os.environ.get("DISPLAY"):
         return True
     try:
