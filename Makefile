@@ -104,9 +104,13 @@ test-arm: $(VENV)/.all
 	$(PYTEST) tests/arm
 
 # STEPS: others than the default ones (python3 scripts/debian_root --help).
-test-debian12 test-debian13:
+test-debian12:
 	scripts/system-packages --debian-root
-	$(PYTHON) scripts/debian_root $(@:test-debian%=%) $(STEPS)
+	$(PYTHON) scripts/debian_root 12 $(STEPS)
+
+test-debian13:
+	scripts/system-packages --debian-root
+	$(PYTHON) scripts/debian_root 13 $(STEPS)
 
 test-keras: $(VENV)/.all
 	$(PYTEST) tests/keras

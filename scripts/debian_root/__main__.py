@@ -118,7 +118,7 @@ def run_step(folder: Path, step: str) -> None:
         return
     with locked(folder, "board"):
         root = Root(folder / "board")
-        if not root.is_current(key := key_of(folder / "base/made-by", *board.sources(PROJECT))):
+        if not root.is_current(key := key_of((folder / "base/made-by").read_bytes(), board.key(PROJECT))):
             root.build(folder / "base")
             board.prepare(root, PROJECT)
             root.finish(key)
@@ -129,7 +129,9 @@ def run_step(folder: Path, step: str) -> None:
 def checkout(folder: Path) -> Root:
     """Return a root with a new copy of the checkout, as for a user who typed ``git clone``."""
     root = Root(folder / "checkout", work="/root/a checkout")
-    if not root.is_current(key := key_of(folder / "base/made-by", PROJECT / "scripts/system-packages")):
+    if not root.is_current(
+        key := key_of((folder / "base/made-by").read_bytes(), (PROJECT / "scripts/system-packages").read_bytes())
+    ):
         root.build(folder / "base")
         root.finish(key)
     copy_checkout(root, root.work, KEPT)
@@ -154,9 +156,9 @@ def build_base(folder: Path, suite: str) -> None:
     base.finish(key)
 
 
-def key_of(*files: Path) -> str:
-    """Return a hash of the contents of files."""
-    return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
+def key_of(*contents: bytes) -> str:
+    """Return a hash of all that a root is built from."""
+    return hashlib.sha256(b"\0".join(contents)).hexdigest()
 
 
 def copy_checkout(root: Root, work: str, kept: tuple[str, ...]) -> None:

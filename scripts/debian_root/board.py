@@ -39,10 +39,11 @@ service:
 """
 
 
-def sources(project: Path) -> list[Path]:
-    """Return the files that decide which packages a board has."""
-    return [project / PAGE, project / "glsl_infer/tools/deploy/raspberry_pi.py", project / "tests/picamera_stand_in.py",
-            *(HERE / name for name in ("board.py", "picamera2.py", "systemctl"))]  # fmt: skip
+def key(project: Path) -> bytes:
+    """Return all that a prepared board depends on: its packages, and the stand-ins."""
+    packages = [line for line in page_commands((project / PAGE).read_text("utf-8")) if line.startswith("sudo apt")]
+    files = [project / "tests/picamera_stand_in.py", project / PICTURE, HERE / "picamera2.py", HERE / "systemctl"]
+    return b"\0".join(["\n".join(packages).encode(), *(path.read_bytes() for path in files)])
 
 
 def page_commands(text: str) -> list[str]:
