@@ -8,12 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from tiny import write_tiny
 
 from glsl_infer import bundle
-
-pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).resolve().parents[2]
 

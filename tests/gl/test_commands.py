@@ -16,8 +16,6 @@ from glsl_infer import bundle
 from glsl_infer.cli import main, main_classify
 from glsl_infer.gl.context import WAYS
 
-pytestmark = pytest.mark.once
-
 IMAGES = Path(__file__).resolve().parents[2] / "docs/images"
 EXAMPLE = IMAGES / "example.jpg"
 

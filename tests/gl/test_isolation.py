@@ -24,6 +24,8 @@ from glsl_infer.gl.context import Context
 from glsl_infer.runtime import isolation
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 
 @pytest.fixture
 def children(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:

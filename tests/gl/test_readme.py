@@ -15,8 +15,6 @@ from PIL import Image
 
 from glsl_infer.support.resources import default_model
 
-pytestmark = pytest.mark.once
-
 TEXT = (ROOT / "README.md").read_text("utf-8")
 PICTURE = ROOT / "docs/images/example.jpg"
 LINE = re.compile(r"^ *(\d+\.\d\d) %  (\S+)$", re.MULTILINE)

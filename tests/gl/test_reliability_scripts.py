@@ -14,8 +14,6 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-pytestmark = pytest.mark.once
-
 ROOT = Path(__file__).resolve().parents[2]
 
 

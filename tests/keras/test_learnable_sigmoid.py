@@ -84,6 +84,7 @@ def test_bfloat16_costs_the_function_and_its_gradients_little() -> None:
         np.testing.assert_allclose(found, wanted, rtol=0.02, atol=0.02 * np.abs(wanted).max())
 
 
+@pytest.mark.exhaustive
 def test_it_learns_another_function() -> None:
     """A steep sigmoid that is not symmetric; the fixed one is 0.14 off in the mean."""
     inputs = keras.Input((1,))
@@ -140,6 +141,7 @@ print("fine")
 """
 
 
+@pytest.mark.exhaustive
 def test_it_trains_with_jax() -> None:
     pytest.importorskip("jax")
     environment = {**os.environ, "KERAS_BACKEND": "jax"}

@@ -35,6 +35,7 @@ def tensors(network: str) -> Tensors:
     return sizes, [(order[name], max(order[one.name] for one in graph.consumers[name])) for name in inner]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "network, method, published",
     [("v1", "naive", 9.6), ("v1", "greedy", 2.3), ("v2", "naive", 13.2), ("v2", "greedy", 4.0)],

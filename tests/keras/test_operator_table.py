@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import pytest
 from imported import check_model
-from operator_table import REFUSALS, ROWS, models
+from operator_table import REFUSALS, ROWS, SAMPLE, models
 from operator_table.row import Refusal, Row
 
 from glsl_infer import ops
@@ -19,7 +19,9 @@ from glsl_infer.importers.keras.converters import LAYERS
 from glsl_infer.importers.keras.operations import OPERATIONS
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
+@pytest.mark.parametrize(
+    "row", [pytest.param(row, marks=() if row in SAMPLE else pytest.mark.exhaustive, id=row.name) for row in ROWS]
+)
 def test_a_row_is_imported_as_keras_means_it(row: Row) -> None:
     check_model(models.row_model(row), input_range=row.input_range, fed=row.bytes, tolerance=1e-4)
 
@@ -42,6 +44,7 @@ def built() -> dict[Row, Any]:
     return {row: models.row_model(row) for row in ROWS}
 
 
+@pytest.mark.exhaustive
 def test_every_converter_occurs_in_a_row(built: dict[Row, Any]) -> None:
     found = [operation for model in built.values() for operation in operations(model)]
     layers = {type(one).__name__ for one in found if isinstance(one, keras.layers.Layer)}
@@ -50,6 +53,7 @@ def test_every_converter_occurs_in_a_row(built: dict[Row, Any]) -> None:
     assert set(OPERATIONS) <= others
 
 
+@pytest.mark.exhaustive
 def test_every_operator_is_reached_by_a_row(built: dict[Row, Any]) -> None:
     found: set[str] = set()
     for row, model in built.items():

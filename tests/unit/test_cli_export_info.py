@@ -294,7 +294,6 @@ def test_pictures_keep_their_numbers_where_some_are_looked_at() -> None:
 
 
 DRIVER = {
-    **dict.fromkeys(("glsl_infer", "python", "numpy", "pillow", "pyopengl", "glfw", "machine"), "1.2.3"),
     **dict.fromkeys(("vendor", "version", "shading_language"), "a driver"),
     "context": "surfaceless",
     "contexts": {
