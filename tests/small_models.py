@@ -139,6 +139,7 @@ def _facts(name: str, folder: Path) -> dict[str, Any]:
 
     keras.utils.clear_session(free_memory=False)  # layers without names are named as in a new process
     seed = zlib.crc32(name.encode())
+    keras.utils.set_random_seed(seed)  # for weights that keep the values of their initializer
     model = with_weights(importlib.import_module(f"models.{name}").build(), seed)
     try:
         floats, likeness = _exported(name, model, folder, seed)
