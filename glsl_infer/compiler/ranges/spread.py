@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from glsl_infer.compiler.ranges.observed import Shown
 
-REACH = 2.0
-"""Standard deviations above the mean that a range should cover."""
+REACH = 1.77
+"""Standard deviations above the mean that a range should cover: as many as the largest of 16 images has."""
 
 UNKNOWN = 0.3
 """Standard deviation that is assumed of a single image."""
