@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 PORT = 8437
 README, CLASSES, TOOLS, BROWSER, ANDROID, PI = (
-    "README.md", "docs/your-classes.md", "docs/tools.md", "docs/browser.md", "docs/android.md", "docs/raspberry-pi.md",
+    "README.md", "docs/guide/your-classes.md", "docs/reference/tools.md",
+    "docs/guide/browser.md", "docs/guide/android.md", "docs/guide/raspberry-pi.md",
 )  # fmt: skip
 SERVED = "served"
 

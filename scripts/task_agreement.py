@@ -2,7 +2,7 @@
 
     python scripts/task_agreement.py PICTURE ...
 
-The models must be here (``glsl-infer get``). The numbers of docs/tasks.md are of scikit-image's ``astronaut.png`` and
+The models must be here (``glsl-infer get``). The numbers of task-files.md are of scikit-image's ``astronaut.png`` and
 Matplotlib's ``grace_hopper.jpg``, in the packages of these, and of a drawn hand (``--hand``).
 """
 

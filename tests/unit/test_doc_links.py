@@ -17,8 +17,8 @@ def label(value: object) -> str:
 
 
 def test_pages_and_links_are_found() -> None:
-    assert {"README.md", "CONTRIBUTING.md", "docs/tools.md"} <= {label(page) for page in PAGES}
-    assert ("README.md", "docs/tools.md#check-a-driver") in {(label(page), link) for page, link in WITHIN}
+    assert {"README.md", "CONTRIBUTING.md", "docs/reference/tools.md"} <= {label(page) for page in PAGES}
+    assert ("README.md", "docs/reference/tools.md#check-a-driver") in {(label(page), link) for page, link in WITHIN}
 
 
 def problem(page: Path, link: str) -> str:
@@ -45,7 +45,14 @@ def test_the_links_of_a_page(page: Path) -> None:
 
 def test_wrong_links_are_found() -> None:
     page = ROOT / "README.md"
-    wrong = ("none.md", "../../../etc/passwd", "docs/tools.md#none", "https://nowhere", "ftp://a.b/c", "#none")
+    wrong = (
+        "none.md",
+        "../../../etc/passwd",
+        "docs/reference/tools.md#none",
+        "https://nowhere",
+        "ftp://a.b/c",
+        "#none",
+    )
     assert all(problem(page, link) for link in wrong)
 
 
