@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 import numpy as np
-from convolution_cases import Batch, batches, network
+from convolution_cases import SEED, Batch, batches, network
 
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
@@ -217,6 +217,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Compile many convolutions for a VideoCore IV.", allow_abbrev=False)
     parser.add_argument("--every", type=int, default=1, metavar="N", help="one batch of N")
     parser.add_argument("--batches", type=numbers, nargs="+", metavar="N", help="these, by number from 0, as 20 28-39")
+    parser.add_argument("--seed", type=int, default=SEED, help="other convolutions than the table's (default: its own)")
     parser.add_argument("--shard", type=shard, default=(1, 1), metavar="I/N", help="part I of N")
     parser.add_argument("--processes", type=int, default=1, metavar="N", help="batches at a time")
     parser.add_argument("--uniform-vectors", type=int, default=LONGEST_ARRAY, help="see glsl-infer export")
@@ -228,6 +229,8 @@ def main() -> int:
     args = parser.parse_args()
     if (args.merge or args.out) and args.mesa is None:
         parser.error("--merge and --out are of one table; choose it by --mesa")
+    if args.write and args.seed != SEED:
+        parser.error(f"--write is for the table's own convolutions; leave out --seed {args.seed}")
     by_mesa: dict[str, list[Result]] = {}
     try:
         if args.merge:
@@ -235,7 +238,7 @@ def main() -> int:
         else:
             part, count = args.shard
             wanted = None if args.batches is None else {number for some in args.batches for number in some}
-            drawn = [batch for number, batch in enumerate(batches()) if wanted is None or number in wanted]
+            drawn = [batch for number, batch in enumerate(batches(args.seed)) if wanted is None or number in wanted]
             chosen = drawn[:: args.every][part - 1 :: count]
             heads = ("weights", "passes", "inst", "fetch", "thr", "temps", "floor")
             drivers = vc4.find_all(args.driver, args.mesa)

@@ -18,6 +18,8 @@ from glsl_infer.runtime.drivers.llvmpipe.renderer import is_llvmpipe
 from glsl_infer.runtime.drivers.nvidia import is_nvidia
 from glsl_infer.runtime.limits import require
 
+pytestmark = pytest.mark.drivers
+
 
 @pytest.mark.parametrize("choice, how", [("surfaceless", "surfaceless EGL"), ("device", "EGL device"), ("auto", "")])
 def test_each_way_gives_es_2(choice: str, how: str) -> None:

@@ -148,6 +148,7 @@ def first_label(printed: str) -> str:
     return data
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("rounding", "pack", "mesa"),
     [
