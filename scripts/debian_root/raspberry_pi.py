@@ -7,7 +7,7 @@ import re
 import shutil
 from pathlib import Path
 
-from root import Root, StepError
+from system_root import Root, StepError
 
 HERE = Path(__file__).resolve().parent
 PAGE = "docs/raspberry-pi.md"
