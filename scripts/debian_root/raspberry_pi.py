@@ -81,12 +81,12 @@ def prepare(root: Root, project: Path) -> None:
 
 
 def install(root: Root) -> None:
-    """Type the page's commands; then look at a film, which takes Debian's PyAV."""
+    """Type the page's commands; then check a model, and look at a film, which takes Debian's PyAV."""
     user = Root(root.path, work=HOME, user=USER)
     root.run(f"rm -rf {HOME}/.cache/glsl-infer")
     lines = page_commands((root.path / CHECKOUT.lstrip("/") / PAGE).read_text("utf-8"))
-    if not any(" selfcheck " in line for line in lines) or not any("/classify " in line for line in lines):
-        raise StepError(f"{PAGE}: no selfcheck or classify among its commands: {lines}")
+    if not any(line.endswith(" doctor") for line in lines) or not any("/classify " in line for line in lines):
+        raise StepError(f"{PAGE}: no doctor or classify among its commands: {lines}")
     user.run("\n".join(lines))
     film = Root(root.path, work=CHECKOUT, user=USER)
     film.run(f"""
@@ -102,6 +102,7 @@ with av.open("{HOME}/film.avi", "w") as film:
         film.mux(stream.encode(av.VideoFrame.from_image(picture)))
     film.mux(stream.encode())
 end
+        .venv/bin/glsl-infer selfcheck {MODEL}
         .venv/bin/glsl-infer camera --source {HOME}/film.avi --model {MODEL} --top 1 --json
 """)
 

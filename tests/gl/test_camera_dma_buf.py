@@ -24,8 +24,6 @@ from glsl_infer.gl.api import gles2
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
 
-pytestmark = pytest.mark.once
-
 BRIGHT = [np.full((480, 640, 3), value, np.uint8) for value in (20, 90, 230)]
 PICTURES = [np.clip(one + np.random.default_rng(0).normal(0, 12, one.shape), 0, 255).astype(np.uint8) for one in BRIGHT]
 

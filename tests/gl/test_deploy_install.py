@@ -13,7 +13,7 @@ from tiny import write_tiny
 from glsl_infer.cli import main
 from glsl_infer.support.child_process import ROOT
 
-pytestmark = [pytest.mark.once, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 TOOLS = {
     "dpkg-query": "echo 'install ok installed'",

@@ -29,7 +29,7 @@ def test_the_page_is_typed_in_order(script: ModuleType) -> None:
     assert "sudo apt install python3-av" in packages
     others = lines[len(packages) :]
     assert others[:2] == ["cd glsl-infer", "python3 -m venv --system-site-packages .venv"]
-    assert [line for line in others if " selfcheck " in line] and [line for line in others if "/classify " in line]
+    assert ".venv/bin/glsl-infer doctor" in others and [line for line in others if "/classify " in line]
     assert not [line for line in lines if "ssh" in line or "#" in line]
 
 
