@@ -1,8 +1,8 @@
 """A pytest plugin that makes tests independent of each other, and checks it with random orders.
 
 Each test begins with the random generators that its module had after import. A test with Keras also begins with Keras'
-name counters and random seed of a new process. ``pytest --random-order SEED`` shuffles the test files, then the tests of
-each file; the seed is in the header of the run.
+name counters and random seed of a new process. ``pytest --random-order SEED`` shuffles the test files, then the tests
+of each file; the seed is in the header of the run.
 """
 
 from __future__ import annotations
