@@ -84,8 +84,8 @@ def install(root: Root) -> None:
     user = Root(root.path, work=HOME, user=USER)
     root.run(f"rm -rf {HOME}/.cache/glsl-infer")
     lines = page_commands((root.path / CHECKOUT.lstrip("/") / PAGE).read_text("utf-8"))
-    if not any(" selfcheck " in line for line in lines) or not any("/classify " in line for line in lines):
-        raise StepError(f"{PAGE}: no selfcheck or classify among its commands: {lines}")
+    if not any(line.endswith(" doctor") for line in lines) or not any("/classify " in line for line in lines):
+        raise StepError(f"{PAGE}: no doctor or classify among its commands: {lines}")
     user.run("\n".join(lines))
     film = Root(root.path, work=CHECKOUT, user=USER)
     film.run(f"""

@@ -45,6 +45,7 @@ def java_fit(runner: Jvm, rgba: Pixels, fit: str, size: tuple[int, int], channel
     return np.frombuffer((folder / "fitted").read_bytes(), np.uint8).reshape(*size, channels)
 
 
+@pytest.mark.sampled(4)
 @pairs_of(
     ("fit", FITS),
     ("channels", [1, 3, 4]),
@@ -101,6 +102,7 @@ def test_there_are_classifiers() -> None:
     assert CLASSIFIERS
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda path: path.stem)
 def test_20_photographs(runner: Jvm, model: Path, tmp_path: Path) -> None:
     pictures = photographs(model.stem.partition("-")[0])

@@ -52,12 +52,14 @@ def test_there_are_models() -> None:
     assert MODELS
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("model", MODELS, ids=lambda path: path.stem)
 def test_every_layer(runner: Jvm, model: Path, tmp_path: Path) -> None:
     picture = bundles.read(model).manifest.input
     assert_same_layers(runner, model, {picture.name: preprocess.load(EXAMPLE, picture.size)}, tmp_path)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("model", MODELS, ids=lambda path: path.stem)
 def test_whole_frames(runner: Jvm, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Only the runner in Python makes programs one for llvmpipe, and so changes programs less often.
@@ -73,6 +75,7 @@ def test_whole_frames(runner: Jvm, model: Path, tmp_path: Path, monkeypatch: pyt
     assert facts == {"gl_calls": statistics.gl_calls, "jobs": statistics.jobs}
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("model", MODELS, ids=lambda path: path.stem)
 def test_the_probe(runner: Jvm, model: Path) -> None:
     assert runner.json("check", model) == {"layers": len(bundles.read(model).manifest.probe.layers)}
@@ -84,6 +87,7 @@ def test_every_kind_of_bundle(runner: Jvm, tmp_path: Path, weights: str, layout:
     assert_same_layers(runner, model, {tiny_bundle().manifest.input.name: tiny_picture(3)}, tmp_path)
 
 
+@pytest.mark.sampled(4)
 @each_of(("name", [*SEVERAL]), ("layout", ["atlas", "planar"]))
 def test_several_inputs_and_outputs(runner: Jvm, tmp_path: Path, name: str, layout: str) -> None:
     made, model = several_bundle(name, layout=layout), tmp_path / "several.glslnn"

@@ -23,8 +23,8 @@ EXACT = 1e-9
 
 
 def runs(name: str) -> object:
-    """On llvmpipe all models run, on other drivers those that every runner runs."""
-    return pytest.param(name, marks=pytest.mark.drivers if name in RUN_EVERYWHERE else ())
+    """Models that every runner runs are in `make test`, on all drivers; the others in `make test-all`, on llvmpipe."""
+    return pytest.param(name, marks=pytest.mark.drivers if name in RUN_EVERYWHERE else pytest.mark.exhaustive)
 
 
 def overlap(made: Bundle, node: Node) -> bool:
@@ -41,7 +41,7 @@ def overlap(made: Bundle, node: Node) -> bool:
 @pytest.mark.parametrize("name", [runs(name) for name in NAMES if name not in NOT_YET])
 def test_a_model(context: Context, name: str) -> None:
     needs.installed("keras")
-    exported = small_models.made()[name]
+    exported = small_models.made(name)
     made, rng = bundles.read(exported.path), np.random.default_rng(0)
     values = dict(reference.all_values(made, exported.inputs))
     with Session(made, context=context, selfcheck=True) as session:

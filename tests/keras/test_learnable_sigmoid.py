@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import keras
+import needs
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -84,6 +85,7 @@ def test_bfloat16_costs_the_function_and_its_gradients_little() -> None:
         np.testing.assert_allclose(found, wanted, rtol=0.02, atol=0.02 * np.abs(wanted).max())
 
 
+@pytest.mark.exhaustive
 def test_it_learns_another_function() -> None:
     """A steep sigmoid that is not symmetric; the fixed one is 0.14 off in the mean."""
     inputs = keras.Input((1,))
@@ -140,8 +142,9 @@ print("fine")
 """
 
 
+@pytest.mark.exhaustive
 def test_it_trains_with_jax() -> None:
-    pytest.importorskip("jax")
+    needs.module("jax")
     environment = {**os.environ, "KERAS_BACKEND": "jax"}
     done = subprocess.run([sys.executable, "-c", JAX], capture_output=True, text=True, check=False, env=environment)
     assert done.stdout == "fine\n", done.stderr

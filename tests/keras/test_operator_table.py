@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import pytest
 from imported import check_model
-from operator_table import REFUSALS, ROWS, models
+from operator_table import REFUSALS, ROWS, SAMPLE, models
 from operator_table.row import Refusal, Row
 
 from glsl_infer import ops
@@ -26,8 +26,9 @@ def model_of(row: Row) -> Any:
     return models.row_model(row)
 
 
-@pytest.mark.sampled(3)  # tests/gl draw every row and compare with Keras
-@pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
+@pytest.mark.parametrize(
+    "row", [pytest.param(row, marks=() if row in SAMPLE else pytest.mark.exhaustive, id=row.name) for row in ROWS]
+)
 def test_a_row_is_imported_as_keras_means_it(row: Row) -> None:
     check_model(model_of(row), input_range=row.input_range, fed=row.bytes, tolerance=1e-4)
 
@@ -44,6 +45,7 @@ def test_names_of_refusals_are_unique() -> None:
     assert len({refusal.name for refusal in REFUSALS}) == len(REFUSALS)
 
 
+@pytest.mark.exhaustive
 def test_every_converter_occurs_in_a_row() -> None:
     found = [operation for row in ROWS for operation in operations(model_of(row))]
     layers = {type(one).__name__ for one in found if isinstance(one, keras.layers.Layer)}
@@ -52,6 +54,7 @@ def test_every_converter_occurs_in_a_row() -> None:
     assert set(OPERATIONS) <= others
 
 
+@pytest.mark.exhaustive
 def test_every_operator_is_reached_by_a_row() -> None:
     # Rows have one picture; tests/keras/test_import_ends.py has vectors as inputs. Keras has no L2
     # pooling, no local responses and no sums of rows.

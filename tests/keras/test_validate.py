@@ -55,6 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.exhaustive
 def test_a_bundle_of_another_model_is_refused(folder: Path, tmp_path: Path) -> None:
     x22(49, 4, stages=2, width=1).save(tmp_path / "other.keras")
     done = run("validate", tmp_path / "other.keras", folder / "m.glslnn", "--data", folder / "photos")
@@ -142,7 +143,8 @@ def test_logits_that_are_a_map_of_one_pixel_in_keras(folder: Path, tmp_path: Pat
     assert next(one for one in found["layers"] if one["layer"] == "preds")["cosine"] > 0.999
 
 
-@pytest.mark.parametrize("inside", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("inside", [True, False])
 def test_a_softmax_of_each_pixel(folder: Path, tmp_path: Path, inside: bool) -> None:
     keras.utils.set_random_seed(5)
     picture = keras.Input((32, 32, 3))
@@ -155,6 +157,7 @@ def test_a_softmax_of_each_pixel(folder: Path, tmp_path: Path, inside: bool) -> 
     assert "top1" not in found["outputs"][0]
 
 
+@pytest.mark.exhaustive
 def test_a_grey_picture(folder: Path, tmp_path: Path) -> None:
     """(28, 28, 1), as MNIST's: from photographs in colours, and run with an array without a third axis."""
     keras.utils.set_random_seed(7)
@@ -178,6 +181,7 @@ def test_only_tensors_that_keras_has_are_compared() -> None:
     assert nodes["dense"] not in tensors  # the logits are inside the layer
 
 
+@pytest.mark.exhaustive
 def test_several_inputs_and_outputs(tmp_path: Path) -> None:
     """From .npz files with an array for each input: exported, calibrated and compared, each output by its name."""
     keras.utils.set_random_seed(6)

@@ -19,6 +19,7 @@ def shipped(request: pytest.FixtureRequest, each_driver: Driver) -> tuple[Path, 
     return request.param, budget.measured(request.param, each_driver)
 
 
+@pytest.mark.sampled(4)
 def test_every_program_compiles_and_is_accepted(shipped: tuple[Path, Report]) -> None:
     path, report = shipped
     assert [f"{row.layer} fails" for row in report.rows if row.failed] == []
@@ -26,11 +27,13 @@ def test_every_program_compiles_and_is_accepted(shipped: tuple[Path, Report]) ->
     assert set(report.shaders) == used
 
 
+@pytest.mark.sampled(4)
 def test_no_layer_that_matters_falls_to_one_thread(shipped: tuple[Path, Report]) -> None:
     _, report = shipped
     assert [problem.layer for problem in report.problems if problem.fatal] == []
 
 
+@pytest.mark.sampled(4)
 def test_a_layer_takes_one_job_and_no_loads(shipped: tuple[Path, Report]) -> None:
     """At most: layers that do not read each other share one, which the first of them begins."""
     path, report = shipped
@@ -39,6 +42,7 @@ def test_a_layer_takes_one_job_and_no_loads(shipped: tuple[Path, Report]) -> Non
     assert report.totals["loads"] == 0
 
 
+@pytest.mark.sampled(4)
 def test_the_budget_is_kept(shipped: tuple[Path, Report], each_driver: Driver) -> None:
     path, report = shipped
     stored = budget.stored(each_driver.mesa)
@@ -52,6 +56,7 @@ def test_the_budget_is_of_the_models_that_there_are(mesa: str) -> None:
     assert sorted(budget.read(budget.stored(mesa))) == [path.stem for path in models()]
 
 
+@pytest.mark.sampled(4)
 def test_differences_are_told_layer_by_layer(shipped: tuple[Path, Report]) -> None:
     _, report = shipped
     after = numbers(report)
@@ -68,6 +73,7 @@ def test_differences_are_told_layer_by_layer(shipped: tuple[Path, Report]) -> No
     assert told[-1].startswith("frame: ") and len(told) == 3
 
 
+@pytest.mark.sampled(4)
 def test_numbers_are_written_and_read_again(shipped: tuple[Path, Report], tmp_path: Path) -> None:
     path, report = shipped
     stored = {path.stem: numbers(report)}

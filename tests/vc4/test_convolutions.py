@@ -90,6 +90,7 @@ def test_rows_counted_again_replace_their_own(tmp_path: Path) -> None:
     assert [*numbers("20"), *numbers("28-30")] == [20, 28, 29, 30]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("some", SAMPLE.values(), ids=SAMPLE)
 def test_convolutions_of_many_shapes_compile(drivers: Drivers, tmp_path: Path, some: list[Case]) -> None:
     batch = Batch(SIXTEEN, tuple(replace(case, number=number) for number, case in enumerate(some)))

@@ -147,6 +147,7 @@ def first_label(printed: str) -> str:
     return data
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("pack", ["round", "truncate"])
 @pytest.mark.parametrize("rounding", ["hardware", "nearest"])
 def test_random_networks_of_every_operator(executor: Executor, rounding: str, pack: str) -> None:

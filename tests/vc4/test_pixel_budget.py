@@ -19,6 +19,8 @@ from glsl_infer import bundle as bundles
 from glsl_infer.tools.videocore.executor import Executor
 from glsl_infer.tools.videocore.pixels import Pixels
 
+pytestmark = pytest.mark.exhaustive
+
 MODELS = sorted((pixel_budget.ROOT / "models").glob("*.glslnn"))
 ASKED = "if that is meant, run python scripts/vc4/pixel_budget.py --write and commit tests/vc4/pixels.json with it"
 

@@ -88,6 +88,7 @@ def in_rows_of(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("glsl_infer.program.placement.grids", longest_first)
 
 
+@pytest.mark.sampled(4)
 @each_of(("weights", ["uniform", "baked"]), ("kernel, channels", [(3, 33), (3, 40), (3, 64), (5, 40)]))
 def test_partial_sums_wait_for_both_halves(
     drivers: tuple[Driver, ...], tmp_path: Path, kernel: int, channels: int, weights: str
@@ -107,6 +108,7 @@ def test_many_partial_sums_wait_for_the_sum_so_far(drivers: tuple[Driver, ...], 
     assert failures == {} and set(threads.values()) == {2}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("bits", [8, 16])
 @pytest.mark.parametrize(("activation", "residual"), [("relu(6)", True), ("silu", True), ("prelu", False)])
 def test_sums_of_all_slices_in_one_draw(
@@ -128,6 +130,7 @@ def test_sums_of_all_slices_in_one_draw(
     assert failures == {} and set(threads.values()) == {2}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("weights", ["auto", "texture"])
 @pytest.mark.parametrize("size", [8, 16])
 def test_a_narrow_window_over_eight_slices(
@@ -139,6 +142,7 @@ def test_a_narrow_window_over_eight_slices(
     assert mode == "texture" or weights == "auto"
 
 
+@pytest.mark.sampled(4)
 @each_of(("kernel", [(3, 3), (2, 2), (2, 3), (1, 9), (9, 1)]), ("residual", [False, True]))
 def test_as_many_slices_as_the_plan_allows(
     drivers: tuple[Driver, ...], tmp_path: Path, kernel: tuple[int, int], residual: bool
@@ -186,6 +190,7 @@ def plain_over_fine(channels: int, kernel: tuple[int, int]) -> list[Node]:
     return [*nodes[:-1], replace(nodes[-1], attrs={**nodes[-1].attrs, "activation": "linear"})]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("kernel", "slices", "mode"),
     [
@@ -219,6 +224,7 @@ def test_more_slices_of_16_bits_do_not_compile(
     assert taken == "texture" and "too few registers" in failures["layer"], "the limit can be higher"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("kernel", "channels"), [((1, 1), 2048), ((3, 3), 288), ((3, 3), 448), ((1, 7), 192), ((7, 1), 192), ((5, 5), 96)]
 )
@@ -241,6 +247,7 @@ def test_as_many_slices_of_one_texel_as_a_text_holds(
     assert (failures, set(threads.values()), mode) == ({}, {2}, "texture")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("weight_bits", ["auto", "16"])
 def test_many_tiles_beside_each_other(
     drivers: tuple[Driver, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weight_bits: str
@@ -270,6 +277,7 @@ def test_weights_in_textures_for_many_slices_of_16_bits(drivers: tuple[Driver, .
     assert mode != "texture", "60 slices of 16 bits are more than it has registers for"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("kernel", "channels"), [((3, 3), 16), ((5, 5), 8)])
 @pytest.mark.parametrize("feed", [8, 16])
 def test_each_half_of_a_large_map_of_16_bits(
@@ -306,6 +314,7 @@ def test_a_residual_of_what_16_bits_are_stored_of(
     assert (failures, set(threads.values()), mode) == ({}, {2}, "texture")
 
 
+@pytest.mark.sampled(4)
 @pairs_of(
     ("weight_bits", ["auto", "16"]),
     ("residual", [False, True]),

@@ -9,12 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import Capture
+from command_line import Capture, refused
 from tiny import write_tiny
 
 from glsl_infer.cli import main
-
-pytestmark = pytest.mark.once
 
 NO_NUMPY = """
 from importlib.machinery import PathFinder
@@ -23,7 +21,7 @@ PathFinder.find_spec = lambda name, *more: None if name.partition(".")[0] == "nu
 """
 
 
-def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_apart(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "glsl_infer", "doctor", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
 
@@ -57,14 +55,16 @@ def test_without_the_layers_it_needs_no_model(capsys: Capture) -> None:
     assert "layers" not in {entry["check"] for entry in json.loads(capsys.readouterr().out)["checks"]}
 
 
-def test_a_model_that_is_none(tmp_path: Path, capsys: Capture) -> None:
-    assert main(["doctor", str(tmp_path / "gone.glslnn")]) == 1
-    assert "gone.glslnn" in capsys.readouterr().out
+def test_models_that_cannot_be_used(tmp_path: Path, capsys: Capture) -> None:
+    assert "no such file" in refused(capsys, ["doctor", tmp_path / "gone.glslnn"])
+    (tmp_path / "damaged.glslnn").write_bytes(b"PK\x03\x04 cut off")
+    assert main(["doctor", str(tmp_path / "damaged.glslnn")]) == 1
+    assert "problem  layers      damaged: " in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("no_screen")
 def test_without_a_driver_all_else_is_checked() -> None:
-    done = run(__EGL_VENDOR_LIBRARY_FILENAMES="/nonexistent.json")
+    done = run_apart(__EGL_VENDOR_LIBRARY_FILENAMES="/nonexistent.json")
     assert done.returncode == 1, done.stderr
     assert "problem  driver      no OpenGL ES 2.0 context: " in done.stdout
     assert "libgl1-mesa-dri" in done.stdout
@@ -74,7 +74,7 @@ def test_without_a_driver_all_else_is_checked() -> None:
 
 def test_without_numpy_all_else_is_checked(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(NO_NUMPY)
-    done = run(PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    done = run_apart(PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
     assert done.returncode == 1, done.stderr
     assert "problem  python      NumPy is not installed" in done.stdout
     assert "ok       memory" in done.stdout and "ok       libraries" in done.stdout
