@@ -1,0 +1,168 @@
+"""Networks imported from Keras once, and compiled by the process that tests them.
+
+The suite exports the operator table's rows and the small models once and keeps them while the package's files are the same.
+Mutants change no file, so ``install`` compiles a network when a test asks for it. Written by
+
+    python scripts/mutation_parts/imported.py FOLDER     # needs TensorFlow
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def install(folder: Path) -> None:
+    """Replace the rows and the small models, and where the MobileNet of tests/gl is."""
+    import once
+
+    once.made_once = lambda name, make: folder / name
+    if (folder / "rows").is_dir():
+        from operator_table import ROWS, exported
+
+        rows = {row.name: row for row in ROWS}
+        exported.read = lambda _: _Lazy(rows, lambda name: _row(folder / "rows", rows[name]))
+    if (folder / "models").is_dir():
+        import small_models
+
+        names = [path.stem for path in (folder / "models").glob("*.graph")]
+        small_models.made = cache(lambda: _Lazy(names, lambda name: _model(folder / "models", name)))
+
+
+class _Lazy(Mapping[str, Any]):
+    """A mapping whose values are made when they are asked for."""
+
+    def __init__(self, names: Any, make: Callable[[str], Any]) -> None:
+        self._names, self._make = list(names), cache(make)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._make(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def _again(made: Any) -> Any:
+    """Return a bundle as its file holds it."""
+    import tempfile
+
+    from glsl_infer import bundle as bundles
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "made.glslnn"
+        bundles.write(made, path)
+        return bundles.read(path)
+
+
+def _row(folder: Path, row: Any) -> Any:
+    """Return what scripts/operators_keras.py and ``exported.read`` make of a row."""
+    from operator_table import exported, models
+
+    graph, picture, expected = _read(folder / f"{row.name}.graph")
+    made, calibrated = models.bundle_of(graph, models.pictures(row)[1:])
+    without = None
+    if row.without is not None:
+        shape = (row.size, row.size, row.channels)
+        pictures = [np.full(shape, value, np.uint8) for value in (0, 255)]
+        without = _again(models.bundle_of(_read(folder / f"{row.name}.without.graph"), pictures)[0])
+    softmax = models.ends_in_softmax(graph)
+    return exported.Exported(row, _again(made), without, calibrated, softmax, picture, expected)
+
+
+def _model(folder: Path, name: str) -> Any:
+    """Return what tests/small_models.py makes of a model."""
+    import tempfile
+
+    import small_models
+
+    from glsl_infer import bundle as bundles
+    from glsl_infer.compiler.assemble import classes_of
+    from glsl_infer.compiler.delegate import build
+    from glsl_infer.compiler.optimize import optimize
+
+    graph, seed = _read(folder / f"{name}.graph"), zlib.crc32(name.encode())
+    shown = [small_models.random_inputs(graph, seed + number) for number in range(small_models.PICTURES + 1)]
+    labels = [f"class {index}" for index in range(classes_of(optimize(graph)))]
+    path = Path(tempfile.mkdtemp(prefix="mutate-")) / f"{name}.glslnn"
+    bundles.write(build(graph, labels, calibration=shown[1:]).bundle, path)
+    return small_models.Exported("", 0.0, 1.0, path, shown[0])
+
+
+def _plain(graph: Any) -> Any:
+    nodes = [(node.name, node.op, node.inputs, dict(node.attrs), dict(node.weights)) for node in graph.nodes]
+    return graph.name, nodes, graph.outputs
+
+
+def _graph(plain: Any) -> Any:
+    from glsl_infer.graph import Graph, Node
+
+    name, nodes, outputs = plain
+    return Graph(name, [Node(*node) for node in nodes], outputs)
+
+
+def _read(path: Path) -> Any:
+    found = pickle.loads(path.read_bytes())
+    if isinstance(found, dict):
+        return _graph(found["graph"]), found["picture"], found["expected"]
+    return _graph(found)
+
+
+def main() -> int:
+    """Import everything with Keras."""
+    folder = Path(sys.argv[1])
+    sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/gl"), str(ROOT / "scripts"), str(ROOT)]
+    import operators_keras  # noqa: F401  it sets Keras' variables first
+    import small_models
+    from operator_table import ROWS, models
+
+    from glsl_infer.importers.keras import to_graph
+
+    for part in ("rows", "models", "mobilenet"):
+        (folder / part).mkdir(parents=True, exist_ok=True)
+    for row in ROWS:
+        model = models.row_model(row)
+        graph, picture = to_graph(model, row.input_range), models.pictures(row)[0]
+        facts = {"graph": _plain(graph), "picture": picture, "expected": models.expected(row, model, picture)}
+        (folder / f"rows/{row.name}.graph").write_bytes(pickle.dumps(facts))
+        if row.without is not None:
+            alone = to_graph(models.model_of(row.without, (row.size, row.size, row.channels)))
+            (folder / f"rows/{row.name}.without.graph").write_bytes(pickle.dumps(_plain(alone)))
+    import importlib
+
+    import keras
+    from models import NAMES
+
+    from glsl_infer.errors import InputError
+
+    refused = {}
+    for name in NAMES:
+        keras.utils.clear_session(free_memory=False)
+        model = small_models.with_weights(importlib.import_module(f"models.{name}").build(), zlib.crc32(name.encode()))
+        try:
+            (folder / f"models/{name}.graph").write_bytes(pickle.dumps(_plain(to_graph(model))))
+        except InputError as error:
+            refused[name] = str(error)
+    print(json.dumps(refused))
+    import mobilenet
+
+    mobilenet.make(folder / "mobilenet")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
