@@ -25,6 +25,7 @@ import gzip
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -44,7 +45,8 @@ ROOT = Path(__file__).resolve().parents[1]
 HOOK = ROOT / "scripts/mutation_parts/hook"
 ROOMS = ("glsl_infer.ops", "glsl_infer.lowering")
 TESTS = ("tests/unit", "tests/importers", "tests/gl")
-FIRST, LATER = 6.0, 30.0
+DID_NOT_RUN = "did not run"
+FIRST, LATER = 6.0, 40.0
 """CPU seconds of tests that a process runs: the first process of a mutant, and those after it."""
 
 
@@ -90,11 +92,10 @@ class State:
     waiting: list[str]
     most: float
     runs: int = 0
-    tried: int = 0
     cpu: float = 0.0
     unusable: str = ""
     killers: dict[str, str] = field(default_factory=dict)
-    passed: set[str] = field(default_factory=set)
+    ran: set[str] = field(default_factory=set)
     last: bool = False
 
     @property
@@ -102,17 +103,12 @@ class State:
         """The functions of which a test failed."""
         return {function(test) for test in self.killers}
 
-    def result(self, enough: int) -> dict[str, Any]:
-        """Return the entry for --out."""
+    def result(self, enough: int, places: dict[str, int]) -> dict[str, Any]:
+        """Return the entry for --out; ``ran`` has places of tests in the file of --reach."""
         done = not self.waiting or len(self.functions) >= enough
         state = "unusable" if self.unusable else "killed" if self.killers else "survived" if done else "unfinished"
-        rest = {
-            "state": state,
-            "complete": done,
-            "killers": self.killers,
-            "tests": self.tried,
-            "cpu": round(self.cpu, 2),
-        }
+        rest = {"state": state, "complete": done, "killers": self.killers, "tests": len(self.ran)}
+        rest |= {"cpu": round(self.cpu, 2), "ran": sorted(places[test] for test in self.ran if test in places)}
         return {**self.mutant.fields(), **rest, "reached_seconds": round(self.most, 2), "unusable": self.unusable}
 
 
@@ -131,9 +127,17 @@ class Runner:
         self._lock = threading.Lock()
 
     def run(
-        self, tests: Sequence[str], hook: dict[str, Any], enough: int, walls: dict[str, float], most: float
+        self, tests: Sequence[str], hook: dict[str, Any], walls: dict[str, float], most: float, enough: int = 0
     ) -> list[dict[str, Any]]:
-        """Run tests in one process; return its lines, with ``crash`` for a test during which it ended."""
+        """Run tests in one process; return its lines, with ``crash`` for a test during which it ended.
+
+        Args:
+            tests: the tests.
+            hook: settings of the import hook.
+            walls: seconds that the tests take.
+            most: seconds after which the process is ended.
+            enough: functions that fail before it ends, and of which it then runs no other test; 0 runs every test.
+        """
         with self._lock:
             self._count += 1
             number = self._count
@@ -152,21 +156,26 @@ class Runner:
             **os.environ,
             "MUTATION_HOOK": str(files["hook"]),
             "MUTATION_TASK": str(files["task"]),
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "HYPOTHESIS_STORAGE_DIRECTORY": str(self.folder / f"{number}-hypothesis"),
             "PYTHONPATH": os.pathsep.join(
                 [str(HOOK), str(ROOT), str(ROOT / "scripts"), *filter(None, [os.environ.get("PYTHONPATH")])]
             ),
         }
-        options = ["-q", "-p", "mutation_plugin", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--no-header"]
+        plugins = ["-p", "mutation_plugin", "-p", "_hypothesis_pytestplugin", "-p", "no:cacheprovider"]
+        options = ["-q", *plugins, "--hypothesis-seed=0", "--no-header"]
         command = [sys.executable, "-m", "pytest", *options, *dict.fromkeys(test.partition("::")[0] for test in tests)]
         output = (self.folder / f"{number}-output.txt").open("wb")
-        with output, subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=output) as process:
+        stream = {"stdout": output, "stderr": output, "start_new_session": True}
+        with output, subprocess.Popen(command, cwd=ROOT, env=environment, **stream) as process:
             try:
-                process.wait(most)
+                process.wait(min(most, max(1.0, self.ends + 10.0 - time.time())))
             except subprocess.TimeoutExpired:
-                process.kill()
+                os.killpg(process.pid, signal.SIGKILL)
         text = files["out"].read_text("utf-8") if files["out"].exists() else ""
         lines = [json.loads(line) for line in text.splitlines() if line.endswith("}")]
+        if time.time() > self.ends:
+            return lines
         if lines and not any("done" in line or "unusable" in line for line in lines):
             started = next((line["start"] for line in reversed(lines) if "start" in line), None)
             if started and not any(line.get("test") == started for line in lines):
@@ -194,7 +203,7 @@ def collect(arguments: argparse.Namespace) -> list[str]:
 def measure(arguments: argparse.Namespace, runner: Runner) -> None:
     """Run the tests that the file of --reach lacks, each once; write the file."""
     stored = _stored(arguments.reach)
-    known = {*stored["tests"], *stored["left_out"]}
+    known = {*stored["tests"], *(test for test, why in stored["left_out"].items() if why != DID_NOT_RUN)}
     tests = [test for test in collect(arguments) if test not in known]
     cover = runner.folder / "cover"
     cover.mkdir()
@@ -202,7 +211,7 @@ def measure(arguments: argparse.Namespace, runner: Runner) -> None:
 
     def one(group: list[str]) -> None:
         while group and time.time() < runner.ends:
-            lines = runner.run(group, {"cover": str(cover)}, len(group) + 1, {}, 400.0)
+            lines = runner.run(group, {"cover": str(cover)}, {}, 400.0)
             ran = {line["test"]: line for line in lines if "test" in line}
             found.update(ran)
             if not ran or any("done" in line for line in lines):
@@ -212,10 +221,11 @@ def measure(arguments: argparse.Namespace, runner: Runner) -> None:
     with ThreadPoolExecutor(arguments.jobs) as pool:
         list(pool.map(one, _groups(tests, arguments.group)))
     for test in tests:
-        line = found.get(test, {"failed": "did not run"})
+        line = found.get(test, {"failed": DID_NOT_RUN})
         if line["failed"]:
             stored["left_out"][test] = line["failed"]
         else:
+            stored["left_out"].pop(test, None)
             stored["tests"].append(test)
             stored["seconds"][test], stored["wall"][test] = round(line["cpu"], 3), round(line["wall"], 3)
     place = {test: index for index, test in enumerate(stored["tests"])}
@@ -275,13 +285,20 @@ def kill(arguments: argparse.Namespace, runner: Runner, reach: Reach) -> dict[st
         print(f"{len(chosen)} of {len(earlier)} mutants are still there", flush=True)
     else:
         chosen = pick(everything, arguments.count, arguments.seed)
+    names = [*reach.seconds]
     part, parts = map(int, arguments.shard.split("/"))
     states = []
     for mutant in chosen[part - 1 :: parts]:
         tests = [test for test in reach.of(mutant) if test.startswith(tuple(arguments.tests))]
         killers = list(earlier.get(mutant.key, {}).get("killers", {}))
         order = in_rounds(tests, reach.seconds, killers)
-        states.append(State(mutant, order, sum(reach.seconds[test] for test in tests)))
+        state = State(mutant, order, sum(reach.seconds[test] for test in tests))
+        if arguments.resume:
+            before = earlier[mutant.key]
+            state.killers, state.cpu, state.runs = before["killers"], before["cpu"], 1
+            state.ran = {names[place] for place in before["ran"]}
+            state.waiting = [test for test in order if test not in state.ran]
+        states.append(state)
     lock = threading.Lock()
     busy: set[str] = set()
 
@@ -317,7 +334,9 @@ def kill(arguments: argparse.Namespace, runner: Runner, reach: Reach) -> dict[st
         "seed": arguments.seed,
         "enough": arguments.enough,
         "parts": _costs(reach),
-        "mutants": [state.result(arguments.enough) for state in states],
+        "mutants": [
+            state.result(arguments.enough, {name: place for place, name in enumerate(names)}) for state in states
+        ],
     }
 
 
@@ -343,10 +362,11 @@ def _run_some(state: State, runner: Runner, reach: Reach, source: str, enough: i
         state.last = True
         return
     hook = {"module": state.mutant.module, "source": state.mutant.apply(source)}
-    wanted = len(now) + 1 if state.last else enough - len(functions)
+    wanted = 0 if state.last else enough - len(functions)
     walls = sum(reach.wall[test] for test in now)
+    ordered = sorted(now, key=lambda test: test.partition("::")[0])
     before = time.perf_counter()
-    lines = runner.run(sorted(now, key=lambda test: test.partition("::")[0]), hook, wanted, reach.wall, 120 + 6 * walls)
+    lines = runner.run(ordered, hook, reach.wall, 120 + 6 * walls, wanted)
     state.runs += 1
     state.unusable = next((line["unusable"] for line in lines if "unusable" in line), "")
     ran = set()
@@ -356,12 +376,12 @@ def _run_some(state: State, runner: Runner, reach: Reach, source: str, enough: i
             state.cpu += line["cpu"]
             if line["failed"] and line["failed"] != "skipped":
                 state.killers[line["test"]] = line["failed"]
-    state.tried += len(ran)
+    state.ran |= ran
     finished = any("done" in line for line in lines)
     stopped = len(state.functions) >= enough or time.time() > runner.ends
     if finished and not stopped:
         ran.update(test for test in now if state.last or function(test) not in state.functions)
-    if not ran and time.perf_counter() - before > 1:  # the process ended before its first test
+    if not ran and time.time() < runner.ends and time.perf_counter() - before > 1:  # it ended before its first test
         ran.update(now)
     state.waiting = [test for test in state.waiting if test not in ran]
 
@@ -387,6 +407,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=260, help="mutants to choose (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of the choice (default: %(default)s)")
     parser.add_argument("--mutants", type=Path, help="results whose mutants run again, whatever --count and --seed are")
+    parser.add_argument("--resume", action="store_true", help="run only tests that --mutants did not run yet")
     parser.add_argument("--shard", default="1/1", metavar="I/N", help="every Nth of the mutants, from the Ith on")
     parser.add_argument(
         "--enough", type=int, default=3, help="functions that fail before a mutant is left (default: 3)"

@@ -8,7 +8,7 @@ Mutants change no file, so ``install`` compiles a network when a test asks for i
 
 from __future__ import annotations
 
-import json
+import importlib
 import pickle
 import sys
 import zlib
@@ -123,45 +123,53 @@ def _read(path: Path) -> Any:
 
 
 def main() -> int:
-    """Import everything with Keras."""
-    folder = Path(sys.argv[1])
+    """Import everything with Keras, or only the parts that are named: rows, models, mobilenet."""
+    folder, parts = Path(sys.argv[1]), sys.argv[2:] or ["rows", "models", "mobilenet"]
     sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/gl"), str(ROOT / "scripts"), str(ROOT)]
     import operators_keras  # noqa: F401  it sets Keras' variables first
-    import small_models
+
+    for part in parts:
+        (folder / part).mkdir(parents=True, exist_ok=True)
+        {"rows": _write_rows, "models": _write_models, "mobilenet": _write_mobilenet}[part](folder / part)
+    return 0
+
+
+def _write_rows(folder: Path) -> None:
     from operator_table import ROWS, models
 
     from glsl_infer.importers.keras import to_graph
 
-    for part in ("rows", "models", "mobilenet"):
-        (folder / part).mkdir(parents=True, exist_ok=True)
     for row in ROWS:
         model = models.row_model(row)
         graph, picture = to_graph(model, row.input_range), models.pictures(row)[0]
         facts = {"graph": _plain(graph), "picture": picture, "expected": models.expected(row, model, picture)}
-        (folder / f"rows/{row.name}.graph").write_bytes(pickle.dumps(facts))
+        (folder / f"{row.name}.graph").write_bytes(pickle.dumps(facts))
         if row.without is not None:
             alone = to_graph(models.model_of(row.without, (row.size, row.size, row.channels)))
-            (folder / f"rows/{row.name}.without.graph").write_bytes(pickle.dumps(_plain(alone)))
-    import importlib
+            (folder / f"{row.name}.without.graph").write_bytes(pickle.dumps(_plain(alone)))
 
+
+def _write_models(folder: Path) -> None:
     import keras
-    from models import NAMES
+    import small_models
 
     from glsl_infer.errors import InputError
+    from glsl_infer.importers.keras import to_graph
+    from models import NAMES
 
-    refused = {}
     for name in NAMES:
         keras.utils.clear_session(free_memory=False)
         model = small_models.with_weights(importlib.import_module(f"models.{name}").build(), zlib.crc32(name.encode()))
         try:
-            (folder / f"models/{name}.graph").write_bytes(pickle.dumps(_plain(to_graph(model))))
+            (folder / f"{name}.graph").write_bytes(pickle.dumps(_plain(to_graph(model))))
         except InputError as error:
-            refused[name] = str(error)
-    print(json.dumps(refused))
+            print(f"{name}: {error}")
+
+
+def _write_mobilenet(folder: Path) -> None:
     import mobilenet
 
-    mobilenet.make(folder / "mobilenet")
-    return 0
+    mobilenet.make(folder)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Pytest plugin of scripts/mutate.py: runs a list of tests in its order, and writes a line of JSON for each.
 
 ``MUTATION_TASK`` names a JSON file: ``tests``, ``limits`` (seconds of each), ``enough`` (test functions that fail before
-the run ends), ``until`` (time at which it ends), ``out``, and ``imported`` (a folder of mutation_parts/imported.py).
+the run ends; 0: all), ``until`` (time at which it ends), ``out``, and ``imported`` (a folder of mutation_parts/imported.py).
 """
 
 from __future__ import annotations
@@ -76,8 +76,9 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
     rest = list(session.items)
     while rest:
         item = rest.pop(0)
-        rest = [other for other in rest if function(other.nodeid) not in failed]
-        if len(failed) >= TASK["enough"] or time.time() > TASK["until"]:
+        if TASK["enough"]:
+            rest = [other for other in rest if function(other.nodeid) not in failed]
+        if time.time() > TASK["until"] or (TASK["enough"] and len(failed) >= TASK["enough"]):
             break
         before, began = _cpu(), time.perf_counter()
         _write(start=item.nodeid)
