@@ -21,8 +21,6 @@ from tiny import tiny_bundle, write_tiny
 from glsl_infer.cli import main
 from glsl_infer.runtime.classifier import NONE
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:

@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import needs
 import parted
 import pytest
 import tiny
@@ -23,6 +24,8 @@ from glsl_infer.cli import main
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime import isolation
 from glsl_infer.runtime.session import Session
+
+pytestmark = pytest.mark.drivers("all")
 
 
 @pytest.fixture
@@ -200,7 +203,7 @@ except OSError:
 
 def test_seccomp_refuses_what_no_driver_needs() -> None:
     """Where libseccomp's bindings are; they find their library by a program, so before Landlock forbids programs."""
-    pytest.importorskip("pyseccomp", reason="libseccomp's bindings are not installed: pip install pyseccomp")
+    needs.module("pyseccomp")
     code = """
 import glsl_infer.runtime.fence as fence
 held = fence.close()

@@ -87,7 +87,8 @@ def test_an_operator_of_the_current_folder_shadows_no_package(here: Path) -> Non
 
 def started(path: Path) -> Iterator[int]:
     """Yield the lines where a file starts this Python with ``-m`` or ``-c``."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    text = path.read_text("utf-8")
+    for node in ast.walk(ast.parse(text)) if "sys.executable" in text else ():
         words = [ast.unparse(word) for word in node.elts] if isinstance(node, (ast.List, ast.Tuple)) else []
         if "sys.executable" in words and {"'-m'", "'-c'"} & set(words):
             yield node.lineno

@@ -95,7 +95,7 @@ def test_dense_layers_are_work_too() -> None:
 @pytest.mark.parametrize("draw_cost", [1.0, 10_000.0])
 def test_the_plan_is_that_of_what_a_person_asks_for(draw_cost: float) -> None:
     options = Options(precision="auto", draw_cost=draw_cost)
-    _, program, prepared = build(GRAPH, [], options=options, calibration=SAMPLES)
+    _, program, prepared = build(GRAPH, [], options=options, calibration=4 * SAMPLES)
     cost = planned(prepared.graph, given=True, uniform_vectors=UNIFORM_VECTORS, draw_cost=draw_cost)
     assert cost.draws == pytest.approx(len(program.passes), abs=2)
     assert prepared.in_eight is not None and prepared.in_eight.draws <= cost.draws

@@ -20,7 +20,7 @@ from glsl_infer.compiler.ranges.covering import HEADROOM
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice, assign_ranges, too_large
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, split_dense
 from glsl_infer.compiler.ranges.gated_sums import gated_sums
-from glsl_infer.compiler.ranges.held_out import PARTS
+from glsl_infer.compiler.ranges.held_out import PARTS, Fold
 from glsl_infer.compiler.ranges.inputs import assign_input_ranges
 from glsl_infer.compiler.ranges.known import KnownRanges
 from glsl_infer.compiler.ranges.lowest import with_lowest
@@ -54,6 +54,7 @@ class PreparedGraph:
         in_eight: what all maps in 8 bits would cost, where that was counted.
         wider: ranges for 16 bits of layers whose range in 8 pictures told.
         told: those ranges in 8 bits.
+        folds: the same ranges without each part of the pictures.
     """
 
     graph: Graph
@@ -65,6 +66,7 @@ class PreparedGraph:
     wider: Mapping[str, Range] = field(default_factory=dict)
     told: Mapping[str, Range] = field(default_factory=dict)
     in_eight: Cost | None = None
+    folds: tuple[Fold, ...] = ()
 
 
 def prepare(
@@ -120,7 +122,7 @@ def prepare(
     graph = with_lowest(assign_input_ranges(graph, pictures, room), pictures, before.maps, room, assumed)
     wider: dict[str, Range] = dict(before.fine)
     by_itself = precision == precision_of_layers.AUTO and bool(pictures) and tolerance is None and budget is None
-    apart: list[dict[str, Range]] = [{} for _ in range(min(PARTS, len(pictures)))] if by_itself else []
+    apart = [Fold() for _ in range(min(PARTS, len(pictures)))]
     ranged, ranges = assign_ranges(
         graph,
         pictures,
@@ -172,7 +174,8 @@ def prepare(
     require_finite_ranges(scaled)
     ranges = tuple(choice for choice in ranges if choice.layer in scaled.by_name)
     fine = tuple(layer for layer in fine if layer.layer in scaled.by_name)
-    return PreparedGraph(scaled, ranges, wide, scales, fine, spent, wider, told, in_eight)
+    folds = tuple(fold for fold in apart if fold.maps)
+    return PreparedGraph(scaled, ranges, wide, scales, fine, spent, wider, told, in_eight, folds)
 
 
 def _for_shaders(graph: Graph, dense: dict[str, tuple[Node, list[Node]]]) -> Graph:
