@@ -4,16 +4,17 @@
     python scripts/mutate.py --reach build/reach.json.gz --out build/mutants.json --count 260 --jobs 2
     python scripts/mutate.py --table build/mutants.json
 
-A mutant is one small change of one module: an operator, a constant, a condition, a returned value, an argument, a deleted
-statement. No file changes: an import hook gives the changed text to the tests and to the processes that they start.
+A mutant is one small change of one module: an operator, a constant, a condition, a returned value, an argument, a
+deleted statement. No file changes: an import hook gives the changed text to the tests and to the processes that they
+start.
 
 1. If the file of --reach is missing, every test runs once. The file then has the lines of the rooms that each test
    executes, its CPU seconds (child processes included), and whether it passed. Tests that do not pass are left out.
 2. A mutant gets the tests that execute its line: first the cheapest of every test function, then the second of each.
-   It is killed when --enough functions fail; with fewer, every test has run, also the others of a function that failed.
-   A mutant that cannot be imported does not count.
-3. --out has one entry for each mutant: its text, its state (killed, survived, unfinished), the tests that failed, and the
-   CPU seconds. --mutants OTHER takes the mutants of an earlier run, and tries first the tests that killed them there.
+   It is killed when --enough functions fail; with fewer, every test has run, also the others of a function that
+   failed. A mutant that cannot be imported does not count.
+3. --out has one entry for each mutant: its text, its state (killed, survived, unfinished), the tests that failed, and
+   the CPU seconds. --mutants OTHER takes the mutants of an earlier run, and tries first the tests that killed them.
 
 Tests of imported Keras networks need --imported FOLDER, which scripts/mutation_parts/imported.py fills once.
 """
@@ -192,7 +193,7 @@ def collect(arguments: argparse.Namespace) -> list[str]:
     files = [str(path.relative_to(ROOT)) for name in arguments.tests for path in _test_files(ROOT / name)]
 
     def some(names: Sequence[str]) -> list[str]:
-        command = [sys.executable, "-m", "pytest", *options, *names]
+        command = [sys.executable, "-m", "pytest", *options, "--tier", arguments.tier, *names]
         environment = {**os.environ, "PYTHONPATH": paths}
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
         if done.returncode and len(names) > 1:
@@ -410,6 +411,7 @@ def main() -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tests", nargs="+", default=TESTS, metavar="FOLDER", help=f"default: {' '.join(TESTS)}")
+    parser.add_argument("--tier", default="all", help="tier of the tests, see tests/tiers.py (default: all)")
     parser.add_argument("--reach", type=Path, help="lines and cost of every test; measured if missing")
     parser.add_argument("--out", type=Path, help="results as JSON")
     parser.add_argument("--count", type=int, default=260, help="mutants to choose (default: %(default)s)")
@@ -417,9 +419,7 @@ def main() -> int:
     parser.add_argument("--mutants", type=Path, help="results whose mutants run again, whatever --count and --seed are")
     parser.add_argument("--resume", action="store_true", help="run only tests that --mutants did not run yet")
     parser.add_argument("--shard", default="1/1", metavar="I/N", help="every Nth of the mutants, from the Ith on")
-    parser.add_argument(
-        "--enough", type=int, default=3, help="functions that fail before a mutant is left (default: 3)"
-    )
+    parser.add_argument("--enough", type=int, default=3, help="functions whose failure ends a mutant (default: 3)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time (default: one a core)")
     parser.add_argument("--seconds", type=float, default=1e9, help="the run stops and writes its results after so many")
     parser.add_argument("--group", type=int, default=40, help="tests that a process of --reach runs (default: 40)")

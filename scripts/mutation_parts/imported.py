@@ -1,7 +1,7 @@
 """Networks imported from Keras once, and compiled by the process that tests them.
 
-The suite exports the operator table's rows and the small models once and keeps them while the package's files are the same.
-Mutants change no file, so ``install`` compiles a network when a test asks for it. Written by
+The suite exports the operator table's rows and the small models once and keeps them while the package's files are the
+same. Mutants change no file, so ``install`` compiles a network when a test asks for it. Its files are written by
 
     python scripts/mutation_parts/imported.py FOLDER     # needs TensorFlow
 """
@@ -23,20 +23,19 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def install(folder: Path) -> None:
-    """Replace the rows and the small models, and where the MobileNet of tests/gl is."""
+    """Replace the exported rows and small models by those that this process compiles when a test asks for one."""
+    import needs
     import once
+    import small_models
+    from operator_table import ROWS, exported
 
-    once.made_once = lambda name, make: folder / name
-    if (folder / "rows").is_dir():
-        from operator_table import ROWS, exported
-
-        rows = {row.name: row for row in ROWS}
-        exported.read = lambda _: _Lazy(rows, lambda name: _row(folder / "rows", rows[name]))
-    if (folder / "models").is_dir():
-        import small_models
-
-        names = [path.stem for path in (folder / "models").glob("*.graph")]
-        small_models.made = cache(lambda: _Lazy(names, lambda name: _model(folder / "models", name)))
+    installed = needs.installed
+    needs.installed = lambda name, *others: None if name == "keras" else installed(name, *others)
+    once.made_once = lambda name, make, sources=(): folder / name
+    rows = {row.name: row for row in ROWS}
+    every_row = _Lazy(rows, lambda name: _row(folder / "rows", rows[name]))
+    exported.read = lambda _: every_row
+    small_models.made = cache(lambda name: _model(folder / "models", name))
 
 
 class _Lazy(Mapping[str, Any]):
@@ -49,6 +48,9 @@ class _Lazy(Mapping[str, Any]):
         if name not in self._names:
             raise KeyError(name)
         return self._make(name)
+
+    def __or__(self, other: Mapping[str, Any]) -> _Lazy:
+        return self
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

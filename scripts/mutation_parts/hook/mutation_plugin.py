@@ -1,7 +1,8 @@
 """Pytest plugin of scripts/mutate.py: runs a list of tests in its order, and writes a line of JSON for each.
 
-``MUTATION_TASK`` names a JSON file: ``tests``, ``limits`` (seconds of each), ``enough`` (test functions that fail before
-the run ends; 0: all), ``until`` (time at which it ends), ``out``, and ``imported`` (a folder of mutation_parts/imported.py).
+``MUTATION_TASK`` names a JSON file: ``tests``, ``limits`` (seconds of each), ``enough`` (test functions that fail
+before the run ends; 0: all), ``until`` (time at which it ends), ``out``, and ``imported`` (a folder that
+mutation_parts/imported.py filled).
 """
 
 from __future__ import annotations

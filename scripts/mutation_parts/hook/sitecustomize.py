@@ -1,8 +1,8 @@
 """Import hook of scripts/mutate.py: it replaces one module, or records which lines of some rooms each test executes.
 
-Python imports this file at the start of every process whose ``PYTHONPATH`` has this folder, and so in the processes that
-tests start as well. ``MUTATION_HOOK`` names a JSON file: ``rooms`` (prefixes of module names), and either ``module`` and
-``source`` (its text), or ``cover`` (a folder for the lines).
+Python imports this file at the start of every process whose ``PYTHONPATH`` has this folder, and so in the processes
+that tests start as well. ``MUTATION_HOOK`` names a JSON file: ``rooms`` (prefixes of module names), and either
+``module`` and ``source`` (its text), or ``cover`` (a folder for the lines).
 """
 
 from __future__ import annotations
