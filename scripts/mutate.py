@@ -40,12 +40,13 @@ from pathlib import Path
 from typing import Any
 
 from mutation_parts.mutants import Mutant, modules, of_module, pick
-from mutation_parts.results import function, table
+from mutation_parts.results import function, kept, table
 
 ROOT = Path(__file__).resolve().parents[1]
 HOOK = ROOT / "scripts/mutation_parts/hook"
 ROOMS = ("glsl_infer.ops", "glsl_infer.lowering")
 TESTS = ("tests/unit", "tests/importers", "tests/gl")
+BEGIN, END = "<!-- mutants: scripts/mutate.py --table -->", "<!-- end of mutants -->"
 DID_NOT_RUN = "did not run"
 FIRST, LATER = 6.0, 40.0
 """CPU seconds of tests that a process runs: the first process of a mutant, and those after it."""
@@ -108,8 +109,9 @@ class State:
         """Return the entry for --out; ``ran`` has places of tests in the file of --reach."""
         done = not self.waiting or len(self.functions) >= enough
         state = "unusable" if self.unusable else "killed" if self.killers else "survived" if done else "unfinished"
-        rest = {"state": state, "complete": done, "killers": self.killers, "tests": len(self.ran)}
-        rest |= {"cpu": round(self.cpu, 2), "ran": sorted(places[test] for test in self.ran if test in places)}
+        rest = {"state": state, "complete": done, "killers": kept(self.killers) if done else self.killers}
+        rest |= {"tests": len(self.ran), "cpu": round(self.cpu, 2)}
+        rest["ran"] = sorted(places[test] for test in self.ran if test in places and not done)
         return {**self.mutant.fields(), **rest, "reached_seconds": round(self.most, 2), "unusable": self.unusable}
 
 
@@ -338,6 +340,7 @@ def kill(arguments: argparse.Namespace, runner: Runner, reach: Reach) -> dict[st
         for done in [pool.submit(work) for _ in range(arguments.jobs)]:
             done.result()
     return {
+        "label": arguments.label,
         "rooms": ROOMS,
         "candidates": len(everything),
         "seed": arguments.seed,
@@ -418,6 +421,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the choice (default: %(default)s)")
     parser.add_argument("--mutants", type=Path, help="results whose mutants run again, whatever --count and --seed are")
     parser.add_argument("--resume", action="store_true", help="run only tests that --mutants did not run yet")
+    parser.add_argument("--label", default="all tests", help="name of the run in tables (default: %(default)s)")
     parser.add_argument("--shard", default="1/1", metavar="I/N", help="every Nth of the mutants, from the Ith on")
     parser.add_argument("--enough", type=int, default=3, help="functions whose failure ends a mutant (default: 3)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time (default: one a core)")
@@ -426,9 +430,14 @@ def main() -> int:
     parser.add_argument("--measure", action="store_true", help="measure tests that an existing file of --reach lacks")
     parser.add_argument("--imported", type=Path, help="folder that mutation_parts/imported.py filled")
     parser.add_argument("--table", type=Path, nargs="+", metavar="RESULTS", help="print results, and run nothing")
+    parser.add_argument("--page", type=Path, help="write the printed table into this Markdown file")
     arguments = parser.parse_args()
     if arguments.table:
-        print(table([json.loads(path.read_text("utf-8")) for path in arguments.table]))
+        text = table([json.loads(path.read_text("utf-8")) for path in arguments.table])
+        print(text)
+        if arguments.page:
+            before, _, rest = arguments.page.read_text("utf-8").partition(BEGIN)
+            arguments.page.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}", "utf-8")
         return 0
     if arguments.reach is None:
         parser.error("--reach FILE is missing: the file with the lines and the cost of every test")

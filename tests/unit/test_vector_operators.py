@@ -140,7 +140,7 @@ def test_partial_sums_need_a_row_of_weights_for_each_value_and_columns_for_all()
     for length, columns in ((32, 1), (31, 2), (33, 2)):
         weights = {"kernel": np.ones((32, 3), np.float32)}
         node = Node("sums", "dense_products", ("x",), {"columns": columns, "scale": None}, weights)
-        with pytest.raises(ModelError, match="a kernel of .* values; check the weights"):
+        with pytest.raises(ModelError, match="check the weights"):
             operator.shape(node, [(length,)])
     assert operator.shape(node, [(32,)]) == (2, 3)
 
