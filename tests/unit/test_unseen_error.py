@@ -101,7 +101,7 @@ def test_auto_spends_until_the_outputs_are_of_use() -> None:
 
 def test_images_that_chose_the_ranges_show_no_clipping() -> None:
     """So an error measured on them is no error of the user's images."""
-    bundle, program, prepared = build(clipping(), (), options=Options(precision="8"), calibration=images(60, 60, 255))
+    _, program, prepared = build(clipping(), (), options=Options(precision="8"), calibration=images(60, 60, 255))
     seen = unseen_runs.measure(prepared.graph, program.graph, images(60, 60, 255), ())
     held_out = unseen_runs.measure(prepared.graph, program.graph, images(60, 60, 255), prepared.folds)
     assert not seen.held_out and seen.worst.clipped < 0.1 * held_out.worst.clipped

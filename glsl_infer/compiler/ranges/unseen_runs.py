@@ -20,7 +20,7 @@ from glsl_infer.compiler.ranges.reach import reach
 from glsl_infer.compiler.ranges.room import with_room
 from glsl_infer.compiler.ranges.unseen_error import LayerLoss, OutputError, Remedy, UnseenError
 from glsl_infer.graph import Array, Graph, Node, host_steps, reference
-from glsl_infer.graph.picture import input_values
+from glsl_infer.graph.picture import input_values, is_picture
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.program.layout import Range
 from glsl_infer.support.side_by_side import in_order
@@ -165,7 +165,9 @@ def _run(graph: Graph, image: Inputs, store: Store) -> dict[str, Array]:
     values: dict[str, Array] = {}
     for node in graph.nodes:
         if node.operator.is_input:
-            values[node.name] = input_values(node, given[node.name]).astype(np.float32)
+            value = input_values(node, given[node.name])
+            # A picture's bytes are exact.
+            values[node.name] = (value if is_picture(node) else store(node, value)).astype(np.float32)
             continue
         exact = reference.layer(node, [values[name] for name in node.inputs], stored=False)
         values[node.name] = store(node, exact)
