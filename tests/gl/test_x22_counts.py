@@ -24,6 +24,7 @@ def made() -> bundles.Bundle:
     return to_bundle(lower.to_program(graph, memory="by-size"), [f"class {index}" for index in range(CLASSES)])
 
 
+@pytest.mark.slow
 def test_a_frame_of_few_draws(made: bundles.Bundle, context: Context, tmp_path: Path) -> None:
     with Session(made, context=context, selfcheck=True) as session:
         counts = session.statistics()

@@ -88,6 +88,7 @@ def test_errors_are_red_on_a_terminal(environment: dict[str, str], coloured: boo
     assert "\\u001b[2J.jpg: no such file" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [40, 72])
 def test_messages_fit_the_terminal(columns: int) -> None:
     argv = ["export", "a-folder/" * 12 + "b.keras", "-o", "o.glslnn", "--uniform-vectors", "1"]
