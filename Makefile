@@ -178,6 +178,7 @@ $(VENV)/.run: pyproject.toml
 
 # The engine's own tests, lint and types: pure Python, nothing by apt.
 $(VENV)/.dev: pyproject.toml
+	@$(PYTHON) -I -c 'import ensurepip, venv' 2>/dev/null || scripts/system-packages
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(INSTALL) '.[dev]'
 	@touch $@
