@@ -99,7 +99,7 @@ def test_every_child_is_started_so() -> None:
     assert starting == {
         "glsl_infer/support/child_process.py",
         "android/toolchain.py",
-        "scripts/debian_root/root.py",
+        "scripts/debian_root/system_root.py",
         "scripts/release.py",
     }  # the last three do not import glsl_infer
 
