@@ -1,13 +1,12 @@
-# make classify IMAGE=photo.jpg   all set-up, then the five most probable labels
-# make test                       all set-up, then the whole test suite, three parts at a time (JOBS=1: one)
-# make quick                      lint, types and the unit tests that take no seconds each: less than 2 minutes
-# make test-drivers               its part that draws, on each of Mesa's software drivers
-# make test-vc4                   its part on the VideoCore IV's compiler, which is built if it is not there
-# make test-virtual-gpu           its part that draws, on a virtual VideoCore IV
-# make test-web                   its part on the browser runner, in Chromium
-# make web [MODELS=FOLDER]        builds the browser's library and demo page, with what is in FOLDER, and serves it on localhost:8000
-# make test-android               its part in Java: the runner, the APK, the app on a faked Android
-# make test-arm                   its part on an emulated Raspberry Pi Zero's CPU, with Debian's packages for it
+# make classify IMAGE=photo.jpg   set-up, then the five most probable labels
+# make dev                        a small .venv for the engine's own tests: no apt, no TensorFlow, no JDK, no browser
+# make quick                      lint, types and fast unit tests: less than 90 seconds
+# make test                       set-up, then the tests that a change needs: 12 minutes on 2 cores (JOBS=3 parts at a time)
+# make test-all                   set-up, then every test; `make test-rest` runs those that `make test` leaves out
+# make sweep SEED=1               random cases without end: convolutions, registers, damaged bundles, random networks
+# make test-PART                  one part: engine, llvmpipe, softpipe, virtual-gpu, vc4, keras, training, web, android, arm, cpus
+# make test-debian13              README's commands, a deployment and `make quick` in a folder with Debian 13; also test-debian12
+# make web [MODELS=FOLDER]        builds the browser's library and demo page, with FOLDER's models, and serves it on localhost:8000
 # make apk [MODEL=...] [MODELS=FOLDER]  android/build/glsl-infer-demo.apk, with that model inside, else grocery-x22-257, and tasks
 # make aar                        android/build/glsl-infer.aar: the runner as a library for other apps
 # make docs                       the API reference from the docstrings: build/api/index.html
@@ -19,30 +18,57 @@ IMAGE ?= docs/images/example.jpg
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+# CONSTRAINTS=constraints.txt installs the versions that the suite has passed with; without it, the newest ones.
+INSTALL := $(PIP) install --quiet $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS)) --editable
 PORT ?= 8000
 # Unset where no login was, as in some services; the scripts need it.
 export HOME ?= $(shell $(PYTHON) -c 'import os; print(os.path.expanduser("~"))')
 JOBS ?= 3
+# Which tests of a part run: quick, test, all or rest (tests/tiers.py).
+TIER ?= all
+# Another Debian than this machine's.
+OTHER_DEBIAN := test-debian$(if $(filter 13%,$(shell cat /etc/debian_version 2>/dev/null)),12,13)
+SEED ?= $(shell date +%s)
+PYTEST = $(BIN)/python -m pytest --tier $(TIER)
+WEB := web/node_modules/.ready web/tfjs/node_modules/.ready
 
-.PHONY: classify web apk aar test quick test-engine test-drivers test-llvmpipe test-softpipe test-vc4 test-virtual-gpu test-web test-android test-arm test-keras test-training docs lint types clean
+.PHONY: help classify dev quick test test-all test-rest sweep web apk aar docs lint types python-types clean \
+	test-engine test-drivers test-llvmpipe test-softpipe test-vc4 test-virtual-gpu test-web test-android test-arm test-keras test-training \
+	test-debian12 test-debian13 test-cpus vc4-drivers check
+
+help:
+	@sed -n 's/^# make /make /p' Makefile
 
 classify: $(VENV)/.run
 	@$(BIN)/classify "$(IMAGE)"
 
-# The longest first. What several of them need is there before they begin. Three fill two cores: parts wait, too.
-PARTS := test-llvmpipe test-training test-keras test-android test-web test-vc4 test-virtual-gpu test-engine test-softpipe test-arm
-test: $(VENV)/.all web/node_modules/.ready web/tfjs/node_modules/.ready
-	$(BIN)/python scripts/test_parts.py --jobs $(JOBS) $(PARTS)
+dev: $(VENV)/.dev
 
-quick: lint types
-	$(BIN)/python -m pytest -q -m "not slow" tests/unit tests/test_tour.py
+quick: lint python-types
+	$(BIN)/python -m pytest -q --tier quick tests/unit tests/test_tour.py
+
+# The longest first. What several of them need is there before they begin. Three fill two cores, because parts wait, too.
+PARTS := test-llvmpipe test-keras test-training test-engine test-vc4 test-android check test-virtual-gpu test-softpipe test-web
+test: $(VENV)/.all $(WEB)
+	$(BIN)/python scripts/test_parts.py --jobs $(JOBS) TIER=test $(PARTS)
+
+test-rest: $(VENV)/.all $(WEB)
+	$(BIN)/python scripts/test_parts.py --jobs $(JOBS) TIER=rest $(filter-out check,$(PARTS)) test-cpus test-arm $(OTHER_DEBIAN)
+
+test-all: test test-rest
+
+# Faults that a sweep finds become tests. It ends at the first one, or with Ctrl-C.
+sweep: $(VENV)/.all
+	$(BIN)/python scripts/sweep.py --seed $(SEED)
+
+check: lint types
 
 # Apart from test-keras and test-training: TensorFlow and Mesa's LLVM cannot share a process (glsl_infer/support/llvm_clash.py).
 test-engine: $(VENV)/.all
-	$(BIN)/python -m pytest tests/unit tests/importers tests/packaging tests/test_tour.py
+	$(PYTEST) tests/unit tests/importers tests/packaging tests/test_tour.py
 
-# llvmpipe compiles shaders to machine code, softpipe interprets them; as ES 2.0 a driver refuses what came after it.
-# What is marked "once" is about something else than drawing.
+# llvmpipe compiles shaders to machine code and runs every test of tests/gl. softpipe interprets shaders; as ES 2.0 a driver
+# refuses later features. softpipe and the virtual GPU run the tests that are marked "drivers".
 # llvmpipe draws in the thread that asks. Its own threads signal fences that may be freed meanwhile (6 of 66,044 with Mesa 22.3.6
 # on two cores), and a signal ended one of 139 runs of 3,000 pictures.
 test-drivers: test-llvmpipe test-softpipe
@@ -50,42 +76,61 @@ test-drivers: test-llvmpipe test-softpipe
 test-llvmpipe test-softpipe: export LIBGL_ALWAYS_SOFTWARE := 1
 test-llvmpipe: export LP_NUM_THREADS := 0
 test-llvmpipe: $(VENV)/.all
-	GALLIUM_DRIVER=llvmpipe $(BIN)/python -m pytest tests/gl
+	GALLIUM_DRIVER=llvmpipe $(PYTEST) tests/gl
 
 test-softpipe: $(VENV)/.all
-	GALLIUM_DRIVER=softpipe MESA_GLES_VERSION_OVERRIDE=2.0 $(BIN)/python -m pytest tests/gl -m "not once"
+	GALLIUM_DRIVER=softpipe MESA_GLES_VERSION_OVERRIDE=2.0 $(PYTEST) tests/gl --drivers
 
-# The driver is looked for in VC4_PREFIX, in the cache and in ../shared/vc4, then built into the cache: 10 minutes, once.
-test-vc4: $(VENV)/.all
-	$(BIN)/python -c "import glsl_infer.tools.videocore; glsl_infer.tools.videocore.find()" 2>/dev/null || scripts/vc4/build.sh
-	$(BIN)/python -m pytest tests/vc4
+# The drivers are looked for in VC4_PREFIX, in the cache and in ../shared/vc4. `make test` takes those that it finds. Else
+# both versions of Mesa are built into the cache, once, in 10 minutes of CPU time.
+vc4-drivers:
+	$(if $(filter test,$(TIER)),,scripts/vc4/build.sh)
+
+test-vc4: $(VENV)/.all vc4-drivers
+	$(PYTEST) tests/vc4
 
 # Mesa's vc4 driver draws by scripts/vc4/executor; tests/gl/virtual_gpu.py has what fails there, and why.
-test-virtual-gpu: $(VENV)/.all
-	$(BIN)/python -c "import glsl_infer.tools.videocore; glsl_infer.tools.videocore.find()" 2>/dev/null || scripts/vc4/build.sh
-	scripts/vc4/run-on-executor $(BIN)/python -m pytest tests/gl -m "not once"
+test-virtual-gpu: $(VENV)/.all vc4-drivers
+	@if $(BIN)/python -c "from glsl_infer.tools import videocore; videocore.find()"; then \
+		scripts/vc4/run-on-executor $(PYTEST) tests/gl --drivers; \
+	else \
+		echo "skipped: scripts/vc4/build.sh builds the driver"; test -z "$$CI"; \
+	fi
+
+# Tests that compare computed values, as two other CPUs would compute them.
+test-cpus: $(VENV)/.all
+	$(BIN)/python scripts/test_cpus.py
 
 # Its page is built from the sources as they are; Chromium draws with SwiftShader, its own software GPU.
-test-web: $(VENV)/.all web/node_modules/.ready web/tfjs/node_modules/.ready
-	$(BIN)/python -m pytest tests/web
+test-web: $(VENV)/.all $(WEB)
+	$(PYTEST) tests/web
 
-web: web/node_modules/.ready web/tfjs/node_modules/.ready
+web: $(WEB)
 	cd web && npm run --silent build -- $(foreach folder,$(MODELS),--models "$(abspath $(folder))")
 	@echo "http://localhost:$(PORT) -- Ctrl-C ends it"
 	@$(PYTHON) -m http.server --bind 127.0.0.1 --directory web/dist $(PORT)
 
 test-android: $(VENV)/.all web/node_modules/.ready
-	$(BIN)/python -m pytest tests/android
+	$(PYTEST) tests/android
 
-# Debian for armel and QEMU are fetched into the cache, 370 MB, once; nothing is installed.
+# Debian for armel and armhf, and QEMU, are fetched into the cache, 740 MB, once; nothing is installed.
 test-arm: $(VENV)/.all
-	$(BIN)/python -m pytest tests/arm
+	$(PYTEST) tests/arm
+
+# STEPS: others than the default ones (python3 scripts/debian_root --help).
+test-debian12:
+	scripts/system-packages --debian-root
+	$(PYTHON) scripts/debian_root 12 $(STEPS)
+
+test-debian13:
+	scripts/system-packages --debian-root
+	$(PYTHON) scripts/debian_root 13 $(STEPS)
 
 test-keras: $(VENV)/.all
-	$(BIN)/python -m pytest tests/keras
+	$(PYTEST) tests/keras
 
 test-training: $(VENV)/.all
-	$(BIN)/python -m pytest tests/training
+	$(PYTEST) tests/training
 
 # Without MODEL the one that android/app/build.gradle names; several are separated by spaces.
 apk:
@@ -99,13 +144,16 @@ aar:
 docs: $(VENV)/.all
 	$(BIN)/python scripts/api_reference.py build/api
 
-lint: $(VENV)/.all
+lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python scripts/lint_shaders.py
 	$(BIN)/lint-imports --no-logo
 
-types: $(VENV)/.all web/node_modules/.ready
+python-types: $(VENV)/.dev
 	$(BIN)/mypy
+
+types: python-types web/node_modules/.ready
 	cd web && npm run --silent types
 
 clean:
@@ -125,12 +173,18 @@ web/tfjs/node_modules/.ready: web/tfjs/package.json web/tfjs/package-lock.json w
 $(VENV)/.run: pyproject.toml
 	scripts/system-packages
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet --editable .
+	$(INSTALL) .
+	@touch $@
+
+# The engine's own tests, lint and types: pure Python, nothing by apt.
+$(VENV)/.dev: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(INSTALL) '.[dev]'
 	@touch $@
 
 # And what it takes to train, export and test.
 $(VENV)/.all: pyproject.toml
 	scripts/system-packages --test
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet --editable '.[train,tflite,onnx,tools,memory,camera,dev]'
-	@touch $@ $(VENV)/.run
+	$(INSTALL) '.[train,tflite,onnx,tools,memory,camera,test]'
+	@touch $@ $(VENV)/.run $(VENV)/.dev

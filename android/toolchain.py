@@ -116,7 +116,7 @@ def run(command: Sequence[object], *, environment: dict[str, str] | None = None,
             check=False,
         )
     except FileNotFoundError:
-        advice = "sudo apt install openjdk-17-jdk-headless" if words[0] in ("java", "javac", "keytool") else "make apk"
+        advice = "sudo apt install default-jdk-headless" if words[0] in ("java", "javac", "keytool") else "make apk"
         raise ToolError(f"{words[0]} is not installed; on Debian: {advice}") from None
     if done.returncode:
         said = (done.stdout + (done.stderr or "")).strip()

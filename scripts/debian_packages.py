@@ -3,6 +3,7 @@
 
     scripts/debian_packages.py DIR aapt zipalign
     scripts/debian_packages.py DIR --source mesa
+    scripts/debian_packages.py DIR --missing mosquitto      # and the libraries that this machine lacks
 
 The mirror and its keys are those of this machine's own apt sources. DEBIAN_MIRROR names another mirror, and
 DEBIAN_OLD_MIRROR another one for every suite after the first. apt checks each package against the keys.
@@ -32,6 +33,10 @@ REACHING = ("Acquire::http", "Acquire::https", "Acquire::Check-Valid-Until", "Ac
 """Settings of the machine's apt that are needed to reach a mirror: a proxy, certificates and the like."""
 
 
+STATUS = Path("/var/lib/dpkg/status")
+"""The packages of this machine."""
+
+
 class PackageError(Exception):
     """The packages cannot be fetched; the message says why."""
 
@@ -57,6 +62,16 @@ class Mirror:
         signed = f"Signed-By: {keys}\n" if keys else ""
         # An old release is no longer signed anew.
         return f"Types: {kind}\nURIs: {self.url}\nSuites: {suite}\nComponents: main\nCheck-Valid-Until: no\n{signed}\n"
+
+
+def own_release() -> str:
+    """Return the Debian release of this machine, or an empty string if it is none of Debian's."""
+    try:
+        release = Path("/etc/os-release").read_text("utf-8")
+    except OSError:
+        return ""
+    name = re.search(r"^VERSION_CODENAME=\"?(\w+)", release, re.MULTILINE)
+    return name[1] if name and name[1] in RELEASES else ""
 
 
 def own_mirror(suite: str) -> Mirror:
@@ -103,7 +118,14 @@ def keys_of(file: str, number: str) -> str:
 
 
 def fetch(
-    folder: Path, packages: list[str], suites: list[str], *, architecture: str, needs: bool, source: bool
+    folder: Path,
+    packages: list[str],
+    suites: list[str],
+    *,
+    architecture: str = "",
+    needs: bool = False,
+    missing: bool = False,
+    source: bool = False,
 ) -> None:
     """Fetch packages and unpack them into ``folder``, which is made where it is missing.
 
@@ -113,6 +135,7 @@ def fetch(
         suites: the releases that have them; one after the first only where those before lack a package.
         architecture: of the packages; empty for this machine's.
         needs: with all packages that these need.
+        missing: with those of them that are not installed on this machine, whose release ``suites`` must be.
         source: source packages: ``folder`` gets a folder of each.
 
     Raises:
@@ -127,7 +150,8 @@ def fetch(
         archives = home / "var/cache/apt/archives"
         for lists in (archives, home / "var/lib/apt/lists"):
             (lists / "partial").mkdir(parents=True)
-        (home / "var/lib/dpkg/status").touch()  # an empty system, which lacks whatever is needed
+        installed = STATUS.read_bytes() if missing else b""  # of an empty system, which lacks whatever is needed
+        (home / "var/lib/dpkg/status").write_bytes(installed)
         kind = "deb-src" if source else "deb"
         entries = [mirror.entry(kind, suite) for mirror, suite in zip(mirrors, suites)]
         (home / "etc/apt/sources.list.d/debian.sources").write_text("".join(entries))
@@ -137,7 +161,7 @@ def fetch(
         if source:
             apt(["apt-get", "source", "-qq", *packages], settings, folder.resolve())
             return
-        if needs:
+        if needs or missing:
             apt(["apt-get", "install", "-yqq", "--no-install-recommends", "--download-only", *packages], settings)
         else:
             apt(["apt-get", "download", "-qq", *packages], settings, archives)
@@ -210,14 +234,20 @@ def main() -> int:
     )
     parser.add_argument("--arch", default="", metavar="NAME", help="architecture (default: this machine's)")
     parser.add_argument("--needs", action="store_true", help="also fetch all packages that these need")
+    parser.add_argument(
+        "--missing",
+        action="store_true",
+        help="also fetch those of them that are not installed; from this machine's own release",
+    )
     parser.add_argument("--source", action="store_true", help="fetch source packages")
     given = parser.parse_args()
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         print("error: this is not a Debian system, so Debian's packages cannot be fetched here", file=sys.stderr)
         return 1
-    suites = given.suite or ["bookworm"]
+    suites = given.suite or [(own_release() if given.missing else "") or "bookworm"]
+    kinds = {"needs": given.needs, "missing": given.missing, "source": given.source}
     try:
-        fetch(given.folder, given.packages, suites, architecture=given.arch, needs=given.needs, source=given.source)
+        fetch(given.folder, given.packages, suites, architecture=given.arch, **kinds)
     except PackageError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

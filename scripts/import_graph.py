@@ -4,7 +4,7 @@
     python scripts/import_graph.py [--out docs/design.md]
 
 The order of the rooms is that of the contract "direction" in pyproject.toml, which ``make lint`` checks. Needs
-import-linter, which the extra ``dev`` brings. A test fails when the drawing is out of date.
+import-linter, which the extra ``dev`` brings.
 """
 
 from __future__ import annotations

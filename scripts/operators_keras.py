@@ -47,9 +47,9 @@ def without(build: Build, size: int, channels: int) -> Bundle:
 
 
 def main() -> int:
-    """Export all rows to the folder that is given."""
-    folder = Path(sys.argv[1])
-    notes = {row.name: export(row, folder) for row in ROWS}
+    """Export the rows of the given names, by default all, to the folder that is given."""
+    folder, names = Path(sys.argv[1]), sys.argv[2:]
+    notes = {row.name: export(row, folder) for row in ROWS if not names or row.name in names}
     (folder / "rows.json").write_text(json.dumps(notes), "utf-8")
     return 0
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Run parts of the test suite side by side, and print the whole output of each when it ends.
 
-    python scripts/test_parts.py test-engine test-keras    # two targets of the Makefile; `make test` names them all
+    python scripts/test_parts.py TIER=test test-engine test-keras    # targets of the Makefile and a variable
 
 The longest should be first. The end is a table of the parts, the ten slowest files, and a total that reads like
 pytest's own last line. Exit code 1 if a part failed, 2 if nothing is named.
@@ -149,7 +149,7 @@ def summary(parts: Sequence[Done], wall: float) -> str:
 def main() -> int:
     """Return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("parts", nargs="+", metavar="PART", help="a target of the Makefile")
+    parser.add_argument("parts", nargs="+", metavar="PART", help="a target of the Makefile, or NAME=VALUE")
     parser.add_argument("--jobs", type=int, default=3, metavar="N", help="parts at a time (default: 3)")
     given = parser.parse_args()
     if given.jobs < 1:
@@ -161,7 +161,8 @@ def main() -> int:
         show(done)
 
     root = Path(__file__).resolve().parents[1]
-    lanes = Lanes(["make", "--no-print-directory", "-C", str(root)], report)
+    variables = [word for word in given.parts if "=" in word]
+    lanes = Lanes(["make", "--no-print-directory", "-C", str(root), *variables], report)
 
     def stop(*_: object) -> None:
         stopped.append(True)
@@ -171,7 +172,7 @@ def main() -> int:
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)
     began = time.monotonic()
-    lanes.run(given.parts, given.jobs)
+    lanes.run([word for word in given.parts if "=" not in word], given.jobs)
     print(summary(ended, time.monotonic() - began), flush=True)
     return 1 if stopped or any(done.code for done in ended) else 0
 

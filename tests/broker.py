@@ -12,11 +12,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import needs
 import pytest
+from debian_packages import own_release
 
 from glsl_infer.support.child_process import ROOT
 
-PACKAGES = ("mosquitto", "libmosquitto1", "libcjson1", "libdlt2", "libwrap0", "libwebsockets17")
 USER, PASSWORD = "pi", "raspberry"
 
 
@@ -25,12 +26,12 @@ def tools() -> tuple[str, str, dict[str, str]]:
     installed = shutil.which("mosquitto", path=f"{os.environ['PATH']}:/usr/sbin")
     if installed is not None:
         return installed, "mosquitto_passwd", dict(os.environ)
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "glsl-infer/mosquitto"
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / f"glsl-infer/mosquitto-{own_release()}"
     if not (folder / "done").is_file():
-        command = [sys.executable, ROOT / "scripts/debian_packages.py", folder, *PACKAGES]
+        command = [sys.executable, ROOT / "scripts/debian_packages.py", folder, "--missing", "mosquitto"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            pytest.skip(f"no mosquitto: {done.stderr.strip()[-300:]}")
+            needs.missing(f"mosquitto cannot be fetched: {done.stderr.strip()[-300:]}")
         (folder / "done").touch()
     libraries = ":".join(str(path) for path in (folder / "usr/lib").glob("*-linux-gnu*"))
     environment = {**os.environ, "LD_LIBRARY_PATH": libraries}

@@ -1,12 +1,31 @@
-"""Running commands in tests."""
+"""Running commands in tests: in this process, with the result that ``subprocess.run`` would return.
+
+A process of its own takes half a second of imports, and five with TensorFlow. It is needed only where the test is about
+the process: signals, the process's own streams, imports, crashes, limits, what happens at its exit.
+"""
 
 from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Union
 
 import pytest
 
 from glsl_infer.cli import main
+from glsl_infer.support.child_process import ROOT
 
 Capture = pytest.CaptureFixture[str]
+Done = subprocess.CompletedProcess[str]
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE)
 
 
 def refused(capsys: Capture, argv: list[object], code: int = 2) -> str:
@@ -18,3 +37,120 @@ def refused(capsys: Capture, argv: list[object], code: int = 2) -> str:
     assert output.err.count("\n") == 1
     assert output.err.endswith("\n")
     return output.err
+
+
+def run(
+    *argv: object,
+    entry: Callable[[Sequence[str]], Union[int, None]] = main,
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Done:
+    """Run a command line in this process.
+
+    Args:
+        argv: arguments, without the program.
+        entry: a function of the arguments that returns the exit code; default ``glsl-infer``.
+        folder: the current folder meanwhile.
+        environment: variables that are set meanwhile.
+    """
+    words = [str(word) for word in argv]
+    with restored(folder, environment), _captured() as streams:
+        code = _code(entry, words)
+    return subprocess.CompletedProcess(words, code, *(stream.getvalue().decode("utf-8") for stream in streams))
+
+
+def run_script(script: Path, *argv: object, folder: Path | None = None) -> Done:
+    """Run a Python script in this process, as ``python SCRIPT`` does but with the modules that are loaded already.
+
+    Modules of the script's folder that it imports are forgotten afterwards, as two folders may have one of a name.
+    """
+
+    def execute(words: Sequence[str]) -> int:
+        import runpy
+
+        before = set(sys.modules)
+        sys.argv[:] = [str(script), *words]
+        sys.path.insert(0, str(script.parent))
+        try:
+            runpy.run_path(str(script), run_name="__main__")
+        finally:
+            for name in set(sys.modules) - before:
+                file = getattr(sys.modules[name], "__file__", None)
+                if file and Path(file).resolve().is_relative_to(script.resolve().parent):
+                    del sys.modules[name]
+        return 0
+
+    return run(*argv, entry=execute, folder=folder)
+
+
+def run_in_child(*commands: Sequence[object], before: str = "", **environment: str) -> list[Done]:
+    """Run command lines of ``glsl-infer`` one after the other in one process of their own.
+
+    Args:
+        commands: the arguments of each.
+        before: Python that the process executes first.
+        environment: variables that only this process has.
+    """
+    lines = json.dumps([[str(word) for word in argv] for argv in commands])
+    program = (
+        f"{before}\nimport json, sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "from command_line import run\n"
+        f"done = [run(*argv) for argv in json.loads({lines!r})]\n"
+        "print(json.dumps([[one.args, one.returncode, one.stdout, one.stderr] for one in done]))"
+    )
+    child = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]), **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    return [subprocess.CompletedProcess(*one) for one in json.loads(child.stdout.splitlines()[-1])]
+
+
+@contextlib.contextmanager
+def restored(folder: Path | None = None, environment: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Restore afterwards what a command may change in its process: environment, folder, ``sys``, signal handlers."""
+    here, variables = Path.cwd(), dict(os.environ)
+    argv, path, hook, limit = sys.argv[:], sys.path[:], sys.excepthook, sys.getrecursionlimit()
+    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    try:
+        os.environ.update(environment or {})
+        if folder is not None:
+            os.chdir(folder)
+        yield
+    finally:
+        os.chdir(here)
+        for name in set(os.environ) - set(variables):
+            del os.environ[name]
+        os.environ.update({name: value for name, value in variables.items() if os.environ.get(name) != value})
+        sys.argv[:], sys.path[:], sys.excepthook = argv, path, hook
+        sys.setrecursionlimit(limit)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _captured() -> Iterator[tuple[io.BytesIO, io.BytesIO]]:
+    """Capture both streams; code that writes bytes finds ``buffer``, as in a process."""
+    raw = io.BytesIO(), io.BytesIO()
+    out, err = (io.TextIOWrapper(one, "utf-8", errors="backslashreplace", write_through=True) for one in raw)
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            yield raw
+        finally:
+            out.flush()
+            err.flush()
+            out.detach()
+            err.detach()
+
+
+def _code(entry: Callable[[Sequence[str]], Any], words: Sequence[str]) -> int:
+    try:
+        return int(entry(words) or 0)
+    except SystemExit as ended:
+        if isinstance(ended.code, str):
+            print(ended.code, file=sys.stderr)
+            return 1
+        return int(ended.code or 0)

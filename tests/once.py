@@ -1,49 +1,88 @@
-"""What takes Keras long to make, made once for all drivers and kept until the code that makes it changes."""
+"""Exports that tests share: made once, and kept in the user's cache until something that they depend on changes.
+
+folder = made_once("rows", export, ["scripts/operator_table", "scripts/operators_keras.py"])
+"""
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
+import os
 import shutil
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from pages import ROOT
 
-SOURCES = (
-    "glsl_infer",
-    "scripts",
+EXPORTER = (
+    *(
+        f"glsl_infer/{room}"
+        for room in ("bundle", "compiler", "cpu", "graph", "importers", "lowering", "ops", "program")
+    ),
+    "glsl_infer/runtime/pictures",  # reads calibration images
     "shaders",
-    "tests/gl/mobilenet.py",
-    "docs/images",
-    "tests/models",
-    "tests/small_models.py",
 )
+"""Sources of every export, relative to the root."""
+
+PACKAGES = ("keras", "numpy", "pillow", "tensorflow")
+"""Packages whose results an export depends on."""
+
+CPU_VARIABLES = ("NPY_DISABLE_CPU_FEATURES", "OPENBLAS_CORETYPE", "ONEDNN_MAX_CPU_ISA")
+"""Variables that make libraries compute as on another CPU (scripts/test_cpus.py)."""
+
+KEPT = 4
+"""Results of each name that the cache keeps, so that switching between branches does not export again."""
 
 
-def made_once(name: str, make: Callable[[Path], None]) -> Path:
-    """Return a folder that ``make`` filled, in this process or in an earlier one with the same code."""
-    folder = ROOT / ".pytest_cache/made-once"
-    folder.mkdir(parents=True, exist_ok=True)
-    made, stamp = folder / name, folder / f"{name}.stamp"
-    with (folder / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # the part beside this one may want the same
-        now = digest()
-        if not stamp.is_file() or stamp.read_text() != now:
-            stamp.unlink(missing_ok=True)
-            shutil.rmtree(made, ignore_errors=True)
-            made.mkdir()
-            make(made)
-            stamp.write_text(now)
-    return made
+def made_once(name: str, make: Callable[[Path], None], sources: Sequence[str] = ()) -> Path:
+    """Return a folder that ``make`` has filled, now or in an earlier run with the same sources and packages.
+
+    Args:
+        name: of the folder: letters, digits and hyphens.
+        make: called with an empty folder.
+        sources: files and folders, relative to the root, that the result depends on besides ``EXPORTER``.
+    """
+    cache = _cache()
+    cache.mkdir(parents=True, exist_ok=True)
+    result = cache / f"{name}-{_digest([*EXPORTER, *sources])}"
+    with (cache / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # parts of the suite run side by side
+        if not result.is_dir():
+            unfinished = cache / f"{name}.unfinished"
+            shutil.rmtree(unfinished, ignore_errors=True)
+            unfinished.mkdir()
+            make(unfinished)
+            unfinished.rename(result)
+        os.utime(result)
+        _remove_oldest(cache, name, result)
+    return result
 
 
-def digest() -> str:
-    """Return a hash of all that a network is made from."""
-    state = hashlib.sha256()
-    for source in SOURCES:
+def _cache() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "glsl-infer/tests"
+
+
+def _remove_oldest(cache: Path, name: str, newest: Path) -> None:
+    others = [path for path in cache.glob(f"{name}-*") if path != newest]
+    for path in sorted(others, key=lambda path: path.stat().st_mtime, reverse=True)[KEPT - 1 :]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _digest(sources: Sequence[str]) -> str:
+    state = hashlib.sha256(f"Python {sys.version_info[:2]}".encode())
+    for package in PACKAGES:
+        try:
+            state.update(f"{package} {version(package)}\0".encode())
+        except PackageNotFoundError:
+            state.update(f"{package} missing\0".encode())
+    for name in CPU_VARIABLES:
+        state.update(f"{name}={os.environ.get(name, '')}\0".encode())
+    for source in sources:
         path = ROOT / source
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             if file.is_file() and "__pycache__" not in file.parts:
                 state.update(f"{file.relative_to(ROOT)}\0{file.stat().st_size}\0".encode() + file.read_bytes())
-    return state.hexdigest()
+    return state.hexdigest()[:16]

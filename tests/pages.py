@@ -82,6 +82,32 @@ def commands(page: Path) -> list[Command]:
     return list(dict.fromkeys(listed))
 
 
+def arguments_of(one: Command) -> tuple[str, ...]:
+    """What follows the program: ``glsl-infer COMMAND``, ``python SCRIPT`` or the program itself."""
+    return one.words[2 if one.words[0] in ("glsl-infer", "python", "python3") else 1 :]
+
+
+def script_of(one: Command) -> str:
+    """The script of ours that a command runs, else an empty string."""
+    word = one.words[1] if one.words[0] in ("python", "python3") and len(one.words) > 1 else one.words[0]
+    return word if "/" in word and (ROOT / word).is_file() and word.rpartition("/")[0] != "tests" else ""
+
+
+def has_parser(script: str) -> bool:
+    """Return whether a script is Python with argparse; one hands its arguments over to libFuzzer."""
+    return bool(re.match(r"#!.*python(.*\n)*import argparse", (ROOT / script).read_text("utf-8")))
+
+
+def script_lines() -> dict[str, list[Command]]:
+    """Return the commands that run each of our Python scripts, without those that only name it in a sentence."""
+    lines: dict[str, list[Command]] = {}
+    for one in (one for page in PAGES for one in commands(page)):
+        script = script_of(one)
+        if script and has_parser(script) and (arguments_of(one) or not one.inline):
+            lines.setdefault(script, []).append(one)
+    return lines
+
+
 def _split(line: str) -> list[tuple[str, ...]]:
     """Return the commands of one line of shell, each as its words; none where it is no shell."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")

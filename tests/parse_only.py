@@ -1,16 +1,15 @@
-"""Parses command lines for scripts, and does nothing else with them; run as a process, as scripts import TensorFlow.
+"""Parses command lines for scripts, and does nothing else with them.
 
     python tests/parse_only.py < command-lines.json     # for each script a list of lists of arguments
 
 Prints a JSON object: for each script a list that says for each command line what is wrong with it, or null.
-Each script has a process of its own, a copy of this one, which has imported Keras once for all of them.
+Each script has a process of its own, a copy of this one.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib
 import io
 import json
 import os
@@ -74,7 +73,4 @@ def problems(script: str, lines: Sequence[Sequence[str]]) -> list[str | None]:
 
 if __name__ == "__main__":
     wanted = json.load(sys.stdin)
-    if any(script.startswith("training/") for script in wanted):
-        with contextlib.suppress(ImportError):
-            importlib.import_module("keras")
     print(json.dumps({script: problems(script, lines) for script, lines in wanted.items()}))

@@ -1,6 +1,6 @@
 """The models of tests/models as bundles: a process with Keras exports them to a folder, once for all tests.
 
-one = small_models.made()["unet"]
+one = small_models.made("unet")
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import subprocess
 import sys
 import traceback
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from once import made_once
 
-from models import NAMES
+from models import NAMES, RUN_EVERYWHERE
 
 PICTURES = 6
 """Random inputs for calibration."""
@@ -49,25 +50,32 @@ class Exported:
     inputs: Inputs
 
 
-def export(folder: Path) -> None:
-    """Export all models to a folder, in a process of its own: TensorFlow and Mesa's LLVM cannot share one."""
-    done = subprocess.run([sys.executable, __file__, str(folder)], capture_output=True, text=True, check=False)
+def export(folder: Path, names: Sequence[str]) -> None:
+    """Export models to a folder, in a process of its own: TensorFlow and Mesa's LLVM cannot share one."""
+    command = [sys.executable, __file__, str(folder), *names]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"Keras' side failed: {done.stderr}")
 
 
+def made(name: str) -> Exported:
+    """Return the result of exporting a model; all models of its half are exported at once."""
+    return _half(name in RUN_EVERYWHERE)[name]
+
+
 @cache
-def made() -> dict[str, Exported]:
-    """Return what became of each model, by its name."""
-    folder = made_once("models", export)
-    found = {}
+def _half(everywhere: bool) -> dict[str, Exported]:
+    names = [name for name in NAMES if (name in RUN_EVERYWHERE) == everywhere]
+    label = "models-everywhere" if everywhere else "models-others"
+    folder = made_once(label, partial(export, names=names), ["tests/models", "tests/small_models.py"])
+    results = {}
     for name, facts in json.loads((folder / "models.json").read_text("utf-8")).items():
         inputs: Inputs = {}
         if not facts["refusal"]:
             with np.load(folder / f"{name}.npz") as saved:
                 inputs = dict(saved)
-        found[name] = Exported(path=folder / f"{name}.glslnn", inputs=inputs, **facts)
-    return found
+        results[name] = Exported(path=folder / f"{name}.glslnn", inputs=inputs, **facts)
+    return results
 
 
 def random_inputs(graph: Any, seed: int) -> Inputs:
@@ -115,7 +123,7 @@ def fed(graph: Any, inputs: Inputs) -> dict[str, NDArray[np.float32]]:
 
 
 def main() -> int:
-    """Export all models to the folder that is given."""
+    """Export the models of the given names, by default all, to the folder that is given."""
     folder, names = Path(sys.argv[1]), sys.argv[2:]
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -131,6 +139,7 @@ def _facts(name: str, folder: Path) -> dict[str, Any]:
 
     keras.utils.clear_session(free_memory=False)  # layers without names are named as in a new process
     seed = zlib.crc32(name.encode())
+    keras.utils.set_random_seed(seed)  # for weights that keep the values of their initializer
     model = with_weights(importlib.import_module(f"models.{name}").build(), seed)
     try:
         floats, likeness = _exported(name, model, folder, seed)

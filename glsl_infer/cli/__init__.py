@@ -27,6 +27,7 @@ COMMANDS = (
     "completion",
     "deploy",
     "detect",
+    "doctor",
     "export",
     "get",
     "info",

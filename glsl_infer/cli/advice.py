@@ -13,7 +13,7 @@ from glsl_infer.errors import InputError
 MODEL = "--model"
 SUFFIX = ".glslnn"
 
-_FIRST = ("benchmark", "calibrate", "export", "inspect", "report", "run", "selfcheck", "validate", "vc4")
+_FIRST = ("benchmark", "calibrate", "doctor", "export", "inspect", "report", "run", "selfcheck", "validate", "vc4")
 """Commands whose first argument is a model."""
 
 _OPTION = ("camera", "classify", "detect", "landmarks", "segment")

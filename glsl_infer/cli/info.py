@@ -32,28 +32,11 @@ def run(args: argparse.Namespace) -> int:
 
 def collect(context: str) -> dict[str, Any]:
     """Return what ``info`` shows, as plain data; ``context`` is None where the one asked for fails."""
-    import platform
-    from importlib.metadata import PackageNotFoundError, version
-
-    from glsl_infer import __version__
     from glsl_infer.errors import ContextError
     from glsl_infer.gl.context import Context
     from glsl_infer.gl.limits import describe
 
-    def installed(package: str) -> str:
-        try:
-            return version(package)
-        except PackageNotFoundError:  # a package of the system that says nothing of itself
-            return "not known"
-
-    facts: dict[str, Any] = {
-        "glsl_infer": __version__,
-        "python": platform.python_version(),
-        **{name.lower(): installed(name) for name in ("numpy", "pillow", "PyOpenGL", "glfw")},
-        "machine": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "context": None,
-        "contexts": {},
-    }
+    facts: dict[str, Any] = {"context": None, "contexts": {}}
     for way in WAYS:
         try:
             with Context(way) as made:
@@ -67,8 +50,6 @@ def collect(context: str) -> dict[str, Any]:
 
 
 def _print(facts: dict[str, Any]) -> None:
-    for key in ("glsl_infer", "python", "numpy", "pillow", "pyopengl", "glfw", "machine"):
-        _row(key, facts[key])
     for index, (way, context) in enumerate(facts["contexts"].items()):
         text = f"works: {context['how']}, {context['renderer']}" if context["works"] else f"fails: {context['reason']}"
         _row("contexts" if index == 0 else "", f"{way:12} {text}")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
+    from glsl_infer.tools.videocore.driver import RELEASES
     from glsl_infer.tools.videocore.estimate import DRAW_SHARE
 
     parser.add_argument(
@@ -32,6 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="DIR",
         help="folder of Mesa's vc4 driver and shim (default: VC4_PREFIX, VC4_RUN, or what scripts/vc4/build.sh built)",
+    )
+    parser.add_argument(
+        "--mesa",
+        choices=tuple(RELEASES),
+        help="compile by Mesa 22 of Debian 12, or by Mesa 25 of Debian 13 (default: by each that is there)",
     )
     formats = parser.add_mutually_exclusive_group()
     parser.add_argument("--json", action="store_true", help="print JSON, with every program and all advice")
@@ -88,31 +94,31 @@ def run(args: argparse.Namespace) -> int:
             made.require_whole(f"glsl-infer vc4 --{'pixels' if args.pixels else 'time'}")
         elif made.parts:
             say_warning(f"{path}: what the CPU computes ({', '.join(made.cpu_operators)}) is not counted")
-    compiler = driver.find(args.driver)
+    compilers = driver.find_all(args.driver, args.mesa)
     if args.pixels:
         if args.plot is not None:
             raise InputError("--plot draws what --pixels leaves out; give one of them")
-        return vc4_pixels.run(args.models, compiler, args.picture, as_json=args.json)
+        return vc4_pixels.run(args.models, compilers, args.picture, as_json=args.json)
     if args.time:
         if args.plot is not None:
             raise InputError("--plot draws what --time leaves out; give one of them")
-        return vc4_time.run(args.models, compiler, as_json=args.json)
+        return vc4_time.run(args.models, compilers, as_json=args.json)
     if args.disassemble is not None:
         if args.plot is not None:
             raise InputError("--plot draws what --disassemble leaves out; give one of them")
-        _disassemble(args.models, compiler, args.disassemble)
+        _disassemble(args.models, compilers, args.disassemble)
         return 0
-    reports = _reports(args.models, compiler)
+    reports = _reports(args.models, compilers)
     _print(args, reports)
     if args.plot is not None:
         plot.plot(reports, args.plot)
     return _complain(reports)
 
 
-def _reports(models: Sequence[Path], driver: Driver) -> list[Report]:
+def _reports(models: Sequence[Path], compilers: Sequence[Driver]) -> list[Report]:
     from glsl_infer.tools.videocore.file_report import file_report
 
-    return [file_report(path, driver, watch=progress.bar) for path in models]
+    return [file_report(path, driver, watch=progress.bar) for path in models for driver in compilers]
 
 
 def _print(args: argparse.Namespace, reports: Sequence[Report]) -> None:
@@ -122,8 +128,8 @@ def _print(args: argparse.Namespace, reports: Sequence[Report]) -> None:
         print(json.dumps({"bundles": [_as_json(report, args.draw_share) for report in reports]}, indent=1))
     elif args.csv:
         print(table.as_csv(reports, args.draw_share))
-    elif len(reports) == 1:
-        print(table.as_text(reports[0], args.draw_share))
+    elif len(args.models) == 1:
+        print(table.as_text(reports, args.draw_share))
     else:
         print(table.side_by_side(reports, args.draw_share))
 
@@ -150,15 +156,16 @@ def _as_json(report: Report, draw_share: float) -> dict[str, Any]:
 def _complain(reports: Sequence[Report]) -> int:
     """Print problems; return 1 if one of them is fatal."""
     code = 0
+    several = len({report.mesa for report in reports}) > 1
     for report in reports:
         for problem in report.problems:
             code = 1 if problem.fatal else code
-            where = one_line(f"{report.file}: layer '{problem.layer}'")
+            where = one_line(f"{report.file}: layer '{problem.layer}'{f' (Mesa {report.mesa})' if several else ''}")
             (say_error if problem.fatal else say_warning)(f"{where}: {problem.text}")
     return code
 
 
-def _disassemble(models: Sequence[Path], driver: Driver, layer: str) -> None:
+def _disassemble(models: Sequence[Path], compilers: Sequence[Driver], layer: str) -> None:
     from glsl_infer.tools.videocore.file_report import gpu_parts, written
     from glsl_infer.tools.videocore.measure import measure
 
@@ -170,11 +177,12 @@ def _disassemble(models: Sequence[Path], driver: Driver, layer: str) -> None:
             known = ", ".join(name for names in layers for name in names)
             raise InputError(f"{path}: no layer '{layer}' that draws; there are: {known}")
         found.append(number)
-    for path, number in zip(models, found):
+    for path, number, driver in ((*pair, driver) for pair in zip(models, found) for driver in compilers):
         with tempfile.TemporaryDirectory() as folder:
             (file,) = written([gpu_parts(path)[number]], path.name, Path(folder))
             made, measured = measure(file, driver, disassembly=True)
         used = list(dict.fromkeys(entry.program for entry in made.manifest.passes if entry.layer == layer))
         more = f", the first of {len(used)}" if len(used) > 1 else ""
-        print(one_line(f"; {path}: layer '{layer}', program '{used[0]}'{more}"))
+        compiler = f", Mesa {driver.version}" if len(compilers) > 1 else ""
+        print(one_line(f"; {path}: layer '{layer}', program '{used[0]}'{more}{compiler}"))
         print(measured.listings.get(used[0], f"; {measured.failures.get(used[0], 'nothing was compiled')}"))

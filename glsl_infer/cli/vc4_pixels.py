@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _LOST_FLAGS = "the driver's code uses flags that a thread switch loses; docs/videocore.md says more"
 
 
-def run(models: Sequence[Path], driver: Driver, pictures: Sequence[Path], *, as_json: bool) -> int:
-    """Draw every model in both roundings and print how it differs from the reference.
+def run(models: Sequence[Path], compilers: Sequence[Driver], pictures: Sequence[Path], *, as_json: bool) -> int:
+    """Draw every model in both roundings, with each compiler, and print how it differs from the reference.
 
     Raises:
         InputError, RunError: as ``pixels.compare``.
@@ -25,22 +25,26 @@ def run(models: Sequence[Path], driver: Driver, pictures: Sequence[Path], *, as_
     from glsl_infer.tools.videocore import executor
     from glsl_infer.tools.videocore.pixels import compare
 
-    chip = executor.find(driver)
-    drawn = [(path, compare(path, chip, pictures)) for path in models]
-    for path, both in drawn:
+    chips = [executor.find(driver) for driver in compilers]
+    drawn = [(path, chip.driver.version, compare(path, chip, pictures)) for path in models for chip in chips]
+    titles = [f"{path} (Mesa {mesa})" if len(chips) > 1 else str(path) for path, mesa, _ in drawn]
+    for title, (_, _, both) in zip(titles, drawn):
         if any(pixels.counters["lost_flags"] for pixels in both):
-            say_warning(f"{path}: {_LOST_FLAGS}")
+            say_warning(f"{title}: {_LOST_FLAGS}")
     if as_json:
-        data = [{"file": str(path), "roundings": [pixels.as_json() for pixels in both]} for path, both in drawn]
+        data = [
+            {"file": str(path), "mesa": mesa, "roundings": [pixels.as_json() for pixels in both]}
+            for path, mesa, both in drawn
+        ]
         print(json.dumps({"bundles": data}, indent=1))
         return 0
-    print("\n\n".join("\n".join(lines(path, both)) for path, both in drawn))
+    print("\n\n".join("\n".join(lines(title, both)) for title, (_, _, both) in zip(titles, drawn)))
     return 0
 
 
-def lines(path: Path, both: Sequence[Pixels]) -> Iterator[str]:
+def lines(title: str, both: Sequence[Pixels]) -> Iterator[str]:
     """Yield the table of one model: a row for each layer, a sum, and a row for each picture."""
-    yield f"{path}: bytes that differ from the exact reference, each layer alone on exact inputs"
+    yield f"{title}: bytes that differ from the exact reference, each layer alone on exact inputs"
     yield ""
     yield f"{'':34s}" + "".join(f"{pixels.rounding:>34s}" for pixels in both)
     yield f"{'layer':24s}{'values':>10s}" + f"{'differ':>14s}{'worst':>8s}{'mean':>12s}" * len(both)

@@ -18,31 +18,35 @@ if TYPE_CHECKING:
     from glsl_infer.tools.videocore.simulation import Simulation
 
 
-def run(models: Sequence[Path], driver: Driver, *, as_json: bool) -> int:
-    """Simulate a frame of every model and print its milliseconds.
+def run(models: Sequence[Path], compilers: Sequence[Driver], *, as_json: bool) -> int:
+    """Simulate a frame of every model, with each compiler, and print its milliseconds.
 
     Raises:
         InputError, RunError: as ``simulation.simulate``.
     """
     from glsl_infer.tools.videocore.simulation import simulate
 
-    chip = executor.find(driver)
+    chips = [executor.find(driver) for driver in compilers]
     counter = first_result.counter()
-    drawn = [
-        (path, simulate(path, chip), None if counter is None else first_result.counted(path, counter))
-        for path in models
-    ]
+    starts = {path: None if counter is None else first_result.counted(path, counter) for path in models}
+    drawn = [(path, chip.driver.version, simulate(path, chip)) for path in models for chip in chips]
     if as_json:
-        print(json.dumps({"bundles": [_data(*one) for one in drawn]}, indent=1))
-    else:
-        print("\n\n".join("\n".join(lines(*one)) for one in drawn))
+        data = [_data(path, mesa, simulation, starts[path]) for path, mesa, simulation in drawn]
+        print(json.dumps({"bundles": data}, indent=1))
+        return 0
+    tables = [
+        "\n".join(lines(path, simulation, starts[path], f" (Mesa {mesa})" if len(chips) > 1 else ""))
+        for path, mesa, simulation in drawn
+    ]
+    print("\n\n".join(tables))
     return 0
 
 
-def _data(path: Path, simulation: Simulation, start: Mapping[str, int] | None) -> dict[str, Any]:
+def _data(path: Path, mesa: str, simulation: Simulation, start: Mapping[str, int] | None) -> dict[str, Any]:
     boards = {board.name: vars(frame(simulation, board)) for board in BOARDS}
     return {
         "file": str(path),
+        "mesa": mesa,
         **asdict(simulation),
         "boards": boards,
         "arm_instructions": start,
@@ -50,9 +54,9 @@ def _data(path: Path, simulation: Simulation, start: Mapping[str, int] | None) -
     }
 
 
-def lines(path: Path, simulation: Simulation, start: Mapping[str, int] | None) -> Iterator[str]:
-    """Yield the report of one model."""
-    yield f"{path}: a simulated frame: {simulation.draws} draws in {simulation.jobs} jobs"
+def lines(path: Path, simulation: Simulation, start: Mapping[str, int] | None, compiler: str = "") -> Iterator[str]:
+    """Yield the report of one model; the compiler's name follows the model's."""
+    yield f"{path}{compiler}: a simulated frame: {simulation.draws} draws in {simulation.jobs} jobs"
     yield ""
     yield f"{'ms':16s}{'low':>8s}{'middle':>8s}{'high':>8s}   {'GPU':>8s}{'CPU':>8s}  bound by"
     for board in BOARDS:

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Protocol, Union
 
 from glsl_infer.errors import ContextError
-from glsl_infer.gl import egl, glfw_window, rounding
+from glsl_infer.gl import egl, glfw_window
 from glsl_infer.gl.api import LIBRARIES_HINT, Api, egl_library, gles2
 from glsl_infer.support import llvm_clash
 from glsl_infer.support.closing import Closing, warn_unclosed
@@ -140,6 +140,8 @@ class Context(Closing):
     @cached_property
     def store_threshold(self) -> float:
         """The fraction of a step from which a store rounds up, measured once; see ``rounding.store_threshold``."""
+        from glsl_infer.gl import rounding  # with NumPy: what only looks for a driver needs none
+
         self.make_current()
         self.owner = None  # whoever set the context's state has to do so again
         return rounding.store_threshold(self.gl)
@@ -147,6 +149,8 @@ class Context(Closing):
     @cached_property
     def sum_threshold(self) -> float:
         """The fraction of the last bit from which an addition rounds up, measured once; as ``store_threshold``."""
+        from glsl_infer.gl import rounding
+
         self.make_current()
         self.owner = None
         return rounding.sum_threshold(self.gl)

@@ -17,6 +17,14 @@ NAMES = {
     "vertex_attributes": (GL.GL_MAX_VERTEX_ATTRIBS, "GL_MAX_VERTEX_ATTRIBS"),
 }
 
+SOFTWARE_RENDERERS = ("llvmpipe", "softpipe", "SwiftShader")
+"""Parts of GL_RENDERER of drivers that draw on the CPU."""
+
+
+def is_software(renderer: str) -> bool:
+    """Return whether a driver draws on the CPU, by its GL_RENDERER."""
+    return any(name in renderer for name in SOFTWARE_RENDERERS)
+
 
 def driver_limits(gl: Api) -> dict[str, int]:
     """Return the limits of the current context, by the names that a bundle has for them (``NAMES``)."""

@@ -40,18 +40,20 @@ void main() {
     gl_Position = vec4(position, 0.0, 1.0);
 }
 """
+# x is never negative, but a linker cannot know that. Mesa 25 moves sums and products of a varying and uniforms into the
+# vertex shader, where they round at three vertices and not at each pixel. It does not move max().
 _STORED = b"""#version 100
 precision highp float;
 varying float x;
 uniform float level;
-void main() { gl_FragColor = vec4((level + x) / 255.0); }
+void main() { gl_FragColor = vec4((level + max(x, 0.0)) / 255.0); }
 """
 _ADDED = b"""#version 100
 precision highp float;
 varying float x;
 uniform float level;
 uniform float same; // as level; a compiler that knew would leave x
-void main() { gl_FragColor = vec4((level + x) - same); }
+void main() { gl_FragColor = vec4((level + max(x, 0.0)) - same); }
 """
 
 

@@ -20,13 +20,13 @@ from glsl_infer.cpu import CUSTOM
 from glsl_infer.errors import GlslInferError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import CHOICES, Context
+from glsl_infer.gl.limits import is_software
 from glsl_infer.runtime import fence, first_use, known_shaders, selfcheck
 from glsl_infer.runtime.isolation import LAYER
 from glsl_infer.runtime.session import Session
 
 FILE_BYTES, FILES = 512 << 20, 256
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
-_SOFTWARE = ("llvmpipe", "softpipe", "SwiftShader")
 
 
 def limit(seconds: float) -> None:
@@ -55,7 +55,7 @@ def _tell() -> None:
 
 def _limit_memory(context: Context, memory: int) -> None:
     """Bound the address space of a driver that computes on the CPU; others map the memory of devices, too."""
-    if any(name in context.gl.text(GL.GL_RENDERER) for name in _SOFTWARE):
+    if is_software(context.gl.text(GL.GL_RENDERER)):
         pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
         _set(resource.RLIMIT_AS, pages * resource.getpagesize() + 2 * memory)
 

@@ -78,10 +78,10 @@ class SelfCheck:
         again = ("start again with GLSL_INFER_CACHE=off: all programs are then compiled anew",) * bool(self.restored)
         return (
             *again,
-            "another way to the GPU: --context surfaceless, device or glfw ('glsl-infer info' says which work here)",
+            "another way to the GPU: --context surfaceless, device or glfw ('glsl-infer info' shows which work)",
             "smaller shaders: 'glsl-infer export --weights uniform', or --layout planar",
             "a newer driver; LIBGL_ALWAYS_SOFTWARE=1 shows whether Mesa without the GPU is right about the same file",
-            "please report it with the output of 'glsl-infer info' and of 'glsl-infer selfcheck --json'",
+            "please report it with the output of 'glsl-infer doctor --json', with this model's file as its argument",
         )
 
     def require(self) -> None:
@@ -94,10 +94,13 @@ class SelfCheck:
             return
         strings = ", ".join(f"{name} {text}" for name, text in self.driver.items())
         raise SelfCheckError(
-            "\n  ".join([f"{self._what()} (driver: {strings})", *(f"try: {advice}" for advice in self.advice)])
+            "\n  ".join(
+                [f"{self.describe_failure()} (driver: {strings})", *(f"try: {advice}" for advice in self.advice)]
+            )
         )
 
-    def _what(self) -> str:
+    def describe_failure(self) -> str:
+        """Return the first failure in words; something is wrong."""
         for layer in self.layers:
             if not layer.passed:
                 allowed = layer.allowed

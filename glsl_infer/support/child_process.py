@@ -46,6 +46,35 @@ def module_command(module: str, *arguments: object) -> list[str]:
     return [sys.executable, "-c", _START, str(ROOT), module, *map(str, arguments)]
 
 
+def json_answer(module: str, *arguments: str, seconds: float) -> dict[str, Any]:
+    """Run a module in a process of its own and return the JSON object that it prints, whatever its exit code.
+
+    Args:
+        module: its full name.
+        arguments: for the module.
+        seconds: the time limit.
+
+    Returns:
+        The object, or ``{"failed": reason}`` if the process crashed, took too long or printed something else.
+    """
+    try:
+        done = subprocess.run(
+            module_command(module, *arguments), capture_output=True, text=True, errors="replace", timeout=seconds,
+            check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return {"failed": f"no answer after {seconds:g} s"}
+    except OSError as error:
+        return {"failed": str(error)}
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:
+        lines = done.stderr.strip().splitlines() or ["it said nothing"]
+        how = f"ended by signal {-done.returncode}: " if done.returncode < 0 else ""
+        return {"failed": how + lines[-1].removeprefix("error: ")}
+    return answer if isinstance(answer, dict) else {"failed": "an answer of another form"}
+
+
 class ChildProcess:
     """A process that does one job; it does not outlive its ``with`` block.
 

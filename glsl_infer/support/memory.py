@@ -15,12 +15,17 @@ def available() -> int | None:
     return min(found, default=None)
 
 
-def _of_machine() -> int | None:
+def meminfo(path: Path = _MEMINFO) -> dict[str, int]:
+    """Return the fields of /proc/meminfo in bytes; none if it cannot be read."""
     try:
-        line = re.search(r"^MemAvailable: *([0-9]+) kB$", _MEMINFO.read_text("ascii"), re.MULTILINE)
+        lines = re.findall(r"^(\S+): *([0-9]+) kB$", path.read_text("ascii"), re.MULTILINE)
     except (OSError, ValueError):
-        return None
-    return int(line[1]) << 10 if line else None
+        return {}
+    return {name: int(kilobytes) << 10 for name, kilobytes in lines}
+
+
+def _of_machine() -> int | None:
+    return meminfo(_MEMINFO).get("MemAvailable")
 
 
 def _of_group() -> int | None:

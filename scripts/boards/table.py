@@ -68,6 +68,7 @@ def add(path: Path, name: str | None) -> Path:
     if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name):
         raise InputError(f"'{name}' as the name of a board; use small letters, digits, dots and hyphens")
     report["driver"] = {key: value for key, value in report["driver"].items() if key not in _LEFT_OUT}
+    report["checks"] = [check for check in report.get("checks", []) if check.get("status") != "ok"]
     for model in report["models"]:
         check = model["selfcheck"]
         check["layers"] = [layer for layer in check.get("layers", []) if not layer.get("passed")]

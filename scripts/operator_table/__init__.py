@@ -21,7 +21,7 @@ from operator_table import (
 )
 from operator_table.row import Group, Refusal, Row
 
-__all__ = ["GROUPS", "REFUSALS", "ROWS", "Group", "Refusal", "Row"]
+__all__ = ["GROUPS", "REFUSALS", "ROWS", "SAMPLE", "Group", "Refusal", "Row"]
 
 GROUPS: tuple[Group, ...] = (
     picture.PICTURE,
@@ -35,4 +35,6 @@ GROUPS: tuple[Group, ...] = (
     *vectors.GROUPS,
 )
 ROWS: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.rows)
+SAMPLE: tuple[Row, ...] = ROWS[::4]
+"""Rows that `make test` exports; `make test-all` exports all."""
 REFUSALS: tuple[Refusal, ...] = (*refusals.LAYERS, *refused_places.PLACES)

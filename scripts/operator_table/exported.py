@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,13 +59,14 @@ class Exported:
         return float(np.abs(given - self.expected).max()) / width
 
 
-def export(folder: Path) -> None:
-    """Export all rows to a folder, in a process of its own: TensorFlow and Mesa's LLVM cannot share one.
+def export(folder: Path, rows: Sequence[Row] = ROWS) -> None:
+    """Export rows to a folder, in a process of its own: TensorFlow and Mesa's LLVM cannot share one.
 
     Raises:
         InputError: it failed; the message is its own.
     """
-    done = subprocess.run([sys.executable, str(SCRIPT), str(folder)], capture_output=True, text=True, check=False)
+    command = [sys.executable, str(SCRIPT), str(folder), *[row.name for row in rows]]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise InputError(f"Keras' side failed: {done.stderr}")
 
@@ -73,7 +75,7 @@ def read(folder: Path) -> dict[str, Exported]:
     """Return what ``export`` wrote, by the rows' names."""
     notes = json.loads((folder / "rows.json").read_text("utf-8"))
     rows = {}
-    for row in ROWS:
+    for row in (row for row in ROWS if row.name in notes):
         with np.load(folder / f"{row.name}.npz") as saved:
             picture, expected = saved["picture"], saved["expected"]
         without = None if row.without is None else bundles.read(folder / f"{row.name}.without.glslnn")

@@ -24,6 +24,7 @@ PICTURES = 24
 def model_of(build: Build, shape: tuple[int | None, int | None, int]) -> Any:
     """Return the Keras model that a row builds on an input of some shape, with lively random weights."""
     KERAS.utils.clear_session(free_memory=False)  # layers without names are named as in a new process
+    KERAS.utils.set_random_seed(1)  # for weights that keep the values of their initializer
     x = KERAS.Input(shape, name="picture")
     made = build(x)
     model = made if isinstance(made, KERAS.Model) else KERAS.Model(x, made, name="functional")
@@ -36,7 +37,7 @@ def model_of(build: Build, shape: tuple[int | None, int | None, int]) -> Any:
             weight.assign(rng.normal(0.0, 0.3, weight.shape))
         elif kind in ("slopes", "gaps", "centre"):  # of a LearnableSigmoid
             weight.assign(rng.normal(0.0, 0.5, weight.shape))
-        elif kind == "kernel":  # values neither vanish nor saturate behind it
+        elif kind.endswith("kernel"):  # values neither vanish nor saturate behind it
             weight.assign(rng.normal(0.0, 1.5 / np.sqrt(_fan_in(weight)), weight.shape))
     return model
 

@@ -2,10 +2,10 @@
 """Compare what the models in models/ cost a VideoCore IV with what they cost when somebody last agreed to it.
 
     python scripts/vc4/budget.py            # the differences, layer by layer; ends with 1 where there are any
-    python scripts/vc4/budget.py --write    # prints them and stores the new numbers in tests/vc4/budget.json
+    python scripts/vc4/budget.py --write    # prints them and stores the new numbers in tests/vc4/budget*.json
 
 tests/vc4/test_budget.py fails on any difference, for better or worse: a change of the shaders comes with its numbers in
-the same commit. The driver is found as by ``glsl-infer vc4``.
+the same commit. Each version of Mesa that ``glsl-infer vc4`` finds compiles, and has a file of its own.
 """
 
 from __future__ import annotations
@@ -23,15 +23,23 @@ from glsl_infer.errors import GlslInferError, InputError
 from glsl_infer.support.files import cannot_be_written, write_text
 from glsl_infer.tools import videocore as vc4
 from glsl_infer.tools.videocore import Driver, Report
+from glsl_infer.tools.videocore.driver import RELEASES
 
 ROOT = Path(__file__).resolve().parents[2]
 STORED = ROOT / "tests/vc4/budget.json"
+"""The numbers of Mesa 22; ``stored`` returns the file of another version."""
+
 MODELS = ROOT / "models"
 
 LAYER = ("passes", "jobs", "instructions", "cycles", "threads", "total")
 """What is stored of a layer; see ``report.Row``. The total is instructions times pixels."""
 
 Numbers = dict[str, Any]
+
+
+def stored(mesa: str) -> Path:
+    """Return the file that has the numbers of a version of Mesa."""
+    return STORED if mesa == "22" else STORED.with_name(f"budget-{mesa}.json")
 
 
 def models() -> list[Path]:
@@ -126,27 +134,31 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Compare the models' cost with the budget.", allow_abbrev=False)
     parser.add_argument("--write", action="store_true", help="store the new numbers")
     parser.add_argument("--driver", type=Path, metavar="DIR", help="folder of Mesa's vc4 driver and shim")
-    parser.add_argument("--json", action="store_true", help="print the new numbers as JSON")
-    parser.add_argument("--budget", type=Path, default=STORED, metavar="FILE", help="default: tests/vc4/budget.json")
+    parser.add_argument("--mesa", choices=RELEASES, help="default: each that is there")
+    parser.add_argument("--json", action="store_true", help="print the new numbers as JSON, by version of Mesa")
     args = parser.parse_args()
+    by_mesa: dict[str, dict[str, Numbers]] = {}
+    differ = False
     try:
-        driver = vc4.find(args.driver)
-        stored = {} if args.write and not args.budget.exists() else read(args.budget)
-        counted = {path.stem: numbers(measured(path, driver)) for path in bar(models(), "vc4")}
-        changed = {name: differences(stored.get(name), new) for name, new in counted.items()}
-        changed |= {name: ["is gone"] for name in stored if name not in counted}
-        for name, lines in changed.items():
-            for line in lines:
-                print(f"{name}: {line}", file=sys.stderr if args.json else sys.stdout)
-        if args.json:
-            print(json.dumps(counted, indent=1))
-        if args.write:
-            write(args.budget, counted)
-            return 0
+        for driver in vc4.find_all(args.driver, args.mesa):
+            file = stored(driver.mesa)
+            before = {} if args.write and not file.exists() else read(file)
+            counted = {path.stem: numbers(measured(path, driver)) for path in bar(models(), f"Mesa {driver.version}")}
+            changed = {name: differences(before.get(name), new) for name, new in counted.items()}
+            changed |= {name: ["is gone"] for name in before if name not in counted}
+            for name, lines in changed.items():
+                for line in lines:
+                    print(f"Mesa {driver.version}, {name}: {line}", file=sys.stderr if args.json else sys.stdout)
+            differ = differ or any(changed.values())
+            by_mesa[driver.version] = counted
+            if args.write:
+                write(file, counted)
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    return int(any(changed.values()))
+    if args.json:
+        print(json.dumps(by_mesa, indent=1))
+    return int(differ and not args.write)
 
 
 if __name__ == "__main__":

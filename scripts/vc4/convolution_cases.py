@@ -117,9 +117,9 @@ class Batch:
     cases: tuple[Case, ...]
 
 
-def batches() -> Iterator[Batch]:
-    """Yield all of the sweep, always the same; the dilated ones and those of shared slices last."""
-    rng = np.random.default_rng(SEED)
+def batches(seed: int = SEED) -> Iterator[Batch]:
+    """Yield the batches of a seed; the dilated ones and those of shared slices last."""
+    rng = np.random.default_rng(seed)
     turns = itertools.cycle(ACTIVATIONS)
     number = itertools.count()
     for index in range(BATCHES + DILATED_BATCHES + SHARED_BATCHES):

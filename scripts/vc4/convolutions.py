@@ -2,14 +2,14 @@
 """Compile convolutions of many shapes for a VideoCore IV, and say which run out of registers or fall to one thread.
 
     python scripts/vc4/convolutions.py --every 6                     # one batch of six
-    python scripts/vc4/convolutions.py --processes 16 --write        # all 540, into tests/vc4/convolutions.json
+    python scripts/vc4/convolutions.py --processes 16 --write        # all 540, into tests/vc4/convolutions*.json
     python scripts/vc4/convolutions.py --batches 20 28-39 --write    # some; the table keeps its other rows
-    python scripts/vc4/convolutions.py --shard 1/4 --out part1.json  # a fourth of them, on one of four machines
-    python scripts/vc4/convolutions.py --merge part*.json --write
+    python scripts/vc4/convolutions.py --mesa 22 --shard 1/4 --out part1.json    # a fourth, on one of four machines
+    python scripts/vc4/convolutions.py --mesa 22 --merge part*.json --write
 
-It needs NumPy and the driver, which is found as by ``glsl-infer vc4``, and no Keras. ``convolution_cases.py`` draws the
-convolutions. Each reads a map of its own and writes two or three slices. Ends with 1 where a shader fails, or has one
-thread, and ``REASONS`` has no reason for it.
+Each version of Mesa that ``glsl-infer vc4`` finds compiles all, and has a table of its own. ``convolution_cases.py``
+draws the convolutions. Each reads a map of its own and writes two or three slices. Ends with 1 where a shader fails, or
+has one thread, and ``REASONS`` has no reason for it.
 """
 
 # ruff: noqa: E402
@@ -23,8 +23,8 @@ import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import repeat
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -32,17 +32,23 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 import numpy as np
-from convolution_cases import Batch, batches, network
+from convolution_cases import SEED, Batch, batches, network
 
 from glsl_infer import bundle as bundles
+from glsl_infer.bundle import Bundle
 from glsl_infer.compiler.build import Options, build
 from glsl_infer.errors import GlslInferError
 from glsl_infer.lowering import weight_bytes
 from glsl_infer.lowering.weights_plan import LONGEST_ARRAY
+from glsl_infer.program import CompiledNetwork
 from glsl_infer.tools import videocore as vc4
 from glsl_infer.tools.videocore import Driver
+from glsl_infer.tools.videocore.driver import RELEASES
+from glsl_infer.tools.videocore.transcript import Measured
 
 TABLE = ROOT / "tests/vc4/convolutions.json"
+"""The results of Mesa 22; ``table`` returns the file of another version."""
+
 SIXTEEN = "texture-16"
 """Weights of 16 bits in a texture, where 8 would do."""
 
@@ -80,7 +86,14 @@ class Result:
 
 
 def compiled(batch: Batch, driver: Driver, uniform_vectors: int, folder: Path) -> list[Result]:
-    """Compile the convolutions of a batch."""
+    """Compile the convolutions of a batch by one compiler."""
+    return compiled_by_each(batch, [driver], uniform_vectors, folder)[driver.mesa]
+
+
+def compiled_by_each(
+    batch: Batch, drivers: Sequence[Driver], uniform_vectors: int, folder: Path
+) -> dict[str, list[Result]]:
+    """Compile the convolutions of a batch; return the results of each version of Mesa."""
     weights = batch.cases[0].weights
     picture = np.random.default_rng(0).integers(0, 256, (batch.size, batch.size, 3), np.uint8)
     options = Options(weights=weights.removesuffix("-16"), memory="naive", uniform_vectors=uniform_vectors)
@@ -88,7 +101,10 @@ def compiled(batch: Batch, driver: Driver, uniform_vectors: int, folder: Path) -
         made, program, _ = build(network(batch), (), options=options, calibration=[picture])
     path = folder / "convolutions.glslnn"
     bundles.write(made, path)
-    _, measured = vc4.measure(path, driver)
+    return {driver.mesa: _results(batch, made, program, vc4.measure(path, driver)[1]) for driver in drivers}
+
+
+def _results(batch: Batch, made: Bundle, program: CompiledNetwork, measured: Measured) -> list[Result]:
     rows = {row.layer: row for row in vc4.report(made, measured).rows}
     results = []
     for case in batch.cases:
@@ -120,9 +136,14 @@ def compiled(batch: Batch, driver: Driver, uniform_vectors: int, folder: Path) -
     return results
 
 
-def _in_a_folder(batch: Batch, driver: Driver, uniform_vectors: int) -> list[Result]:
+def table(mesa: str) -> Path:
+    """Return the table of a version of Mesa."""
+    return TABLE if mesa == "22" else TABLE.with_name(f"convolutions-{mesa}.json")
+
+
+def _in_a_folder(batch: Batch, drivers: Sequence[Driver], uniform_vectors: int) -> dict[str, list[Result]]:
     with tempfile.TemporaryDirectory() as folder:
-        return compiled(batch, driver, uniform_vectors, Path(folder))
+        return compiled_by_each(batch, drivers, uniform_vectors, Path(folder))
 
 
 def read(path: Path) -> list[Result]:
@@ -140,25 +161,27 @@ def _number(name: str) -> int:
     return int(name[1:].partition("-")[0])
 
 
-def measure(chosen: Sequence[Batch], driver: Driver, uniform_vectors: int, processes: int) -> list[Result]:
-    """Compile batches in processes beside each other, and print each when it is done."""
-    results: list[Result] = []
+def measure(
+    chosen: Sequence[Batch], drivers: Sequence[Driver], uniform_vectors: int, processes: int
+) -> dict[str, list[Result]]:
+    """Compile batches in parallel processes, and print each when it is done; return the results of each Mesa."""
+    results: dict[str, list[Result]] = {driver.mesa: [] for driver in drivers}
     with ProcessPoolExecutor(processes) as pool:
-        parts = pool.map(_in_a_folder, chosen, [driver] * len(chosen), [uniform_vectors] * len(chosen))
-        for part in parts:
-            print_rows(part)
-            results += part
+        for part in pool.map(_in_a_folder, chosen, repeat(drivers), repeat(uniform_vectors)):
+            for mesa, rows in part.items():
+                print_rows(rows, mesa)
+                results[mesa] += rows
     return results
 
 
-def print_rows(results: Sequence[Result]) -> None:
+def print_rows(results: Sequence[Result], mesa: str) -> None:
     """Print a line for each."""
     for result in results:
         numbers = (result.instructions, result.fetches, result.threads, result.temporaries)
         ratio = "-" if result.ratio is None else f"{result.ratio:.2f}"
         said = result.failure and f" {result.failure} {result.reason}"
         print(
-            f"{result.name:36} {result.size:4} {result.taken:>12} {result.passes:6.1f}",
+            f"{result.name:36} {mesa:>4} {result.size:4} {result.taken:>12} {result.passes:6.1f}",
             *(f"{number:6}" for number in numbers),
             f"{ratio:>6}{said}",
             flush=True,
@@ -181,10 +204,10 @@ def numbers(text: str) -> range:
     return range(int(first), int(last or first) + 1)
 
 
-def kept(results: Sequence[Result], table: Path) -> list[Result]:
+def kept(results: Sequence[Result], path: Path) -> list[Result]:
     """Return these rows with those of a table that they do not replace, if such a convolution is still drawn."""
     drawn = {case.name for batch in batches() for case in batch.cases}
-    rows = {row.name: row for row in read(table)} if table.exists() else {}
+    rows = {row.name: row for row in read(path)} if path.exists() else {}
     rows |= {result.name: result for result in results}
     return [row for name, row in rows.items() if name in drawn]
 
@@ -194,34 +217,47 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Compile many convolutions for a VideoCore IV.", allow_abbrev=False)
     parser.add_argument("--every", type=int, default=1, metavar="N", help="one batch of N")
     parser.add_argument("--batches", type=numbers, nargs="+", metavar="N", help="these, by number from 0, as 20 28-39")
+    parser.add_argument("--seed", type=int, default=SEED, help="other convolutions than the table's (default: its own)")
     parser.add_argument("--shard", type=shard, default=(1, 1), metavar="I/N", help="part I of N")
     parser.add_argument("--processes", type=int, default=1, metavar="N", help="batches at a time")
     parser.add_argument("--uniform-vectors", type=int, default=LONGEST_ARRAY, help="see glsl-infer export")
     parser.add_argument("--driver", type=Path, metavar="DIR", help="folder of Mesa's vc4 driver and shim")
+    parser.add_argument("--mesa", choices=RELEASES, help="default: each that is there")
     parser.add_argument("--merge", type=Path, nargs="+", default=[], metavar="FILE", help="take these tables instead")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the table as JSON")
-    parser.add_argument("--write", action="store_true", help=f"into {TABLE.relative_to(ROOT)}, rows of others kept")
+    parser.add_argument("--write", action="store_true", help="into the version's table, rows of others kept")
     args = parser.parse_args()
+    if (args.merge or args.out) and args.mesa is None:
+        parser.error("--merge and --out are of one table; choose it by --mesa")
+    if args.write and args.seed != SEED:
+        parser.error(f"--write is for the table's own convolutions; leave out --seed {args.seed}")
+    by_mesa: dict[str, list[Result]] = {}
     try:
         if args.merge:
-            results = [result for path in args.merge for result in read(path)]
+            by_mesa[args.mesa] = [result for path in args.merge for result in read(path)]
         else:
             part, count = args.shard
             wanted = None if args.batches is None else {number for some in args.batches for number in some}
-            drawn = [batch for number, batch in enumerate(batches()) if wanted is None or number in wanted]
+            drawn = [batch for number, batch in enumerate(batches(args.seed)) if wanted is None or number in wanted]
             chosen = drawn[:: args.every][part - 1 :: count]
             heads = ("weights", "passes", "inst", "fetch", "thr", "temps", "floor")
-            print(f"{'convolution':36} {'size':>4} {heads[0]:>12}", *(f"{head:>6}" for head in heads[1:]))
-            results = measure(chosen, vc4.find(args.driver), args.uniform_vectors, args.processes)
+            drivers = vc4.find_all(args.driver, args.mesa)
+            print(f"{'convolution':36} mesa {'size':>4} {heads[0]:>12}", *(f"{head:>6}" for head in heads[1:]))
+            by_mesa = measure(chosen, drivers, args.uniform_vectors, args.processes)
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    out: Any = TABLE if args.write else args.out
-    if out is not None:
-        out.write_text(written(kept(results, TABLE) if args.write else results), "utf-8")
-    bad = [result.name for result in results if result.bad]
-    print(f"{len(results)} convolutions, {len(bad)} of them fail or have one thread: {', '.join(bad) or 'none'}")
-    return int(bool(bad))
+    for mesa, results in by_mesa.items():
+        if args.write:
+            table(mesa).write_text(written(kept(results, table(mesa))), "utf-8")
+        elif args.out is not None:
+            args.out.write_text(written(results), "utf-8")
+        bad = [result.name for result in results if result.bad]
+        print(
+            f"Mesa {mesa}: {len(results)} convolutions, {len(bad)} of them fail or have one thread: "
+            f"{', '.join(bad) or 'none'}"
+        )
+    return int(any(result.bad for results in by_mesa.values() for result in results))
 
 
 if __name__ == "__main__":

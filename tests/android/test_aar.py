@@ -23,6 +23,8 @@ from toolchain import Tools
 import glsl_infer
 from glsl_infer import Classifier
 
+pytestmark = pytest.mark.exhaustive
+
 ROOT = Path(__file__).resolve().parents[2]
 CONSUMER = Path(__file__).with_name("consumer")
 

@@ -61,6 +61,7 @@ def test_what_the_network_is_given(phone: Phone) -> None:
     assert (given[..., 3] == 255).all()
 
 
+@pytest.mark.exhaustive
 def test_labels_of_a_moving_picture(phone: Phone, classifier: glsl_infer.Classifier) -> None:
     phone.start()
     found = []
@@ -93,6 +94,7 @@ def test_a_long_label_stays_on_the_screen(phone: Phone, tmp_path: Path) -> None:
     assert re.fullmatch("W{12,}…", shortened)
 
 
+@pytest.mark.exhaustive
 def test_a_frame_allocates_nothing(phone: Phone) -> None:
     phone.start()
     for name in ("pineapple007.jpg", "banana006.jpg"):  # the first ones may: what is made on first use
@@ -105,6 +107,7 @@ def test_a_frame_allocates_nothing(phone: Phone) -> None:
     assert phone.tell("allocated") == 0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rotation", [1, 2, 3])
 def test_a_turned_phone(phone: Phone, classifier: glsl_infer.Classifier, rotation: int) -> None:
     phone.start()
@@ -155,6 +158,7 @@ def test_pause_keeps_the_picture_and_the_labels(phone: Phone) -> None:
     assert labels(phone.look(scene("banana006.jpg"))) != before
 
 
+@pytest.mark.exhaustive
 def test_the_light(phone: Phone) -> None:
     assert not phone.start()["torch"]
     phone.tell("press", "Light")
@@ -216,6 +220,7 @@ def ground(screen: Pixels) -> float:
     return float(np.median(bar))
 
 
+@pytest.mark.exhaustive
 def test_day_and_night(phone: Phone) -> None:
     phone.start()
     phone.look(scene("pineapple007.jpg"))
@@ -226,6 +231,7 @@ def test_day_and_night(phone: Phone) -> None:
     assert ground(phone.shot()) > 200
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("screen, points", [((320, 480), 320), ((400, 640), 800), ((480, 500), 600)])
 @pytest.mark.parametrize("text", [2.0])
 def test_everything_has_room(
@@ -255,6 +261,7 @@ def test_everything_has_room(
         phone.close()
 
 
+@pytest.mark.exhaustive
 def test_leaving_and_coming_back(phone: Phone) -> None:
     assert phone.start()["open"] == 1
     before = labels(phone.look(scene("pineapple007.jpg")))
@@ -280,6 +287,7 @@ def test_a_lost_context(phone: Phone) -> None:
     assert labels(phone.look(scene("pineapple007.jpg"))) == before
 
 
+@pytest.mark.exhaustive
 def test_made_anew(phone: Phone) -> None:
     phone.start()
     phone.tell("press", "Turn")
@@ -343,6 +351,7 @@ def test_a_broken_model_is_explained(phone: Phone, tmp_path: Path) -> None:
     assert labels(phone.look(scene("pineapple007.jpg"))) == before  # with the model from before
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("fit", FITS)
 def test_a_grey_picture_of_another_shape(phone: Phone, tmp_path: Path, fit: str) -> None:
     """The app shows the classes of a model that has another output too."""
@@ -391,6 +400,7 @@ def test_a_model_from_a_file(phone: Phone, tmp_path: Path, other_model: Path) ->
     assert labels(phone.look(scene("pineapple007.jpg")))[0][0] not in {"first", "second class"}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("budget, whole", [(0.001, False), (1e6, True)])
 def test_a_budget_divides_the_network(
     phone: Phone, classifier: glsl_infer.Classifier, budget: float, whole: bool

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from phone import ROOT
 
+pytestmark = pytest.mark.exhaustive
+
 SHADERS = ROOT / "android" / "app" / "src" / "main" / "assets" / "shaders"
 
 

@@ -18,6 +18,8 @@ from toolchain import Tools
 
 from glsl_infer.tasks import models
 
+pytestmark = pytest.mark.exhaustive
+
 ROOT = Path(__file__).resolve().parents[2]
 SHOTS = ROOT / "tests/android/shots"
 CELL = 171 / 8

@@ -16,6 +16,8 @@ from glsl_infer.runtime.session import Session
 from glsl_infer.tools.aibench import before
 from glsl_infer.tools.aibench.tests import TESTS
 
+pytestmark = pytest.mark.exhaustive
+
 LANDSCAPE = (800, 450)
 
 

@@ -39,6 +39,7 @@ def test_the_same_facts(device: Jvm) -> None:
     assert set(facts["late"]) == set(facts["rolled"]) == {True, False}, "RENDERERS has no driver of a kind"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("lines", [("ROUND_STORES",), ("LATE_FETCH",), ("ROUND_STORES", "LATE_FETCH")])
 def test_a_frame_on_a_device_that_needs_these_lines(device: Jvm, tmp_path: Path, lines: tuple[str, ...]) -> None:
     context = Context()

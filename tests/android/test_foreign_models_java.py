@@ -11,6 +11,8 @@ from test_same_bytes import assert_same_layers
 
 import glsl_infer
 
+pytestmark = pytest.mark.exhaustive
+
 
 @pytest.mark.parametrize("name", foreign_models.EVERYWHERE)
 def test_a_file(runner: Jvm, tmp_path: Path, name: str) -> None:

@@ -17,6 +17,8 @@ from too_much import GOOD, TOO_MUCH
 
 from glsl_infer.bundle import format_constants, manifest_json
 
+pytestmark = pytest.mark.exhaustive
+
 SHADER = GOOD.programs[0].fragment
 
 

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import new_operator
 import numpy as np
+import pytest
 from jvm import Jvm
+
+pytestmark = pytest.mark.exhaustive
 
 
 def test_it_runs_without_a_change(runner: Jvm, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from jvm import Jvm, argb, input_words
 from numpy.typing import NDArray
+from pairwise import pairs_of
 from PIL import Image, ImageEnhance, ImageOps
 from several import several_bundle, several_inputs
 
@@ -44,16 +45,19 @@ def java_fit(runner: Jvm, rgba: Pixels, fit: str, size: tuple[int, int], channel
     return np.frombuffer((folder / "fitted").read_bytes(), np.uint8).reshape(*size, channels)
 
 
-@pytest.mark.parametrize("fit", FITS)
-@pytest.mark.parametrize("channels", [1, 3, 4])
-@pytest.mark.parametrize(
-    "given_size, size",
-    [
-        ((33, 40), (20, 9)),  # both axes shrink
-        ((9, 50), (14, 12)),  # one shrinks, one grows, or both, or none: as the fit says
-        ((1, 3), (4, 5)),
-        ((12, 14), (12, 14)),
-    ],
+@pytest.mark.sampled(4)
+@pairs_of(
+    ("fit", FITS),
+    ("channels", [1, 3, 4]),
+    (
+        "given_size, size",
+        [
+            ((33, 40), (20, 9)),  # both axes shrink
+            ((9, 50), (14, 12)),  # one shrinks, one grows, or both, or none: as the fit says
+            ((1, 3), (4, 5)),
+            ((12, 14), (12, 14)),
+        ],
+    ),
 )
 def test_the_same_picture(
     runner: Jvm, tmp_path: Path, fit: str, channels: int, given_size: tuple[int, int], size: tuple[int, int]
@@ -98,6 +102,7 @@ def test_there_are_classifiers() -> None:
     assert CLASSIFIERS
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda path: path.stem)
 def test_20_photographs(runner: Jvm, model: Path, tmp_path: Path) -> None:
     pictures = photographs(model.stem.partition("-")[0])

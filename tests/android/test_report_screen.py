@@ -20,6 +20,8 @@ import glsl_infer
 from glsl_infer.tools.report import saved
 from glsl_infer.tools.report.page import page
 
+pytestmark = pytest.mark.exhaustive
+
 ROOT = Path(__file__).resolve().parents[2]
 ACTIVITY = "glslinfer.app.ReportActivity"
 

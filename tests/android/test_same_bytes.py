@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from jvm import Jvm, input_words
+from pairwise import each_of
 from several import SEVERAL, several_bundle, several_inputs
 from tiny import tiny_bundle, tiny_picture, write_tiny
 
@@ -51,12 +52,14 @@ def test_there_are_models() -> None:
     assert MODELS
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("model", MODELS, ids=lambda path: path.stem)
 def test_every_layer(runner: Jvm, model: Path, tmp_path: Path) -> None:
     picture = bundles.read(model).manifest.input
     assert_same_layers(runner, model, {picture.name: preprocess.load(EXAMPLE, picture.size)}, tmp_path)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("model", MODELS, ids=lambda path: path.stem)
 def test_whole_frames(runner: Jvm, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Only the runner in Python makes programs one for llvmpipe, and so changes programs less often.
@@ -72,20 +75,20 @@ def test_whole_frames(runner: Jvm, model: Path, tmp_path: Path, monkeypatch: pyt
     assert facts == {"gl_calls": statistics.gl_calls, "jobs": statistics.jobs}
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("model", MODELS, ids=lambda path: path.stem)
 def test_the_probe(runner: Jvm, model: Path) -> None:
     assert runner.json("check", model) == {"layers": len(bundles.read(model).manifest.probe.layers)}
 
 
-@pytest.mark.parametrize("weights", ["auto", "baked", "uniform"])
-@pytest.mark.parametrize("layout", ["atlas", "planar"])
+@each_of(("weights", ["auto", "baked", "uniform"]), ("layout", ["atlas", "planar"]))
 def test_every_kind_of_bundle(runner: Jvm, tmp_path: Path, weights: str, layout: str) -> None:
     model = write_tiny(tmp_path, weights=weights, layout=layout)
     assert_same_layers(runner, model, {tiny_bundle().manifest.input.name: tiny_picture(3)}, tmp_path)
 
 
-@pytest.mark.parametrize("name", SEVERAL)
-@pytest.mark.parametrize("layout", ["atlas", "planar"])
+@pytest.mark.sampled(4)
+@each_of(("name", [*SEVERAL]), ("layout", ["atlas", "planar"]))
 def test_several_inputs_and_outputs(runner: Jvm, tmp_path: Path, name: str, layout: str) -> None:
     made, model = several_bundle(name, layout=layout), tmp_path / "several.glslnn"
     bundles.write(made, model)

@@ -81,6 +81,7 @@ def test_a_detector(runner: Jvm, folder: Path, context: Context, tmp_path: Path)
             same_boxes(things, list(detector(pixels)), off)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "change",
     [

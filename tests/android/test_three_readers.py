@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
 from pages import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts/reliability"))
 
 import readers
+
+pytestmark = pytest.mark.exhaustive
 
 
 def test_no_file_is_two_things(tmp_path: Path) -> None:

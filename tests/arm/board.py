@@ -1,4 +1,4 @@
-"""A Raspberry Pi Zero without the board: the wheel beside Debian's packages for armel, on an emulated ARM1176."""
+"""A Raspberry Pi without the board: the wheel next to Debian's packages for ARM, on an emulated CPU."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ SCRIPTS = ROOT / "scripts/arm"
 
 
 class Arm:
-    """An emulated Raspberry Pi Zero's Python, in which the wheel is installed.
+    """The Python of an emulated Raspberry Pi, in which the wheel is installed.
 
     Attributes:
+        system: as for scripts/arm/fetch.
         site: the folder of the wheel and its commands.
         model: a tiny bundle.
         picture: a picture of the size of its input.
     """
 
-    def __init__(self, folder: Path) -> None:
-        """Install the wheel into ``folder``; what is emulated is fetched where it is missing."""
-        subprocess.run([str(SCRIPTS / "fetch")], check=True, timeout=900)  # says what it does
+    def __init__(self, system: str, folder: Path) -> None:
+        """Install the wheel into ``folder``; the system is fetched if it is missing."""
+        subprocess.run([str(SCRIPTS / "fetch"), system], check=True, timeout=900)  # says what it does
+        self.system = system
         self.site = folder / "site"
         self.model = write_tiny(folder)
         self.picture = folder / "picture.png"
@@ -38,7 +40,7 @@ class Arm:
     def python(self, *arguments: object) -> subprocess.CompletedProcess[str]:
         """Run the emulated Python from a folder that has nothing to do with the project."""
         return subprocess.run(
-            [str(SCRIPTS / "python"), str(self.site), *map(str, arguments)],
+            [str(SCRIPTS / "python"), "--system", self.system, str(self.site), *map(str, arguments)],
             cwd=self.folder,
             env={**os.environ, "GLSL_INFER_CACHE": "off"},
             capture_output=True,

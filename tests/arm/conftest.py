@@ -1,4 +1,4 @@
-"""The emulated board, set up once."""
+"""The emulated boards, each set up once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import pytest
 from board import Arm
 
 
-@pytest.fixture(scope="session")
-def arm(tmp_path_factory: pytest.TempPathFactory) -> Arm:
-    return Arm(tmp_path_factory.mktemp("arm"))
+@pytest.fixture(scope="session", params=["bookworm-armel", "trixie-armhf"])
+def arm(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Arm:
+    return Arm(request.param, tmp_path_factory.mktemp("arm"))

@@ -1,4 +1,4 @@
-"""The installed wheel on a Raspberry Pi Zero's CPU, with Debian's NumPy, Pillow, PyOpenGL and Mesa for it."""
+"""The installed wheel on the CPUs of a Raspberry Pi Zero and 2, with Debian's NumPy, Pillow, PyOpenGL and Mesa."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ PAGE = (ROOT / "docs/raspberry-pi.md").read_text("utf-8")
 
 def test_it_is_that_processor(arm: Arm) -> None:
     done = arm.python("-c", "import platform, struct; print(platform.machine(), struct.calcsize('P'))")
-    assert done.stdout.split() == ["armv6l", "4"], done.stderr
+    machine = {"bookworm-armel": "armv6l", "trixie-armhf": "armv7l"}[arm.system]
+    assert done.stdout.split() == [machine, "4"], done.stderr
 
 
 def test_nothing_is_left_for_pip_to_compile(arm: Arm) -> None:
@@ -70,6 +71,6 @@ def test_what_is_fetched_is_what_the_page_says() -> None:
     said = {
         word for line in re.findall(r"^ {4}sudo apt install ([^#\n]+)", PAGE, re.MULTILINE) for word in line.split()
     }
-    # venv installs, and does not run; libglfw3 is for --window, picamera2 for a camera.
-    assert said - fetched == {"python3-venv", "libglfw3", "python3-picamera2"}
+    # venv installs, and does not run; libglfw3 is for --window, picamera2 and av for cameras.
+    assert said - fetched == {"python3-venv", "libglfw3", "python3-picamera2", "python3-av"}
     assert fetched - said == {"python3-minimal", "libpython3-stdlib"}, "a part of the python3 that is always there"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from importlib.util import find_spec
 
 import mobilenet as mobilenets
+import needs
 import pytest
 from once import made_once
 from screen import virtual_screen
@@ -55,9 +55,8 @@ def no_gl_errors(context: Context) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def mobilenet() -> mobilenets.MobileNet:
     """MobileNet v1 0.25 at 64 px, exported in a process of its own."""
-    if find_spec("keras") is None:
-        pytest.fail("this test exports with Keras, which is not installed: pip install '.[train]'")
-    return mobilenets.read(made_once("mobilenet", mobilenets.make))
+    needs.installed("keras")
+    return mobilenets.read(made_once("mobilenet", mobilenets.make, mobilenets.SOURCES))
 
 
 @pytest.fixture(scope="session")

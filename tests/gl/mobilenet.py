@@ -16,6 +16,7 @@ from glsl_infer.runtime.pictures.preprocess import open_image
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts/accuracy_keras.py"
 SIZE, CALIBRATION, TEST = 64, 24, 12
+SOURCES = ("scripts/accuracy_keras.py", "scripts/graph_file.py", "training", "tests/gl/mobilenet.py", "docs/images")
 
 
 @dataclass(frozen=True)

@@ -25,14 +25,16 @@ def pictures(rng: np.random.Generator) -> list[np.ndarray]:
     return [rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8) for _ in range(3)]
 
 
+ONE_PLACE = pytest.mark.drivers("all")
 PLACES = [("planar", "uniform"), ("atlas", "baked"), ("atlas", "texture")]
 
 
 def everywhere() -> Iterator[object]:
-    """Each activation in each place on llvmpipe; on other drivers in one of them, another for the next activation."""
+    """Each activation in one place, another for the next activation; in `make test-all` in every place."""
     for number, text in enumerate(TEXTS):
         for index, place in enumerate(PLACES):
-            yield pytest.param(text, *place, marks=() if number % len(PLACES) == index else pytest.mark.once)
+            first = number % len(PLACES) == index
+            yield pytest.param(text, *place, marks=ONE_PLACE if first else pytest.mark.exhaustive)
 
 
 @pytest.mark.parametrize(("text", "layout", "weights"), [*everywhere()])
@@ -66,6 +68,7 @@ def test_behind_convolutions_residuals_sums_and_alone(context: Context, text: st
             assert error <= TOLERANCE, (node.name, error)
 
 
+@pytest.mark.drivers("all")
 @pytest.mark.parametrize("text", TEXTS)
 def test_behind_a_dense_layer(context: Context, text: str) -> None:
     rng = np.random.default_rng(len(text))
@@ -85,6 +88,7 @@ def test_behind_a_dense_layer(context: Context, text: str) -> None:
         assert error <= TOLERANCE, error
 
 
+@pytest.mark.drivers("all")
 def test_slopes_of_each_channel_lie_behind_the_weights_in_a_texture(context: Context) -> None:
     rng = np.random.default_rng(0)
     body = [

@@ -24,8 +24,6 @@ from glsl_infer.runtime.pictures.preprocess import open_image
 from glsl_infer.runtime.session import Session
 from glsl_infer.tools.aibench import before, bundles, largest, needs, phones, score, tests, timing
 
-pytestmark = pytest.mark.once
-
 
 def folder_of_tiny(folder: Path) -> Path:
     """Tiny classifiers under the names of the quick run's networks."""

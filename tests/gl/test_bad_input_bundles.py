@@ -19,8 +19,6 @@ from glsl_infer.bundle.manifest import VERSION
 from glsl_infer.cli import main
 from glsl_infer.support.resources import default_model
 
-pytestmark = pytest.mark.once
-
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs/images/example.jpg"
 SHIPPED = default_model().read_bytes()
 AGAIN, GIVE = "export or copy the file again", "give a *.glslnn file"

@@ -16,8 +16,6 @@ import glsl_infer
 from glsl_infer import bundle
 from glsl_infer.cli import main
 
-pytestmark = pytest.mark.once
-
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs/images/example.jpg"
 
 WRITES_HALF = """

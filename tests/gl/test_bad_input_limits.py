@@ -42,7 +42,7 @@ def report(monkeypatch: pytest.MonkeyPatch, limits: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize("field", LIMITS)
-@pytest.mark.parametrize("model", ["tiny", pytest.param("shipped", marks=pytest.mark.once)])
+@pytest.mark.parametrize("model", [pytest.param("tiny", marks=pytest.mark.drivers("all")), "shipped"])
 def test_too_small(capfd: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, field: str, model: str) -> None:
     path = write_tiny(tmp_path) if model == "tiny" else default_model()
     needed = getattr(bundle.read(path).manifest.limits, field)
@@ -58,6 +58,7 @@ def test_too_small(capfd: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert main(argv) == 0
 
 
+@pytest.mark.drivers("all")
 def test_all_too_small(capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     report(monkeypatch, {name: 1 for name, _ in LIMITS.values()})
     message = refused(capfd, ["classify", EXAMPLE])
@@ -66,6 +67,7 @@ def test_all_too_small(capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
         assert message.count(advice) == 1
 
 
+@pytest.mark.drivers("all")
 def test_a_baked_model_fits_where_uniforms_do_not(
     capfd: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -24,8 +24,6 @@ import glsl_infer
 from glsl_infer.cli import main
 from glsl_infer.support.resources import default_model
 
-pytestmark = pytest.mark.once
-
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs/images/example.jpg"
 
 

@@ -17,8 +17,6 @@ from tiny import write_tiny
 
 from glsl_infer.cli import main
 
-pytestmark = pytest.mark.once
-
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs/images/example.jpg"
 Made = tuple[Path, Pixels]
 """A file, and its pixels as a plain RGB picture."""

@@ -13,8 +13,6 @@ import pytest
 from bundle_files import HOSTILE_VERTEX_SHADERS, hostile_vertex_shader
 from tiny import write_tiny
 
-pytestmark = pytest.mark.once
-
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs/images/example.jpg"
 
 

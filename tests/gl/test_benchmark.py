@@ -21,6 +21,8 @@ from glsl_infer.tools.benchmark.measuring import inputs_of, measure, steps_of
 from glsl_infer.tools.benchmark.profile import FINISHES, QUERIES, profile
 from glsl_infer.tools.benchmark.sustained import sustain
 
+pytestmark = pytest.mark.drivers("all")
+
 SCHEMA = json.loads((Path(glsl_infer.__file__).parent / "tools/benchmark/result.schema.json").read_text("utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 

@@ -17,8 +17,6 @@ from glsl_infer.gl.context import Context
 from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.support.resources import default_model
 
-pytestmark = pytest.mark.once
-
 FEW = ("--runs", "4", "--warm-up", "1")
 
 

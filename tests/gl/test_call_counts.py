@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from pairwise import each_of
 from tiny import tiny_bundle, tiny_picture
 
 from glsl_infer.gl import constants as GL
@@ -11,6 +12,8 @@ from glsl_infer.gl.context import Context
 from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.runtime.session import Session
 from glsl_infer.tools.benchmark import frames
+
+pytestmark = pytest.mark.drivers("all")
 
 NEVER_IN_A_FRAME = ("glGetError", "glFinish", "glGetIntegerv", "glGetUniformLocation", "glCheckFramebufferStatus")
 
@@ -32,8 +35,7 @@ def test_calls_are_no_longer_counted_after_an_error(context: Context) -> None:
     assert context.gl.Finish is plain
 
 
-@pytest.mark.parametrize("weights", ["baked", "uniform"])
-@pytest.mark.parametrize("layout", ["atlas", "planar"])
+@each_of(("weights", ["baked", "uniform"]), ("layout", ["atlas", "planar"]))
 def test_a_frame_makes_the_calls_that_statistics_say(tiled: Context, weights: str, layout: str) -> None:
     with Session(tiny_bundle(weights, layout), context=tiled) as session:
         found = frames.counts(session, tiny_picture(0))

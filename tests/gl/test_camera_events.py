@@ -23,8 +23,6 @@ from glsl_infer.support.child_process import ROOT
 from glsl_infer.tools.camera import mqtt
 from glsl_infer.tools.camera.pins import Pins
 
-pytestmark = pytest.mark.once
-
 
 class Heard:
     """What a broker tells somebody else: every message, and the last of each topic."""

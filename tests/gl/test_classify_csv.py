@@ -18,8 +18,6 @@ from tiny import LABELS, tiny_picture, write_tiny
 
 from glsl_infer.cli import main
 
-pytestmark = pytest.mark.once
-
 
 def photos(folder: Path, count: int) -> Path:
     """Pictures of 16 kinds; those behind the first 16 are other names of the same files."""

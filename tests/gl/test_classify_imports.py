@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 MODEL, PICTURE = ROOT / "models/trashnet-x22-129.glslnn", ROOT / "docs/images/glass128.jpg"
 PROGRAM = """
@@ -19,7 +17,6 @@ print(json.dumps([code, sorted(name for name in sys.modules if name.startswith("
 """
 
 
-@pytest.mark.once
 def test_no_compiler() -> None:
     words = [sys.executable, "-c", PROGRAM, "--model", str(MODEL), str(PICTURE)]
     done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT, timeout=120)

@@ -15,7 +15,6 @@ from glsl_infer import bundle
 from glsl_infer.cli import main
 from glsl_infer.tools.window.window import PictureWindow
 
-pytestmark = pytest.mark.once
 Capture = pytest.CaptureFixture[str]
 
 

@@ -8,14 +8,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 from PIL import Image
 from tiny import LABELS, tiny_picture, write_tiny
 
 import glsl_infer
 from glsl_infer.gl.context import Context
-
-pytestmark = pytest.mark.once
 
 PROGRAM = """
 import json, sys

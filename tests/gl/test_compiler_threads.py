@@ -14,6 +14,8 @@ from glsl_infer.runtime import linking
 from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 
 def test_a_driver_that_can_is_told(context: Context) -> None:
     extensions = context.gl.text(GL.GL_EXTENSIONS).split()

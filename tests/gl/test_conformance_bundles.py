@@ -10,6 +10,8 @@ from conformance_files import FOLDER, INDEX, check_outputs, inputs_of
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 
 @pytest.mark.parametrize("entry", INDEX["sound"] + INDEX["parts"], ids=lambda entry: entry["file"])
 def test_sound(context: Context, entry: dict[str, Any]) -> None:

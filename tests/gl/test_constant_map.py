@@ -17,6 +17,8 @@ from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.ops.constant_map import constant_map
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 
 def network(height: int, width: int, channels: int) -> Graph:
     """Positions behind a convolution, a mask of one channel, and coordinates beside its channels."""

@@ -5,10 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import pytest
 from contributing import DIFFS, FILES, TESTS, followed, passes, run
-
-pytestmark = pytest.mark.once
 
 
 def test_it_is_complete() -> None:

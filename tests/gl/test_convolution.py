@@ -15,6 +15,8 @@ from glsl_infer.importers.keras import same_padding
 from glsl_infer.program.layout import FeatureMap
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 ACTIVATIONS = ["piecewise_linear_sigmoid", "hard_sigmoid", "sigmoid"]
 
 

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from graphs import classifier, conv_node, input_node
 from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
+from pairwise import each_of
 
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Node
 from glsl_infer.runtime.session import Session
+
+pytestmark = pytest.mark.drivers("all")
 
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     **{
@@ -27,8 +30,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("channels", [20, 22])
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@each_of(("channels", [20, 22]), ("case", CASES))
 def test_one_draw(context: Context, case: tuple[str, dict[str, Any]], channels: int) -> None:
     rng = np.random.default_rng(channels)
     operator, attrs = case

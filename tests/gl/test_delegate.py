@@ -26,6 +26,8 @@ from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.graph.host_steps import ARGMAX
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 Given = Mapping[str, NDArray[Any]]
 
 NETWORKS: dict[str, tuple[Graph, Sequence[Given]]] = {

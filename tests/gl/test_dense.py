@@ -15,6 +15,8 @@ from glsl_infer.program import quantize
 from glsl_infer.program.layout import FixedPoint
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 
 def dense_graph(rng: np.random.Generator, channels: int, outputs: int, size: int = 3, **attrs: object) -> Graph:
     nodes = [

@@ -13,20 +13,21 @@ from tiny import write_tiny
 from glsl_infer.cli import main
 from glsl_infer.support.child_process import ROOT
 
-pytestmark = [pytest.mark.once, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 TOOLS = {
     "dpkg-query": "echo 'install ok installed'",
     "apt-get": "echo 'apt-get was called' >&2; exit 1",
-    "id": 'if [ "$1" = -u ]; then echo 0; else echo "$1"; fi',
+    "id": 'case $1 in -u) echo 0 ;; alice) echo 1000 ;; *) echo "no such user" >&2; exit 1 ;; esac',
     "systemctl": 'echo "$@" >>"$BOARD/systemctl"',
     "python3": f'exec "{sys.executable}" "$@"',
 }
 
 
-def test_it_installs_without_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def install(tmp_path: Path, service: str = "", sudo_user: str = "alice") -> subprocess.CompletedProcess[str]:
+    """Make a deployment and run its script as root, with ``board`` in place of the folders of a system."""
     write_tiny(tmp_path)
-    (tmp_path / "deployment.yml").write_text("models:\n  - {name: tiny, source: tiny.glslnn}\n")
+    (tmp_path / "deployment.yml").write_text(f"models:\n  - {{name: tiny, source: tiny.glslnn}}\n{service}")
     assert main(["deploy", str(tmp_path / "deployment.yml")]) == 0
     board, tools = tmp_path / "board", tmp_path / "tools"
     (board / "systemd").mkdir(parents=True)
@@ -38,7 +39,7 @@ def test_it_installs_without_a_network(tmp_path: Path, monkeypatch: pytest.Monke
     text = script.read_text().replace("/opt/glsl-infer", str(board)).replace("/etc/systemd/system", f"{board}/systemd")
     script.write_text(text)
     packages = next(path for path in map(Path, sys.path) if (path / "numpy").is_dir())
-    done = subprocess.run(
+    return subprocess.run(
         [script],
         env={
             **{name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")},
@@ -47,6 +48,7 @@ def test_it_installs_without_a_network(tmp_path: Path, monkeypatch: pytest.Monke
             "PIP_INDEX_URL": "http://127.0.0.1:1/",
             "PIP_CONFIG_FILE": os.devnull,
             "BOARD": str(board),
+            "SUDO_USER": sudo_user,
         },
         cwd="/",
         capture_output=True,
@@ -54,9 +56,29 @@ def test_it_installs_without_a_network(tmp_path: Path, monkeypatch: pytest.Monke
         check=False,
         timeout=300,
     )
+
+
+def test_it_installs_without_a_network(tmp_path: Path) -> None:
+    done = install(tmp_path)
+    board = tmp_path / "board"
     assert done.returncode == 0, done.stderr
     assert "running" in done.stdout
-    assert (board / "systemd/glsl-infer.service").is_file()
+    unit = (board / "systemd/glsl-infer.service").read_text()
+    assert "\nUser=alice\n" in unit, "the user who typed sudo"
     assert (board / "systemctl").read_text().split()[:2] == ["daemon-reload", "enable"]
     (installed,) = (board / "venv/lib").glob("python*/site-packages/glsl_infer/__init__.py")
     assert installed.read_bytes() == (ROOT / "glsl_infer/__init__.py").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("service", "sudo_user", "message"),
+    [
+        ("service:\n  user: pi\n", "alice", "error: no user pi on this board"),
+        ("", "", "error: the service would run as root"),
+    ],
+)
+def test_nothing_is_copied_for_an_unsuitable_user(tmp_path: Path, service: str, sudo_user: str, message: str) -> None:
+    done = install(tmp_path, service, sudo_user)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert [path.name for path in (tmp_path / "board").rglob("*")] == ["systemd"]

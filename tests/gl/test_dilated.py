@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 from graphs import classifier, conv_node, input_node
 from layer_check import TOLERANCE, allowed, layer_error, make_bundle, stored_inputs
+from pairwise import each_of
 
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node
 from glsl_infer.program.layout import FeatureMap
 from glsl_infer.runtime.session import Session
+
+pytestmark = pytest.mark.drivers("all")
 
 RATES = ((6, 6), (12, 9), (18, 18))
 
@@ -28,8 +31,10 @@ def pyramid(size: int, channels: int) -> Graph:
     return classifier(rng, body, 5)
 
 
-@pytest.mark.parametrize("weights, layout", [("baked", "atlas"), ("uniform", "planar"), ("texture", "atlas")])
-@pytest.mark.parametrize("size, channels", [(21, 12), (8, 12), (13, 36)])
+@each_of(
+    ("weights, layout", [("baked", "atlas"), ("uniform", "planar"), ("texture", "atlas")]),
+    ("size, channels", [(21, 12), (8, 12), (13, 36)]),
+)
 def test_a_pyramid_of_rates(context: Context, size: int, channels: int, weights: str, layout: str) -> None:
     made = make_bundle(optimize(pyramid(size, channels)), weights, layout)
     rng = np.random.default_rng(1)

@@ -14,8 +14,6 @@ from glsl_infer.graph import Graph, reference
 from glsl_infer.importers import onnx as importer
 from glsl_infer.runtime.session import Session
 
-pytestmark = pytest.mark.once
-
 
 def pool(offset: float) -> Graph:
     """A dilated pooling of 3x3 with padding, of a map whose numbers have both signs, or are -4 and less."""

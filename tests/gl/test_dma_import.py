@@ -28,6 +28,8 @@ sys.path.insert(0, str(SCRIPT.parent))
 
 from dma_buf_round_trip import STEPS, export_refusal, image_of, image_refusal, round_trip  # noqa: E402
 
+pytestmark = pytest.mark.drivers("all")
+
 SOME = DmaBuf(64, 48, "XB24", (DmaBufPlane(0, 0, 256),))
 
 

@@ -23,7 +23,6 @@ def label(row: Documented) -> str:
     return f"{row.list}-{row.name}"
 
 
-@pytest.mark.once
 def test_lists_are_whole_and_graphs_exist() -> None:
     assert {row.list for row in ROWS} == set(LISTS)
     for row in ROWS:
@@ -31,6 +30,7 @@ def test_lists_are_whole_and_graphs_exist() -> None:
         assert row.runs in ("shader", "CPU", "folded")
 
 
+@pytest.mark.drivers("all")
 @pytest.mark.parametrize("row", ROWS, ids=label)
 def test_a_row_runs(context: Context, row: Documented) -> None:
     assert not row.operator or row.operator in AVAILABLE

@@ -44,6 +44,7 @@ def arrays_set(session: Session) -> int:
     return Counter(function.__name__ for function, _ in session.frame)["glUniform4fv"]
 
 
+@pytest.mark.drivers("all")
 @pytest.mark.parametrize("weights", ["uniform", "texture", "auto"])
 def test_every_layer_stores_the_same_bytes(context: Context, weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = make_bundle(network(4), weights, memory="naive")
@@ -60,7 +61,6 @@ def test_every_layer_stores_the_same_bytes(context: Context, weights: str, monke
     assert len(stored[0]) >= len(drawn_nodes(made))
 
 
-@pytest.mark.once
 def test_layers_in_other_patterns_share_a_program(fetching: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     made = bundles.read(ROOT / "models/grocery-x22-385.glslnn")
     picture = np.random.default_rng(6).integers(0, 256, (385, 385, 3), np.uint8)
@@ -77,16 +77,19 @@ def test_layers_in_other_patterns_share_a_program(fetching: Context, monkeypatch
     assert stored[0] == stored[1]
 
 
+@pytest.mark.drivers("all")
 def test_no_array_is_set(fetching: Context) -> None:
     with Session(tiny_bundle("uniform"), context=fetching, selfcheck=True) as session:
         assert arrays_set(session) == 0
 
 
+@pytest.mark.drivers("all")
 def test_another_driver_has_uniforms(plain: Context) -> None:
     with Session(tiny_bundle("uniform"), context=plain) as session:
         assert arrays_set(session) == 50
 
 
+@pytest.mark.drivers("all")
 def test_a_driver_without_such_textures(fetching: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     text = fetching.gl.text
     monkeypatch.setattr(fetching.gl, "text", lambda name: text(name).replace(EXTENSION, ""))
@@ -94,6 +97,7 @@ def test_a_driver_without_such_textures(fetching: Context, monkeypatch: pytest.M
         assert arrays_set(session) == 50
 
 
+@pytest.mark.drivers("all")
 @pytest.mark.parametrize("left, arrays", [(0, 50), (1, 0)])
 def test_a_unit_that_no_pass_uses(fetching: Context, monkeypatch: pytest.MonkeyPatch, left: int, arrays: int) -> None:
     units = max(len(one.samplers) for one in tiny_bundle("uniform").manifest.programs) + left
@@ -105,6 +109,7 @@ def test_a_unit_that_no_pass_uses(fetching: Context, monkeypatch: pytest.MonkeyP
         assert arrays_set(session) == arrays
 
 
+@pytest.mark.drivers("all")
 def test_sessions_of_one_context_have_each_its_own(fetching: Context) -> None:
     first, second = make_bundle(network(4), "uniform"), make_bundle(network(6), "uniform")
     picture = np.random.default_rng(7).integers(0, 256, (17, 17, 3), np.uint8)
@@ -118,6 +123,7 @@ def test_sessions_of_one_context_have_each_its_own(fetching: Context) -> None:
         np.testing.assert_array_equal(one.run(picture), alone)
 
 
+@pytest.mark.drivers("all")
 def test_nothing_that_a_session_does_unbinds_it(fetching: Context) -> None:
     """Scaling a picture, reading and writing layers, and a second frame on its way all bind textures."""
     photograph = np.random.default_rng(8).integers(0, 256, (40, 30, 3), np.uint8)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ctypes
 
+import pytest
+
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
+
+pytestmark = pytest.mark.drivers
 
 VERTEX = b"attribute vec2 position; void main() { gl_Position = vec4(position, 0.0, 1.0); }"
 FRAGMENT = b"precision highp float; void main() { gl_FragColor = vec4(%d.0); }"

@@ -1,6 +1,6 @@
 """Random networks of every operator, layer by layer on any stored input, in every layout and weights mode.
 
-Each driver draws four networks of each kind, llvmpipe four more.
+Each driver draws two networks of each kind, two more in `make test-all`, where llvmpipe draws another four.
 """
 
 from __future__ import annotations
@@ -17,7 +17,13 @@ from glsl_infer.runtime.session import Session
 
 
 @pytest.mark.parametrize(
-    ("examples", "first"), [(4, 0), pytest.param(4, 1 << 32, marks=pytest.mark.once)], ids=["few", "more"]
+    ("examples", "first"),
+    [
+        pytest.param(2, 0, marks=pytest.mark.drivers),
+        pytest.param(2, 1 << 32, marks=[pytest.mark.drivers("all"), pytest.mark.exhaustive]),
+        pytest.param(4, 2 << 32, marks=pytest.mark.exhaustive),
+    ],
+    ids=["first", "second", "third"],
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_layer_is_exact(context: Context, kind: str, examples: int, first: int) -> None:
@@ -31,6 +37,7 @@ def test_every_layer_is_exact(context: Context, kind: str, examples: int, first:
     check()
 
 
+@pytest.mark.drivers("all")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_correct_driver_passes_the_self_check(context: Context, kind: str) -> None:
     # A seed that stays: its tolerances come from a few noisy runs, and one random network in some 700 goes beyond them.

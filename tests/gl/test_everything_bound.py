@@ -13,6 +13,8 @@ from glsl_infer.runtime.session import Session
 sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts/bench"))
 from everything_bound import everything_bound
 
+pytestmark = pytest.mark.drivers("all")
+
 
 @pytest.mark.parametrize("layout", ["atlas", "planar"])
 def test_the_output_is_the_same_and_every_draw_sets_its_state(tiled: Context, layout: str) -> None:

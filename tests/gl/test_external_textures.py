@@ -24,6 +24,8 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from dma_buf_round_trip import external, image_of, image_refusal
 
+pytestmark = pytest.mark.drivers("all")
+
 SIZES = np.random.default_rng(8).integers(1, 300, (12, 2)).tolist()
 
 

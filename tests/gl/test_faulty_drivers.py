@@ -12,7 +12,6 @@ from glsl_infer.runtime import selfcheck
 from glsl_infer.runtime.selfcheck import SelfCheck
 from glsl_infer.runtime.session import Session
 
-pytestmark = pytest.mark.once
 LAYERS = ("stem", "expand", "unit-pw", "unit-dw", "pool", "dense")
 
 

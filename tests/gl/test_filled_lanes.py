@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from graphs import conv_node, input_node
 from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
+from pairwise import pairs_of
 from random_networks import fine_rounding
 
 from glsl_infer.bundle import Bundle
@@ -14,6 +15,8 @@ from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, GraphOutput, Node
 from glsl_infer.program.texels import unpack_tiles
 from glsl_infer.runtime.session import Session
+
+pytestmark = pytest.mark.drivers("all")
 
 SIZE = 7
 
@@ -30,9 +33,11 @@ def made_of(source: Node, channels: int, filled: int, bits: int, padding: int = 
     return make_bundle(graph, pictures=pictures, precision=str(bits))
 
 
-@pytest.mark.parametrize("bits", [8, 16])
-@pytest.mark.parametrize("activation", ["relu", "linear"])
-@pytest.mark.parametrize(("channels", "filled"), [(6, 2), (5, 2), (9, 3), (1, 3), (11, 1)])
+@pairs_of(
+    ("bits", [8, 16]),
+    ("activation", ["relu", "linear"]),
+    ("channels, filled", [(6, 2), (5, 2), (9, 3), (1, 3), (11, 1)]),
+)
 def test_a_reader_finds_zeros(context: Context, channels: int, filled: int, activation: str, bits: int) -> None:
     rng = np.random.default_rng(channels)
     made = made_of(conv_node(rng, "c", ("image",), 3, channels, activation=activation), channels, filled, bits)

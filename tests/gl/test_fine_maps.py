@@ -17,6 +17,8 @@ from glsl_infer.lowering import fine
 from glsl_infer.program.layout import FineMap
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 SEEDS = (1, 2, 4)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from command_line import Capture
 from faulty_driver import LosesContext, SkipsDraws, first_layer_of
+from pairwise import each_of
 from PIL import Image
 from tiny import tiny_bundle, tiny_picture, write_tiny
 
@@ -15,8 +16,6 @@ from glsl_infer.cli import main
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime import first_use
 from glsl_infer.runtime.session import Session
-
-pytestmark = pytest.mark.once
 
 
 @pytest.fixture
@@ -82,8 +81,7 @@ def test_classify_checks_once_and_keeps_the_verdict(tmp_path: Path, kept: Path, 
 COMMANDS = {"classify": ["classify", "PHOTO", "--model", "MODEL"], "run": ["run", "MODEL", "PHOTO"]}
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("fault", [SkipsDraws, LosesContext])
+@each_of(("command", [*COMMANDS]), ("fault", [SkipsDraws, LosesContext]))
 def test_a_driver_that_computes_something_else_is_refused(
     command: str,
     fault: type[SkipsDraws],
@@ -106,7 +104,7 @@ def test_a_driver_that_computes_something_else_is_refused(
     assert verdicts(kept) == []
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS])
 def test_without_the_check_the_wrong_driver_goes_unnoticed(
     command: str, tmp_path: Path, kept: Path, photo: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +142,12 @@ def test_the_command_fails_with_the_layer_and_what_to_try(
     found = json.loads(capsys.readouterr().out)
     assert (found["passed"], found["wrong"]) == (False, first)
     assert found["advice"]
+    assert main(["doctor", str(path)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    (problem,) = (number for number, line in enumerate(lines) if line.startswith("problem"))
+    assert f"tiny: layer '{first}' comes out wrong" in lines[problem]
+    assert lines[problem + 1].split() and lines[problem + 1].startswith(" ")
+    assert lines[-1].startswith("1 problem")
 
 
 @pytest.mark.parametrize("command", [["classify"], ["camera", "--source"]])

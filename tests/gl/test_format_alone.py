@@ -14,6 +14,7 @@ import ranged
 import tiny
 from bundle_files import rehashed, zipped
 from numpy.typing import NDArray
+from pairwise import each_of
 from plain_runner import PlainRunner
 from plain_values import decode, of
 from several import several_bundle, several_inputs
@@ -31,9 +32,10 @@ from glsl_infer.graph import Graph
 from glsl_infer.program.layout import LAYOUTS
 from glsl_infer.runtime.drivers import driver_of
 
+pytestmark = pytest.mark.drivers("all")
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("weights", ["auto", "baked", "uniform"])
+
+@each_of(("layout", LAYOUTS), ("weights", ["auto", "baked", "uniform"]))
 def test_same_bytes_as_the_engine(tmp_path: Path, weights: str, layout: str) -> None:
     path = tiny.write_tiny(tmp_path, weights=weights, layout=layout)
     wanted = frames(path, [tiny.tiny_picture(1), tiny.tiny_picture(2)])
@@ -47,8 +49,7 @@ def test_same_bytes_as_the_engine(tmp_path: Path, weights: str, layout: str) -> 
         context.gl.check("in the plain runner")
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("end", ranged.ENDS)
+@each_of(("layout", LAYOUTS), ("end", ranged.ENDS))
 def test_ranges_wide_convolutions_pooling_and_images(tmp_path: Path, end: str, layout: str) -> None:
     path = ranged.write_ranged(tmp_path, end, layout)
     wanted = frames(path, [ranged.ranged_picture(1), ranged.ranged_picture(2)])
@@ -143,8 +144,7 @@ def test_values_beyond_an_odd_length_are_not_compared(tmp_path: Path) -> None:
         assert failed_layers(PlainRunner(tmp_path / "odd.glslnn", context.gl, driver_of(context).device_lines)) == []
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", ["several", "alpha", "numbers"])
+@each_of(("layout", LAYOUTS), ("name", ["several", "alpha", "numbers"]))
 def test_several_inputs_and_outputs(tmp_path: Path, name: str, layout: str) -> None:
     made = several_bundle(name, layout=layout)
     bundles.write(made, tmp_path / "several.glslnn")
@@ -251,8 +251,7 @@ def failed_layers(runner: PlainRunner) -> list[str]:
     return failed
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("end", ranged.ENDS)
+@each_of(("layout", LAYOUTS), ("end", ranged.ENDS))
 def test_a_bundle_in_memory_is_the_one_in_its_file(tmp_path: Path, end: str, layout: str) -> None:
     """passes.bin has 32-bit floats; what is compiled has no more digits than they keep."""
     made = ranged.ranged_bundle(end, layout)

@@ -12,6 +12,8 @@ from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 RANGE = {"scales": None, "zeros": None}
 
 

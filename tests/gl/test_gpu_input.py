@@ -9,6 +9,7 @@ import pytest
 from gl_objects import living
 from graphs import classifier, conv_node, input_node
 from layer_check import make_bundle
+from pairwise import each_of
 from PIL import Image
 from tiny import SIZE, tiny_bundle, tiny_picture
 
@@ -19,6 +20,8 @@ from glsl_infer.gl.objects import Objects
 from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.session import Session
+
+pytestmark = pytest.mark.drivers("all")
 
 TOLERANCE = 2
 """Steps of 255 that a scaled pixel may be off, on any driver."""
@@ -89,8 +92,9 @@ def test_the_picture_of_the_network_s_size_is_taken_as_it_is(session: Session) -
     np.testing.assert_array_equal(session.input_pixels(), tiny_picture(5))
 
 
-@pytest.mark.parametrize("size", [32, 129])
-@pytest.mark.parametrize(("width", "height"), [(130, 140), (129, 300), (257, 258), (31, 33), (128, 500), (1280, 720)])
+@each_of(
+    ("size", [32, 129]), ("width, height", [(130, 140), (129, 300), (257, 258), (31, 33), (128, 500), (1280, 720)])
+)
 def test_networks_of_other_sizes(context: Context, size: int, width: int, height: int) -> None:
     rng = np.random.default_rng(0)
     body = [input_node(size), conv_node(rng, "stem", ("image",), 3, 4, kernel=(3, 3), strides=(2, 2))]
@@ -122,8 +126,7 @@ def test_the_texture_around_the_picture_stays_zero(context: Context) -> None:
         assert not found.any()
 
 
-@pytest.mark.parametrize("value", [0, 1, 127, 254, 255])
-@pytest.mark.parametrize("width", [5, 50])
+@each_of(("value", [0, 1, 127, 254, 255]), ("width", [5, 50]))
 def test_one_colour_stays_one_colour(session: Session, value: int, width: int) -> None:
     session.upload(np.full((40, width, 3), value, np.uint8))
     assert (inside(session)[..., :3] == value).all()

@@ -14,8 +14,6 @@ from tiny import tiny_picture, write_tiny
 
 from glsl_infer.support.child_process import ROOT
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture
 def argv(tmp_path: Path) -> list[str]:

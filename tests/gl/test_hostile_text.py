@@ -14,6 +14,8 @@ from PIL import Image
 from glsl_infer.bundle import manifest_json
 from glsl_infer.cli import main
 
+pytestmark = pytest.mark.drivers("all")
+
 ESCAPES = "\x1b]0;owned\x07\x9b2J\u202e\x7f\r"
 LABELS = tuple(f"=label{ESCAPES}größe 👩\u200d🌾 {index}" for index in range(3))
 LAYER = f"unit-pw{ESCAPES}\nerror: forged"

@@ -18,8 +18,6 @@ from glsl_infer.graph import reference
 from glsl_infer.program.texels import in_steps
 from glsl_infer.tools.inspect import inspection, layer_pictures
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture
 def photo(tmp_path: Path) -> Path:

@@ -24,8 +24,6 @@ from glsl_infer.tools.inspect.bundle_page import bundle_page
 from glsl_infer.tools.inspect.diagram import HEIGHT, WIDTH, Box, arrange
 from glsl_infer.tools.inspect.onnx_view import DOMAIN, onnx_view
 
-pytestmark = pytest.mark.once
-
 BUNDLES = {"whole": tiny.tiny_bundle, "parts": parted_bundle, "several": lambda: several_bundle("several")}
 HOSTILE = "unit-pw</text><script>alert(1)</script>\"'&\x1b\u202e"
 

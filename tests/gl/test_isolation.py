@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import needs
 import parted
 import pytest
 import tiny
@@ -23,6 +24,8 @@ from glsl_infer.cli import main
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime import isolation
 from glsl_infer.runtime.session import Session
+
+pytestmark = pytest.mark.drivers("all")
 
 
 @pytest.fixture
@@ -181,6 +184,7 @@ try:
     os.open("/dev/tty", os.O_RDWR)
 except OSError:
     if os.fork() == 0:
+        os.close(1)  # else the child's output would go on
         open({str(said)!r}, "w").write(str(os.getpid()))
         time.sleep(99)
     while not os.path.exists({str(said)!r}):
@@ -188,19 +192,17 @@ except OSError:
     os.abort()
 """
     instead(monkeypatch, code)
-    with pytest.raises(errors.RunError, match=r"crashed \(signal 6\)|for a layer"):
-        monkeypatch.setattr(isolation, "SECONDS", 3.0)
+    with pytest.raises(errors.RunError, match=r"crashed \(signal 6\)"):
         Session(tiny.write_tiny(tmp_path), context=context, isolated=True)
-    state = Path(f"/proc/{said.read_text()}/stat")
-    deadline = time.monotonic() + 20.0
-    while state.exists() and state.read_text().split()[2] != "Z" and time.monotonic() < deadline:
+    state, deadline = Path(f"/proc/{said.read_text()}/stat"), time.monotonic() + 60.0
+    while state.exists() and state.read_text().split()[2] != "Z":
+        assert time.monotonic() < deadline, "the child's child is still running"
         time.sleep(0.01)
-    assert not state.exists() or state.read_text().split()[2] == "Z"
 
 
 def test_seccomp_refuses_what_no_driver_needs() -> None:
     """Where libseccomp's bindings are; they find their library by a program, so before Landlock forbids programs."""
-    pytest.importorskip("pyseccomp", reason="libseccomp's bindings are not installed: pip install pyseccomp")
+    needs.module("pyseccomp")
     code = """
 import glsl_infer.runtime.fence as fence
 held = fence.close()

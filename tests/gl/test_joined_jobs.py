@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from graphs import conv_node, input_node
 from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
+from pairwise import each_of
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import joined_jobs
@@ -15,6 +16,8 @@ from glsl_infer.compiler.ranges.zero_maps import zeros_once
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, GraphOutput, Node
 from glsl_infer.runtime.session import Session
+
+pytestmark = pytest.mark.drivers
 
 PICTURE = np.random.default_rng(0).integers(0, 256, (16, 16, 3), np.uint8)
 
@@ -47,8 +50,7 @@ def jobs(made: Bundle) -> list[list[str]]:
     return found
 
 
-@pytest.mark.parametrize("memory", ["naive", "greedy", "by-size"])
-@pytest.mark.parametrize("precision", ["8", "16"])
+@each_of(("memory", ["naive", "greedy", "by-size"]), ("precision", ["8", "16"]))
 def test_what_does_not_read_each_other_is_one_job(
     context: Context, memory: str, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,8 @@ from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.runtime.drivers.videocore import LATE_FETCH, wants_late_fetch
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers
+
 SMALL = Path(__file__).resolve().parents[2] / "models/trashnet-x22-129.glslnn"
 
 

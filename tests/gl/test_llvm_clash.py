@@ -41,7 +41,7 @@ def run(code: str, tmp_path) -> str:
     return done.stdout
 
 
-pytestmark = [pytest.mark.once, pytest.mark.usefixtures("mesa_with_llvm")]
+pytestmark = pytest.mark.usefixtures("mesa_with_llvm")
 
 
 @pytest.fixture

@@ -10,6 +10,8 @@ from glsl_infer.gl.context import Context
 from glsl_infer.runtime.drivers.llvmpipe.renderer import is_llvmpipe
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 
 def stored(session: Session) -> list[bytes]:
     """Return the output of a picture, and what every texture holds then."""

@@ -14,6 +14,8 @@ from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers
+
 
 def rough(channels: int = 640, filters: int = 40) -> Graph:
     """A 1x1 convolution over many channels, one weight of each filter so large that 8 bits are too few for the rest."""

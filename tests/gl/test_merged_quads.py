@@ -11,6 +11,8 @@ from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, GraphOutput
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers
+
 
 @pytest.mark.parametrize("bits", [8, 16])
 @pytest.mark.parametrize(("layout", "most"), [("atlas", 1), ("planar", 10)])

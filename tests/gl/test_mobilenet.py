@@ -17,6 +17,8 @@ from glsl_infer.graph import reference
 from glsl_infer.runtime.session import Session
 from glsl_infer.tools.export_report import report
 
+pytestmark = pytest.mark.drivers("all")
+
 RATIO = 1.5
 """How many times the exact reference's own error the GPU's may be, both against float32 Keras."""
 

@@ -12,8 +12,6 @@ from glsl_infer.errors import BundleError
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime.session import Session
 
-pytestmark = pytest.mark.once
-
 
 def test_it_runs_without_a_change(context: Context, tmp_path: Path) -> None:
     made = new_operator.written(tmp_path)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from graphs import classifier, conv_node, input_node
 from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
+from pairwise import each_of
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.compiler.optimize import optimize
@@ -16,6 +17,8 @@ from glsl_infer.graph import Graph, Node
 from glsl_infer.lowering import weight_bytes
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
 from glsl_infer.runtime.session import Session
+
+pytestmark = pytest.mark.drivers("all")
 
 FILTERS = 22
 """Of which two fill no texel."""
@@ -167,8 +170,7 @@ SUMS = {
 }
 
 
-@pytest.mark.parametrize("channels", [20, 22])
-@pytest.mark.parametrize("kind", SUMS)
+@each_of(("channels", [20, 22]), ("kind", [*SUMS]))
 def test_sums_and_functions_alone(context: Context, kind: str, channels: int) -> None:
     """All slices but an incomplete one are a draw."""
     rng = np.random.default_rng(channels)

@@ -12,7 +12,7 @@ from onnx_backend import PASSED, Case, judge
 
 from glsl_infer.gl.context import Context
 
-pytestmark = [pytest.mark.once, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 REPORT: dict[str, Any] = json.loads((Path(__file__).parents[1] / "onnx_suites.json").read_text("utf-8"))
 PASSING = [name for names in REPORT["cases"][PASSED].values() for name in names]

@@ -18,6 +18,8 @@ from glsl_infer.runtime.classifier import Classifier
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.stopwatch import Stopwatch
 
+pytestmark = pytest.mark.drivers("all")
+
 ENOUGH = 60.0
 """Seconds to wait for another thread, which never takes as long."""
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
+import needs
 import numpy as np
 import pytest
 from layer_check import layer_error, stored_inputs
 from once import made_once
-from operator_table import ROWS, exported
+from operator_table import ROWS, SAMPLE, exported
 from operator_table.cost import subjects, tolerance
 from operator_table.exported import Exported
-from operator_table.page import page, unmeasured
 from operator_table.row import Row
 from operator_table.shader_cost import fetches
 
@@ -24,20 +25,40 @@ ROOT = Path(__file__).resolve().parents[2]
 EXACT = 1e-9
 """Steps that float64 may be off by in computing what a whole step is."""
 
-by_name = pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
+SOURCES = ("scripts/operator_table", "scripts/operators_keras.py")
+OTHERS = tuple(row for row in ROWS if row not in SAMPLE)
+
+by_name = pytest.mark.parametrize(
+    "row", [pytest.param(row, marks=() if row in SAMPLE else pytest.mark.exhaustive, id=row.name) for row in ROWS]
+)
+
+
+def exports(name: str, rows: Sequence[Row]) -> dict[str, Exported]:
+    """Return rows as one process with Keras exports them."""
+    needs.installed("keras")
+    return exported.read(made_once(name, partial(exported.export, rows=rows), SOURCES))
 
 
 @pytest.fixture(scope="session")
-def rows() -> dict[str, Exported]:
-    """All rows, exported by one process with Keras."""
-    if importlib.util.find_spec("keras") is None:
-        pytest.fail("these tests export with Keras, which is not installed: pip install '.[train]'")
-    return exported.read(made_once("rows", exported.export))
+def sample() -> dict[str, Exported]:
+    return exports("rows-sample", SAMPLE)
 
 
+@pytest.fixture(scope="session")
+def rows(sample: dict[str, Exported]) -> dict[str, Exported]:
+    return sample | exports("rows-others", OTHERS)
+
+
+@pytest.fixture
+def one(request: pytest.FixtureRequest, row: Row) -> Exported:
+    """An exported row; the others of its half are exported with it."""
+    exports_of_half: dict[str, Exported] = request.getfixturevalue("sample" if row in SAMPLE else "rows")
+    return exports_of_half[row.name]
+
+
+@pytest.mark.drivers("all")
 @by_name
-def test_a_row(context: Context, rows: dict[str, Exported], row: Row) -> None:
-    one = rows[row.name]
+def test_a_row(context: Context, one: Exported, row: Row) -> None:
     rng = np.random.default_rng(0)
     with Session(one.made, context=context, selfcheck=True) as session:
         for node in one.made.graph.nodes:
@@ -50,29 +71,17 @@ def test_a_row(context: Context, rows: dict[str, Exported], row: Row) -> None:
     assert one.error(output) <= row.bound
 
 
-@pytest.mark.once
 @by_name
-def test_what_becomes_part_of_another_layer_adds_none(rows: dict[str, Exported], row: Row) -> None:
-    one = rows[row.name]
+def test_what_becomes_part_of_another_layer_adds_none(one: Exported, row: Row) -> None:
     assert subjects(row, one.made) or row.without is not None
     if one.without is not None:
         assert [node.op for node in one.made.graph.nodes] == [node.op for node in one.without.graph.nodes]
 
 
-@pytest.mark.once
-def test_the_page_is_what_the_script_writes(rows: dict[str, Exported]) -> None:
-    costs = {name: one.cost() for name, one in rows.items()}
-    text = page(costs, dict.fromkeys(costs, 0.5), "this machine")
-    written = (ROOT / "docs/operators.md").read_text("utf-8")
-    assert unmeasured(written) == unmeasured(text), "run python scripts/operators.py"
-
-
-@pytest.mark.once
 def test_names_of_rows_are_unique() -> None:
     assert len({row.name for row in ROWS}) == len(ROWS)
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     "shader, expected",
     [
@@ -94,7 +103,6 @@ def test_counting_of_fetches(shader: str, expected: int) -> None:
     assert fetches(shader) == expected
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     "shader, message",
     [
@@ -109,7 +117,7 @@ def test_what_the_counting_does_not_understand(shader: str, message: str) -> Non
         fetches(shader)
 
 
-@pytest.mark.once
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "name, passes, fetched",
     [

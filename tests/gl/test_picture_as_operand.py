@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 from graphs import conv_node, input_node
 from layer_check import make_bundle
+from pairwise import pairs_of
 
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
 
-@pytest.mark.parametrize("layout", ["atlas", "planar"])
-@pytest.mark.parametrize("ends", [(0.0, 1.0), (-1.0, 1.0), (1.0, -1.0)])
-@pytest.mark.parametrize("joined", [False, True])
+
+@pairs_of(("layout", ["atlas", "planar"]), ("ends", [(0.0, 1.0), (-1.0, 1.0), (1.0, -1.0)]), ("joined", [False, True]))
 def test_a_residual_that_is_or_holds_the_picture(
     context: Context, ends: tuple[float, float], layout: str, joined: bool
 ) -> None:

@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 from graphs import classifier, conv_node, dense_node, input_node, pool_node, stored_map
 from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs, worst
+from pairwise import each_of
 from random_networks import drawn_nodes
 
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.piecewise_linear import of_slopes
 from glsl_infer.runtime.session import Session
+
+pytestmark = pytest.mark.drivers("all")
 
 SAME = (1, 1, 1, 1)
 
@@ -26,8 +29,7 @@ def random_function(seed: int) -> str:
     return of_slopes(rng.uniform(0.002, 0.3), slopes.tolist(), bends, centre).name
 
 
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("weights", ["baked", "uniform"])
+@each_of(("seed", range(8)), ("weights", ["baked", "uniform"]))
 def test_behind_convolutions_residuals_and_sums(context: Context, seed: int, weights: str) -> None:
     rng, function = np.random.default_rng(seed), random_function(seed)
     body = [

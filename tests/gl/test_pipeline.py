@@ -9,6 +9,7 @@ import image_models
 import numpy as np
 import pytest
 from gl_objects import living
+from pairwise import each_of
 from tiny import tiny_bundle, tiny_picture
 
 from glsl_infer.errors import ContextError, ImageError, InputError, RunError
@@ -18,6 +19,8 @@ from glsl_infer.gl.fences import Fence
 from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.runtime.pipeline import SLOTS, WAITS, Wait
 from glsl_infer.runtime.session import Session
+
+pytestmark = pytest.mark.drivers("all")
 
 FRAMES = 7
 
@@ -41,8 +44,7 @@ def expected(context: Context) -> list[np.ndarray]:
     return found
 
 
-@pytest.mark.parametrize("wait", WAITS)
-@pytest.mark.parametrize("count", [0, 1, 2, 3, FRAMES])
+@each_of(("wait", WAITS), ("count", [0, 1, 2, 3, FRAMES]))
 def test_a_stream_has_every_result_in_order(
     session: Session, expected: list[np.ndarray], wait: Wait, count: int
 ) -> None:
@@ -50,8 +52,7 @@ def test_a_stream_has_every_result_in_order(
     np.testing.assert_array_equal(np.array(found), np.array(expected[:count]))
 
 
-@pytest.mark.parametrize("weights", ["baked", "uniform"])
-@pytest.mark.parametrize("layout", ["atlas", "planar"])
+@each_of(("weights", ["baked", "uniform"]), ("layout", ["atlas", "planar"]))
 def test_every_kind_of_bundle(context: Context, weights: str, layout: str) -> None:
     with Session(tiny_bundle(weights, layout), context=context) as made:
         one_by_one = [made.run(tiny_picture(seed)) for seed in range(4)]

@@ -87,6 +87,7 @@ def outputs(context: Context, bundle: Bundle) -> dict[str, bytes]:
         return {**found, "frame": session.run(picture).tobytes()}
 
 
+@pytest.mark.drivers("all")
 @pytest.mark.parametrize("weights", MODES)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_planar_and_atlas_give_the_same_bytes(context: Context, name: str, weights: str) -> None:
@@ -95,7 +96,6 @@ def test_planar_and_atlas_give_the_same_bytes(context: Context, name: str, weigh
     assert [one for one in planar if planar[one] != atlas[one]] == []
 
 
-@pytest.mark.once
 def test_x22_gives_the_same_bytes(context: Context) -> None:
     shipped = bundles.read(SMALL)
     atlas, planar = (
@@ -108,18 +108,21 @@ def test_x22_gives_the_same_bytes(context: Context) -> None:
     assert [name for name in one if one[name] != other[name]] == []
 
 
+@pytest.mark.drivers("all")
 @pytest.mark.parametrize("weights", MODES)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_planar_stays_within_the_limits(name: str, weights: str) -> None:
     assert_planar(made(name, weights, "planar"))
 
 
+@pytest.mark.drivers("all")
 def test_planar_takes_all_eight_textures() -> None:
     planar = made("residual", "uniform", "planar")
     assert max(len(one.textures) for one in planar.manifest.passes) == 8
     assert "full-products" not in planar.graph.by_name
 
 
+@pytest.mark.drivers("all")
 def test_an_atlas_shares_textures() -> None:
     atlas = made("wide", "uniform", "atlas")
     assert len({view.texture for view in atlas.values["many"].views}) == 1

@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 from graphs import PLS, classifier, conv_node, input_node, stored_map
 from layer_check import TOLERANCE, make_bundle, worst
+from pairwise import each_of
 
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Node
 from glsl_infer.ops.channel_shuffle import shuffle_order
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
 
-@pytest.mark.parametrize("inputs", [2, 3, 8])
-@pytest.mark.parametrize("channels", [4, 7])
+
+@each_of(("inputs", [2, 3, 8]), ("channels", [4, 7]))
 def test_sum_of_several_maps(context: Context, inputs: int, channels: int) -> None:
     rng = np.random.default_rng(inputs)
     branches = [conv_node(rng, f"branch{i}", ("image",), 3, channels) for i in range(inputs)]
@@ -32,8 +34,7 @@ def test_a_map_added_to_itself(context: Context) -> None:
     assert worst(context, graph, "add", [one, one]) <= TOLERANCE
 
 
-@pytest.mark.parametrize("function", [PLS, "hard_sigmoid", "sigmoid"])
-@pytest.mark.parametrize("channels", [6, 8])
+@each_of(("function", [PLS, "hard_sigmoid", "sigmoid"]), ("channels", [6, 8]))
 def test_activation_alone(context: Context, function: str, channels: int) -> None:
     rng = np.random.default_rng(6)
     activation = Node("act", "activation", ("conv",), {"function": function})

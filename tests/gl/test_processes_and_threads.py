@@ -20,8 +20,6 @@ from glsl_infer.errors import BundleError
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.files import TEMPORARY
 
-pytestmark = pytest.mark.once
-
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = [tiny_picture(seed) for seed in range(8)]
 

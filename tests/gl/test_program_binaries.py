@@ -16,6 +16,8 @@ from glsl_infer.gl.program_binaries import Binary, ProgramBinaries
 from glsl_infer.runtime.program_cache import ProgramCache
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 COUNT = len(tiny_bundle().manifest.programs)
 
 

@@ -16,7 +16,6 @@ from tiny import tiny_bundle, tiny_picture
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime.session import Session
 
-pytestmark = pytest.mark.once
 QUEUED, DONE, UPLOAD = ("Clear", "DrawArrays"), ("Finish", "ReadPixels"), "TexSubImage2D"
 
 

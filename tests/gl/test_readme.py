@@ -9,13 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import command_line
 import pytest
 from pages import ROOT
 from PIL import Image
 
 from glsl_infer.support.resources import default_model
-
-pytestmark = pytest.mark.once
 
 TEXT = (ROOT / "README.md").read_text("utf-8")
 PICTURE = ROOT / "docs/images/example.jpg"
@@ -40,7 +39,7 @@ def test_classify_prints_what_it_says(tmp_path: Path) -> None:
     said = [(label, float(percent)) for percent, label in LINE.findall(TEXT)]
     found = [
         (label, float(percent))
-        for percent, label in LINE.findall(run(tmp_path, "-m", "glsl_infer", "classify", str(PICTURE)))
+        for percent, label in LINE.findall(command_line.run("classify", PICTURE, folder=tmp_path).stdout)
     ]
     assert len(said) == 5
     assert [label for label, _ in found] == [label for label, _ in said]

@@ -13,8 +13,6 @@ from glsl_infer.cli import main
 from glsl_infer.tools.report import saved
 from glsl_infer.tools.report.page import page
 
-pytestmark = pytest.mark.once
-
 
 def test_it_collects_everything_of_a_model(tmp_path: Path, capsys: Capture) -> None:
     model, output = write_tiny(tmp_path), tmp_path / "report.json"
@@ -25,6 +23,7 @@ def test_it_collects_everything_of_a_model(tmp_path: Path, capsys: Capture) -> N
     assert f"wrote {output} (to send)" in printed.out
     report = saved.read(output)
     assert report["driver"]["renderer"] in printed.out
+    assert {"python", "memory", "driver"} <= {check["check"] for check in report["checks"]}
     (entry,) = report["models"]
     assert entry["selfcheck"]["passed"] is True
     times = saved.frame_ms(entry)

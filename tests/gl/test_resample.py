@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 from graphs import input_node
 from layer_check import TOLERANCE, layer_error, make_bundle
+from pairwise import each_of
 
 from glsl_infer.errors import ModelError
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.ops.resample import rounded
 from glsl_infer.runtime.session import Session
+
+pytestmark = pytest.mark.drivers("all")
 
 SIZE, CHANNELS = 12, 6
 
@@ -50,8 +53,9 @@ def test_the_reference_is_a_product_with_a_matrix(axis: int, taps: int, length: 
     np.testing.assert_allclose(got, wanted, atol=1e-12)
 
 
-@pytest.mark.parametrize("layout", ["atlas", "planar"])
-@pytest.mark.parametrize(("axis", "taps", "length"), [(0, 1, 5), (1, 4, 20), (0, 4, 31), (1, 12, 7), (0, 12, 9)])
+@each_of(
+    ("layout", ["atlas", "planar"]), ("axis, taps, length", [(0, 1, 5), (1, 4, 20), (0, 4, 31), (1, 12, 7), (0, 12, 9)])
+)
 def test_every_byte_is_drawn_right(context: Context, axis: int, taps: int, length: int, layout: str) -> None:
     made = graph(node(axis, taps, length, seed=length))
     x = 3.0 * (np.random.default_rng(3).integers(0, 256, (SIZE, SIZE, CHANNELS)) - 100.0) / 255.0

@@ -16,6 +16,8 @@ from glsl_infer.graph import reference
 from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers
+
 
 @pytest.fixture
 def told(context: Context) -> Iterator[Context]:

@@ -21,8 +21,6 @@ from glsl_infer.runtime import images
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.session import Session
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture
 def picture(tmp_path: Path) -> Path:

@@ -18,8 +18,6 @@ from glsl_infer.cli import main
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.session import Session
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture
 def several(tmp_path: Path) -> Path:

@@ -13,6 +13,8 @@ from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers
+
 
 @pytest.fixture(scope="module")
 def made() -> Bundle:

@@ -18,6 +18,8 @@ from glsl_infer.graph import Graph, reference
 from glsl_infer.runtime.classifier import Classifier
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 
 @pytest.fixture(scope="module")
 def made() -> Bundle:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from graphs import conv_node, dense_node, pool_node
 from layer_check import make_bundle
+from pairwise import each_of
 from several import several_bundle, several_inputs
 
 from glsl_infer import Classifier, TexturePicture
@@ -20,6 +21,8 @@ from glsl_infer.graph import Graph, GraphOutput, Node, reference
 from glsl_infer.graph.host_steps import HostStep
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.session import Session
+
+pytestmark = pytest.mark.drivers("all")
 
 NAMES = ("several", "alpha", "numbers")
 OFF = 2
@@ -59,8 +62,7 @@ def close(left: np.ndarray, right: np.ndarray) -> None:
 # Running -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("layout", ["atlas", "planar"])
-@pytest.mark.parametrize("name", NAMES)
+@each_of(("layout", ["atlas", "planar"]), ("name", NAMES))
 def test_the_probe_and_the_shapes(context: Context, name: str, layout: str) -> None:
     made = several_bundle(name, layout=layout)
     with Session(made, context=context, selfcheck=True) as session:
@@ -160,8 +162,7 @@ def test_names_are_needed(sessions: dict[str, Session]) -> None:
 SIZES = [(144, 256), (300, 300), (100, 640), (77, 31), (1, 1), (143, 257), (600, 90)]
 
 
-@pytest.mark.parametrize("name", ["several", "alpha"])
-@pytest.mark.parametrize(("height", "width"), SIZES)
+@each_of(("name", ["several", "alpha"]), ("height, width", SIZES))
 def test_pictures_of_other_sizes(sessions: dict[str, Session], name: str, height: int, width: int) -> None:
     session = sessions[name]
     entry = session.bundle.manifest.inputs[0]

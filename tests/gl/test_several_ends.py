@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from layer_check import TOLERANCE, layer_error, stored_inputs
+from pairwise import each_of
 from random_ends import random_ends
 from several import SEVERAL, several_bundle, several_inputs
 
@@ -21,6 +22,8 @@ from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program.layout import FineMap
 from glsl_infer.program.texels import in_steps
 from glsl_infer.runtime.session import Session
+
+pytestmark = pytest.mark.drivers("all")
 
 
 def check(context: Context, made: Bundle, seed: int) -> None:
@@ -50,8 +53,7 @@ def check(context: Context, made: Bundle, seed: int) -> None:
             assert np.abs(results[output.name] - wanted[output.name]).max() < 0.03 or same.all()
 
 
-@pytest.mark.parametrize("layout", ["atlas", "planar"])
-@pytest.mark.parametrize("name", SEVERAL)
+@each_of(("layout", ["atlas", "planar"]), ("name", [*SEVERAL]))
 def test_several_inputs_and_outputs(context: Context, name: str, layout: str) -> None:
     check(context, several_bundle(name, layout), 1)
 

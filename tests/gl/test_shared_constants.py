@@ -14,6 +14,8 @@ from glsl_infer.program import Slice
 from glsl_infer.runtime.drivers import shared_constants
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 
 @pytest.fixture(scope="module")
 def bundle() -> Bundle:

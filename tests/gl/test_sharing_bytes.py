@@ -52,7 +52,6 @@ def outputs(context: Context, bundle: Bundle) -> dict[str, bytes]:
         return {**found, "another": session.run(other).tobytes(), "frame": session.run(one).tobytes()}
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("name", ["grocery-x22-385", "trashnet-x22-129", "superres-x2-96"])
 def test_shipped_models(context: Context, name: str) -> None:
     """X22 at its largest and smallest size: those between share in the same way."""
@@ -63,7 +62,11 @@ def test_shipped_models(context: Context, name: str) -> None:
         assert outputs(context, made(method)) == wanted, method
 
 
-@pytest.mark.parametrize("seeds", [(0,), pytest.param((1, 2), marks=pytest.mark.once)], ids=["one", "more"])
+@pytest.mark.parametrize(
+    "seeds",
+    [pytest.param((0,), marks=pytest.mark.drivers("all")), pytest.param((1, 2), marks=pytest.mark.exhaustive)],
+    ids=["one", "more"],
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_networks(context: Context, kind: str, seeds: tuple[int, ...]) -> None:
     for seed in seeds:
@@ -78,6 +81,7 @@ def test_random_networks(context: Context, kind: str, seeds: tuple[int, ...]) ->
             assert outputs(context, made(method)) == wanted, (seed, method)
 
 
+@pytest.mark.drivers("all")
 @pytest.mark.parametrize("layer", ["unit-pw", "unit-dw", "dense"])
 def test_a_layer_alone_has_clean_gutters_after_another_used_its_texture(context: Context, layer: str) -> None:
     results = []
@@ -91,6 +95,7 @@ def test_a_layer_alone_has_clean_gutters_after_another_used_its_texture(context:
     assert np.array_equal(*results)
 
 
+@pytest.mark.drivers("all")
 def test_the_plain_runner_needs_to_know_nothing_of_it(tmp_path: Path) -> None:
     picture = tiny.tiny_picture(3)
     bundle = tiny.tiny_bundle(memory="by-size")
@@ -104,6 +109,7 @@ def test_the_plain_runner_needs_to_know_nothing_of_it(tmp_path: Path) -> None:
         np.testing.assert_allclose(numbers, wanted, rtol=3e-7)
 
 
+@pytest.mark.drivers("all")
 def test_clear_colours_are_those_of_the_layers(context: Context) -> None:
     """Gutters that are not 0 beside gutters that are."""
     graph = prepare(ranged.ranged_graph(), [ranged.ranged_picture(seed) for seed in range(3)]).graph

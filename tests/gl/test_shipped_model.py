@@ -43,7 +43,7 @@ SMALL = "trashnet-x22-129"
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(name, marks=() if name == SMALL else pytest.mark.once) for name in PHOTOGRAPHS],
+    params=[pytest.param(name, marks=pytest.mark.drivers if name == SMALL else ()) for name in PHOTOGRAPHS],
 )
 def classifier(request: pytest.FixtureRequest, context: Context):
     with Classifier(ROOT / f"models/{request.param}.glslnn", context=context, selfcheck=True) as made:

@@ -15,6 +15,8 @@ from glsl_infer.runtime import images
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = ROOT / "models/superres-x2-96.glslnn"
 PHOTOGRAPHS = sorted((ROOT / "docs/images").glob("*.jpg"))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-
+import needs
 import numpy as np
 import pytest
 import small_models
@@ -24,8 +23,8 @@ EXACT = 1e-9
 
 
 def runs(name: str) -> object:
-    """On llvmpipe all models run, on other drivers those that every runner runs."""
-    return pytest.param(name, marks=() if name in RUN_EVERYWHERE else pytest.mark.once)
+    """Models that every runner runs are in `make test`, on all drivers; the others in `make test-all`, on llvmpipe."""
+    return pytest.param(name, marks=pytest.mark.drivers if name in RUN_EVERYWHERE else pytest.mark.exhaustive)
 
 
 def overlap(made: Bundle, node: Node) -> bool:
@@ -38,11 +37,11 @@ def overlap(made: Bundle, node: Node) -> bool:
     return len({place for part in places for place in part}) < sum(map(len, places))
 
 
+@pytest.mark.drivers
 @pytest.mark.parametrize("name", [runs(name) for name in NAMES if name not in NOT_YET])
 def test_a_model(context: Context, name: str) -> None:
-    if importlib.util.find_spec("keras") is None:
-        pytest.fail("this test exports with Keras, which is not installed: pip install '.[train]'")
-    exported = small_models.made()[name]
+    needs.installed("keras")
+    exported = small_models.made(name)
     made, rng = bundles.read(exported.path), np.random.default_rng(0)
     values = dict(reference.all_values(made, exported.inputs))
     with Session(made, context=context, selfcheck=True) as session:

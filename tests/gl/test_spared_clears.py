@@ -16,6 +16,8 @@ from glsl_infer.gl.context import Context
 from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers
+
 
 def clears(session: Session) -> int:
     return Counter(function.__name__ for function, _ in session.frame)["glClear"]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from graphs import classifier, conv_node, input_node, pool_node
 from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
+from pairwise import each_of
 from random_networks import drawn_nodes
 
 from glsl_infer.compiler.optimize import optimize
@@ -13,6 +14,8 @@ from glsl_infer.errors import ModelError
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node
 from glsl_infer.runtime.session import Session
+
+pytestmark = pytest.mark.drivers("all")
 
 
 def check(context: Context, graph: Graph, size: int) -> None:
@@ -71,8 +74,7 @@ def test_a_large_map(context: Context) -> None:
     check(context, classifier(rng, body, 6), 49)
 
 
-@pytest.mark.parametrize("region", ["across", "within"])
-@pytest.mark.parametrize("beta", [0.5, 0.75])
+@each_of(("region", ["across", "within"]), ("beta", [0.5, 0.75]))
 def test_local_responses(context: Context, region: str, beta: float) -> None:
     rng = np.random.default_rng(0)
     attrs = {"size": 5, "alpha": 0.2, "beta": beta, "bias": 2.0, "region": region}

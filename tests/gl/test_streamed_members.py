@@ -16,8 +16,6 @@ from glsl_infer.compiler.build import Options, build
 from glsl_infer.errors import BundleError
 from glsl_infer.runtime.session import Session
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture(scope="module")
 def made() -> Bundle:

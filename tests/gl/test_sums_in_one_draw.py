@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 from graphs import PLS, classifier, conv_node, input_node
 from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
+from pairwise import each_of
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph
 from glsl_infer.lowering.weights_plan import DRAW
 from glsl_infer.runtime.session import Session
+
+pytestmark = pytest.mark.drivers("all")
 
 KERNELS = {(3, 3): (1, 1, 1, 1), (1, 7): (0, 0, 3, 3), (5, 5): (2, 2, 2, 2)}
 
@@ -45,8 +48,7 @@ def error(made: Bundle, context: Context) -> float:
         return layer_error(session, "wide", stored_inputs(made, "wide", np.random.default_rng(1)))
 
 
-@pytest.mark.parametrize("bits", [8, 16])
-@pytest.mark.parametrize("seed", range(8))
+@each_of(("bits", [8, 16]), ("seed", range(8)))
 def test_random_shapes(context: Context, seed: int, bits: int) -> None:
     graph = network(seed)
     made = make_bundle(graph, precision_for={"wide": bits})

@@ -24,8 +24,6 @@ from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
 from glsl_infer.tasks import Detector, Labeller, Landmarker, Segmenter, open_task
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

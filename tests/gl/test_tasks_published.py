@@ -21,7 +21,6 @@ SHOTS = Path(__file__).resolve().parents[2] / "build/screenshots"
 ROOM = 512
 
 pytestmark = [
-    pytest.mark.once,
     pytest.mark.skipif(
         not all((models.folder() / f"{name}.glslnn").is_file() for name in ("face-detection", "face-mesh")),
         reason="not fetched: glsl-infer get face-mesh",

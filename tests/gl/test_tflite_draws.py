@@ -11,8 +11,6 @@ import pytest
 
 from glsl_infer.cli import main
 
-pytestmark = pytest.mark.once
-
 
 def test_from_a_file_to_agreement_with_litert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model, bundle, photos = foreign_models.exported("detector.tflite", tmp_path)

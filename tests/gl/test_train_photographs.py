@@ -16,7 +16,7 @@ from glsl_infer.gl.context import Context
 from glsl_infer.runtime.classifier import NONE, Classifier
 from glsl_infer.support.resources import default_model
 
-pytestmark = [pytest.mark.once, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 def photographs(folder: Path) -> None:

@@ -56,6 +56,7 @@ def expected(pixels: np.ndarray, cut: Cut) -> np.ndarray:
     return read.mean(axis=(1, 3))
 
 
+@pytest.mark.drivers("all")
 @pytest.mark.parametrize("cut", CUTS, ids=lambda cut: f"{cut.width}x{cut.height}")
 def test_a_cut_is_what_numpy_makes(context: Context, session: Session, cut: Cut) -> None:
     pixels = photograph(120, 100)
@@ -66,6 +67,7 @@ def test_a_cut_is_what_numpy_makes(context: Context, session: Session, cut: Cut)
     assert (inside(session)[..., 3] == 255).all()
 
 
+@pytest.mark.drivers("all")
 def test_shrinking_is_true_to_area(context: Context, session: Session) -> None:
     lines = np.zeros((300, 300, 3), np.uint8)
     lines[::2] = 255  # whichever texels are skipped would show
@@ -80,6 +82,7 @@ def test_shrinking_is_true_to_area(context: Context, session: Session) -> None:
     assert taps((99.0, 0.0), (0.0, 99.0)) == MOST_TAPS
 
 
+@pytest.mark.drivers("all")
 def test_near_what_the_cpu_cuts(context: Context, session: Session) -> None:
     smooth = np.asarray(np.add.outer(np.arange(240) // 2, np.arange(320) // 3)[..., None] * [1, 0.5, 0.7], np.uint8)
     for cut in (Cut(160, 120, 100, 100, 0.3), Cut(100, 100, 40, 40, -0.2)):
@@ -89,6 +92,7 @@ def test_near_what_the_cpu_cuts(context: Context, session: Session) -> None:
         assert off.max() <= 3
 
 
+@pytest.mark.drivers("all")
 def test_grey(context: Context) -> None:
     rng = np.random.default_rng(0)
     nodes = [input_node(SIZE, 1), conv_node(rng, "a", ("image",), 1, 4)]
@@ -100,6 +104,7 @@ def test_grey(context: Context) -> None:
         assert np.abs(found - wanted).max() < 2
 
 
+@pytest.mark.drivers("all")
 def test_what_is_no_rectangle(context: Context, session: Session) -> None:
     with Objects(context.gl) as objects:
         given = upload(context, objects, photograph(30, 20))
@@ -107,7 +112,6 @@ def test_what_is_no_rectangle(context: Context, session: Session) -> None:
             session.run(TurnedPicture(given, ((0.0, 0.0), (math.nan, 0.0), (0.0, 5.0))))
 
 
-@pytest.mark.once  # and VideoCore's compiler has too few registers for 16x16 texels, so that nothing is followed there
 def test_a_followed_frame_is_uploaded_once(context: Context, tmp_path: Path) -> None:
     folder = folder_of_tasks(tmp_path)
     frames = [picture(128, 128, (24, 24, 16), (88 + k, 104 - k, 16)) for k in range(4)]

@@ -22,6 +22,8 @@ from glsl_infer.gl.context import Context
 from glsl_infer.runtime.classifier import Classifier
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 MANY = 50
 
 

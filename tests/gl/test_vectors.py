@@ -22,6 +22,8 @@ from glsl_infer.program import quantize
 from glsl_infer.program.layout import FixedPoint
 from glsl_infer.runtime.session import Session
 
+pytestmark = pytest.mark.drivers("all")
+
 FUNCTIONS = ("linear", "relu", "tanh", "sigmoid", "silu", "gelu", "softplus", "leaky_relu(0.2)")
 GELU_ERROR = 3e-7
 """What its shader, an approximation, is off by (activation_gelu.glsl)."""

@@ -14,6 +14,8 @@ from glsl_infer.runtime.session import Session
 from glsl_infer.tools.validate.measures import Agreement
 from glsl_infer.tools.validate.verdict import Verdict, sentences
 
+pytestmark = pytest.mark.drivers("all")
+
 
 def judged(context: Context, wrong: float, softmax: bool) -> dict[str, Any]:
     """Return a verdict on a driver whose last output is off by ``wrong`` spreads, for a model of other numbers."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from graphs import classifier, conv_node, input_node
 from layer_check import TOLERANCE, layer_error, stored_inputs
+from pairwise import pairs_of
 from random_networks import fine_rounding
 
 from glsl_infer.compiler.build import Options, build
@@ -16,6 +17,8 @@ from glsl_infer.graph import Graph
 from glsl_infer.lowering import weight_bytes
 from glsl_infer.program.layout import FineMap
 from glsl_infer.runtime.session import Session
+
+pytestmark = pytest.mark.drivers("all")
 
 FILTERS = 22
 """Of which two fill no texel."""
@@ -50,9 +53,7 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("feed", [8, 16])
-@pytest.mark.parametrize("bits", [8, 16])
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@pairs_of(("feed", [8, 16]), ("bits", [8, 16]), ("case", CASES))
 def test_both_halves_are_one_draw(
     context: Context, monkeypatch: pytest.MonkeyPatch, case: dict[str, Any], bits: int, feed: int
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from graphs import classifier, conv_node, input_node
 from layer_check import make_bundle
 
@@ -10,6 +11,8 @@ from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph
 from glsl_infer.runtime.session import Session
+
+pytestmark = pytest.mark.drivers
 
 
 def network(seed: int) -> Graph:

@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 from graphs import classifier, conv_node, input_node
 from layer_check import PARTIAL_TOLERANCE, TOLERANCE, layer_error, make_bundle, stored_inputs
+from pairwise import each_of
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node
 from glsl_infer.program import placement
 from glsl_infer.runtime.session import Session
+
+pytestmark = pytest.mark.drivers("all")
 
 AROUND = {1: (0, 0, 0, 0), 3: (1, 1, 1, 1), 5: (2, 2, 2, 2)}
 
@@ -163,8 +166,7 @@ PARTIAL: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("bits", [8, 16])
-@pytest.mark.parametrize("case", PARTIAL.values(), ids=PARTIAL)
+@each_of(("bits", [8, 16]), ("case", PARTIAL))
 def test_partial_sums_with_weights_in_textures_are_a_pass_a_block(
     context: Context, case: dict[str, Any], bits: int
 ) -> None:

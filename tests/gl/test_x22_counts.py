@@ -15,8 +15,6 @@ from glsl_infer.compiler.ranges import prepare
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime.session import Session
 
-pytestmark = pytest.mark.once
-
 CLASSES = 120
 
 

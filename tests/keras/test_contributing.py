@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from contributing import followed, passes
 
 
+@pytest.mark.exhaustive
 def test_the_converter_works(tmp_path: Path) -> None:
     passes(followed(tmp_path / "copy"), "tests/keras/test_import_reflection_padding.py")

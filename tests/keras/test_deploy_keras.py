@@ -15,6 +15,7 @@ from glsl_infer.program.layout import FeatureMap, textures_of
 from training.models import x22
 
 
+@pytest.mark.exhaustive
 def test_a_keras_model_is_exported_with_its_options(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -88,6 +88,7 @@ def activations() -> list[str]:
     return [name for name in dir(keras.activations) if name[0] != "_" and name not in helpers]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", surface.LAYERS)
 def test_a_layer(name: str) -> None:
     check(name, surface.LAYERS[name], dict(surface.REFUSED_LAYERS))
@@ -98,6 +99,7 @@ def test_a_class_without_a_model_says_what_to_do(name: str) -> None:
     assert surface.NO_MODEL[name].startswith("no layer") or name in INSTEAD
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", activations())
 def test_an_activation(name: str) -> None:
     function = getattr(keras.activations, name)
@@ -105,6 +107,7 @@ def test_an_activation(name: str) -> None:
     check(name, body, dict(surface.REFUSED_ACTIVATIONS))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", surface.OPS)
 def test_an_operation(name: str) -> None:
     check(name, surface.OPS[name], dict(surface.REFUSED_OPS))

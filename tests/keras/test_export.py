@@ -45,6 +45,7 @@ def test_the_same_model_gives_the_same_bytes(saved: Path, tmp_path: Path, capsys
     assert bundle.read(tmp_path / "a.glslnn").labels == ("one", "two words", " drei ", "vier")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("weights", ["baked", "uniform", "texture", "auto"])
 def test_the_reference_of_the_file_is_keras_within_its_rounding(saved: Path, tmp_path: Path, weights: str) -> None:
     out = tmp_path / "m.glslnn"

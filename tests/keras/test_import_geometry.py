@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from imported import check, close, randomise
+from pairwise import pairs_of
 
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.graph import reference
@@ -124,10 +125,10 @@ def test_pad_channels_with_a_number_runs_on_the_cpu() -> None:
     check(x, L.Conv2D(2, 1)(padded))
 
 
-@pytest.mark.parametrize("op", ["max", "average"])
-@pytest.mark.parametrize("padding", ["same", "valid"])
-@pytest.mark.parametrize(
-    "pool, strides", [((3, 2), (2, 1)), ((1, 4), (1, 3)), ((8, 7), None), ((5, 5), (3, 4)), (3, 2)]
+@pairs_of(
+    ("op", ["max", "average"]),
+    ("padding", ["same", "valid"]),
+    ("pool, strides", [((3, 2), (2, 1)), ((1, 4), (1, 3)), ((8, 7), None), ((5, 5), (3, 4)), (3, 2)]),
 )
 def test_pooling_with_unequal_windows(op: str, padding: str, pool, strides) -> None:
     x = keras.Input((8, 7, 3))

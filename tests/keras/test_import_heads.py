@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 from imported import check
+from pairwise import pairs_of
 
 from glsl_infer.compiler.build import build
 from glsl_infer.importers.keras import to_graph
@@ -126,9 +127,11 @@ def test_operations_and_constants_on_vectors() -> None:
     ]
 
 
-@pytest.mark.parametrize("softmax", ["none", "in the convolution", "before the end", "behind the end"])
-@pytest.mark.parametrize("pool", [L.GlobalAveragePooling2D, L.GlobalMaxPooling2D])
-@pytest.mark.parametrize("end", [L.Flatten, lambda: L.Reshape((5,))], ids=["flatten", "reshape"])
+@pairs_of(
+    ("softmax", ["none", "in the convolution", "before the end", "behind the end"]),
+    ("pool", [L.GlobalAveragePooling2D, L.GlobalMaxPooling2D]),
+    ("end", [L.Flatten, lambda: L.Reshape((5,))]),
+)
 def test_a_convolution_of_a_pooled_pixel_ends_in_classes(pool, softmax, end) -> None:
     x, y = body()
     y = L.Activation("hard_silu")(L.Conv2D(12, 1)(pool(keepdims=True)(y)))

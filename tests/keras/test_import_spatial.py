@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from imported import check
+from pairwise import each_of
 
 from glsl_infer.importers.keras import load, to_graph
 from glsl_infer.importers.keras.layers import DepthToSpace
@@ -48,8 +49,7 @@ def test_concatenation(channels, op, join) -> None:
     assert graph.by_name[graph.output].op == op
 
 
-@pytest.mark.parametrize("interpolation", ["nearest", "bilinear"])
-@pytest.mark.parametrize("size", [2, (3, 1), (1, 4), (5, 3)])
+@each_of(("interpolation", ["nearest", "bilinear"]), ("size", [2, (3, 1), (1, 4), (5, 3)]))
 def test_upsampling(interpolation, size) -> None:
     x = keras.Input((4, 3, 3))
     graph = check(x, L.UpSampling2D(size, interpolation=interpolation)(L.Conv2D(5, 1)(x)))

@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import pytest
 from imported import check
+from pairwise import each_of
 
 from glsl_infer.compiler.ranges import data_free
 from glsl_infer.errors import ModelError
@@ -49,8 +50,10 @@ def test_channels_stacked_one_by_one() -> None:
     check(X, K.stack([x[..., 0], x[..., 1]], axis=1))
 
 
-@pytest.mark.parametrize("size", [(4, 6), (9, 4), (16, 12), (5, 5)])
-@pytest.mark.parametrize("option", [{"crop_to_aspect_ratio": True}, {"pad_to_aspect_ratio": True, "fill_value": 0.5}])
+@each_of(
+    ("size", [(4, 6), (9, 4), (16, 12), (5, 5)]),
+    ("option", [{"crop_to_aspect_ratio": True}, {"pad_to_aspect_ratio": True, "fill_value": 0.5}]),
+)
 def test_resizes_that_keep_the_shape(size: tuple[int, int], option: dict[str, Any]) -> None:
     check(X, L.Resizing(*size, **option)(stem()))
     if "fill_value" not in option:

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 from imported import check
+from pairwise import each_of
 
 from glsl_infer.errors import ModelError
 from glsl_infer.importers.keras import to_graph
@@ -15,8 +16,7 @@ X = keras.Input((8, 6, 3))
 TURN = np.array([[0.83, 0.31, 0.72, -0.21, 1.13, -0.64, 0.011, -0.017]], np.float32)
 
 
-@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
-@pytest.mark.parametrize("fill", ["constant", "nearest", "reflect"])
+@each_of(("mode", ["bilinear", "nearest"]), ("fill", ["constant", "nearest", "reflect"]))
 def test_constant_transforms(mode: str, fill: str) -> None:
     y = L.Conv2D(4, 3, padding="same", activation="sigmoid")(X)
     check(X, L.Conv2D(2, 3)(K.image.affine_transform(y, TURN, mode, fill)))

@@ -10,6 +10,7 @@ from functools import cache
 from math import prod
 
 import keras
+import needs
 import pytest
 
 from glsl_infer.compiler import memory
@@ -35,6 +36,7 @@ def tensors(network: str) -> Tensors:
     return sizes, [(order[name], max(order[one.name] for one in graph.consumers[name])) for name in inner]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "network, method, published",
     [("v1", "naive", 9.6), ("v1", "greedy", 2.3), ("v2", "naive", 13.2), ("v2", "greedy", 4.0)],
@@ -47,7 +49,7 @@ def test_naive_and_greedy_are_the_published_ones(network: str, method: str, publ
 @pytest.mark.parametrize("network, published", [("v1", 2.7), ("v2", 3.8)])
 def test_the_flow_has_the_least_cost_and_is_near_the_published_one(network: str, published: float) -> None:
     """Of several flows of that cost each gives another total, so that this one may differ from the paper's."""
-    pytest.importorskip("networkx", reason="pip install networkx; the extra 'memory' has it")
+    needs.module("networkx")
     sizes, alive = tensors(network)
     plan = memory.plan(sizes, alive, "flow")
     assert plan.cost == least_cost(sizes, alive)

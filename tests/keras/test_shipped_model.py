@@ -16,6 +16,7 @@ from glsl_infer.importers.keras import load
 MODELS = sorted((Path(__file__).resolve().parents[2] / "models").glob("*-x22-*.keras"))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("model", MODELS, ids=lambda path: path.stem)
 def test_exporting_it_again_gives_the_same_members(model: Path) -> None:
     shipped = bundle.read(model.with_suffix(".glslnn"))

@@ -68,6 +68,7 @@ def converted(model: keras.Model, kind: str, seed: int) -> Graph:
     return to_graph(parse(converter.convert(), "converted.tflite"))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore:Statistics for quantized inputs")
 @pytest.mark.parametrize("seed", [0, 6])
 def test_a_converted_model_is_the_model(seed: int) -> None:
@@ -83,6 +84,7 @@ def test_a_converted_model_is_the_model(seed: int) -> None:
     assert error < 0.02, "less than 17 dB"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", range(1000, 1006))
 def test_random_networks(seed: int) -> None:
     model, rng = random_network(seed), np.random.default_rng(seed)

@@ -55,6 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.exhaustive
 def test_a_bundle_of_another_model_is_refused(folder: Path, tmp_path: Path) -> None:
     x22(49, 4, stages=2, width=1).save(tmp_path / "other.keras")
     done = run("validate", tmp_path / "other.keras", folder / "m.glslnn", "--data", folder / "photos")
@@ -108,6 +109,7 @@ def test_a_wrong_layer_is_named_and_the_exit_code_is_1(folder: Path) -> None:
     assert f"this driver computes something else (first in '{layer}'); run 'glsl-infer selfcheck'" in done.stdout
 
 
+@pytest.mark.exhaustive
 def test_another_model_is_refused(folder: Path, tmp_path: Path) -> None:
     x22(33, 3, stages=2, width=1).save(tmp_path / "other.keras")
     done = run("validate", tmp_path / "other.keras", folder / "m.glslnn", "--data", folder / "photos")
@@ -126,6 +128,7 @@ def validated(folder: Path, tmp_path: Path, model: keras.Model, labels: int = 0)
     return json.loads(done.stdout)
 
 
+@pytest.mark.exhaustive
 def test_logits_that_are_a_map_of_one_pixel_in_keras(folder: Path, tmp_path: Path) -> None:
     """The end of keras.applications.MobileNet."""
     keras.utils.set_random_seed(4)
@@ -140,6 +143,7 @@ def test_logits_that_are_a_map_of_one_pixel_in_keras(folder: Path, tmp_path: Pat
     assert next(one for one in found["layers"] if one["layer"] == "preds")["cosine"] > 0.999
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("inside", [True, False])
 def test_a_softmax_of_each_pixel(folder: Path, tmp_path: Path, inside: bool) -> None:
     keras.utils.set_random_seed(5)
@@ -153,6 +157,7 @@ def test_a_softmax_of_each_pixel(folder: Path, tmp_path: Path, inside: bool) -> 
     assert "top1" not in found["outputs"][0]
 
 
+@pytest.mark.exhaustive
 def test_a_grey_picture(folder: Path, tmp_path: Path) -> None:
     """(28, 28, 1), as MNIST's: from photographs in colours, and run with an array without a third axis."""
     keras.utils.set_random_seed(7)
@@ -176,6 +181,7 @@ def test_only_tensors_that_keras_has_are_compared() -> None:
     assert nodes["dense"] not in tensors  # the logits are inside the layer
 
 
+@pytest.mark.exhaustive
 def test_several_inputs_and_outputs(tmp_path: Path) -> None:
     """From .npz files with an array for each input: exported, calibrated and compared, each output by its name."""
     keras.utils.set_random_seed(6)

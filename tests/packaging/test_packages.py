@@ -14,6 +14,7 @@ from email.parser import Parser
 from pathlib import Path
 from types import ModuleType
 
+import needs
 import pytest
 
 import glsl_infer
@@ -40,7 +41,7 @@ def release() -> ModuleType:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, release: ModuleType) -> Path:
     """What a release with a repository has for Python: twine has checked it."""
-    pytest.importorskip("twine", reason="twine is not installed; pip install -e '.[dev]' has it")
+    needs.module("twine")
     folder = tmp_path_factory.mktemp("release")
     release.python_packages(folder, REPOSITORY)
     return folder

@@ -14,6 +14,8 @@ from training.aibench.build import build
 from training.aibench.networks import MASKS, NETWORKS
 from training.aibench.pasted import CLASSES, cut_out, pasted
 
+pytestmark = pytest.mark.exhaustive
+
 PHOTOGRAPHS = sorted((Path(__file__).resolve().parents[2] / "docs/images").glob("*.jpg"))
 HIGH, WIDE = 96, 120
 EDGE = 8

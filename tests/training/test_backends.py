@@ -14,6 +14,8 @@ from varied import apply, pictures
 from training.augmentation import draw
 from training.recipe_augmentation import Augmentation, Cutout, Mixing
 
+pytestmark = pytest.mark.exhaustive
+
 HERE = Path(__file__).parent
 CHOSEN = Augmentation(perspective=20.0, gamma=0.2, hue=10.0, mixup=Mixing(0.4), cutmix=Mixing(0.4), cutout=Cutout(0.5))
 VARIED = f"""

@@ -39,6 +39,7 @@ def check(layers, channels):
         assert np.abs(found - expected).max() < 1e-4 * max(1, np.abs(expected).max())
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "channels, filters, groups",
     [

@@ -7,6 +7,8 @@ import pytest
 from training.cards.sources import Place
 from training.model_card import MODELS, problems
 
+pytestmark = pytest.mark.exhaustive
+
 
 @pytest.mark.parametrize("words", sorted((MODELS / "cards").glob("*.yaml")), ids=lambda path: path.stem)
 def test_up_to_date(words: Path):

@@ -13,6 +13,7 @@ PARAMETERS = {0: 4_694_024, 1: 5_470_344, 2: 6_150_168}
 """With running statistics, counted in the published files."""
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("variant", PARAMETERS)
 def test_the_published_networks(variant):
     network = efficientnet_lite(variant, 64, 1000)

@@ -11,6 +11,8 @@ from planted import executed, plant
 
 from training import evaluate
 
+pytestmark = pytest.mark.exhaustive
+
 
 @pytest.fixture(scope="module")
 def model(image_folder, tmp_path_factory):

@@ -10,6 +10,8 @@ from glsl_infer.importers.keras import reader
 from training import learn_rounding
 from training.rounded import RoundedAsStored, rounded, stored
 
+pytestmark = pytest.mark.exhaustive
+
 RNG = np.random.default_rng(0)
 PICTURES = list(RNG.integers(0, 256, (40, 16, 16, 3), np.uint8))
 

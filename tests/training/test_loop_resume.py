@@ -10,6 +10,8 @@ from training.recipe import Average, Consistency, Optimizer, Phase, Recipe, Sche
 from training.recipe_augmentation import Augmentation, Cutout, Mixing
 from training.run_folder import RunFolder
 
+pytestmark = pytest.mark.exhaustive
+
 RECIPE = Recipe(
     batch=8,
     seed=5,

@@ -11,6 +11,8 @@ from glsl_infer.importers.keras import to_graph
 from glsl_infer.lowering.typical import Typical
 from training.models import x22
 
+pytestmark = pytest.mark.exhaustive
+
 BEATMUP, GOAL = 5.6e6, 3.8e6
 
 TAKEN = {"naive": 10_046_296, "greedy": 3_739_280, "by-size": 3_737_516, "flow": 3_739_244}

@@ -3,7 +3,6 @@
 import json
 import re
 import zipfile
-from pathlib import Path
 
 import keras
 import numpy as np
@@ -71,11 +70,6 @@ def test_a_clipped_relu_begins_with_units_that_change_nothing():
 def carried(plain, learnt):
     values = {weight.path: weight for weight in plain.weights}
     return [values.get(weight.path, weight) for weight in learnt.weights]
-
-
-def test_all_of_them_are_compared():
-    page = (Path(__file__).resolve().parents[2] / "docs/activations.md").read_text("utf-8")
-    assert re.findall(r"^(\w+) \| ", page, re.MULTILINE)[1:] == list(ACTIVATIONS)
 
 
 def test_an_unknown_activation_is_refused():

@@ -187,6 +187,7 @@ def test_the_result_is_a_picture():
     assert result.min() == 0.0 and result.max() == 1.0
 
 
+@pytest.mark.exhaustive
 def test_a_few_steps_lower_the_loss():
     keras.utils.set_random_seed(1)
     model = network(12)
@@ -245,6 +246,7 @@ def test_psnr():
     assert luma == pytest.approx(10 * np.log10(255**2 / 1.14**2))
 
 
+@pytest.mark.exhaustive
 def test_a_run(photographs, tmp_path, capsys):
     out = tmp_path / "run"
     arguments = ["--data", str(photographs), "--out", str(out), *ARGUMENTS]
@@ -299,6 +301,7 @@ def test_counts_are_positive(tmp_path, capsys):
 # --- the trained network in models/
 
 
+@pytest.mark.exhaustive
 def test_the_shipped_network_is_this_one_and_beats_bicubic():
     shipped = keras.saving.load_model(SHIPPED)
     assert shipped.input.shape == (None, 96, 96, 3)

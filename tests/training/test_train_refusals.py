@@ -9,6 +9,7 @@ from commands import run
 from training.models import x22
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "arguments, message",
     [

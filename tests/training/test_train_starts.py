@@ -12,6 +12,8 @@ from training.models import ACTIVATIONS, x22
 from training.trainee import Trainee
 from training.variation import PicturesOnDevice
 
+pytestmark = pytest.mark.exhaustive
+
 STILL = "optimizer: {rate: 1.0e-12, weight_decay: 0}\nphases: [{epochs: 1}]\n"
 
 

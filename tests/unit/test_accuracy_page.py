@@ -1,9 +1,8 @@
-"""docs/accuracy.md is what scripts/accuracy.py writes from the numbers in docs/accuracy/, and within its bounds."""
+"""scripts/accuracy.py: its sections, the numbers that it keeps, and the comparisons."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 from pathlib import Path
@@ -17,22 +16,13 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import accuracy  # noqa: E402
 import graph_file  # noqa: E402
 from accuracy_sections.common import compared, evenly  # noqa: E402
-from accuracy_sections.page import SECTIONS, page  # noqa: E402
+from accuracy_sections.page import SECTIONS  # noqa: E402
 from tiny import tiny_graph, tiny_picture  # noqa: E402
 
 from glsl_infer.errors import InputError  # noqa: E402
 from glsl_infer.graph import reference  # noqa: E402
 
 STORED = ROOT / "docs/accuracy"
-
-
-def test_the_page_is_composed_of_the_stored_numbers() -> None:
-    assert page(accuracy.stored(STORED)) == (ROOT / "docs/accuracy.md").read_text("utf-8")
-
-
-@pytest.mark.parametrize("section", SECTIONS)
-def test_every_bound_is_kept(section: str) -> None:
-    assert json.loads((STORED / f"{section}.json").read_text("utf-8"))["passed"] is True
 
 
 def test_a_section_without_numbers_is_named(tmp_path: Path) -> None:

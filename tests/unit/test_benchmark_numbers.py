@@ -54,17 +54,6 @@ def test_peak_memory_stays_when_memory_is_freed() -> None:
     assert after > during - (1 << 20)  # the kernel's own count is not exact
 
 
-def test_the_cpu_has_a_name_where_the_kernel_gives_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    files = {
-        "/proc/device-tree/model": "Raspberry Pi Zero W Rev 1.1\0",
-        "/proc/cpuinfo": "processor\t: 0\nmodel name\t: ARMv6\n",
-    }
-    monkeypatch.setattr(machine, "_text", lambda path: files.get(path, ""))
-    assert machine.cpu_model() == "Raspberry Pi Zero W Rev 1.1, ARMv6"
-    files.clear()
-    assert machine.cpu_model()
-
-
 def test_cores_are_those_of_this_process() -> None:
     assert 1 <= machine.cores() <= (os.cpu_count() or 1)
 

@@ -25,11 +25,11 @@ def test_its_form_is_that_of_github() -> None:
 
 
 def test_it_asks_for_the_driver() -> None:
-    for name, command in (("report", "glsl-infer report"), ("selfcheck", "glsl-infer selfcheck --json")):
-        assert FIELDS[name]["attributes"]["label"] == command
-        assert FIELDS[name].get("validations", {}).get("required", False) is (name == "report")
-        _, module, *arguments = shlex.split(command)
-        parser = argparse.ArgumentParser(allow_abbrev=False)
-        assert module in COMMANDS
-        importlib.import_module(f"glsl_infer.cli.{module}").add_arguments(parser)
-        parser.parse_args(arguments)  # exits where it cannot
+    command = "glsl-infer doctor --json"
+    assert FIELDS["doctor"]["attributes"]["label"] == command
+    assert FIELDS["doctor"]["validations"]["required"] is True
+    _, module, *arguments = shlex.split(command)
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    assert module in COMMANDS
+    importlib.import_module(f"glsl_infer.cli.{module}").add_arguments(parser)
+    parser.parse_args(arguments)  # exits where it cannot

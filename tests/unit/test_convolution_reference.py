@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pairwise import pairs_of
 
 from glsl_infer.lowering.conv_columns import columns_of
 from glsl_infer.lowering.taps import Product
@@ -65,9 +66,7 @@ def test_a_row_longer_than_a_band() -> None:
     np.testing.assert_allclose(convolve(x, kernel, (1, 1), 1), by_definition(x, kernel, (1, 1), 1))
 
 
-@pytest.mark.parametrize("width", [1, 7, 8, 19, 24])
-@pytest.mark.parametrize("filters", [1, 3, 4, 5])
-@pytest.mark.parametrize("strides", [(1, 1), (2, 1), (1, 2)])
+@pairs_of(("width", [1, 7, 8, 19, 24]), ("filters", [1, 3, 4, 5]), ("strides", [(1, 1), (2, 1), (1, 2)]))
 def test_few_filters_of_a_wide_kernel(width: int, filters: int, strides: tuple[int, int]) -> None:
     """Eight pixels side by side share a patch, of whose last ones some lie beyond the map."""
     rng = np.random.default_rng(5)

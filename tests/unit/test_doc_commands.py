@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
+import io
 import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import contributing
 import pytest
-from pages import PAGES, ROOT, Command, commands
+from pages import PAGES, ROOT, Command, arguments_of, commands, has_parser, script_lines, script_of
 
 from glsl_infer.cli import COMMANDS
 
@@ -25,57 +28,75 @@ MADE = ("models/grocery-x22-385.", "android/build/", "build/", *contributing.FIL
 """What begins so is written by what stands around it, and need not be in the repository."""
 
 
-def arguments_of(one: Command) -> tuple[str, ...]:
-    """What follows the program: ``glsl-infer COMMAND``, ``python SCRIPT`` or the program itself."""
-    return one.words[2 if one.words[0] in ("glsl-infer", "python", "python3") else 1 :]
-
-
-def script_of(one: Command) -> str:
-    """The script of ours that a command runs, else an empty string."""
-    word = one.words[1] if one.words[0] in ("python", "python3") and len(one.words) > 1 else one.words[0]
-    return word if "/" in word and (ROOT / word).is_file() and word.rpartition("/")[0] != "tests" else ""
-
-
-def of(*programs: str) -> list[Command]:
-    return [one for one in ALL if one.words[0] in programs]
-
-
 def test_all_kinds_are_found() -> None:
     shown = [one for one in ALL if not one.inline]
     assert {"glsl-infer", "classify", "make", "python", "pip"} <= {one.words[0] for one in shown}
     assert {"training/train.py", "scripts/get-data", "scripts/vc4/build.sh"} <= {script_of(one) for one in shown}
 
 
-@pytest.mark.parametrize("one", of("glsl-infer", "classify"), ids=str)
-def test_the_command_line_takes_it(one: Command) -> None:
+def of_command_line(one: Command) -> str:
+    """Return the fault of a command line of ``glsl-infer`` or ``classify``, or an empty string."""
     name = one.words[0] if one.words[0] == "classify" else "".join(one.words[1:2])
     if one.inline and not name:
-        return
+        return ""
+    if name not in MODULES:
+        return f"no command {name}"
     parser = argparse.ArgumentParser(allow_abbrev=False)
     MODULES[name].add_arguments(parser)
-    if one.inline:  # a sentence may leave out what the command works on
+    if one.inline:  # a sentence may leave out the required arguments
         options = {word.partition("=")[0] for word in arguments_of(one) if word.startswith("--")}
-        assert options <= set(parser._option_string_actions), one
-    else:
-        parser.parse_args(arguments_of(one))  # exits where it cannot
+        return " ".join(options - set(parser._option_string_actions))
+    printed = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(printed):
+            parser.parse_args(arguments_of(one))
+    except SystemExit:
+        return printed.getvalue().splitlines()[-1]
+    return ""
 
 
-@pytest.mark.parametrize("one", of("make"), ids=str)
-def test_make_knows_the_targets(one: Command) -> None:
+def of_make(one: Command) -> str:
+    """Return the targets and variables that the Makefile lacks."""
     targets = set(re.findall(r"^([\w-]+):", MAKEFILE, re.MULTILINE))
-    for word in one.words[1:]:
-        name, _, value = word.partition("=")
-        assert f"$({name})" in MAKEFILE if value else word in targets, word
+    targets.update(word for line in re.findall(r"^([\w -]+):", MAKEFILE, re.MULTILINE) for word in line.split())
+    pairs = [(word, *word.partition("=")[::2]) for word in one.words[1:]]
+    return " ".join(word for word, name, value in pairs if not (f"$({name})" in MAKEFILE if value else word in targets))
 
 
-SCRIPTS = sorted({script_of(one) for one in ALL if script_of(one)})
-# One hands its arguments over to libFuzzer, and has no parser of its own.
-PYTHON = [one for one in SCRIPTS if re.match(r"#!.*python(.*\n)*import argparse", (ROOT / one).read_text("utf-8"))]
+def of_shell_script(one: Command) -> str:
+    """Return the options that do not occur in a script without a parser."""
+    text = (ROOT / script_of(one)).read_text("utf-8")
+    return " ".join(word for word in arguments_of(one) if word.startswith("--") and word not in text)
 
 
-def lines_of(script: str) -> list[Command]:
-    """Return the commands that run a script, but those that only name it in a sentence."""
-    return [one for one in ALL if script_of(one) == script and not (one.inline and not arguments_of(one))]
+def of_pip(one: Command) -> str:
+    """Return the extras that the project does not have."""
+    project = (ROOT / "pyproject.toml").read_text("utf-8").partition("[project.optional-dependencies]")[2]
+    known = set(re.findall(r"^(\w+) = \[", project.partition("\n[")[0], re.MULTILINE))
+    named = re.findall(r"(?:glsl-infer|\.)\[([^\]]*)\]", " ".join(one.words))
+    return " ".join({extra for extras in named for extra in extras.split(",")} - known)
+
+
+def of_files(one: Command) -> str:
+    """Return the missing files. Other names, as photo.jpg, runs/trash or data/trashnet, are the reader's own."""
+    folders = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name not in ("data", "runs", "layers")}
+    paths = [word.partition("=")[2] or word for word in one.words]
+    ours = [path for path in paths if "/" in path and path.partition("/")[0] in folders and not path.startswith(MADE)]
+    return " ".join(path for path in ours if not (ROOT / path).exists())
+
+
+def fault(one: Command) -> str:
+    """Return what is wrong with a command, or an empty string."""
+    program = one.words[0]
+    if program in ("glsl-infer", "classify"):
+        found = of_command_line(one)
+    elif program == "make":
+        found = of_make(one)
+    elif program == "pip":
+        found = of_pip(one)
+    else:
+        found = of_shell_script(one) if script_of(one) and not has_parser(script_of(one)) else ""
+    return found or of_files(one)
 
 
 def parsed(lines: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, list[str | None]]:
@@ -94,40 +115,35 @@ def parsed(lines: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, list[str |
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.fixture(scope="module")
-def problems() -> dict[str, list[str | None]]:
-    return parsed({script: [arguments_of(one) for one in lines_of(script)] for script in PYTHON})
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_the_commands_of_a_page(page: Path) -> None:
+    found = {str(one): fault(one) for one in commands(page)}
+    assert {one: problem for one, problem in found.items() if problem} == {}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("script", PYTHON)
-def test_the_script_takes_it(script: str, problems: dict[str, list[str | None]]) -> None:
-    found = dict(zip(map(str, lines_of(script)), problems[script]))
-    assert not {line: problem for line, problem in found.items() if problem}
+def test_scripts_take_their_arguments() -> None:
+    """Those of training/ import Keras: tests/training has the same test."""
+    lines = {script: shown for script, shown in script_lines().items() if not script.startswith("training/")}
+    problems = parsed({script: [arguments_of(one) for one in shown] for script, shown in lines.items()})
+    found = {str(one): problem for script in lines for one, problem in zip(lines[script], problems[script])}
+    assert {one: problem for one, problem in found.items() if problem} == {}
 
 
-@pytest.mark.parametrize("one", [one for one in ALL if script_of(one) and script_of(one) not in PYTHON], ids=str)
-def test_a_shell_script_has_the_options(one: Command) -> None:
-    text = (ROOT / script_of(one)).read_text("utf-8")
-    assert all(word in text for word in arguments_of(one) if word.startswith("--")), one
-
-
-@pytest.mark.parametrize("one", ALL, ids=str)
-def test_what_it_names_in_the_repository_is_there(one: Command) -> None:
-    """Other names, as photo.jpg, runs/trash or data/trashnet, are the reader's own."""
-    folders = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name not in ("data", "runs", "layers")}
-    for word in one.words:
-        path = word.partition("=")[2] or word
-        if path.partition("/")[0] in folders and "/" in path and not path.startswith(MADE):
-            assert (ROOT / path).exists(), f"{one}: no {path}"
-
-
-@pytest.mark.parametrize("one", [one for one in of("pip") if not one.inline or len(one.words) > 2], ids=str)
-def test_the_extras_exist(one: Command) -> None:
-    project = (ROOT / "pyproject.toml").read_text("utf-8").partition("[project.optional-dependencies]")[2]
-    known = set(re.findall(r"^(\w+) = \[", project.partition("\n[")[0], re.MULTILINE))
-    for extras in re.findall(r"(?:glsl-infer|\.)\[([^\]]*)\]", " ".join(one.words)):
-        assert set(extras.split(",")) <= known, one
+@pytest.mark.parametrize(
+    "line",
+    [
+        "glsl-infer clasify a.jpg",
+        "glsl-infer classify a.jpg --tpo 3",
+        "make tset",
+        "make test JOBBS=1",
+        "pip install .[trian]",
+        "scripts/system-packages --all-of-them",
+        "glsl-infer classify docs/images/none.jpg",
+    ],
+)
+def test_a_wrong_command_is_found(line: str) -> None:
+    assert fault(Command("page.md", tuple(line.split()), False))
 
 
 def test_what_is_wrong_would_be_found() -> None:

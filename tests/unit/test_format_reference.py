@@ -172,19 +172,27 @@ def test_sums_of_all_slices_in_one_draw(tmp_path: Path, activation: str) -> None
     check(tmp_path / "wide.glslnn")
 
 
-@pytest.mark.parametrize("text", TEXTS)
-def test_activations(tmp_path: Path, text: str) -> None:
+PLACES = 4
+"""Layers that compute an activation: a convolution, the activation alone, and two dense layers."""
+
+
+@pytest.mark.parametrize("first", range(-(-len(TEXTS) // PLACES)))
+def test_activations(tmp_path: Path, first: int) -> None:
+    """Each activation in one place, the next one in the next."""
+    texts = [TEXTS[(PLACES * first + index) % len(TEXTS)] for index in range(PLACES)]
+    texts = texts[first % PLACES :] + texts[: first % PLACES]
     rng = np.random.default_rng(5)
     nodes = (
         input_node(6),
-        conv_node(rng, "a", ("image",), 3, CHANNELS, activation=text),
-        Node("b", "activation", ("a",), {"function": text}),
+        conv_node(rng, "a", ("image",), 3, CHANNELS, activation=texts[0]),
+        Node("b", "activation", ("a",), {"function": texts[1]}),
         pool_node("pool", "b"),
-        dense_node(rng, "c", "pool", CHANNELS, CHANNELS, activation=text),
-        dense_node(rng, "d", "c", CHANNELS, 3),
+        dense_node(rng, "c", "pool", CHANNELS, CHANNELS, activation=texts[2]),
+        dense_node(rng, "d", "c", CHANNELS, CHANNELS, activation=texts[3]),
+        dense_node(rng, "e", "d", CHANNELS, 3),
     )
     pictures = [rng.integers(0, 256, (6, 6, 3), np.uint8) for _ in range(2)]
-    made = prepare(Graph("functions", nodes, "d"), pictures).graph
+    made = prepare(Graph("functions", nodes, "e"), pictures).graph
     bundles.write(to_bundle(lower.to_program(made), ["x", "y", "z"]), tmp_path / "functions.glslnn")
     check(tmp_path / "functions.glslnn")
 

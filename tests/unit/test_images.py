@@ -7,6 +7,7 @@ from pathlib import Path
 import image_models
 import numpy as np
 import pytest
+from pairwise import each_of
 from pictures_made import noise
 from PIL import Image
 from tiny import tiny_bundle
@@ -52,8 +53,7 @@ def test_what_is_no_picture() -> None:
             images.to_picture(np.zeros(shape, np.float32), made)
 
 
-@pytest.mark.parametrize("suffix", ["png", "PNG", "bmp", "tif", "webp", "ppm", "jpg"])
-@pytest.mark.parametrize("grey", [False, True])
+@each_of(("suffix", ["png", "PNG", "bmp", "tif", "webp", "ppm", "jpg"]), ("grey", [False, True]))
 def test_save(tmp_path: Path, suffix: str, grey: bool) -> None:
     pixels = np.full((5, 9, 3), 77, np.uint8) if suffix == "jpg" else noise(9, 5)
     pixels = pixels[..., 0] if grey else pixels

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from graphs import conv_node, dense_node, input_node, pool_node
+from pairwise import each_of
 
 from glsl_infer.compiler import optimize
 from glsl_infer.graph import Graph, Node, reference
@@ -38,8 +39,7 @@ def kinds(graph: Graph) -> list[str]:
     return [node.op for node in graph.nodes]
 
 
-@pytest.mark.parametrize("scales", [(2.0,), (1.0, -2.0, 0.5)])
-@pytest.mark.parametrize("offsets", [(0.0,), (-1.0, 0.0, 3.0)])
+@each_of(("scales", [(2.0,), (1.0, -2.0, 0.5)]), ("offsets", [(0.0,), (-1.0, 0.0, 3.0)]))
 def test_rescaling_of_the_picture(scales, offsets) -> None:
     rng = np.random.default_rng(0)
     nodes = [

@@ -18,10 +18,11 @@ HOSTILE = [*map(chr, range(0x20)), *map(chr, range(0x7F, 0xA0)), *map(chr, range
 HOSTILE += [*"\u061c\u200e\u200f\u200b\u2060\u3164\ufeff\xad", "\ud800", "\udfff"]
 
 
-@pytest.mark.parametrize("character", HOSTILE, ids=lambda one: f"{ord(one):04x}")
-def test_what_a_terminal_obeys_is_written_out(character: str) -> None:
-    assert one_line(f"a{character}b") == f"a\\u{ord(character):04x}b"
-    assert visible(f"a{character}b") == (f"a{character}b" if character in "\n\t" else f"a\\u{ord(character):04x}b")
+def test_what_a_terminal_obeys_is_written_out() -> None:
+    for character in HOSTILE:
+        escaped = f"a\\u{ord(character):04x}b"
+        assert one_line(f"a{character}b") == escaped
+        assert visible(f"a{character}b") == (f"a{character}b" if character in "\n\t" else escaped)
 
 
 def test_what_nobody_sees_is_no_part_of_a_label() -> None:

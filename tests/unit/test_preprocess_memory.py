@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pairwise import each_of
 from PIL import Image
 
 from glsl_infer.errors import ImageError
@@ -99,8 +100,7 @@ def test_this_machine_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert memory.available() is None
 
 
-@pytest.mark.parametrize("compression", [None, "tiff_lzw", "tiff_deflate"])
-@pytest.mark.parametrize("kind", [np.int32, np.uint32, np.float32])
+@each_of(("compression", [None, "tiff_lzw", "tiff_deflate"]), ("kind", [np.int32, np.uint32, np.float32]))
 def test_a_tiff_of_32_bits_is_refused_whatever_it_holds(tmp_path: Path, compression: str | None, kind: Any) -> None:
     path = tmp_path / "a.tif"
     Image.fromarray(np.full((6, 6), 200, kind)).save(path, compression=compression)

@@ -6,7 +6,7 @@ import struct
 from pathlib import Path
 
 import numpy as np
-import pytest
+from pairwise import each_of, pairs_of
 from pictures_made import noise, saved
 from PIL import ExifTags, Image
 
@@ -24,8 +24,7 @@ STORED_AS = {
 }
 
 
-@pytest.mark.parametrize("suffix", ["png", "tif", "webp"])
-@pytest.mark.parametrize("orientation", list(STORED_AS))
+@each_of(("suffix", ["png", "tif", "webp"]), ("orientation", list(STORED_AS)))
 def test_all_exif_orientations_give_the_same_picture(tmp_path: Path, orientation: int, suffix: str) -> None:
     upright = noise(12, 9)
     exif = Image.Exif()
@@ -39,9 +38,11 @@ def test_all_exif_orientations_give_the_same_picture(tmp_path: Path, orientation
     assert (preprocess.load(path, 4) == preprocess.load(upright, 4)).all()
 
 
-@pytest.mark.parametrize("size", [(9, 4), (4, 9), (10, 4), (4, 10), (5, 5)])
-@pytest.mark.parametrize("orientation", list(STORED_AS))
-@pytest.mark.parametrize("mode", ["RGB", "RGBA", "L", "P"])
+@pairs_of(
+    ("size", [(9, 4), (4, 9), (10, 4), (4, 10), (5, 5)]),
+    ("orientation", list(STORED_AS)),
+    ("mode", ["RGB", "RGBA", "L", "P"]),
+)
 def test_the_square_is_cut_out_of_the_upright_picture(
     tmp_path: Path, orientation: int, size: tuple[int, int], mode: str
 ) -> None:
@@ -66,11 +67,12 @@ def test_the_orientation_counts_even_if_other_metadata_is_damaged(tmp_path: Path
     assert preprocess.open_image(path).size == (4, 8)
 
 
-@pytest.mark.parametrize("suffix", ["jpg", "png", "webp"])
-@pytest.mark.parametrize(
-    "exif",
-    [b"Exif\0\0", b"Exif\0\0garbage", b"Exif\0\0MM\0*\0\0", b"Exif\0\0II*\0\xff\xff\xff\xff", exif_block() + b"II"],
-    ids=["empty", "garbage", "truncated", "pointing nowhere", "trailing bytes"],
+@each_of(
+    ("suffix", ["jpg", "png", "webp"]),
+    (
+        "exif",
+        [b"Exif\0\0", b"Exif\0\0garbage", b"Exif\0\0MM\0*\0\0", b"Exif\0\0II*\0\xff\xff\xff\xff", exif_block() + b"II"],
+    ),
 )
 def test_damaged_metadata_is_ignored(tmp_path: Path, exif: bytes, suffix: str) -> None:
     path = saved(tmp_path, Image.new("RGB", (8, 4)), f"picture.{suffix}", exif=exif)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pairwise import each_of
 from pictures_made import BLUE, GREEN, RED, WHITE, Pixels, linear_rgb, noise, only_colour, saved
 from PIL import ExifTags, Image
 
@@ -116,8 +117,7 @@ def test_a_file_that_is_no_picture(tmp_path: Path, content: bytes) -> None:
     assert "not a picture" in refusal(path)
 
 
-@pytest.mark.parametrize("suffix", ["jpg", "png", "gif", "webp", "bmp", "tif"])
-@pytest.mark.parametrize("kept", [0.3, 0.6, 0.9])
+@each_of(("suffix", ["jpg", "png", "gif", "webp", "bmp", "tif"]), ("kept", [0.3, 0.6, 0.9]))
 def test_a_truncated_picture(tmp_path: Path, suffix: str, kept: float) -> None:
     path = saved(tmp_path, Image.fromarray(noise(40, 40)), f"picture.{suffix}")
     path.write_bytes(path.read_bytes()[: int(path.stat().st_size * kept)])

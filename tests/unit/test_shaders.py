@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-import subprocess
+import itertools
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from glslang import Shader, lint
 from pages import ROOT
 from tiny import tiny_program
 
 from glsl_infer.gl.rounding import ROUND_STORES
 from glsl_infer.graph.activations import activation
 from glsl_infer.lowering import codegen
+from glsl_infer.lowering.weights_plan import WEIGHTS_MODES
 from glsl_infer.ops import global_average_pool
 from glsl_infer.program import PRELUDE, templates
 from glsl_infer.runtime.drivers import ROLLED_FETCHES
 from glsl_infer.runtime.drivers.videocore import LATE_FETCH
 from glsl_infer.runtime.pictures.resampling import READING, external_prelude
 from glsl_infer.support.resources import template
+
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from lint_shaders import faults
 
 NAMES = sorted(path.name for path in (ROOT / "shaders").iterdir() if path.is_file())
 FRAGMENTS = [name for name in NAMES if name.endswith(".frag")]
@@ -27,11 +35,38 @@ LINES = {"global_average.frag": global_average_pool.FETCH}
 """What a template is nothing without."""
 
 
-def lint(source: str, stage: str, folder: Path) -> None:
-    path = folder / f"shader.{stage}"
-    path.write_text(source)
-    done = subprocess.run(["glslangValidator", str(path)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + source
+FRAGMENT_INCLUDES = ["fixed_point.glsl", "store.glsl", "turns.glsl", "late.glsl"]
+SCALING = ("area_average.frag", "enlarge.frag")
+
+
+def templates_alone() -> Iterator[Shader]:
+    """Yield each template as a whole shader; those that scale pictures with each kind of source texture."""
+    for name in FRAGMENTS:
+        lines = LINES.get(name, {})
+        text = codegen.fragment(name, activation=activation("linear"), includes=FRAGMENT_INCLUDES, lines=lines)
+        yield name, "frag", PRELUDE_TEXT + text
+    for name in FUNCTIONS:
+        for device in ("", LATE_FETCH):
+            yield name, "frag", f"{PRELUDE_TEXT}{device}{template(name)}void main() {{ gl_FragColor = vec4(0.0); }}\n"
+    for count in range(1, templates.MAX_VARYINGS + 1):
+        yield f"vertex shader of {count} varyings", "vert", templates.vertex_shader(count)
+    for name in ("picture.vert", "quads.vert", "resample.vert"):
+        yield name, "vert", template(name)
+    for name in SCALING:
+        text = template("store.glsl")
+        yield f"{name}, external", "frag", external_prelude(PRELUDE_TEXT.encode()).decode() + text + template(name)
+        for kind, reading in READING.items():
+            yield f"{name}, {kind}", "frag", PRELUDE_TEXT + text + reading + template(name)
+
+
+def generated() -> Iterator[Shader]:
+    """Yield the shaders of a small network with weights in each place, as each kind of driver compiles them."""
+    for weights, device in itertools.product(WEIGHTS_MODES, ("", ROUND_STORES, ROLLED_FETCHES)):
+        program = tiny_program(weights=weights)
+        prelude = program.members[PRELUDE].decode() + device
+        for one in program.programs:
+            yield f"{one.fragment}, {weights}", "frag", prelude + program.members[one.fragment].decode()
+            yield f"{one.vertex}, {weights}", "vert", program.members[one.vertex].decode()
 
 
 def test_there_are_templates() -> None:
@@ -39,66 +74,33 @@ def test_there_are_templates() -> None:
     assert len(FUNCTIONS) >= 5
 
 
-@pytest.mark.parametrize("name", FRAGMENTS)
-def test_fragment_templates_compile_on_their_own(name: str, tmp_path: Path) -> None:
-    includes = ["fixed_point.glsl", "store.glsl", "turns.glsl", "late.glsl"]
-    text = codegen.fragment(name, activation=activation("linear"), includes=includes, lines=LINES.get(name, {}))
-    lint(PRELUDE_TEXT + text, "frag", tmp_path)
+def test_every_template_compiles_on_its_own(tmp_path: Path) -> None:
+    lint(templates_alone(), tmp_path)
 
 
-@pytest.mark.parametrize("device", ["", LATE_FETCH])
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_function_templates_compile(name: str, device: str, tmp_path: Path) -> None:
-    lint(PRELUDE_TEXT + device + template(name) + "void main() { gl_FragColor = vec4(0.0); }\n", "frag", tmp_path)
+def test_generated_shaders_compile(tmp_path: Path) -> None:
+    lint(generated(), tmp_path)
 
 
-@pytest.mark.parametrize("count", range(1, templates.MAX_VARYINGS + 1))
-def test_vertex_shaders_compile(count: int, tmp_path: Path) -> None:
-    lint(templates.vertex_shader(count), "vert", tmp_path)
+def test_an_invalid_shader_is_named(tmp_path: Path) -> None:
+    good = PRELUDE_TEXT + "void main() { gl_FragColor = vec4(0.0); }\n"
+    with pytest.raises(AssertionError, match=r"^bad:\n(?s:.*)'unknown' : undeclared identifier") as caught:
+        lint([("good", "frag", good), ("bad", "frag", good.replace("0.0", "unknown"))], tmp_path)
+    assert "good:" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["picture.vert", "quads.vert", "resample.vert"])
-def test_other_vertex_shaders_compile(name: str, tmp_path: Path) -> None:
-    lint(template(name), "vert", tmp_path)
+def test_external_textures_are_declared_before_all_code() -> None:
+    text = external_prelude(PRELUDE_TEXT.encode()).decode()
+    assert text.splitlines()[1].startswith("#extension"), "right after #version"
+    assert all("sampler2D source" not in text + template(name) for name in SCALING)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("device", ["", ROUND_STORES, ROLLED_FETCHES])
-@pytest.mark.parametrize("weights", ["baked", "uniform", "texture"])
-def test_generated_shaders_compile(weights: str, device: str, tmp_path: Path) -> None:
-    program = tiny_program(weights=weights)
-    prelude = program.members[PRELUDE].decode() + device
-    for one in program.programs:
-        lint(prelude + program.members[one.fragment].decode(), "frag", tmp_path)
-        lint(program.members[one.vertex].decode(), "vert", tmp_path)
-
-
-@pytest.mark.parametrize("name", ["area_average.frag", "enlarge.frag"])
-def test_what_reads_external_textures_compiles(name: str, tmp_path: Path) -> None:
-    text = external_prelude(PRELUDE_TEXT.encode()).decode() + template("store.glsl") + template(name)
-    assert text.splitlines()[1].startswith("#extension"), "before all code, right behind #version"
-    assert "sampler2D source" not in text
-    lint(text, "frag", tmp_path)
-
-
-@pytest.mark.parametrize("kind", READING)
-@pytest.mark.parametrize("name", ["area_average.frag", "enlarge.frag"])
-def test_scaling_of_grey_and_of_alpha_compiles(name: str, kind: str, tmp_path: Path) -> None:
-    lint(PRELUDE_TEXT + template("store.glsl") + READING[kind] + template(name), "frag", tmp_path)
-
-
-def test_every_fragment_shader_asks_for_full_precision() -> None:
+def test_the_prelude_asks_for_full_precision() -> None:
     assert "precision highp float;" in PRELUDE_TEXT
     assert "precision highp sampler2D;" in PRELUDE_TEXT
-    for name in NAMES:
-        if name != "prelude.glsl":
-            assert "mediump" not in template(name)
-            assert "lowp" not in template(name)
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n != "prelude.glsl"])
-def test_templates_have_no_long_lines_and_no_tabs(name: str) -> None:
-    for line in template(name).splitlines():
-        assert len(line) <= 120
-        assert "\t" not in line
-        assert line == line.rstrip()
+def test_the_style_of_the_templates_is_checked(tmp_path: Path) -> None:
+    path = tmp_path / "a.frag"
+    path.write_text("void main() {\n\tmediump float x; \n" + "/" * 121 + "\n// lowp in a comment\n")
+    assert [fault.partition(":")[0] for fault in faults(path)] == ["2", "2", "2", "3"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from tiny import tiny_bundle
 
 from glsl_infer.errors import InputError
 from glsl_infer.tools.videocore import driver
-from glsl_infer.tools.videocore.driver import FILES, SHIM, Driver, find
+from glsl_infer.tools.videocore.driver import FILES, GALLIUM, SHIM, Driver, find, find_all
 from glsl_infer.tools.videocore.verify import verify
 
 
@@ -22,10 +23,17 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "_PACKAGE_ROOT", tmp_path / "checkout")
 
 
-def put(folder: Path) -> Path:
+def put(folder: Path, version: str = "22.3.6") -> Path:
+    """Make a driver's folder: files that are empty but for a version."""
+    newer = not version.startswith("22.")
     for name in FILES:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).touch()
+        if name != GALLIUM[0] or not newer:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).touch()
+    if newer:
+        (folder / f"lib/libgallium-{version}.so").touch()
+    else:
+        (folder / GALLIUM[0]).write_bytes(b"\0%s%u.%u%s Mesa " + version.encode() + b"\0")
     return folder
 
 
@@ -87,6 +95,60 @@ def test_one_that_is_not_complete_is_none(tmp_path: Path) -> None:
     (put(tmp_path / "given") / SHIM).unlink()
     with pytest.raises(InputError, match="no VideoCore IV driver there"):
         find(tmp_path / "given")
+
+
+def test_every_version_of_mesa_is_found(tmp_path: Path) -> None:
+    old = put(tmp_path / "shared/vc4/prefix")
+    assert [(one.version, one.mesa) for one in find_all()] == [("22.3.6", "22")]
+    new = put(tmp_path / "cache/glsl-infer/vc4/prefix-25", "25.0.7")
+    put(tmp_path / "shared/vc4/prefix-25", "25.0.1")
+    assert [(one.version, one.prefix) for one in find_all()] == [("22.3.6", old), ("25.0.7", new)]
+    assert find().prefix == find(mesa="22").prefix == old
+    assert find(mesa="25").prefix == new
+    assert [one.prefix for one in find_all(new)] == [new]
+    folder = put(tmp_path / "given/prefix-25", "25.0.7").parent
+    assert [one.version for one in find_all(folder)] == ["25.0.7"]
+
+
+def test_a_version_that_is_not_there(tmp_path: Path) -> None:
+    there = put(tmp_path / "given", "25.0.7")
+    with pytest.raises(InputError) as caught:
+        find(there, "22")
+    assert f"no VideoCore IV driver of Mesa 22 (25.0.7 in {there})" in str(caught.value)
+    assert "build.sh of a checkout of glsl-infer --suite bookworm" in str(caught.value)
+
+
+def test_a_system_s_library_for_developers_is_not_taken(tmp_path: Path) -> None:
+    """PyOpenGL looks for libEGL.so first. A driver's folder without it may not be ours to write to."""
+    prefix = put(tmp_path / "given")
+    links, folder, *_ = Driver(prefix, "test").environment()["LD_LIBRARY_PATH"].split(":")
+    assert folder == str(prefix / "lib")
+    for name, target in (("libEGL.so", "libEGL.so.1"), ("libGLESv2.so", "libGLESv2.so.2")):
+        assert (Path(links) / name).resolve() == prefix / "lib" / target
+        assert not (prefix / "lib" / name).exists()
+        (prefix / "lib" / name).symlink_to(target)
+    assert Driver(prefix, "test").environment()["LD_LIBRARY_PATH"].split(":")[0] == folder
+
+
+def test_links_of_a_user_without_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cache").touch()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    links = Driver(put(tmp_path / "given"), "test").environment()["LD_LIBRARY_PATH"].split(":")[0]
+    assert Path(links).parent == tmp_path and (Path(links) / "libEGL.so").is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--suite", "sid"], "choose bookworm or trixie"),
+        (["--suite"], "choose bookworm"),
+        (["--all"], "unknown option"),
+    ],
+)
+def test_build_refuses_what_it_does_not_know(words: list[str], message: str) -> None:
+    script = Path(__file__).resolve().parents[2] / "scripts/vc4/build.sh"
+    done = subprocess.run([script, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and message in done.stderr
 
 
 def test_its_process_sees_no_other_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import tiny
 
-from glsl_infer.tools.videocore import floor
+from glsl_infer.tools.videocore import floor, table
 from glsl_infer.tools.videocore.advice import advise
 from glsl_infer.tools.videocore.report import Report, report
 from glsl_infer.tools.videocore.transcript import Job, Measured, Shader
@@ -96,3 +96,36 @@ def test_a_program_that_several_layers_use_fails_in_each() -> None:
     assert [problem.layer for problem in found.problems] == layers
     assert all(problem.fatal and "is bad" in problem.text for problem in found.problems)
     assert {row.layer for row in found.rows if row.failed} == set(layers)
+
+
+def by_mesa(version: str, instructions: int) -> Report:
+    """The report of another version of Mesa, by which the stem has another length."""
+    renderer = f"VC4 V3D 2.1, OpenGL ES 2.0 Mesa {version}"
+    return replace(made(stem=replace(GOOD, instructions=instructions, executed=instructions)), driver=renderer)
+
+
+def test_a_layer_has_a_row_for_each_compiler() -> None:
+    reports = [by_mesa("22.3.6", 100), by_mesa("25.0.7", 90)]
+    lines = table.as_text(reports, 0.2).splitlines()
+    assert lines[:2] == [f"tiny: VC4 V3D 2.1, OpenGL ES 2.0 Mesa {version}" for version in ("22.3.6", "25.0.7")]
+    cells = [line.split() for line in lines]
+    stem = [row for row in cells if row[:1] == ["stem"]]
+    assert [(row[1], row[3]) for row in stem] == [("22.3.6", "100"), ("25.0.7", "90")]
+    assert [row[1] for row in cells if row[:1] == ["total"]] == ["22.3.6", "25.0.7"]
+    assert sum("estimate at 250 MHz (Pi Zero W) (Mesa 25.0.7): " in line for line in lines) == 1
+    (line,) = (line for line in table.as_text(reports[:1], 0.2).splitlines() if line.startswith("stem "))
+    assert "22.3.6" not in line, "one compiler needs no column"
+
+
+def test_models_stand_side_by_side_for_each_compiler() -> None:
+    reports = [replace(by_mesa(version, 100), file=file) for file in ("a", "b") for version in ("22.3.6", "25.0.7")]
+    first, second = table.side_by_side(reports, 0.2).split("VC4 V3D 2.1, OpenGL ES 2.0 Mesa ")[1:]
+    assert first.startswith("22.3.6\n") and second.startswith("25.0.7\n")
+    assert [part.splitlines()[1].split() for part in (first, second)] == [["layer", "a", "b", "change"]] * 2
+    assert table.names(reports) == ["a, Mesa 22.3.6", "a, Mesa 25.0.7", "b, Mesa 22.3.6", "b, Mesa 25.0.7"]
+
+
+def test_rows_for_spreadsheets_name_the_compiler() -> None:
+    rows = table.as_csv([by_mesa("22.3.6", 100), by_mesa("25.0.7", 90)], 0.2).splitlines()
+    assert rows[0].startswith("file,mesa,layer,")
+    assert {row.split(",")[1] for row in rows[1:]} == {"22.3.6", "25.0.7"}

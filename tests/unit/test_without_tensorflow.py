@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import glsl_infer
 
 WITHOUT = """
@@ -34,11 +32,10 @@ def run_without(program: str, *arguments: str) -> subprocess.CompletedProcess[st
     )
 
 
-@pytest.mark.parametrize("name", ["tensorflow", "keras", "keras.layers", "jax", "torch"])
-def test_the_hook_hides_them(name: str) -> None:
-    done = run_without(f"import {name}")
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("ModuleNotFoundError: No module named ")
+def test_the_hook_hides_them() -> None:
+    names = ("tensorflow", "keras", "keras.layers", "jax", "torch")
+    tries = "".join(f"try: import {name}\nexcept ModuleNotFoundError: print('{name}')\n" for name in names)
+    assert run_without("\n" + tries).stdout.split() == [*names]
 
 
 def test_the_package_imports() -> None:

@@ -1,16 +1,23 @@
-"""Mesa's vc4 driver for all tests of this folder; without it they fail and say how to get it."""
+"""Mesa's vc4 drivers for all tests of this folder; without them they fail and say how to get them.
+
+``driver`` and ``executor`` are of the lowest version. A module that tests each version overrides them by
+``each_driver`` and ``each_executor``; a test that builds a bundle takes ``drivers`` and builds it once.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+import needs
 import pytest
 
 from glsl_infer.errors import InputError
-from glsl_infer.tools.videocore import Driver, find
+from glsl_infer.tools.videocore import Driver, find_all
+from glsl_infer.tools.videocore.driver import RELEASES
 from glsl_infer.tools.videocore.executor import Executor
 from glsl_infer.tools.videocore.executor import find as find_executor
 from glsl_infer.tools.videocore.pixels import Pixels, compare
@@ -22,12 +29,38 @@ PHOTOGRAPHED = {name: [ROOT / "docs/images/glass128.jpg"] for name in ("trashnet
 """What is drawn of the small models beside the probe."""
 
 
+NAMED = bool(os.environ.get("VC4_PREFIX") or os.environ.get("VC4_RUN"))
+"""Whether the developer chose a driver, which then is the only one."""
+
+
 @pytest.fixture(scope="session")
-def driver() -> Driver:
+def drivers() -> tuple[Driver, ...]:
+    """A driver of each version of Mesa that scripts/vc4/build.sh builds."""
     try:
-        return find()
+        return find_all()
     except InputError as error:
-        pytest.fail(f"tests/vc4 measure on Mesa's vc4 driver (`make test-vc4` builds it): {error}")
+        needs.missing(str(error))
+
+
+@pytest.fixture(scope="session")
+def driver(drivers: tuple[Driver, ...]) -> Driver:
+    return drivers[0]
+
+
+@pytest.fixture(scope="session", params=RELEASES, ids="mesa {}".format)
+def each_driver(request: pytest.FixtureRequest, drivers: tuple[Driver, ...]) -> Driver:
+    for driver in drivers:
+        if driver.mesa == request.param:
+            return driver
+    if NAMED:
+        pytest.skip("VC4_PREFIX names a driver of another version")
+    needs.missing(f"no driver of Mesa {request.param}; scripts/vc4/build.sh builds it")
+
+
+@pytest.fixture(scope="session")
+def each_executor(each_driver: Driver) -> Executor:
+    """The virtual VideoCore IV with each version of Mesa."""
+    return find_executor(each_driver)
 
 
 @pytest.fixture(scope="session")

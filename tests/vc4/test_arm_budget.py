@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from glsl_infer.tools.videocore import first_result
+
+pytestmark = pytest.mark.exhaustive
 
 ROOT = Path(__file__).resolve().parents[2]
 BUDGET = json.loads((ROOT / "tests/vc4/arm.json").read_text())

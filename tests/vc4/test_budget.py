@@ -1,4 +1,4 @@
-"""The shipped models: each compiles for a VideoCore IV, and costs it what tests/vc4/budget.json says."""
+"""The shipped models: each compiles for a VideoCore IV by each Mesa, at the cost that tests/vc4/budget*.json has."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from budget import differences, models, numbers
 from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError
 from glsl_infer.tools.videocore import Driver, Report
+from glsl_infer.tools.videocore.driver import RELEASES
 
 
 @pytest.fixture(scope="module", params=models(), ids=lambda path: path.stem)
-def shipped(request: pytest.FixtureRequest, driver: Driver) -> tuple[Path, Report]:
-    return request.param, budget.measured(request.param, driver)
+def shipped(request: pytest.FixtureRequest, each_driver: Driver) -> tuple[Path, Report]:
+    return request.param, budget.measured(request.param, each_driver)
 
 
+@pytest.mark.sampled(4)
 def test_every_program_compiles_and_is_accepted(shipped: tuple[Path, Report]) -> None:
     path, report = shipped
     assert [f"{row.layer} fails" for row in report.rows if row.failed] == []
@@ -25,11 +27,13 @@ def test_every_program_compiles_and_is_accepted(shipped: tuple[Path, Report]) ->
     assert set(report.shaders) == used
 
 
+@pytest.mark.sampled(4)
 def test_no_layer_that_matters_falls_to_one_thread(shipped: tuple[Path, Report]) -> None:
     _, report = shipped
     assert [problem.layer for problem in report.problems if problem.fatal] == []
 
 
+@pytest.mark.sampled(4)
 def test_a_layer_takes_one_job_and_no_loads(shipped: tuple[Path, Report]) -> None:
     """At most: layers that do not read each other share one, which the first of them begins."""
     path, report = shipped
@@ -38,17 +42,21 @@ def test_a_layer_takes_one_job_and_no_loads(shipped: tuple[Path, Report]) -> Non
     assert report.totals["loads"] == 0
 
 
-def test_the_budget_is_kept(shipped: tuple[Path, Report]) -> None:
+@pytest.mark.sampled(4)
+def test_the_budget_is_kept(shipped: tuple[Path, Report], each_driver: Driver) -> None:
     path, report = shipped
-    lines = differences(budget.read(budget.STORED).get(path.stem), numbers(report))
-    asked = "if that is meant, run python scripts/vc4/budget.py --write and commit tests/vc4/budget.json with it"
+    stored = budget.stored(each_driver.mesa)
+    lines = differences(budget.read(stored).get(path.stem), numbers(report))
+    asked = f"if that is meant, run python scripts/vc4/budget.py --write and commit {stored.name} with it"
     assert not lines, "\n".join([f"{path.name} costs a VideoCore IV something else than before:", *lines, asked])
 
 
-def test_the_budget_is_of_the_models_that_there_are() -> None:
-    assert sorted(budget.read(budget.STORED)) == [path.stem for path in models()]
+@pytest.mark.parametrize("mesa", RELEASES)
+def test_the_budget_is_of_the_models_that_there_are(mesa: str) -> None:
+    assert sorted(budget.read(budget.stored(mesa))) == [path.stem for path in models()]
 
 
+@pytest.mark.sampled(4)
 def test_differences_are_told_layer_by_layer(shipped: tuple[Path, Report]) -> None:
     _, report = shipped
     after = numbers(report)
@@ -65,6 +73,7 @@ def test_differences_are_told_layer_by_layer(shipped: tuple[Path, Report]) -> No
     assert told[-1].startswith("frame: ") and len(told) == 3
 
 
+@pytest.mark.sampled(4)
 def test_numbers_are_written_and_read_again(shipped: tuple[Path, Report], tmp_path: Path) -> None:
     path, report = shipped
     stored = {path.stem: numbers(report)}

@@ -26,11 +26,12 @@ def model(driver: Driver, tmp_path: Path) -> Path:
     return tiny.write_tiny(tmp_path)
 
 
-def test_a_line_for_each_layer_and_the_totals(model: Path, capsys: Capture) -> None:
-    code = main(["vc4", str(model)])
+@pytest.mark.parametrize(("mesa", "version"), [("22", "22.3.6"), ("25", "25.0.7")])
+def test_a_line_for_each_layer_and_the_totals(model: Path, capsys: Capture, mesa: str, version: str) -> None:
+    code = main(["vc4", str(model), "--mesa", mesa])
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
-    assert lines[0] == f"{model}: VC4 V3D 2.1, OpenGL ES 2.0 Mesa 22.3.6"
+    assert lines[0] == f"{model}: VC4 V3D 2.1, OpenGL ES 2.0 Mesa {version}"
     cells = {line.split()[0]: line.split() for line in lines[2:] if line}
     drawn = list(dict.fromkeys(one.layer for one in bundles.read(model).manifest.passes))
     assert [name for name in cells if name in drawn] == drawn
@@ -41,21 +42,25 @@ def test_a_line_for_each_layer_and_the_totals(model: Path, capsys: Capture) -> N
 
 
 def test_json_and_csv_agree(model: Path, capsys: Capture) -> None:
+    """Each has all compilers."""
     main(["vc4", "--json", str(model)])
-    (found,) = json.loads(capsys.readouterr().out)["bundles"]
+    bundles = json.loads(capsys.readouterr().out)["bundles"]
     main(["vc4", "--csv", str(model)])
-    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert [row["layer"] for row in rows] == [one["layer"] for one in found["layers"]]
-    for row, one in zip(rows, found["layers"]):
-        assert int(row["total"]) == one["total"]
-        assert row["floor_per_fetch"] == ("" if one["floor_per_fetch"] is None else str(one["floor_per_fetch"]))
-    assert found["totals"]["total"] == sum(int(row["total"]) for row in rows)
-    assert [one["clock_mhz"] for one in found["estimates"]] == [250.0, 300.0]
+    table = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [found["mesa"] for found in bundles] == ["22.3.6", "25.0.7"] == sorted({row["mesa"] for row in table})
+    for found in bundles:
+        rows = [row for row in table if row["mesa"] == found["mesa"]]
+        assert [row["layer"] for row in rows] == [one["layer"] for one in found["layers"]]
+        for row, one in zip(rows, found["layers"]):
+            assert int(row["total"]) == one["total"]
+            assert row["floor_per_fetch"] == ("" if one["floor_per_fetch"] is None else str(one["floor_per_fetch"]))
+        assert found["totals"]["total"] == sum(int(row["total"]) for row in rows)
+        assert [one["clock_mhz"] for one in found["estimates"]] == [250.0, 300.0]
 
 
 def test_two_models_stand_side_by_side(model: Path, tmp_path: Path, capsys: Capture) -> None:
     other = tiny.write_tiny(tmp_path, "planar.glslnn", layout="planar")
-    main(["vc4", str(model), str(other)])
+    main(["vc4", str(model), str(other), "--mesa", "25"])
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["layer", "tiny", "planar", "change"]
     expand = next(line.split() for line in lines if line.startswith("expand "))
@@ -65,9 +70,12 @@ def test_two_models_stand_side_by_side(model: Path, tmp_path: Path, capsys: Capt
 
 def test_disassembly_of_a_layer(model: Path, capsys: Capture) -> None:
     assert main(["vc4", str(model), "--disassemble", "unit-pw"]) == 0
-    head, *lines = capsys.readouterr().out.splitlines()
-    assert head == f"; {model}: layer 'unit-pw', program 'unit-pw'"
-    assert sum("load_tmu0" in line for line in lines) == 8
+    lines = capsys.readouterr().out.splitlines()
+    heads = [line for line in lines if line.startswith("; ")]
+    assert heads == [
+        f"; {model}: layer 'unit-pw', program 'unit-pw', Mesa {version}" for version in ("22.3.6", "25.0.7")
+    ]
+    assert sum("load_tmu0" in line for line in lines) == 2 * 8
     message = refused(capsys, ["vc4", model, "--disassemble", "unit"])
     assert "no layer 'unit' that draws; there are: stem, expand, " in message
 
@@ -82,6 +90,9 @@ def test_a_plot_is_a_picture(model: Path, tmp_path: Path, capsys: Capture) -> No
 
 def test_bad_arguments(model: Path, tmp_path: Path, capsys: Capture) -> None:
     capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main(["vc4", str(model), "--mesa", "23"])
+    assert "invalid choice: '23' (choose from" in capsys.readouterr().err
     assert "no such file" in refused(capsys, ["vc4", tmp_path / "none.glslnn"])
     assert "--draw-share 2; give a share from 0 to 1" in refused(capsys, ["vc4", model, "--draw-share", "2"])
     assert "no VideoCore IV driver there (--driver)" in refused(capsys, ["vc4", model, "--driver", tmp_path])
@@ -120,7 +131,7 @@ def test_the_gpu_parts_of_a_model_are_counted_together(driver: Driver, tmp_path:
     bundles.write(made, path)
     assert main(["vc4", str(path), "--json"]) == 0
     printed = capsys.readouterr()
-    (found,) = json.loads(printed.out)["bundles"]
+    found, _ = json.loads(printed.out)["bundles"]
     passes = [entry for part in made.gpu_parts for entry in part.manifest.passes]
     assert [one["layer"] for one in found["layers"]] == list(dict.fromkeys(entry.layer for entry in passes))
     assert found["totals"]["passes"] == len(passes)

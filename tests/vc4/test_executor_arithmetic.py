@@ -13,6 +13,11 @@ F32 = np.float32
 EQUAL = "uniform vec4 a, b, c; void main() { gl_FragColor = vec4(equal(a %s b, c)); }"
 
 
+@pytest.fixture
+def executor(each_executor: Executor) -> Executor:
+    return each_executor
+
+
 def toward_zero(exact: NDArray[np.float64]) -> NDArray[np.float32]:
     """The float32 numbers next to some exact ones on their way to zero."""
     nearest = exact.astype(F32)

@@ -29,6 +29,11 @@ SIZES = [(1, 1), (3, 5), (16, 40), (17, 17), (64, 64), (100, 70), (150, 33)]
 
 
 @pytest.fixture
+def executor(each_executor: Executor) -> Executor:
+    return each_executor
+
+
+@pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(3)
 

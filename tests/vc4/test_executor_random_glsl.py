@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from on_executor import case, drawn, texture
 
 from glsl_infer.tools.videocore.executor import Executor
+
+pytestmark = pytest.mark.exhaustive
 
 SHADERS = 60
 LEAVES = ["x.x", "x.y", "x.z", "x.w", "a.x", "a.y", "a.z", "a.w", "at.x", "at.y", "0.5", "1.0", "-0.25", "3.0", "v"]

@@ -17,6 +17,11 @@ from glsl_infer.tools.videocore.report import Problem
 from glsl_infer.tools.videocore.transcript import parse
 
 
+@pytest.fixture
+def driver(each_driver: Driver) -> Driver:
+    return each_driver
+
+
 def problems(path: Path, driver: Driver, layer: str = replaced.LAYER) -> list[Problem]:
     return [one for one in report(*measure(path, driver)).problems if one.layer == layer]
 
@@ -84,7 +89,7 @@ def test_what_the_kernel_rejects(driver: Driver) -> None:
 
 def test_the_command_ends_with_1_and_names_the_layer(driver: Driver, tmp_path: Path, capsys: Capture) -> None:
     path = replaced.write(tmp_path, replaced.alive(18))
-    assert main(["vc4", str(path)]) == 1
+    assert main(["vc4", str(path), "--driver", str(driver.prefix)]) == 1
     printed = capsys.readouterr()
     assert f"error: {path}: layer 'expand': program 'expand': the compiler has too few registers" in printed.err
     row = next(line.split() for line in printed.out.splitlines() if line.startswith("expand "))

@@ -11,6 +11,8 @@ import pytest
 
 from glsl_infer.tools.videocore.executor import Executor
 
+pytestmark = pytest.mark.exhaustive
+
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = ROOT / "models/trashnet-x22-129.glslnn"
 

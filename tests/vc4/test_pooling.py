@@ -15,6 +15,8 @@ from glsl_infer.ops.resample import rounded
 from glsl_infer.tools import videocore as vc4
 from glsl_infer.tools.videocore import Driver
 
+pytestmark = pytest.mark.exhaustive
+
 SIZE = 12
 CASES = {
     "average 7x7, same": ("average_pool", {"pool": (7, 7), "strides": (1, 1), "padding": (3, 3, 3, 3)}),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from graphs import classifier, conv_node, input_node
 from numpy.typing import NDArray
+from pairwise import each_of, pairs_of
 
 from glsl_infer import bundle as bundles
 from glsl_infer.compiler.build import Options, build
@@ -55,17 +56,26 @@ def layer(
 
 
 def compiled(
-    nodes: list[Node], options: Options, driver: Driver, folder: Path, pictures: Sequence[NDArray[np.uint8]] = ()
+    nodes: list[Node],
+    options: Options,
+    drivers: Sequence[Driver],
+    folder: Path,
+    pictures: Sequence[NDArray[np.uint8]] = (),
 ) -> tuple[Mapping[str, str], dict[str, int], str]:
-    """What fails to compile, the threads of the layer's programs, and where its weights are."""
+    """Failures and threads of the layer's programs by each compiler, and where its weights are."""
     filters = nodes[-1].weights["kernel"].shape[3]
     graph = classifier(np.random.default_rng(1), nodes, filters)
     made, program, _ = build(graph, ["a", "b", "c"], options=options, calibration=list(pictures))
     bundles.write(made, folder / "layer.glslnn")
-    _, measured = vc4.measure(folder / "layer.glslnn", driver)
-    threads = {name: one.threads for name, one in measured.programs.items() if name.startswith("layer")}
+    failures, threads = dict[str, str](), dict[str, int]()
+    for driver in drivers:
+        _, measured = vc4.measure(folder / "layer.glslnn", driver)
+        compiler = "" if driver is drivers[0] else f" by Mesa {driver.version}"
+        failures |= {f"{name}{compiler}": text for name, text in measured.failures.items()}
+        programs = {name: shader for name, shader in measured.programs.items() if name.startswith("layer")}
+        threads |= {f"{name}{compiler}": shader.threads for name, shader in programs.items()}
     choice = program.choices.get("layer")
-    return measured.failures, threads, choice.mode if choice else "partial sums"
+    return failures, threads, choice.mode if choice else "partial sums"
 
 
 def in_rows_of(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,30 +88,31 @@ def in_rows_of(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("glsl_infer.program.placement.grids", longest_first)
 
 
-@pytest.mark.parametrize("weights", ["uniform", "baked"])
-@pytest.mark.parametrize(("kernel", "channels"), [(3, 33), (3, 40), (3, 64), (5, 40)])
+@pytest.mark.sampled(4)
+@each_of(("weights", ["uniform", "baked"]), ("kernel, channels", [(3, 33), (3, 40), (3, 64), (5, 40)]))
 def test_partial_sums_wait_for_both_halves(
-    driver: Driver, tmp_path: Path, kernel: int, channels: int, weights: str
+    drivers: tuple[Driver, ...], tmp_path: Path, kernel: int, channels: int, weights: str
 ) -> None:
     nodes = layer(8, channels, (kernel, kernel))
-    failures, threads, mode = compiled(nodes, Options(weights=weights, layout="planar"), driver, tmp_path)
+    failures, threads, mode = compiled(nodes, Options(weights=weights, layout="planar"), drivers, tmp_path)
     assert mode == "partial sums", "this is no wide layer"
     assert failures == {}
     products = [count for name, count in threads.items() if "products" in name]
     assert products and set(products) == {2}
 
 
-def test_many_partial_sums_wait_for_the_sum_so_far(driver: Driver, tmp_path: Path) -> None:
-    failures, threads, mode = compiled(layer(8, 192, (3, 3)), Options(), driver, tmp_path)
+def test_many_partial_sums_wait_for_the_sum_so_far(drivers: tuple[Driver, ...], tmp_path: Path) -> None:
+    failures, threads, mode = compiled(layer(8, 192, (3, 3)), Options(), drivers, tmp_path)
     (entry,) = [node for node in bundles.read(tmp_path / "layer.glslnn").graph.nodes if node.op == "convolution_sum"]
     assert mode == "partial sums" and entry.attrs["blocks"] > AT_ONCE // 2
     assert failures == {} and set(threads.values()) == {2}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("bits", [8, 16])
 @pytest.mark.parametrize(("activation", "residual"), [("relu(6)", True), ("silu", True), ("prelu", False)])
 def test_sums_of_all_slices_in_one_draw(
-    driver: Driver, tmp_path: Path, bits: int, activation: str, residual: bool
+    drivers: tuple[Driver, ...], tmp_path: Path, bits: int, activation: str, residual: bool
 ) -> None:
     """Their numbers are in a texture; in 8 bits, those of an activation and of ranges too."""
     rng = np.random.default_rng(0)
@@ -113,57 +124,62 @@ def test_sums_of_all_slices_in_one_draw(
     nodes[-1] = nodes[-1].with_attrs(activation=activation)
     pictures = [rng.integers(0, 256, (5, 5, 3), dtype=np.uint8) for _ in range(4)]
     options = Options(precision="8", precision_for={"layer": bits})
-    failures, threads, mode = compiled(nodes, options, driver, tmp_path, pictures)
+    failures, threads, mode = compiled(nodes, options, drivers, tmp_path, pictures)
     sums = [one for one in bundles.read(tmp_path / "layer.glslnn").manifest.passes if one.layer == "layer"]
     assert mode == "partial sums" and (len(sums) <= 2 or (bits == 16 and activation != "relu(6)"))
     assert failures == {} and set(threads.values()) == {2}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("weights", ["auto", "texture"])
 @pytest.mark.parametrize("size", [8, 16])
-def test_a_narrow_window_over_eight_slices(driver: Driver, tmp_path: Path, size: int, weights: str) -> None:
-    failures, threads, mode = compiled(layer(size, 32, (3, 3)), Options(weights=weights), driver, tmp_path)
+def test_a_narrow_window_over_eight_slices(
+    drivers: tuple[Driver, ...], tmp_path: Path, size: int, weights: str
+) -> None:
+    failures, threads, mode = compiled(layer(size, 32, (3, 3)), Options(weights=weights), drivers, tmp_path)
     assert failures == {}
     assert set(threads.values()) == {2}
     assert mode == "texture" or weights == "auto"
 
 
-@pytest.mark.parametrize("kernel", [(3, 3), (2, 2), (2, 3), (1, 9), (9, 1)])
-@pytest.mark.parametrize("residual", [False, True])
+@pytest.mark.sampled(4)
+@each_of(("kernel", [(3, 3), (2, 2), (2, 3), (1, 9), (9, 1)]), ("residual", [False, True]))
 def test_as_many_slices_as_the_plan_allows(
-    driver: Driver, tmp_path: Path, kernel: tuple[int, int], residual: bool
+    drivers: tuple[Driver, ...], tmp_path: Path, kernel: tuple[int, int], residual: bool
 ) -> None:
     nodes = layer(8, 4 * (WINDOW_READS - residual), kernel, residual=residual)
-    failures, threads, mode = compiled(nodes, Options(weights="texture"), driver, tmp_path)
+    failures, threads, mode = compiled(nodes, Options(weights="texture"), drivers, tmp_path)
     assert mode == "texture"
     assert failures == {} and set(threads.values()) == {2}
 
 
 def test_a_window_over_more_slices_with_weights_of_8_bits(
-    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    drivers: tuple[Driver, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its fetches wait for each other; with 16 bits it gets no texture."""
     monkeypatch.setattr("glsl_infer.lowering.weight_bytes.MOST_NOISE", float("inf"))
-    failures, threads, mode = compiled(layer(8, 52, (3, 3)), Options(weights="texture"), driver, tmp_path)
+    failures, threads, mode = compiled(layer(8, 52, (3, 3)), Options(weights="texture"), drivers, tmp_path)
     assert mode == "texture"
     assert failures == {} and set(threads.values()) == {2}
 
 
 @pytest.mark.parametrize("residual", [False, True])
-def test_one_texel_of_eight_slices_needs_no_such_limit(driver: Driver, tmp_path: Path, residual: bool) -> None:
+def test_one_texel_of_eight_slices_needs_no_such_limit(
+    drivers: tuple[Driver, ...], tmp_path: Path, residual: bool
+) -> None:
     nodes = layer(8, 32, (1, 1), residual=residual)
-    failures, threads, mode = compiled(nodes, Options(weights="texture"), driver, tmp_path)
+    failures, threads, mode = compiled(nodes, Options(weights="texture"), drivers, tmp_path)
     assert mode == "texture"
     assert failures == {} and set(threads.values()) == {2}
 
 
 def test_one_slice_more_than_the_plan_allows_does_not_compile(
-    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    drivers: tuple[Driver, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("glsl_infer.lowering.weight_bytes.MOST_NOISE", 0.0)  # weights of 16 bits
     monkeypatch.setattr("glsl_infer.lowering.weights_plan.WINDOW_READS", WINDOW_READS + 1)
     nodes = layer(8, 4 * (WINDOW_READS + 1), (3, 3))
-    failures, _, mode = compiled(nodes, Options(weights="texture"), driver, tmp_path)
+    failures, _, mode = compiled(nodes, Options(weights="texture"), drivers, tmp_path)
     assert mode == "texture"
     assert "too few registers" in failures["layer"], "the limit can be higher"
 
@@ -174,6 +190,7 @@ def plain_over_fine(channels: int, kernel: tuple[int, int]) -> list[Node]:
     return [*nodes[:-1], replace(nodes[-1], attrs={**nodes[-1].attrs, "activation": "linear"})]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("kernel", "slices", "mode"),
     [
@@ -185,30 +202,36 @@ def plain_over_fine(channels: int, kernel: tuple[int, int]) -> list[Node]:
     ],
 )
 def test_slices_of_16_bits_that_meet_weights_of_16_bits(
-    driver: Driver, tmp_path: Path, kernel: tuple[int, int], slices: int, mode: str
+    drivers: tuple[Driver, ...], tmp_path: Path, kernel: tuple[int, int], slices: int, mode: str
 ) -> None:
     """As of selfie segmentation with 16 pictures: 1x1 over 8 slices."""
-    failures, threads, taken = compiled(plain_over_fine(4 * slices, kernel), FINE_FEED, driver, tmp_path, PICTURES)
+    failures, threads, taken = compiled(plain_over_fine(4 * slices, kernel), FINE_FEED, drivers, tmp_path, PICTURES)
     assert (failures, set(threads.values()), taken) == ({}, {2}, mode)
 
 
 @pytest.mark.parametrize(("kernel", "slices", "limit"), [((1, 1), 8, "FINE_READS"), ((3, 3), 6, "FINE_WINDOW_READS")])
 def test_more_slices_of_16_bits_do_not_compile(
-    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: tuple[int, int], slices: int, limit: str
+    drivers: tuple[Driver, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kernel: tuple[int, int],
+    slices: int,
+    limit: str,
 ) -> None:
     monkeypatch.setattr(f"glsl_infer.lowering.weights_plan.{limit}", slices)
     monkeypatch.setattr("glsl_infer.lowering.weights_plan.FINE_READS", slices)
-    failures, _, taken = compiled(plain_over_fine(4 * slices, kernel), FINE_FEED, driver, tmp_path, PICTURES)
+    failures, _, taken = compiled(plain_over_fine(4 * slices, kernel), FINE_FEED, drivers, tmp_path, PICTURES)
     assert taken == "texture" and "too few registers" in failures["layer"], "the limit can be higher"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("kernel", "channels"), [((1, 1), 2048), ((3, 3), 288), ((3, 3), 448), ((1, 7), 192), ((7, 1), 192), ((5, 5), 96)]
 )
 def test_partial_sums_with_weights_in_textures(
-    driver: Driver, tmp_path: Path, kernel: tuple[int, int], channels: int
+    drivers: tuple[Driver, ...], tmp_path: Path, kernel: tuple[int, int], channels: int
 ) -> None:
-    failures, threads, mode = compiled(layer(8, channels, kernel), Options(weights="texture"), driver, tmp_path)
+    failures, threads, mode = compiled(layer(8, channels, kernel), Options(weights="texture"), drivers, tmp_path)
     assert mode == "partial sums", "this is no wide layer"
     assert failures == {}
     products = [count for name, count in threads.items() if "products" in name]
@@ -216,17 +239,18 @@ def test_partial_sums_with_weights_in_textures(
 
 
 def test_as_many_slices_of_one_texel_as_a_text_holds(
-    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    drivers: tuple[Driver, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("glsl_infer.lowering.weight_bytes.MOST_NOISE", float("inf"))
     options = Options(weights="texture", uniform_vectors=3500, precision="8")
-    failures, threads, mode = compiled(layer(7, MOST_SINGLE_COLUMNS, (1, 1)), options, driver, tmp_path)
+    failures, threads, mode = compiled(layer(7, MOST_SINGLE_COLUMNS, (1, 1)), options, drivers, tmp_path)
     assert (failures, set(threads.values()), mode) == ({}, {2}, "texture")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("weight_bits", ["auto", "16"])
 def test_many_tiles_beside_each_other(
-    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weight_bits: str
+    drivers: tuple[Driver, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weight_bits: str
 ) -> None:
     """As of EfficientNetV2-B3: a number for each channel besides, and 17 tiles in a row of the texture."""
     in_rows_of(16, monkeypatch)
@@ -236,65 +260,68 @@ def test_many_tiles_beside_each_other(
     nodes[-1] = nodes[-1].with_attrs(activation=f"prelu({slopes})")
     pictures = [rng.integers(0, 256, (6, 6, 3), dtype=np.uint8) for _ in range(4)]
     options = Options(weights="texture", precision="8", precision_for={"feed": 16, "layer": 16}, memory="naive")
-    failures, threads, mode = compiled(nodes, options, driver, tmp_path, pictures)
+    failures, threads, mode = compiled(nodes, options, drivers, tmp_path, pictures)
     assert (failures, set(threads.values()), mode) == ({}, {2}, "texture")
 
 
-def test_a_wide_layer_has_few_rows_of_tiles_in_common(driver: Driver, tmp_path: Path) -> None:
+def test_a_wide_layer_has_few_rows_of_tiles_in_common(drivers: tuple[Driver, ...], tmp_path: Path) -> None:
     options = Options(uniform_vectors=3500, precision="8")
-    failures, threads, mode = compiled(layer(12, 1536, (1, 1)), options, driver, tmp_path)
+    failures, threads, mode = compiled(layer(12, 1536, (1, 1)), options, drivers, tmp_path)
     assert (failures, set(threads.values()), mode) == ({}, {2}, "uniform")
 
 
-def test_weights_in_textures_for_many_slices_of_16_bits(driver: Driver, tmp_path: Path) -> None:
+def test_weights_in_textures_for_many_slices_of_16_bits(drivers: tuple[Driver, ...], tmp_path: Path) -> None:
     options = Options(weights="texture", uniform_vectors=3500, precision="16")
-    failures, threads, mode = compiled(layer(19, 240, (1, 1)), options, driver, tmp_path)
+    failures, threads, mode = compiled(layer(19, 240, (1, 1)), options, drivers, tmp_path)
     assert (failures, set(threads.values())) == ({}, {2})
     assert mode != "texture", "60 slices of 16 bits are more than it has registers for"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("kernel", "channels"), [((3, 3), 16), ((5, 5), 8)])
 @pytest.mark.parametrize("feed", [8, 16])
 def test_each_half_of_a_large_map_of_16_bits(
-    driver: Driver, tmp_path: Path, kernel: tuple[int, int], channels: int, feed: int
+    drivers: tuple[Driver, ...], tmp_path: Path, kernel: tuple[int, int], channels: int, feed: int
 ) -> None:
     """As a U-Net's second layer: one draw stores channels 0 and 1, one 2 and 3, and each drops the others' sums."""
     bits = {"feed": feed, "layer": 16}
     options = Options(weights="uniform", uniform_vectors=3500, precision="8", precision_for=bits, memory="naive")
-    failures, threads, mode = compiled(layer(65, channels, kernel), options, driver, tmp_path)
-    assert mode == "uniform" and len(threads) == 2, "its halves are not drawn apart"
+    failures, threads, mode = compiled(layer(65, channels, kernel), options, drivers, tmp_path)
+    assert mode == "uniform" and len(threads) == 2 * len(drivers), "its halves are not drawn apart"
     assert (failures, set(threads.values())) == ({}, {2})
 
 
-@pytest.mark.parametrize("columns", [9, 12, 18])
-@pytest.mark.parametrize("stored", [8, 16])
+@each_of(("columns", [9, 12, 18]), ("stored", [8, 16]))
 def test_rows_of_tiles_of_16_bits(
-    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int, stored: int
+    drivers: tuple[Driver, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int, stored: int
 ) -> None:
     """As of a MobileNet v3's projection: 24 slices in two or three rows, and nothing besides."""
     in_rows_of(columns, monkeypatch)
     nodes = layer(14, 96, (1, 1))
     options = Options(weights="texture", precision="8", precision_for={"feed": 16, "layer": stored}, memory="naive")
-    failures, threads, mode = compiled(nodes, options, driver, tmp_path)
+    failures, threads, mode = compiled(nodes, options, drivers, tmp_path)
     assert (failures, set(threads.values()), mode) == ({}, {2}, "texture")
 
 
 @pytest.mark.parametrize(("channels", "columns"), [(32, 9), (192, 12)])
 def test_a_residual_of_what_16_bits_are_stored_of(
-    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, channels: int, columns: int
+    drivers: tuple[Driver, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, channels: int, columns: int
 ) -> None:
     in_rows_of(columns, monkeypatch)
     nodes = layer(7, channels, (1, 1), residual=True)
     options = Options(weights="texture", precision="8", precision_for={"layer": 16}, memory="naive")
-    failures, threads, mode = compiled(nodes, options, driver, tmp_path)
+    failures, threads, mode = compiled(nodes, options, drivers, tmp_path)
     assert (failures, set(threads.values()), mode) == ({}, {2}, "texture")
 
 
-@pytest.mark.parametrize("weight_bits", ["auto", "16"])
-@pytest.mark.parametrize("residual", [False, True])
-@pytest.mark.parametrize(("kernel", "slices"), [((3, 3), 6), ((3, 3), 13), ((5, 5), 3), ((1, 1), 8), ((1, 1), 58)])
+@pytest.mark.sampled(4)
+@pairs_of(
+    ("weight_bits", ["auto", "16"]),
+    ("residual", [False, True]),
+    ("kernel, slices", [((3, 3), 6), ((3, 3), 13), ((5, 5), 3), ((1, 1), 8), ((1, 1), 58)]),
+)
 def test_what_stores_16_bits_by_two_channels_at_a_time(
-    driver: Driver,
+    drivers: tuple[Driver, ...],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     kernel: tuple[int, int],
@@ -306,23 +333,25 @@ def test_what_stores_16_bits_by_two_channels_at_a_time(
     monkeypatch.setattr("glsl_infer.lowering.weight_bytes.MOST_NOISE", float("inf"))
     bits = {"feed": 16, "layer": 16}
     options = Options(weights="texture", weight_bits=weight_bits, precision="8", precision_for=bits, memory="naive")
-    failures, threads, mode = compiled(layer(14, 4 * slices, kernel, residual=residual), options, driver, tmp_path)
+    failures, threads, mode = compiled(layer(14, 4 * slices, kernel, residual=residual), options, drivers, tmp_path)
     assert (failures, set(threads.values())) == ({}, {2})
     assert mode == "texture" or slices > FINE_READS
 
 
-def test_a_window_of_16_bits_with_more_operations_than_a_shader_may_have(driver: Driver, tmp_path: Path) -> None:
+def test_a_window_of_16_bits_with_more_operations_than_a_shader_may_have(
+    drivers: tuple[Driver, ...], tmp_path: Path
+) -> None:
     options = Options(uniform_vectors=3500, precision="8", precision_for={"feed": 16})
-    failures, threads, mode = compiled(layer(8, 128, (5, 5)), options, driver, tmp_path)
+    failures, threads, mode = compiled(layer(8, 128, (5, 5)), options, drivers, tmp_path)
     assert (failures, set(threads.values()), mode) == ({}, {2}, "partial sums")
 
 
-@pytest.mark.parametrize("bits", [8, 16])
-@pytest.mark.parametrize(
-    ("kernel", "groups", "channels", "filters"), [((7, 7), 2, 26, 4), ((7, 1), 3, 96, 15), ((3, 3), 8, 208, 40)]
+@each_of(
+    ("bits", [8, 16]),
+    ("kernel, groups, channels, filters", [((7, 7), 2, 26, 4), ((7, 1), 3, 96, 15), ((3, 3), 8, 208, 40)]),
 )
 def test_groups_that_share_a_slice(
-    driver: Driver,
+    drivers: tuple[Driver, ...],
     tmp_path: Path,
     kernel: tuple[int, int],
     groups: int,
@@ -333,5 +362,5 @@ def test_groups_that_share_a_slice(
     """As constants, a group's weights leave out the components of others: fetches wait for each of them."""
     options = Options(weights="baked", precision="8", precision_for={"layer": bits}, memory="naive")
     nodes = layer(8, channels, kernel, filters=filters, groups=groups)
-    failures, threads, _ = compiled(nodes, options, driver, tmp_path)
+    failures, threads, _ = compiled(nodes, options, drivers, tmp_path)
     assert (failures, set(threads.values())) == ({}, {2})

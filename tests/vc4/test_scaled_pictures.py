@@ -10,6 +10,8 @@ from glsl_infer.support.resources import default_model
 from glsl_infer.tools.videocore import Driver
 from glsl_infer.tools.videocore.transcript import parse
 
+pytestmark = pytest.mark.exhaustive
+
 UPLOAD = """
 import sys
 import numpy as np

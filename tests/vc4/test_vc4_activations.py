@@ -66,6 +66,7 @@ def test_they_compile_with_two_threads(path: Path, driver: Driver) -> None:
     assert set(threads.values()) == {2}, threads
 
 
+@pytest.mark.exhaustive
 def test_bytes_differ_by_a_step_at_most(path: Path, executor: Executor) -> None:
     for pixels in compare(path, executor, []):
         assert pixels.worst <= 1, pixels

@@ -16,6 +16,8 @@ from glsl_infer.tools.videocore import Driver
 from glsl_infer.tools.videocore.executor import Executor
 from glsl_infer.tools.videocore.pixels import compare
 
+pytestmark = pytest.mark.exhaustive
+
 SIZE = 12
 MOST_DIFFERING = 0.01
 """Of all numbers: exp has 10 to 13 good bits there, and sums are rounded toward zero."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import replaced
 from budget import ROOT
 
 from glsl_infer import bundle as bundles
 from glsl_infer.tools.videocore import Driver, measure
 from glsl_infer.tools.videocore.verify import ONE_THREAD, verify
+
+pytestmark = pytest.mark.exhaustive
 
 MODEL = ROOT / "models/trashnet-x22-129.glslnn"
 

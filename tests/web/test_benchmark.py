@@ -18,6 +18,8 @@ from web_site import ROOT, SHOTS, Site
 from glsl_infer.tools.aibench import before
 from glsl_infer.tools.aibench.tests import TESTS
 
+pytestmark = pytest.mark.exhaustive
+
 PHOTOGRAPH = ROOT / "docs/images/pineapple007.jpg"
 SHOWN = [test for test in TESTS if test.shown]
 RUN = "document.getElementById('bench').click()"

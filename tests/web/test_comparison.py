@@ -15,6 +15,8 @@ from web_site import DEFAULT_MODEL, ROOT, SHOTS, Site
 
 import glsl_infer
 
+pytestmark = pytest.mark.exhaustive
+
 PHOTOGRAPH = ROOT / "docs/images/pineapple007.jpg"
 PATIENCE = 180.0
 """tfjs compiles its shaders for a minute where two cores are busy with other things."""

@@ -6,9 +6,9 @@ import io
 from pathlib import Path
 
 import numpy as np
-import pytest
 from chromium import Page
 from numpy.typing import NDArray
+from pairwise import each_of
 from picture_models import picture_model
 from PIL import Image
 from web_site import Site
@@ -50,8 +50,7 @@ def texels(wanted: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return out
 
 
-@pytest.mark.parametrize("channels", [1, 3, 4])
-@pytest.mark.parametrize("fit", FITS)
+@each_of(("channels", [1, 3, 4]), ("fit", FITS))
 def test_pictures_are_fitted_as_defined(blank: Page, site: Site, tmp_path: Path, fit: str, channels: int) -> None:
     images = [picture(*size, channels=3 if channels == 1 else channels) for size in PICTURES]
     for index, image in enumerate(images):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from chromium import Page, PageError
 from numpy.typing import NDArray
+from pairwise import each_of
 from several import SEVERAL, several_bundle, several_inputs
 from web_site import Site
 
@@ -38,8 +39,7 @@ def flat(given: dict[str, NDArray[Any]]) -> dict[str, list[float]]:
     return {name: array.ravel().tolist() for name, array in given.items()}
 
 
-@pytest.mark.parametrize("layout", ["atlas", "planar"])
-@pytest.mark.parametrize("name", SEVERAL)
+@each_of(("layout", ["atlas", "planar"]), ("name", [*SEVERAL]))
 def test_all_outputs_have_the_bytes_of_the_python_runner(
     blank: Page, site: Site, tmp_path: Path, name: str, layout: str
 ) -> None:

@@ -18,6 +18,8 @@ from glsl_infer import bundle as bundles
 from glsl_infer.compiler.build import Options, build
 from glsl_infer.graph import Graph, Node, reference
 
+pytestmark = pytest.mark.exhaustive
+
 SIZE = 12
 LABELS = ("one", "two", "three")
 AROUND = (1, 1, 1, 1)

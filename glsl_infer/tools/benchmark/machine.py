@@ -11,6 +11,7 @@ from typing import Any
 
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
+from glsl_infer.tools.doctor import Machine
 
 BUSY = 0.5
 """Share of the CPU cores that others may use before a measurement says little."""
@@ -25,22 +26,13 @@ def describe(context: Context) -> dict[str, Any]:
         "vendor": gl.text(GL.GL_VENDOR),
         "version": gl.text(GL.GL_VERSION),
         "context": context.how,
-        "cpu": cpu_model(),
+        "cpu": Machine().cpu_model(),
         "cores": cores(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "python": platform.python_version(),
         "numpy": _version("numpy"),
         "pyopengl": _version("PyOpenGL"),
     }
-
-
-def cpu_model() -> str:
-    """Return the name of the board, where it has one, and of the CPU."""
-    board = _text("/proc/device-tree/model").rstrip("\0")
-    fields = dict(line.split(":", 1) for line in _text("/proc/cpuinfo").splitlines() if ":" in line)
-    names = {key.strip(): value.strip() for key, value in fields.items()}
-    model = names.get("model name") or platform.processor() or platform.machine()
-    return f"{board}, {model}" if board else model
 
 
 def cores() -> int:

@@ -115,7 +115,7 @@ class Service(Settings):
         gpio: as ``--gpio``.
         threshold: as ``--threshold``.
         source: as ``--source`` of ``glsl-infer camera``.
-        user: who runs it.
+        user: the user that the service runs as; by default the one who installs it.
         every, top: as those options.
     """
 
@@ -128,7 +128,7 @@ class Service(Settings):
     gpio: Annotated[str, Text(r"(([^\x00-\x1f=]{1,200}=)?[0-9]{1,2})?", "[LABEL=]PIN, in quotes")] = ""
     threshold: Annotated[float, Between(0.0, 1.0)] = 0.0
     source: Annotated[str, Text(r"picamera2|/dev/video[0-9]{1,3}", "picamera2 or /dev/videoN")] = "picamera2"
-    user: Annotated[str, Text("[a-z_][a-z0-9_-]{0,31}", "a user's name")] = "pi"
+    user: Annotated[str, Text("([a-z_][a-z0-9_-]{0,31})?", "a user's name")] = ""
     every: Annotated[int, Between(1, 1000)] = 1
     top: Annotated[int, Between(1, 1000)] = 1
 

@@ -17,6 +17,9 @@ PROGRAMS = "programs"
 STATE = "/var/lib/glsl-infer"
 """Where the service may write."""
 
+INSTALLER = "@USER@"
+"""Placeholder in the unit for the user who runs install.sh."""
+
 SECRETS = "/etc/glsl-infer.env"
 """What only the board has: the password of a broker."""
 
@@ -52,7 +55,7 @@ After=multi-user.target
 
 [Service]
 ExecStart={command}
-User={service.user}
+User={service.user or INSTALLER}
 SupplementaryGroups={groups}
 CacheDirectory=glsl-infer
 StateDirectory=glsl-infer
@@ -120,8 +123,10 @@ def install(deployment: Deployment, wheel: str) -> str:
     camera = "python3-picamera2" if service.source == "picamera2" else "python3-av"
     camera += " python3-paho-mqtt" if service.mqtt else ""
     camera += " python3-gpiozero python3-lgpio" if service.gpio else ""
+    advice = "log in as the user who is to run it and use sudo, or set 'user:' in the deployment file"
+    root = "true" if service.user == "root" else f'fail "the service would run as root; {advice}" 2'
     return f"""#!/bin/sh
-# Installs the models of this folder and a service on a Raspberry Pi (Raspberry Pi OS Bookworm or later).
+# Installs the models of this folder and a service on a Raspberry Pi (Raspberry Pi OS Bookworm or Trixie).
 #   sudo ./install.sh               everything
 #   ./install.sh --files-only DIR   only check the files and copy the models to DIR/models
 set -eu
@@ -135,6 +140,11 @@ prefix=/opt/glsl-infer
 if [ "${{1:-}}" = --files-only ]; then
     [ $# -eq 2 ] || fail "--files-only needs a folder" 2
     prefix=$2
+else
+    [ "$(id -u)" -eq 0 ] || fail "run it with sudo" 2
+    user={service.user or "${SUDO_USER:-root}"}
+    [ "$user" != root ] || {root}
+    id "$user" >/dev/null || fail "no user $user on this board; leave 'user:' out of the deployment file to use yours" 2
 fi
 mkdir -p "$prefix/models"
 for file in models/*.glslnn tasks/* programs/*; do
@@ -146,14 +156,16 @@ for file in models/*.glslnn tasks/* programs/*; do
 done
 [ "${{1:-}}" != --files-only ] || exit 0
 
-[ "$(id -u)" -eq 0 ] || fail "run it with sudo" 2
-id {deployment.service.user} >/dev/null || fail "no user {deployment.service.user}" 2
 # What Debian has compiled need not be compiled here, and what is there already needs no network.
 packages="python3-venv python3-numpy python3-pil python3-opengl libegl1 libgles2 libgl1-mesa-dri {camera}"
 for package in $packages; do
     case $(dpkg-query --show --showformat='${{Status}}' "$package" 2>/dev/null) in
         *" installed") ;;
-        *) apt-get install --yes --no-install-recommends $packages; break ;;
+        *)
+            apt-get update --quiet  # a new board has no lists of packages yet
+            apt-get install --yes --no-install-recommends $packages
+            break
+            ;;
     esac
 done
 [ -x "$prefix/venv/bin/python" ] || python3 -I -m venv --system-site-packages "$prefix/venv"
@@ -162,7 +174,7 @@ for model in "$prefix"/models/*.glslnn "$prefix"/tasks/*.glslnn; do
     [ -e "$model" ] || continue
     "$prefix/venv/bin/glsl-infer" selfcheck "$model" >/dev/null
 done
-cp {UNIT} /etc/systemd/system/{UNIT}
+sed "s/^User={INSTALLER}$/User=$user/" {UNIT} >/etc/systemd/system/{UNIT}
 systemctl daemon-reload
 systemctl enable {UNIT}
 systemctl restart {UNIT}

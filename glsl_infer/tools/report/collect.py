@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import subprocess
 from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -13,11 +11,11 @@ from typing import Any
 from glsl_infer import __version__
 from glsl_infer.bundle import SUFFIX
 from glsl_infer.errors import InputError
-from glsl_infer.support.child_process import module_command
+from glsl_infer.support.child_process import json_answer
 from glsl_infer.support.resources import default_model
-from glsl_infer.tools.benchmark.machine import cores, cpu_model, load
+from glsl_infer.tools.benchmark.machine import cores, load
 from glsl_infer.tools.benchmark.sustained import check_minutes
-from glsl_infer.tools.report import system
+from glsl_infer.tools.doctor import Machine
 from glsl_infer.tools.report.saved import FORMAT, VERSION
 
 PARTS = ("selfcheck", "benchmark", "counters")
@@ -66,6 +64,8 @@ def collect(
     """
     _check(models, minutes)
     tell("driver")
+    machine = Machine()
+    doctor = json_answer("glsl_infer", "doctor", "--json", "--no-selfcheck", "--context", context, seconds=MOST_SECONDS)
     report: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -73,13 +73,14 @@ def collect(
         "measured": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "note": note,
         "machine": {
-            "cpu": cpu_model(),
+            "cpu": machine.cpu_model(),
             "cores": cores(),
-            "memory_bytes": system.memory_bytes(),
+            "memory_bytes": machine.memory_total(),
             "load_before": load(),
-            "before": system.state(),
+            "before": machine.state(),
         },
-        "driver": _asked("glsl_infer", "info", "--json", "--context", context),
+        "driver": doctor.get("driver", doctor),
+        "checks": doctor.get("checks", []),
         "models": [],
         "sustained": None,
     }
@@ -87,12 +88,12 @@ def collect(
         report["models"].append(_model(path, context, runs, tell))
     if minutes is not None:
         tell(f"{models[0].stem}: {minutes:g} minutes without a pause")
-        result = _asked(
+        result = json_answer(
             "glsl_infer", "benchmark", str(models[0].resolve()), "--json", "--context", context, "--runs", "1",
             "--minutes", f"{minutes:g}", seconds=MOST_SECONDS + 60.0 * minutes,
         )  # fmt: skip
         report["sustained"] = {"model": models[0].stem, **result.get("sustained", {"failed": result.get("failed")})}
-    report["machine"]["after"] = system.state()
+    report["machine"]["after"] = machine.state()
     return report
 
 
@@ -109,11 +110,13 @@ def _check(models: Sequence[Path], minutes: float | None) -> None:
 def _model(path: Path, context: str, runs: int, tell: Tell) -> dict[str, Any]:
     place = str(path.resolve())
     tell(f"{path.stem}: self-check")
-    check = _asked("glsl_infer", "selfcheck", place, "--json", "--context", context)
+    check = json_answer("glsl_infer", "selfcheck", place, "--json", "--context", context, seconds=MOST_SECONDS)
     tell(f"{path.stem}: {runs} frames")
-    times = _asked("glsl_infer", "benchmark", place, "--json", "--context", context, "--runs", str(runs))
+    times = json_answer(
+        "glsl_infer", "benchmark", place, "--json", "--context", context, "--runs", str(runs), seconds=MOST_SECONDS
+    )
     tell(f"{path.stem}: the GPU's counters")
-    counted = _asked("glsl_infer.tools.report.counters", place, context)
+    counted = json_answer("glsl_infer.tools.report.counters", place, context, seconds=MOST_SECONDS)
     for part in (check, times):
         part.pop("file", None)  # the name of a folder is nobody's business
     times.pop("runs_ms", None)
@@ -125,21 +128,3 @@ def _model(path: Path, context: str, runs: int, tell: Tell) -> dict[str, Any]:
         "benchmark": times,
         "counters": counted,
     }
-
-
-def _asked(module: str, *arguments: str, seconds: float = MOST_SECONDS) -> dict[str, Any]:
-    """Return what a command prints as JSON, also if it says with exit code 1 that something is wrong."""
-    try:
-        done = subprocess.run(
-            module_command(module, *arguments), capture_output=True, text=True, errors="replace", timeout=seconds,
-            check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return {"failed": f"no answer after {seconds:g} s"}
-    try:
-        answer = json.loads(done.stdout)
-    except ValueError:
-        lines = done.stderr.strip().splitlines() or ["it said nothing"]
-        how = f"ended by signal {-done.returncode}: " if done.returncode < 0 else ""
-        return {"failed": how + lines[-1].removeprefix("error: ")}
-    return answer if isinstance(answer, dict) else {"failed": "an answer of another form"}

@@ -29,6 +29,7 @@ def page(report: dict[str, Any]) -> str:
         f"<p>glsl-infer {_text(report.get('glsl_infer'))}, {_text(report['measured'])}. {_text(report['note'])}</p>",
         _models(report["models"]),
         _sustained(report.get("sustained")),
+        _checks(report.get("checks", [])),
         "<h2>Machine</h2>",
         _pairs(_flat(machine)),
         "<h2>Driver</h2>",
@@ -84,6 +85,18 @@ def _sustained(run: dict[str, Any] | None) -> str:
         f"Milliseconds of a frame, 0 to {top:.1f}:</p>"
         f'<svg width="{_WIDTH}" height="{_HEIGHT}" role=img><polyline points="{points}"/></svg>'
     )
+
+
+def _checks(checks: list[dict[str, Any]]) -> str:
+    """Return a table of the findings of ``glsl-infer doctor``; nothing for reports of other programs."""
+    if not checks:
+        return ""
+    rows = "".join(
+        f"<tr><td>{_text(entry.get('check'))}</td><td>{_text(entry.get('status'))}</td>"
+        f"<td>{_text(entry.get('message'))}</td></tr>"
+        for entry in checks
+    )
+    return f"<h2>Checks</h2><table class=pairs>{rows}</table>"
 
 
 def _counters(model: dict[str, Any]) -> str:

@@ -54,6 +54,9 @@ def _wrong_part(data: dict[str, Any]) -> str | None:
         return "machine.cpu is no text"
     if not isinstance(data["machine"].get("cores"), (int, type(None))):
         return "machine.cores is no number"
+    checks = data.get("checks", [])
+    if not isinstance(checks, list) or not all(isinstance(entry, dict) for entry in checks):
+        return "checks is no list of objects"
     for index, model in enumerate(data["models"]):
         if not isinstance(model, dict) or not isinstance(model.get("model"), str):
             return f"models[{index}] has no name"

@@ -19,8 +19,8 @@ board is needed. Nothing is computed but by the executor. docs/videocore.md expl
 
 from __future__ import annotations
 
-from glsl_infer.tools.videocore.driver import Driver, find
+from glsl_infer.tools.videocore.driver import Driver, find, find_all
 from glsl_infer.tools.videocore.measure import measure
 from glsl_infer.tools.videocore.report import Report, report
 
-__all__ = ["Driver", "Report", "find", "measure", "report"]
+__all__ = ["Driver", "Report", "find", "find_all", "measure", "report"]

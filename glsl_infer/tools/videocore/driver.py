@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import hashlib
+import mmap
 import os
-from collections.abc import Iterator
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from glsl_infer.errors import InputError
 
 SHIM = "lib/libvc4_noop_drm_shim.so"
-FILES = ("lib/libEGL.so.1", "lib/libGLESv2.so.2", "lib/dri/vc4_dri.so", SHIM)
-"""What a driver folder must have; scripts/vc4/build.sh makes one."""
+GALLIUM = ("lib/dri/vc4_dri.so", "lib/libgallium-*.so")
+"""The driver itself, as a pattern: up to Mesa 24, and since then."""
+
+FILES = ("lib/libEGL.so.1", "lib/libGLESv2.so.2", GALLIUM[0], SHIM)
+"""The files of a driver folder, which scripts/vc4/build.sh makes. A file of ``GALLIUM`` replaces the other."""
+
+RELEASES = {"22": "bookworm", "25": "trixie"}
+"""The Debian release that has each version of Mesa; scripts/vc4/build.sh builds these."""
+
+PREFIXES = ("", "prefix", "prefix-25")
+"""Where a folder of drivers may have one."""
+
+_LINKS = {"libEGL.so": "libEGL.so.1", "libGLESv2.so": "libGLESv2.so.2"}
+"""Names by which PyOpenGL looks for libraries first. Debian's libegl-dev and libgles-dev have them."""
 
 LIBRARIES_HINT = (
     "it needs the system libraries libdrm2, libexpat1 and zlib1g: sudo apt install libdrm2 libexpat1 zlib1g"
@@ -42,6 +62,16 @@ class Driver:
     prefix: Path
     origin: str
 
+    @property
+    def version(self) -> str:
+        """Mesa's version, as 22.3.6; empty where the folder has no driver."""
+        return _version(self.prefix)
+
+    @property
+    def mesa(self) -> str:
+        """The first number of the version."""
+        return self.version.partition(".")[0]
+
     def environment(self, *, disassembly: bool = False) -> dict[str, str]:
         """Return the environment of a process that sees this driver, and no other, and that says what it does.
 
@@ -52,7 +82,7 @@ class Driver:
         return {
             **kept,
             "LD_PRELOAD": _joined(str(self.prefix / SHIM), kept.get("LD_PRELOAD")),
-            "LD_LIBRARY_PATH": _joined(str(self.prefix / "lib"), kept.get("LD_LIBRARY_PATH")),
+            "LD_LIBRARY_PATH": _joined(":".join(map(str, _library_folders(self.prefix))), kept.get("LD_LIBRARY_PATH")),
             "LIBGL_DRIVERS_PATH": str(self.prefix / "lib/dri"),
             "EGL_PLATFORM": "surfaceless",
             "PYOPENGL_PLATFORM": "egl",
@@ -73,46 +103,119 @@ def cache_folder() -> Path | None:
     return Path(base) / "glsl-infer/vc4"
 
 
-def find(given: Path | None = None) -> Driver:
-    """Return the driver: the one given, else that of ``VC4_PREFIX`` or ``VC4_RUN``, or one in the usual places.
+def find(given: Path | None = None, mesa: str | None = None) -> Driver:
+    """Return the driver that is given, else that of ``VC4_PREFIX`` or ``VC4_RUN``, or one in the usual places.
 
     Args:
-        given: a folder with ``FILES`` in it, or in ``prefix`` below it.
+        given: a folder with a driver, or with folders that have one (``PREFIXES``).
+        mesa: the first number of its version. By default, the lowest that is found.
 
     Raises:
-        InputError: there is none, or the one named is none; says how to get one.
+        InputError: there is none; says how to get one.
     """
+    return find_all(given, mesa)[0]
+
+
+def find_all(given: Path | None = None, mesa: str | None = None) -> tuple[Driver, ...]:
+    """Return a driver of each version of Mesa that is found, the lowest first; see ``find``.
+
+    Raises:
+        InputError: there is none; says how to get one.
+    """
+    found: dict[str, Driver] = {}
     for place, origin, named in _places(given):
-        for prefix in (place, place / "prefix"):
-            if all((prefix / name).is_file() for name in FILES):
-                return Driver(prefix.resolve(), origin)
-        if named:
+        for name in PREFIXES:
+            if _complete(place / name):
+                driver = Driver((place / name).resolve(), origin)
+                found.setdefault(driver.mesa, driver)
+        if named and not found:
             raise InputError(f"{place}: no VideoCore IV driver there ({origin}); {_advice()}")
-    raise InputError(f"no VideoCore IV driver on this machine; {_advice()}")
+    if not found:
+        raise InputError(f"no VideoCore IV driver on this machine; {_advice()}")
+    drivers = sorted(found.values(), key=lambda driver: int(driver.mesa or 0))
+    if mesa is None:
+        return tuple(drivers)
+    if mesa not in found:
+        there = ", ".join(f"{driver.version or 'an unknown version'} in {driver.prefix}" for driver in drivers)
+        raise InputError(f"no VideoCore IV driver of Mesa {mesa} ({there}); {_advice(RELEASES.get(mesa))}")
+    return (found[mesa],)
+
+
+def _complete(prefix: Path) -> bool:
+    return all((prefix / name).is_file() for name in FILES if name not in GALLIUM) and any(
+        any(prefix.glob(pattern)) for pattern in GALLIUM
+    )
+
+
+@cache
+def _version(prefix: Path) -> str:
+    """Return the version of the driver in a folder: of its name, else of the text by which it calls itself."""
+    for library in prefix.glob(GALLIUM[1]):
+        return library.stem.removeprefix("libgallium-").partition("-")[0]
+    library = prefix / GALLIUM[0]
+    if not library.is_file() or not library.stat().st_size:
+        return ""
+    with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        match = re.search(rb"Mesa (\d+\.\d+\.\d+)", data)
+        return "" if match is None else match[1].decode("ascii")
+
+
+def _library_folders(prefix: Path) -> Sequence[Path]:
+    """Return the folders in which a process on the driver looks for libraries before the system's.
+
+    PyOpenGL tries libEGL.so before libEGL.so.1, and takes the system's where that is installed for developers and the
+    driver's folder has none. Such a folder may not be ours to write to, so the missing links are in another.
+    """
+    folder = prefix / "lib"
+    missing = {link: name for link, name in _LINKS.items() if (folder / name).exists() and not (folder / link).exists()}
+    if not missing:
+        return (folder,)
+    links = _links_folder(folder)
+    for link, name in missing.items():
+        with contextlib.suppress(FileExistsError):
+            (links / link).symlink_to(folder / name)
+    return links, folder
+
+
+@cache
+def _links_folder(folder: Path) -> Path:
+    """Return a folder for links to the libraries of another one: in the cache, or one that ends with this process."""
+    base = cache_folder()
+    if base is not None:
+        with contextlib.suppress(OSError):
+            links = base / "links" / hashlib.sha256(bytes(folder)).hexdigest()[:16]
+            links.mkdir(parents=True, exist_ok=True)
+            return links
+    made = tempfile.mkdtemp(prefix="glsl-infer-vc4-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return Path(made)
 
 
 def _places(given: Path | None) -> Iterator[tuple[Path, str, bool]]:
-    """Yield (folder, how it was found, whether somebody named it)."""
+    """Yield (folder, how it was found, whether the user named it)."""
     if given is not None:
         yield given, "--driver", True
         return
     if os.environ.get("VC4_PREFIX"):
         yield Path(os.environ["VC4_PREFIX"]), "VC4_PREFIX", True
-    if os.environ.get("VC4_RUN"):  # a script that starts a command on the driver in the folder beside it
+        return
+    if os.environ.get("VC4_RUN"):  # a script that starts a command on the driver in its own folder
         yield Path(os.environ["VC4_RUN"]).parent, "VC4_RUN", True
+        return
     cache = cache_folder()
     if cache is not None:
         yield cache, "built by scripts/vc4/build.sh", False
     yield _PACKAGE_ROOT.parent / "shared/vc4", "shared/vc4 beside the checkout", False
 
 
-def _advice() -> str:
+def _advice(release: str | None = None) -> str:
     script = _PACKAGE_ROOT / "scripts/vc4/build.sh"
     where = str(script) if script.is_file() else "scripts/vc4/build.sh of a checkout of glsl-infer"
     goes = cache_folder() or "the folder that you give it"
     return (
-        f"build it from Debian's mesa source package, once, with {where} (it goes to {goes}), or give the "
-        f"folder of one with --driver DIR or in VC4_PREFIX; there are {', '.join(FILES)} in it"
+        f"build it from Debian's mesa source package, once, with {where}{f' --suite {release}' if release else ''} "
+        f"(it goes to {goes}), or give the folder of one with --driver DIR or in VC4_PREFIX; there are "
+        f"{', '.join(FILES)} in it, or {GALLIUM[1]} instead of {GALLIUM[0]}"
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.support.files import output_file, writing
 from glsl_infer.tools.videocore.report import Report
-from glsl_infer.tools.videocore.table import distinct
+from glsl_infer.tools.videocore.table import names
 
 SUFFIXES = (".png", ".svg", ".pdf")
 
@@ -45,7 +45,7 @@ def plot(reports: Sequence[Report], path: Path) -> None:
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     thickness = 0.8 / len(reports)
-    for index, (name, report) in enumerate(zip(distinct([report.file for report in reports]), reports)):
+    for index, (name, report) in enumerate(zip(names(reports), reports)):
         rows = {row.layer: row for row in report.rows}
         places = [layers.index(layer) + (index - (len(reports) - 1) / 2) * thickness for layer in rows]
         axes.barh(

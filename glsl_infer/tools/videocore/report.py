@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -110,6 +111,12 @@ class Report:
     texture_bytes: int
 
     @property
+    def mesa(self) -> str:
+        """Mesa's version, as 22.3.6; empty where the driver does not name it."""
+        match = re.search(r"Mesa (\d+(?:\.\d+)*)", self.driver)
+        return "" if match is None else match[1]
+
+    @property
     def total(self) -> int:
         """Instructions times pixels of a frame."""
         return sum(row.total for row in self.rows)
@@ -133,6 +140,7 @@ class Report:
         return {
             "file": self.file,
             "driver": self.driver,
+            "mesa": self.mesa,
             "layers": [
                 {**asdict(row), "per_fetch": row.per_fetch, "floor_per_fetch": row.floor_per_fetch} for row in self.rows
             ],

@@ -25,47 +25,87 @@ HEADS = (
 """Of the table of one bundle; docs/videocore.md explains each."""
 
 
-def as_text(report: Report, draw_share: float) -> str:
-    """Return the table of one bundle, its totals, the estimate and what to change. docs/videocore.md explains it."""
-    lines = [
-        f"{report.file}: {report.driver}",
-        "",
-        *_aligned([HEADS, *(_cells(row, report.total, draw_share) for row in report.rows), _sums(report, draw_share)]),
-        "",
-        *estimates(report, draw_share),
-    ]
-    advice = advise(report)
-    if advice:
-        lines += ["", "what to change:"]
-    for hint in advice[:MOST_ADVICE]:
-        saves = f" (up to {hint.saves / 1e6:.1f} million)" if hint.saves else ""
-        lines.append(f"  {hint.layer}: {hint.text}{saves}")
-    if len(advice) > MOST_ADVICE:
-        lines.append(f"  and {len(advice) - MOST_ADVICE} more (--json has all)")
+def as_text(reports: Sequence[Report], draw_share: float) -> str:
+    """Return the table of one bundle, its totals, the estimate and what to change. docs/videocore.md explains it.
+
+    Args:
+        reports: of the bundle, one from each compiler. Each layer has a row for each.
+        draw_share: see ``estimate.estimate``.
+    """
+    several = len(reports) > 1
+
+    def cells(first: str, mesa: str, others: Sequence[str]) -> list[str]:
+        return [first, mesa, *others] if several else [first, *others]
+
+    layers = dict.fromkeys(row.layer for report in reports for row in report.rows)
+    rows = {
+        (report.mesa, row.layer): _cells(row, report.total, draw_share) for report in reports for row in report.rows
+    }
+    table = [cells(HEADS[0], "mesa", HEADS[1:])]
+    for layer in layers:
+        table += [cells(layer, mesa, rows[mesa, layer][1:]) for mesa in versions(reports) if (mesa, layer) in rows]
+    for report in reports:
+        first, *sums = _sums(report, draw_share)
+        table.append(cells(first, report.mesa, sums))
+    lines = [*(f"{report.file}: {report.driver}" for report in reports), "", *_aligned(table)]
+    for report in reports:
+        with_mesa = f" (Mesa {report.mesa})" if several else ""
+        lines += ["", *estimates(report, draw_share, with_mesa)]
+        advice = advise(report)
+        if advice:
+            lines += ["", f"what to change{with_mesa}:"]
+        for hint in advice[:MOST_ADVICE]:
+            saves = f" (up to {hint.saves / 1e6:.1f} million)" if hint.saves else ""
+            lines.append(f"  {hint.layer}: {hint.text}{saves}")
+        if len(advice) > MOST_ADVICE:
+            lines.append(f"  and {len(advice) - MOST_ADVICE} more (--json has all)")
     return "\n".join(map(plain_text.one_line, lines))
 
 
-def estimates(report: Report, draw_share: float) -> list[str]:
-    """Return a line for each board."""
+def versions(reports: Sequence[Report]) -> list[str]:
+    """Return the versions of Mesa that reports come from, each once."""
+    return list(dict.fromkeys(report.mesa for report in reports))
+
+
+def names(reports: Sequence[Report]) -> list[str]:
+    """Return a name for each report: of the file where those differ, and of the compiler where those do."""
+    files = list(dict.fromkeys(report.file for report in reports))
+    short = dict(zip(files, distinct(files)))
+    several = len(versions(reports)) > 1
+    return [f"{short[report.file]}{f', Mesa {report.mesa}' if several else ''}" for report in reports]
+
+
+def estimates(report: Report, draw_share: float, compiler: str = "") -> list[str]:
+    """Return a line for each board; the compiler's name follows the board's."""
     lines = []
     for board in estimate.BOARDS:
         times = estimate.estimate(report, board, draw_share)
         cache = estimate.INSTRUCTION_CACHE // 1024
         streamed = f"; programs of more than {cache} kB may add {times.streamed:.0f}" if times.streamed else ""
         lines.append(
-            f"estimate at {board.clock / 1e6:.0f} MHz ({board.name}): {times.total:.0f} ms a frame, {times.gpu:.1f} of "
-            f"them computing ({times.low:.0f} to {times.high:.0f} by what draws and jobs cost){streamed}"
+            f"estimate at {board.clock / 1e6:.0f} MHz ({board.name}){compiler}: {times.total:.0f} ms a frame, "
+            f"{times.gpu:.1f} of them computing ({times.low:.0f} to {times.high:.0f} by what draws and jobs cost)"
+            f"{streamed}"
         )
     return lines
 
 
 def side_by_side(reports: Sequence[Report], draw_share: float) -> str:
-    """Return the table of several bundles: of each a pass's instructions and cycles, and a frame's million."""
+    """Return a table for each compiler: of each bundle a pass's instructions and cycles, and a frame's million."""
+    tables = []
+    for mesa in versions(reports):
+        of_compiler = [report for report in reports if report.mesa == mesa]
+        head = [of_compiler[0].driver] if len(versions(reports)) > 1 else []
+        tables.append("\n".join([*head, _side_by_side(of_compiler, draw_share)]))
+    return "\n\n".join(tables)
+
+
+def _side_by_side(reports: Sequence[Report], draw_share: float) -> str:
     layers = list(dict.fromkeys(row.layer for report in reports for row in report.rows))
-    names = distinct([report.file for report in reports])
+    titles = names(reports)
     rows: list[Sequence[str]] = [
-        ["layer", *(cell for name in names for cell in (name, "", "")), *(["change"] * (len(reports) - 1))],
-        ["", *(["inst", "cycles", "million"] * len(reports)), *names[1:]],
+        ["layer", *(cell for name in titles for cell in (name, "", "")), *(["change"] * (len(reports) - 1))],
+        ["", *(["inst", "cycles", "million"] * len(reports)), *titles[1:]],
     ]
     for layer in layers:
         beside = [next((row for row in report.rows if row.layer == layer), None) for report in reports]
@@ -79,7 +119,7 @@ def side_by_side(reports: Sequence[Report], draw_share: float) -> str:
         + [_percent(totals[0], total) for total in totals[1:]]
     )
     lines = _aligned(rows)
-    for name, report in zip(names, reports):
+    for name, report in zip(titles, reports):
         sums = report.totals
         lines += [
             "",
@@ -98,6 +138,7 @@ def as_csv(reports: Sequence[Report], draw_share: float) -> str:
         for row in report.rows:
             entry = {
                 "file": report.file,
+                "mesa": report.mesa,
                 **vars(row),
                 "per_fetch": row.per_fetch,
                 "floor_per_fetch": row.floor_per_fetch,

@@ -8,12 +8,12 @@
 /* Rows of 16 words: a word of an attribute for each of 16 vertices. */
 typedef uint32_t Rows[VPM_ROWS][ELEMENTS];
 
-/* A shader record [AG 77]: flags, and then for vertex and coordinate shaders a mask of their attributes, where those
- * begin in the vertex memory, and from 36 on 8 bytes an attribute: u32 offset in its buffer, u8 bytes - 1, stride,
- * row of each of the two. */
+/* A shader record [AG 77]: flags, then 12 bytes for each program: u16 uniforms, u8 mask of its attributes, u8 bytes of
+ * them, u32 code, u32 uniforms. The vertex program's begin at 12, the coordinate program's at 24. From 36 on, 8 bytes an
+ * attribute: u32 offset in its buffer, u8 bytes - 1, stride, offset in the vertex memory for each of the two. */
 static void load_attributes(const struct draw *draw, const uint32_t *indices, uint32_t count, bool coordinate, Rows in)
 {
-    uint8_t used = draw->record[coordinate ? 23 : 14];
+    uint8_t used = draw->record[coordinate ? 26 : 14];
     memset(in, 0, sizeof(Rows));
     for (uint32_t k = 0; k < draw->attributes; k++) {
         const uint8_t *attribute = draw->record + 36 + 8 * k;

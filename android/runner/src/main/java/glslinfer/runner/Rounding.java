@@ -21,9 +21,10 @@ final class Rounding {
             "#version 100\nattribute vec2 position;\nvarying float x;\n"
                     + "void main() {\n    x = position.x * 0.5 + 0.5;\n"
                     + "    gl_Position = vec4(position, 0.0, 1.0);\n}\n";
+    /** max() keeps a linker from moving the sum into the vertex shader, where it would not round at each pixel. */
     private static final String FRAGMENT =
             "#version 100\nprecision highp float;\nvarying float x;\nuniform float level;\n"
-                    + "void main() { gl_FragColor = vec4((level + x) / 255.0); }\n";
+                    + "void main() { gl_FragColor = vec4((level + max(x, 0.0)) / 255.0); }\n";
 
     private Rounding() {}
 

@@ -1,0 +1,104 @@
+"""Check of the cameras of a Raspberry Pi and of the software that reads them."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+
+from glsl_infer.tools.doctor import config_txt
+from glsl_infer.tools.doctor.findings import Finding, Status, check
+from glsl_infer.tools.doctor.machine import Machine
+from glsl_infer.tools.doctor.packages import install, joined, sees_system_packages
+
+_CSI = ("unicam", "rp1-cfe")
+"""Beginnings of the names of V4L2 devices that exist while a camera is on the ribbon cable."""
+
+_LISTERS = ("rpicam-hello", "libcamera-hello")
+"""The program that lists cameras: since Debian 12, and before."""
+
+_LIST_SECONDS = 20.0
+_SENSORS = re.compile(r"(imx|ov|arducam|pivariety|irs)[0-9a-z-]*")
+
+
+@check("camera")
+def camera(machine: Machine) -> Finding | None:
+    """Check that an attached camera can be read; a board without a camera is right, too."""
+    if not machine.is_raspberry_pi:
+        return None
+    config, devices = config_txt.read(machine), _devices(machine)
+    has_csi = any(name.startswith(_CSI) for name, _ in devices.values())
+    usb = [f"/dev/{device}" for device, (_, driver) in devices.items() if driver == "uvcvideo"]
+    figures: dict[str, object] = {"devices": {device: name for device, (name, _) in devices.items()}, "libcamera": None}
+    if config.value("start_x") == "1":
+        return Finding(
+            f"start_x=1 in {config.path} loads the camera firmware of before Debian 12; picamera2 then finds no camera",
+            Status.PROBLEM if not usb else Status.WARNING,
+            (f"sudo sed -i 's/^start_x=1/camera_auto_detect=1/' {config.path} && sudo reboot",),
+            figures,
+        )
+    if has_csi:
+        return _of_ribbon(machine, figures)
+    if usb:
+        if _has(machine, "av"):
+            return Finding(f"USB camera: --source {usb[0]}", figures=figures)
+        return Finding(
+            f"a USB camera is {usb[0]}, but PyAV, which reads it, is not installed",
+            Status.WARNING,
+            joined(install(machine, "av", "python3-av", "av")),
+            figures,
+        )
+    is_looked_for = config.value("camera_auto_detect") == "1" or any(
+        _SENSORS.fullmatch(overlay.partition(",")[0]) for overlay in config.overlays
+    )
+    if config.path and not is_looked_for:
+        look = f"printf '\\n[all]\\ncamera_auto_detect=1\\n' | sudo tee -a {config.path} && sudo reboot"
+        return Finding(
+            f"none, and {config.path} does not look for one",
+            Status.WARNING,
+            (f"{look}    # if you attach one",),
+            figures,
+        )
+    return Finding("no camera is attached", figures=figures)
+
+
+def _devices(machine: Machine) -> dict[str, tuple[str, str]]:
+    """Return the name and the kernel driver of every V4L2 device."""
+    devices = {}
+    for path in machine.glob("sys/class/video4linux/video*"):
+        folder = path.relative_to(machine.root)
+        driver = re.search(r"^DRIVER=(.*)$", machine.text(f"{folder}/device/uevent"), re.MULTILINE)
+        devices[path.name] = (machine.text(f"{folder}/name"), driver[1].strip() if driver else "")
+    return devices
+
+
+def _of_ribbon(machine: Machine, figures: dict[str, object]) -> Finding:
+    """Return the finding for a camera on the ribbon cable."""
+    if not _has(machine, "picamera2"):
+        return Finding(
+            "a camera is attached, but picamera2, which reads it, is not installed for this Python",
+            Status.PROBLEM,
+            joined(install(machine, "picamera2", "python3-picamera2", "picamera2")),
+            figures,
+        )
+    lister = next((name for name in _LISTERS if machine.command(name) is not None), None)
+    if lister is None:
+        return Finding("a camera is attached; picamera2 is installed", figures=figures)
+    machine.progress("listing cameras")
+    text = machine.ask(lister, "--list-cameras", seconds=_LIST_SECONDS)
+    sensors = re.findall(r"^[0-9]+ : (\S+)", text, re.MULTILINE)
+    figures = {**figures, "libcamera": sensors}
+    if sensors:
+        return Finding(f"{', '.join(sensors)}: --source picamera2", figures=figures)
+    return Finding(
+        f"the kernel has a camera, but {lister} lists none",
+        Status.WARNING,
+        (f"{lister} --list-cameras    # the reason; end other programs that use the camera, check the ribbon cable",),
+        figures,
+    )
+
+
+def _has(machine: Machine, module: str) -> bool:
+    """Return whether a module can be imported."""
+    if machine.is_this:
+        return importlib.util.find_spec(module) is not None
+    return sees_system_packages(machine) and machine.exists(f"usr/lib/python3/dist-packages/{module}")

@@ -1,0 +1,40 @@
+"""Check that the driver computes every layer of a model right: the self-check."""
+
+from __future__ import annotations
+
+from glsl_infer.errors import GlslInferError
+from glsl_infer.gl.limits import is_software
+from glsl_infer.tools.doctor.findings import Finding, Status, check
+from glsl_infer.tools.doctor.machine import Machine
+
+
+@check("layers")
+def layers(machine: Machine) -> Finding | None:
+    """Run the self-check of a model."""
+    if machine.model is None:
+        return None
+    if machine.driver.get("context") is None:
+        return Finding("not checked, because there is no OpenGL ES 2.0 context", Status.WARNING)
+    if machine.is_raspberry_pi and is_software(str(machine.driver["renderer"])):
+        return Finding("not checked, because the CPU draws instead of the GPU", Status.WARNING)
+    from glsl_infer.runtime import selfcheck
+    from glsl_infer.runtime.session import Session
+
+    try:
+        machine.progress("compiling the shaders")
+        with Session(machine.model, context=machine.context, isolated="first") as session:
+            total = sum(len(part.bundle.manifest.probe.layers) for part in session.gpu_sessions)
+            count = 0
+
+            def step() -> None:
+                nonlocal count
+                count += 1
+                machine.progress(f"layer {min(count, total)} of {total}")
+
+            result = selfcheck.check(session, step)
+    except GlslInferError as error:
+        return Finding(f"{machine.model.stem}: {error}", Status.PROBLEM, figures={"model": machine.model.stem})
+    figures = {"model": machine.model.stem, **result.as_json()}
+    if result.wrong is None:
+        return Finding(f"all {len(result.layers)} layers of {machine.model.stem} are right", figures=figures)
+    return Finding(f"{machine.model.stem}: {result.describe_failure()}", Status.PROBLEM, result.advice, figures)

@@ -1,0 +1,28 @@
+"""The Khronos reference compiler, run once on any number of shaders."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+Shader = tuple[str, str, str]
+"""Name, stage (``vert`` or ``frag``) and text."""
+
+
+def lint(shaders: Iterable[Shader], folder: Path) -> None:
+    """Assert that each of the shaders is valid; the failure quotes the compiler's log and the invalid texts."""
+    distinct = {(stage, text): name for name, stage, text in shaders}
+    assert distinct, "there is no shader"
+    files: dict[Path, tuple[str, str]] = {}
+    for number, ((stage, text), name) in enumerate(distinct.items()):
+        path = folder / f"{number}.{stage}"
+        path.write_text(text)
+        files[path] = (name, text)
+    done = subprocess.run(["glslangValidator", *map(str, files)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        # The log has the name of each file, and after it the errors of that file.
+        parts = done.stdout.split(f"{folder}/")
+        failed = [part.partition("\n") for part in parts if "ERROR:" in part]
+        wrong = "".join(f"{files[folder / name][0]}:\n{log}{files[folder / name][1]}" for name, _, log in failed)
+        raise AssertionError(wrong or done.stdout + done.stderr)

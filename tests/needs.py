@@ -1,0 +1,93 @@
+"""Packages and programs that only some tests need: without one, these are skipped with the reason; in CI they fail.
+
+    tflite = needs.module("tflite")             # imports it, at the top of a test module or in a test
+    needs.installed("keras")                    # for a child process, which imports it
+    strace = needs.program("strace", "strace")  # the path of a program and Debian's package of it
+
+A module of tests may import an optional package as usual, too: as a pytest plugin, this module turns the
+``ModuleNotFoundError`` into the same skip.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import shutil
+from collections.abc import Generator
+from types import ModuleType
+from typing import Any, NoReturn
+
+import pytest
+
+OPTIONAL = {
+    "ai_edge_litert", "atheris", "av", "build", "cryptography", "flatbuffers", "gpiozero", "h5py", "hatchling", "jax",
+    "jsonschema", "keras", "matplotlib", "networkx", "onnx", "onnxruntime", "onnxslim", "paho", "pdoc", "pyseccomp",
+    "tensorboard", "tensorflow", "tflite", "torch", "tqdm", "twine", "yaml",
+}  # fmt: skip
+"""Packages that `make dev` does not install."""
+
+IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
+
+
+def missing(reason: str) -> NoReturn:
+    """Skip the test or the module of tests that calls this; in CI fail."""
+    if IN_CI:
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason, allow_module_level=True)
+
+
+def module(name: str) -> ModuleType:
+    """Return a module of an optional package."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        missing(_install(error.name or name))
+
+
+def installed(name: str) -> None:
+    """Require an optional package without importing it."""
+    if importlib.util.find_spec(name) is None:
+        missing(_install(name))
+
+
+def program(name: str, package: str) -> str:
+    """Return the path of a program of Debian's package ``package``."""
+    path = shutil.which(name)
+    if path is None:
+        missing(f"{name} is not installed: sudo apt-get install {package}")
+    return path
+
+
+def _install(name: str) -> str:
+    return f"the package of the module {name} is not installed: `make .venv/.all` installs all of them"
+
+
+def _absent(error: BaseException | None) -> str:
+    """Return the optional package whose absence caused an error; empty if that is not its cause."""
+    while error is not None:
+        if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in OPTIONAL:
+            return error.name or ""
+        error = error.__cause__
+    return ""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, pytest.CollectReport, Any]:
+    report = yield
+    call = getattr(report, "call", None)
+    name = _absent(call.excinfo.value if call is not None and call.excinfo else None)
+    if name and not IN_CI:
+        report.outcome = "skipped"
+        report.longrepr = (str(collector.path), 0, f"Skipped: {_install(name)}")
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, None, None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if _absent(error):
+            missing(_install(error.name or ""))
+        raise

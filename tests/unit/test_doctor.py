@@ -1,0 +1,452 @@
+"""glsl-infer doctor on the files of boards: every kind of problem is found, and its command cures it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import board_files as boards
+import pytest
+from board_files import CONFIG, GROUP, LLVMPIPE, PC, VC4, ZERO_W, driver, machine, meminfo, pi_3_b_plus, zero_w
+
+from glsl_infer.tools.doctor import CHECKS, Finding, Machine, Status, User, config_txt, packages, run_check, verdict
+
+CONFIG_TXT = "boot/firmware/config.txt"
+WITHOUT_OVERLAY = CONFIG.replace("dtoverlay=vc4-kms-v3d", "#dtoverlay=vc4-kms-v3d")
+NO_GPU = {"dev/dri/renderD128": None, "dev/dri/card0": None}
+CSI = {"sys/class/video4linux/video0/name": "unicam-image\n", "dev/video0": ""}
+USB = {
+    "sys/class/video4linux/video0/name": "HD Webcam C270\n",
+    "sys/class/video4linux/video0/device/uevent": "DRIVER=uvcvideo\n",
+}
+PICAMERA2 = {"usr/lib/python3/dist-packages/picamera2": ""}
+NO_CONTEXT = {
+    "context": None,
+    "contexts": {
+        "surfaceless": {
+            "works": False,
+            "reason": "the library libEGL is not installed",
+            "advice": "on Debian, Ubuntu or Raspberry Pi OS: sudo apt install libegl1 libgles2 libgl1-mesa-dri",
+        }
+    },
+}
+
+
+def found(machine: Machine, name: str) -> Finding:
+    finding = run_check(name, machine)
+    assert finding is not None
+    return finding
+
+
+@pytest.fixture(autouse=True)
+def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLSL_INFER_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize("board", [zero_w, pi_3_b_plus])
+def test_a_right_board(board: Any, tmp_path: Path) -> None:
+    findings = [finding for name in CHECKS if (finding := run_check(name, board(tmp_path)))]
+    assert [finding.message for finding in findings if finding.status is not Status.OK] == []
+    assert [finding.name for finding in findings] == [name for name in CHECKS if name != "layers"]
+    assert verdict(findings) == "all is well"
+
+
+def test_the_cpu_has_a_name_also_without_one_of_the_kernel(tmp_path: Path) -> None:
+    assert zero_w(tmp_path).cpu_model() == "Raspberry Pi Zero W Rev 1.1, ARMv6-compatible processor rev 7 (v6l)"
+    assert Machine(tmp_path / "empty").cpu_model()
+
+
+def test_a_pc_has_no_checks_of_a_board(tmp_path: Path) -> None:
+    pc = machine(tmp_path, PC, driver=LLVMPIPE)
+    findings = [finding for name in CHECKS if (finding := run_check(name, pc))]
+    assert {"config.txt", "groups", "GPU memory", "camera", "power"}.isdisjoint(one.name for one in findings)
+    assert "the CPU draws" in found(pc, "driver").message
+    assert found(pc, "driver").status is Status.OK
+
+
+PROBLEM, WARNING = Status.PROBLEM, Status.WARNING
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "check", "status", "words", "fix"),
+    [
+        ({"etc/os-release": boards.BOOKWORM.replace("12", "11")}, {}, "system", WARNING, "older than", "Imager"),
+        (
+            {"usr/bin/vcgencmd": "#!/bin/sh\necho throttled=0x50005\n"},
+            {},
+            "power",
+            WARNING,
+            "voltage is too low",
+            "power",
+        ),
+        ({"usr/bin/vcgencmd": "#!/bin/sh\necho throttled=0x80008\n"}, {}, "power", WARNING, "too hot", "heat sink"),
+        (
+            {"usr/bin/vcgencmd": None, "sys/devices/platform/soc/soc:firmware/get_throttled": "10000\n"},
+            {},
+            "power",
+            WARNING,
+            "earlier since the start: the supply voltage is too low",
+            "power supply",
+        ),
+        (
+            {
+                "usr/bin/vcgencmd": "#!/bin/sh\necho Can\\'t open device file: /dev/vcio >&2\nexit 255\n",
+                "sys/class/hwmon/hwmon1/name": "rpi_volt\n",
+                "sys/class/hwmon/hwmon1/in0_lcrit_alarm": "1\n",
+            },
+            {},
+            "power",
+            WARNING,
+            "voltage is too low",
+            "power supply",
+        ),
+        ({"proc/meminfo": meminfo(430, 20, swap=0)}, {}, "memory", PROBLEM, "are needed", "zram-tools"),
+        (
+            {"proc/meminfo": meminfo(430, 20, swap=0), "usr/sbin/dphys-swapfile": ""},
+            {},
+            "memory",
+            PROBLEM,
+            "are needed",
+            "dphys-swapfile swapon",
+        ),
+        ({"proc/meminfo": meminfo(430, 50)}, {}, "memory", WARNING, "swaps", "ps -eo"),
+        ({"proc/meminfo": meminfo(430, 290, cma=8)}, {}, "GPU memory", PROBLEM, "the GPU needs", "cma-64"),
+        (
+            {"proc/meminfo": meminfo(430, 290, cma=16), "proc/cmdline": "console=tty1 cma=16M rootwait\n"},
+            {},
+            "GPU memory",
+            WARNING,
+            "the GPU needs",
+            "cmdline.txt",
+        ),
+        ({CONFIG_TXT: CONFIG + "gpu_mem=256\n"}, {}, "GPU memory", WARNING, "gpu_mem=256", "sed"),
+        ({CONFIG_TXT: WITHOUT_OVERLAY, **NO_GPU}, {}, "config.txt", PROBLEM, "no line dtoverlay", "tee"),
+        (
+            {CONFIG_TXT: None, "boot/config.txt": WITHOUT_OVERLAY, **NO_GPU},
+            {},
+            "config.txt",
+            PROBLEM,
+            "/boot/config.txt",
+            "tee",
+        ),
+        ({CONFIG_TXT: None, "boot/config.txt": None, **NO_GPU}, {}, "config.txt", PROBLEM, "is missing", "tee"),
+        (NO_GPU, {}, "config.txt", PROBLEM, "no /dev/dri/renderD*", "sudo reboot"),
+        (
+            {CONFIG_TXT: CONFIG.replace("vc4-kms", "vc4-fkms")},
+            {},
+            "config.txt",
+            WARNING,
+            "loads vc4-fkms-v3d",
+            "sed",
+        ),
+        (
+            {"etc/group": GROUP.replace("pi", "")},
+            {"user": User("pi", frozenset())},
+            "groups",
+            PROBLEM,
+            "render",
+            "usermod -aG video,render",
+        ),
+        ({}, {"user": User("pi", frozenset())}, "groups", PROBLEM, "login began before", "log out"),
+        (
+            {"etc/group": GROUP.replace("44:pi", "44:")},
+            {"user": User("pi", frozenset({"render"}))},
+            "groups",
+            WARNING,
+            "the camera",
+            "video",
+        ),
+        (
+            {},
+            {"driver": LLVMPIPE, "environ": {"LIBGL_ALWAYS_SOFTWARE": "1"}},
+            "driver",
+            PROBLEM,
+            "CPU draws",
+            "unset LIBGL_ALWAYS_SOFTWARE",
+        ),
+        (
+            {},
+            {"driver": LLVMPIPE, "user": User("pi", frozenset({"video"}))},
+            "driver",
+            PROBLEM,
+            "closed to this user",
+            "groups",
+        ),
+        (NO_GPU, {"driver": LLVMPIPE}, "driver", PROBLEM, "no /dev/dri/renderD*", "config.txt"),
+        (
+            {"usr/lib/arm-linux-gnueabihf/dri/vc4_dri.so": None},
+            {"driver": LLVMPIPE},
+            "driver",
+            PROBLEM,
+            "Mesa's drivers are not installed",
+            "apt install --reinstall libgl1-mesa-dri",
+        ),
+        ({}, {"driver": LLVMPIPE}, "driver", PROBLEM, "CPU draws", "EGL_LOG_LEVEL=debug"),
+        ({}, {"driver": NO_CONTEXT}, "driver", PROBLEM, "libEGL is not installed", "see libraries"),
+        (
+            {},
+            {"driver": {"failed": "ended by signal 11: "}},
+            "driver",
+            PROBLEM,
+            "signal 11",
+            "--reinstall libgl1-mesa-dri",
+        ),
+        (
+            {},
+            {"driver": {"failed": "the Python package numpy is not installed"}},
+            "driver",
+            PROBLEM,
+            "numpy",
+            "info --debug",
+        ),
+        (
+            {"usr/lib/arm-linux-gnueabihf/libEGL.so.1": None},
+            {},
+            "libraries",
+            PROBLEM,
+            "libEGL.so.1",
+            "apt install libegl1",
+        ),
+        (
+            {name: None for name in ZERO_W if name.startswith("usr/lib/")},
+            {"driver": NO_CONTEXT},
+            "libraries",
+            PROBLEM,
+            "Mesa's drivers",
+            "apt install libegl1 libgles2 libgl1-mesa-dri",
+        ),
+        ({}, {"driver": driver("VC4 V3D 2.1", "OpenGL ES 2.0 Mesa 22.3.6")}, "mesa", WARNING, "queued", "full-upgrade"),
+        (CSI, {}, "camera", PROBLEM, "picamera2", "sudo apt install python3-picamera2"),
+        ({CONFIG_TXT: CONFIG + "start_x=1\n", **PICAMERA2}, {}, "camera", PROBLEM, "start_x=1", "camera_auto_detect=1"),
+        (
+            {**CSI, **PICAMERA2, "usr/bin/rpicam-hello": "#!/bin/sh\necho No cameras available!\n"},
+            {},
+            "camera",
+            WARNING,
+            "lists none",
+            "ribbon",
+        ),
+        (USB, {}, "camera", WARNING, "/dev/video0", "python3-av"),
+        (
+            {CONFIG_TXT: CONFIG.replace("detect=1", "detect=0")},
+            {},
+            "camera",
+            WARNING,
+            "does not look",
+            "camera_auto_detect=1",
+        ),
+    ],
+)
+def test_each_problem_has_its_fix(
+    changes: dict[str, str | None],
+    options: dict[str, Any],
+    check: str,
+    status: Status,
+    words: str,
+    fix: str,
+    tmp_path: Path,
+) -> None:
+    finding = found(zero_w(tmp_path, changes, **options), check)
+    assert finding.status is status, finding
+    assert words in finding.message
+    assert any(fix in one for one in finding.fixes), finding.fixes
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {**CSI, **PICAMERA2, "usr/bin/rpicam-hello": "#!/bin/sh\necho '0 : imx219 [3280x2464 10-bit RGGB]'\n"},
+            "imx219",
+        ),
+        ({**CSI, **PICAMERA2}, "attached"),
+        ({**USB, "usr/lib/python3/dist-packages/av": ""}, "--source /dev/video0"),
+        ({CONFIG_TXT: CONFIG.replace("detect=1", "detect=0") + "dtoverlay=imx708,cam0\n"}, "no camera"),
+    ],
+)
+def test_a_right_camera(changes: dict[str, str | None], words: str, tmp_path: Path) -> None:
+    finding = found(zero_w(tmp_path, changes), "camera")
+    assert finding.status is Status.OK
+    assert words in finding.message
+
+
+@pytest.mark.parametrize(
+    ("text", "overlay"),
+    [
+        ("[pi4]\ndtoverlay=vc4-kms-v3d\n", None),
+        ("[pi4]\n[all]\ndtoverlay=vc4-kms-v3d,cma-64\n", "vc4-kms-v3d,cma-64"),
+        ("[PI0W]\ndtoverlay=vc4-kms-v3d\n", "vc4-kms-v3d"),
+        ("[pi02]\ndtoverlay=vc4-kms-v3d\n", None),
+        ("[none]\n[pi0]\ndtoverlay=vc4-kms-v3d\n", None),
+        ("[EDID=VSC-TD2220]\n  dtoverlay=vc4-kms-v3d  \r\n", "vc4-kms-v3d"),
+        ("# dtoverlay=vc4-kms-v3d\ndtoverlay=vc4-kms-dsi-7inch\n", None),
+        (f"#{'x' * 200}\ndtparam={'x' * 98}dtoverlay=vc4-kms-v3d\n", None),
+        ("include more.txt\n", "vc4-fkms-v3d"),
+        ("include config.txt\n", None),
+        ("", None),
+    ],
+)
+def test_conditions_of_config_txt(text: str, overlay: str | None, tmp_path: Path) -> None:
+    files = {CONFIG_TXT: text, "boot/firmware/more.txt": "[pi0]\ndtoverlay=vc4-fkms-v3d\n"}
+    assert config_txt.read(zero_w(tmp_path, files)).graphics == overlay
+
+
+@pytest.mark.parametrize(
+    ("board", "filters"),
+    [
+        ("Raspberry Pi Zero 2 W Rev 1.0", {"pi0", "pi0w", "pi02"}),
+        ("Raspberry Pi Zero Rev 1.3", {"pi0"}),
+        ("Raspberry Pi Model B Plus Rev 1.2", {"pi1"}),
+        ("Raspberry Pi 2 Model B Rev 1.1", {"pi2"}),
+        ("Raspberry Pi 3 Model A Plus Rev 1.0", {"pi3", "pi3+"}),
+        ("Raspberry Pi Compute Module Rev 1.0", {"pi1", "cm1"}),
+        ("Raspberry Pi Compute Module 3 Plus Rev 1.0", {"pi3", "cm3", "cm3+"}),
+        ("Raspberry Pi Compute Module 4S Rev 1.0", {"pi4", "cm4s"}),
+        ("Raspberry Pi 400 Rev 1.0", {"pi4", "pi400"}),
+        ("Raspberry Pi 5 Model B Rev 1.0", {"pi5"}),
+        ("Raspberry Pi 9 Something Rev 1.0", set()),
+    ],
+)
+def test_conditions_of_boards(board: str, filters: set[str]) -> None:
+    assert config_txt.model_filters(board) == filters
+
+
+def cured(machine: Machine, finding: Finding, folder: Path) -> None:
+    """Run the first command of a finding on the board's folder: sudo runs the rest, reboot does nothing."""
+    programs = folder / "programs"
+    programs.mkdir()
+    for name, text in {"sudo": 'exec "$@"', "reboot": "exit 0"}.items():
+        (programs / name).write_text(f"#!/bin/sh\n{text}\n")
+        (programs / name).chmod(0o755)
+    command = finding.fixes[0].replace("/boot/", f"{machine.root}/boot/")
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+    subprocess.run(["sh", "-ec", command], check=True, env=environment, stdout=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize(
+    ("text", "check"),
+    [
+        (WITHOUT_OVERLAY, "config.txt"),
+        (WITHOUT_OVERLAY + "[pi4]\ndtoverlay=vc4-kms-v3d\n", "config.txt"),
+        (CONFIG.replace("vc4-kms-v3d", "vc4-fkms-v3d,cma-128"), "config.txt"),
+        (CONFIG + "gpu_mem=256\n", "GPU memory"),
+        (CONFIG + "start_x=1\n", "camera"),
+        (CONFIG.replace("camera_auto_detect=1", "camera_auto_detect=0"), "camera"),
+    ],
+)
+def test_the_command_cures_it(text: str, check: str, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    gpu = NO_GPU if "fkms" not in text and check == "config.txt" else {}
+    before = found(zero_w(root, {CONFIG_TXT: text, **gpu}), check)
+    assert before.status is not Status.OK
+    cured(zero_w(root, {CONFIG_TXT: text, **gpu}), before, tmp_path)
+    (root / "dev/dri/renderD128").parent.mkdir(parents=True, exist_ok=True)
+    (root / "dev/dri/renderD128").touch()
+    after = found(Machine(root, user=boards.PI, environ={}, driver=VC4), check)
+    assert after.status is Status.OK, after
+    assert config_txt.read(Machine(root)).graphics == "vc4-kms-v3d"
+
+
+def test_an_environment_that_does_not_see_what_apt_installed(tmp_path: Path) -> None:
+    settings = tmp_path / "venv/pyvenv.cfg"
+    settings.parent.mkdir()
+    settings.write_text("home = /usr/bin\ninclude-system-site-packages = false\nversion = 3.11.2\n")
+    board = zero_w(tmp_path / "root", {**CSI, **PICAMERA2}, prefix=settings.parent)
+    finding = found(board, "camera")
+    assert finding.status is Status.PROBLEM
+    (command,) = finding.fixes
+    subprocess.run(["sh", "-ec", command], check=True, env={**os.environ, "HOME": str(Path.home())})
+    assert packages.sees_system_packages(board)
+    assert found(board, "camera").status is Status.OK
+    pc = machine(tmp_path / "pc", PC, prefix=settings.parent)
+    settings.write_text("home = /usr/bin\ninclude-system-site-packages = false\n")
+    (command,) = packages.install(pc, "numpy", "python3-numpy", "NumPy")
+    assert command.endswith("venv/bin/python -m pip install NumPy")
+
+
+@pytest.mark.parametrize(
+    ("module", "text", "words"),
+    [
+        (
+            "numpy",
+            "import os, signal; os.kill(os.getpid(), signal.SIGILL)",
+            "NumPy crashes when it is imported (signal 4)",
+        ),
+        (
+            "PIL",
+            "raise ImportError('libjpeg.so.62: cannot open shared object file')",
+            "Pillow cannot be imported (libjpeg",
+        ),
+        ("OpenGL", "import no_such_module", "PyOpenGL cannot be imported (No module named 'no_such_module')"),
+    ],
+)
+def test_packages_that_cannot_be_imported(
+    module: str, text: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / f"{module}.py").write_text(text)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    finding = found(zero_w(tmp_path / "root"), "python")
+    assert finding.status is Status.PROBLEM
+    assert finding.message.startswith(words)
+    assert list(finding.figures["broken"]) == [module]
+    assert len([name for name in finding.figures["packages"] if name in packages.PACKAGES]) == 2
+    assert finding.fixes
+
+
+@pytest.mark.parametrize("damage", ["missing", "folder", "bytes"])
+@pytest.mark.parametrize("board", [boards.ZERO_W, boards.PI_3_B_PLUS], ids=["zero w", "3 B+"])
+def test_every_check_survives_what_is_missing(board: dict[str, str], damage: str, tmp_path: Path) -> None:
+    usb, names = {**board, **USB, **CSI, **PICAMERA2}, [name for name in CHECKS if name != "python"]
+    root = tmp_path / "all"
+    whole = machine(root, usb)
+    for name in usb:
+        path, kept = root / name, (root / name).read_bytes()
+        path.unlink()
+        if damage == "folder":
+            path.mkdir()
+        elif damage == "bytes":
+            path.write_bytes(bytes(range(256)))
+            path.chmod(0o755)
+        again = Machine(root, user=whole.user, environ={}, driver=VC4)
+        for check in names:
+            finding = run_check(check, again)
+            assert finding is None or "cannot be checked" not in finding.message, (name, check, finding)
+        if path.is_dir():
+            path.rmdir()
+        path.write_bytes(kept)
+        path.chmod(0o755)
+
+
+@pytest.mark.parametrize("answer", [{"failed": "no answer after 300 s"}, NO_CONTEXT, {}])
+def test_an_empty_folder_is_checked_to_the_end(answer: dict[str, Any], tmp_path: Path) -> None:
+    empty = Machine(tmp_path, user=User("", frozenset()), environ={}, driver=answer, model=tmp_path / "no.glslnn")
+    findings = [finding for name in CHECKS if (finding := run_check(name, empty))]
+    assert {"driver", "layers"} <= {finding.name for finding in findings}
+    assert not [finding for finding in findings if "cannot be checked" in finding.message]
+    assert "problem" in verdict(findings)
+
+
+def test_a_check_that_fails_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CHECKS, "memory", lambda machine: Finding(f"{1 / 0}"))
+    finding = found(zero_w(tmp_path), "memory")
+    assert finding.status is Status.WARNING
+    assert "ZeroDivisionError" in finding.message
+
+
+@pytest.mark.parametrize("folder", ["file/cache", "off", "link"])
+def test_a_cache_folder_that_is_none(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    monkeypatch.setenv("GLSL_INFER_CACHE", folder if folder == "off" else str(tmp_path / folder))
+    finding = found(zero_w(tmp_path / "root"), "cache")
+    assert (finding.status is Status.OK) == (folder == "off")
+    assert "every start compiles and checks again" in finding.message
+    assert str(tmp_path) not in finding.message
+
+
+def test_nothing_of_it_needs_numpy_before_a_check_runs() -> None:
+    program = "import sys, glsl_infer.cli.doctor, glsl_infer.tools.doctor; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
