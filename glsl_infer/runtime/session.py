@@ -265,7 +265,7 @@ class Session(Drawable):
             raise InputError(f"layer '{name}' has {len(wanted)} inputs ({', '.join(wanted)}), {len(inputs)} were given")
         values = self.bundle.values
         self._transfers.clear({texture for source in wanted for texture in textures_of(values[source])}, self._handles)
-        # Mesa 22.3's vc4, but not 25.0's, draws what is queued for a texture over a later upload (docs/videocore.md).
+        # Mesa 22.3's vc4, but not 25.0's, draws what is queued for a texture over a later upload (videocore.md).
         self._gl.Finish()
         for source, array in zip(wanted, inputs):
             self._transfers.write(f"input '{source}'", values[source], array, self._handles)

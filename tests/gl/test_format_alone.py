@@ -1,4 +1,4 @@
-"""docs/bundle-format.md is enough to write a runner: one written from it gives the same bytes as the engine's."""
+"""bundle-format.md is enough to write a runner: one written from it gives the same bytes as the engine's."""
 
 from __future__ import annotations
 

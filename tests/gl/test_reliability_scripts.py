@@ -30,7 +30,7 @@ def run(name: str, *arguments: object, folder: Path | None = None) -> subprocess
 
 @pytest.mark.exhaustive
 def test_nothing_is_found_in_some_seconds(tmp_path: Path) -> None:
-    """Read only: what a driver makes of hostile GLSL is the driver's (docs/reliability.md)."""
+    """Read only: what a driver makes of hostile GLSL is the driver's (docs/engineering/reliability.md)."""
     done = run("fuzz.py", "--seconds", 10, "--no-gl", "--keep", tmp_path / "kept", "--json")
     assert done.stderr == ""
     found = json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""What a frame of X22 at 385x385 takes: the counts of docs/design.md, and that it comes out right."""
+"""What a frame of X22 at 385x385 takes: the counts of docs/engineering/design.md, and that it comes out right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tests of this folder fail on the virtual VideoCore IV (docs/videocore.md), and why."""
+"""Which tests of this folder fail on the virtual VideoCore IV (docs/engineering/videocore.md), and why."""
 
 from __future__ import annotations
 
