@@ -53,7 +53,7 @@ test: $(VENV)/.all $(WEB)
 	$(BIN)/python scripts/test_parts.py --jobs $(JOBS) TIER=test $(PARTS)
 
 test-rest: $(VENV)/.all $(WEB)
-	$(BIN)/python scripts/test_parts.py --jobs $(JOBS) TIER=rest $(filter-out check,$(PARTS)) test-cpus test-arm $(OTHER_DEBIAN)
+	$(BIN)/python scripts/test_parts.py --jobs $(JOBS) TIER=rest $(filter-out check,$(PARTS)) docs test-cpus test-arm $(OTHER_DEBIAN)
 
 test-all: test test-rest
 
