@@ -1,4 +1,4 @@
-"""Every row of docs/operators.md: the importer reads its model as Keras means it; every refusal says its words."""
+"""Every row of operators.md: the importer reads its model as Keras means it; every refusal says its words."""
 
 from __future__ import annotations
 
@@ -39,6 +39,16 @@ def test_a_refusal_says_its_words(refusal: Refusal) -> None:
         models.refuse(refusal)
     where = f"layer '{refusal.subject}': " if refusal.subject else ""
     assert str(caught.value).startswith(where + refusal.says)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.layer in ("SeparableConv2D", "PReLU")])
+def test_a_row_has_the_same_weights_in_every_process(row: Row) -> None:
+    """Bounds of errors hold for these weights, even of layers that keep the values of their initializer."""
+    weights = []
+    for seed in (7, 8):
+        keras.utils.set_random_seed(seed)
+        weights.append(models.row_model(row).get_weights())
+    assert all((first == second).all() for first, second in zip(*weights))
 
 
 def test_names_of_refusals_are_unique() -> None:
