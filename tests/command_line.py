@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import signal
 import subprocess
@@ -19,6 +20,7 @@ from typing import Any, Union
 import pytest
 
 from glsl_infer.cli import main
+from glsl_infer.support.child_process import ROOT
 
 Capture = pytest.CaptureFixture[str]
 Done = subprocess.CompletedProcess[str]
@@ -79,6 +81,32 @@ def run_script(script: Path, *argv: object, folder: Path | None = None) -> Done:
         return 0
 
     return run(*argv, entry=execute, folder=folder)
+
+
+def run_in_child(*commands: Sequence[object], before: str = "", **environment: str) -> list[Done]:
+    """Run command lines of ``glsl-infer`` one after the other in one process of their own.
+
+    Args:
+        commands: the arguments of each.
+        before: Python that the process executes first.
+        environment: variables that only this process has.
+    """
+    lines = json.dumps([[str(word) for word in argv] for argv in commands])
+    program = (
+        f"{before}\nimport json, sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "from command_line import run\n"
+        f"done = [run(*argv) for argv in json.loads({lines!r})]\n"
+        "print(json.dumps([[one.args, one.returncode, one.stdout, one.stderr] for one in done]))"
+    )
+    child = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]), **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    return [subprocess.CompletedProcess(*one) for one in json.loads(child.stdout.splitlines()[-1])]
 
 
 @contextlib.contextmanager

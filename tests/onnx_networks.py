@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import needs
 import numpy as np
-import pytest
 
-REASON = "pip install onnx onnxruntime; the extras 'onnx' and 'dev' have them, where there is a wheel"
-onnx = pytest.importorskip("onnx", reason=REASON)
-pytest.importorskip("onnxruntime", reason=REASON)
+onnx = needs.module("onnx")
+needs.module("onnxruntime")
 helper, numpy_helper, TensorProto = onnx.helper, onnx.numpy_helper, onnx.TensorProto
 
 NEWEST = 23

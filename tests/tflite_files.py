@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import flatbuffers
+import needs
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Graph, reference
@@ -23,8 +23,7 @@ from glsl_infer.importers.tflite.file import parse
 from glsl_infer.importers.tflite.model import Model
 from glsl_infer.importers.tflite.reader import to_graph
 
-REASON = "LiteRT has no wheel here: pip install ai-edge-litert"
-schema = pytest.importorskip("ai_edge_litert.schema_py_generated", reason=REASON)
+schema = needs.module("ai_edge_litert.schema_py_generated")
 
 _TYPES = {"f4": "FLOAT32", "f2": "FLOAT16", "i4": "INT32", "i1": "INT8", "u1": "UINT8", "i8": "INT64"}
 

@@ -1,4 +1,7 @@
-"""Check this machine: driver, rights, memory, camera, every layer of a model; print the fix of each problem."""
+"""Check this machine and every layer of a model on it, and print how to fix each problem.
+
+``tools.doctor`` has the checks.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from glsl_infer.cli import progress
 from glsl_infer.cli.terminal_text import print_lines
+from glsl_infer.errors import InputError
 from glsl_infer.gl.context import CHOICES
 
 if TYPE_CHECKING:
@@ -34,6 +38,8 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer.support.resources import default_model
     from glsl_infer.tools.doctor import CHECKS, Machine, Status, report, run_check, verdict
 
+    if args.model is not None and not args.model.is_file():
+        raise InputError(f"{args.model}: no such file; give a *.glslnn file, or none for the model of the package")
     model = None if args.no_selfcheck else args.model or default_model()
     machine = Machine(context=args.context, model=model)
     findings = []

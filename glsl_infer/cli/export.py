@@ -12,8 +12,9 @@ from glsl_infer.cli import ends, progress
 from glsl_infer.cli.export_text import print_report
 from glsl_infer.cli.terminal_text import say_warning
 from glsl_infer.compiler.ranges.precision import AUTO, BITS, PRECISIONS
+from glsl_infer.compiler.ranges.unseen_error import LEAST_COSINE, MOST_ERROR
 from glsl_infer.compiler.sharing import MEMORY
-from glsl_infer.errors import InputError
+from glsl_infer.errors import InputError, RunError
 from glsl_infer.lowering.texture_choice import WEIGHT_BITS
 from glsl_infer.lowering.weights_plan import (
     DRAW,
@@ -175,6 +176,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--explain", action="store_true", help="print for each layer where its weights are and what else would cost"
     )
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="exit with 1 if an output differs too much from the float network's on calibration images that its ranges "
+        f"have not seen: by more than {MOST_ERROR:g} of its range, or with a cosine below {LEAST_COSINE:g}",
+    )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
@@ -251,11 +258,15 @@ def run(args: argparse.Namespace) -> int:
         say_warning(warning)
     if args.json:
         print(json.dumps(report.as_json(), indent=1))
-        return 0
-    print_report(report, args.out, explain=args.explain)
-    many = many_programs.advice(report, args.uniform_vectors)
-    if many is not None:
-        print(many)
+    else:
+        print_report(report, args.out, explain=args.explain)
+        many = many_programs.advice(report, args.uniform_vectors)
+        if many is not None:
+            print(many)
+    far = [output.output for found in report.unseen for output in found.outputs if not output.is_small]
+    if args.strict and far:
+        names = ", ".join(f"'{name}'" for name in far)
+        raise RunError(f"--strict: {args.out} is written, but too far from {args.model} in {names}; see the warning")
     return 0
 
 

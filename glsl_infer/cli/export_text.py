@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 
 def print_report(report: ExportReport, out: Path, *, explain: bool) -> None:
     """Print the report on the file ``out``; ``explain``: with what was measured and what the alternatives cost."""
+    if report.unseen:
+        from glsl_infer.compiler.ranges import unseen_error
+
+        for found in report.unseen:
+            print(unseen_error.sentence(found))
+        print()
     _print_layers(report)
     if report.spent is not None:
         print(f"\n{_spent(report.spent)}")
@@ -81,7 +87,9 @@ def _spent(spent: Spent) -> str:
     asked = [f"tolerance {spent.tolerance:g}"] if spent.tolerance is not None else []
     asked += [f"budget {spent.budget:g} ms"] if spent.budget is not None else []
     missed = " is not reached" if spent.tolerance is not None and spent.error > spent.tolerance else ""
-    if spent.share is not None:
+    if spent.times is not None:
+        missed += f"; {spent.times:.2f} times the work or draws of 8 bits"
+    elif spent.share is not None:
         missed = f"{missed} with {100.0 * spent.share:.0f} % more work" if missed else ""
     return (
         f"outputs differ from floats by {spent.before:.3g} of their spread before, and {spent.error:.3g} with "

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from glsl_infer.compiler.ranges.held_out import Fold
 from glsl_infer.compiler.ranges.rounded_runs import Runs
 from glsl_infer.compiler.ranges.sensitivity import MOST_COST, looked_at
 from glsl_infer.graph import Graph, Node
@@ -47,7 +48,7 @@ def choose(
     """
     names, count = looked_at(graph, offers.keys() & rounded.keys(), len(samples))
     pictures = [samples[index * len(samples) // count] for index in range(count)]
-    errors = Runs(graph, pictures, [{}] * count, {name: rounded[name] for name in sorted(names)}).errors
+    errors = Runs(graph, pictures, [Fold()] * count, {name: rounded[name] for name in sorted(names)}).errors
     prices = {name: _price(*offers[name], in_eight) for name in errors}
     room = [MOST_COST - whole.work / in_eight.work, MOST_COST - whole.draws / in_eight.draws]
     total = error**2 + sum(one**2 for one in errors.values())

@@ -23,6 +23,7 @@ from glsl_infer.gl.api import LIBRARIES_HINT
 _SCREEN_HINT = "set DISPLAY or WAYLAND_DISPLAY to a screen that you may use, or run it under xvfb-run (apt: xvfb)"
 _GLFW_HINT = "pip install glfw, or on Debian, Ubuntu or Raspberry Pi OS: sudo apt install libglfw3"
 _XLIB_HINT = "on Debian, Ubuntu or Raspberry Pi OS: sudo apt install libx11-6"
+_SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 _HIDDEN_SIZE = (64, 64)
 _GLFW_LIBRARY = "PYGLFW_LIBRARY"  # the variable by which glfw is told
 
@@ -160,10 +161,24 @@ def _start() -> Any:
         said.clear()
         if not running:
             if not glfw.init():
-                hint = _XLIB_HINT if "Xlib" in _words(said) else _SCREEN_HINT
-                raise ContextError(f"glfw finds no screen ({_words(said)})", hint)
+                names = [f"{name}={os.environ[name]}" for name in _SCREENS if os.environ.get(name)]
+                at = f" at {' or '.join(names)}" if names else ""
+                raise ContextError(
+                    f"glfw finds no screen{at} ({_words(said)})", _SCREEN_HINT if _has_xlib() else _XLIB_HINT
+                )
             _started_here = True
     return glfw
+
+
+def _has_xlib() -> bool:
+    """Return whether the library of X11 can be loaded, if glfw needs it; glfw 3.4 does not report its failure."""
+    if not sys.platform.startswith("linux") or not os.environ.get("DISPLAY"):
+        return True
+    try:
+        ctypes.CDLL("libX11.so.6")
+    except OSError:
+        return False
+    return True
 
 
 def _stop(glfw: Any) -> None:

@@ -107,6 +107,7 @@ def possible(
     stores_fine: bool = False,
     spares: bool = False,
     in_pairs: bool = False,
+    given: bool = True,
 ) -> Possible:
     """Return how a layer's weights can lie in a texture: in 8 bits, if their rounding adds little noise, else in 16.
 
@@ -121,6 +122,7 @@ def possible(
         stores_fine: whether the output is.
         spares: whether such a layer's weights may lose more, rounded for typical pictures, to lie in a texture.
         in_pairs: whether two output channels have a row (``weight_pairs``), which leaves more registers.
+        given: whether there are calibration images, for which weights of 8 bits are rounded.
     """
     if alpha:
         return Possible(16, "the picture's alpha needs more than 16 bits")
@@ -132,7 +134,8 @@ def possible(
         bias = constants.bias * steepness
         constants = replace(constants, weights=constants.weights * steepness[:, None], bias=bias)
     noise = weight_bytes.noise(constants.weights, constants.bias)
-    in_bytes = weight_bits == "auto" and columns.count >= LEAST_BYTE_COLUMNS and noise <= weight_bytes.MOST_NOISE
+    most_noise = weight_bytes.MOST_NOISE * (1.0 if given else weight_bytes.UNSEEN)
+    in_bytes = weight_bits == "auto" and columns.count >= LEAST_BYTE_COLUMNS and noise <= most_noise
     bits = 8 if in_bytes else 16
     if bits == 16 and fine and not in_pairs and (constants.numbers or any(roles.get("residual") for roles in reads)):
         # Of face-mesh's and selfie segmentation's layers none of these compiled, for any order of fetches.

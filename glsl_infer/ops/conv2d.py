@@ -125,6 +125,7 @@ class Conv2D(Operator):
                 stores_fine=target.bits == 16,
                 spares=spares,
                 in_pairs=in_pairs,
+                given=build.typical.given,
             )
 
         texture = texture_of("16" if exact or node.name in build.exact else build.weight_bits)

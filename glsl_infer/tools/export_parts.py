@@ -56,7 +56,7 @@ def joined(reports: Sequence[ExportReport], parts: tuple[PartReport, ...]) -> Ex
     first = reports[0]
     together: dict[str, Any] = {
         key: tuple(entry for report in reports for entry in getattr(report, key))
-        for key in ("layers", "ranges", "wide", "scales", "warnings", "weights", "precision")
+        for key in ("layers", "ranges", "wide", "scales", "warnings", "weights", "precision", "unseen")
     }
     return replace(
         first,

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from glsl_infer.bundle import Bundle, probe
 from glsl_infer.compiler import amplification
-from glsl_infer.compiler.ranges import PreparedGraph, data_free
+from glsl_infer.compiler.ranges import PreparedGraph, data_free, unseen_error, unseen_runs
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
 from glsl_infer.compiler.ranges.precision import PrecisionChoice
 from glsl_infer.compiler.ranges.sensitivity import Spent
+from glsl_infer.compiler.ranges.unseen_error import UnseenError
 from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.program import CompiledNetwork, MemoryUse, Pass, WeightsChoice
@@ -72,6 +73,8 @@ class ExportReport:
         parts: one entry for each part of a model that the CPU computes too; else none.
         precision: which feature maps have 16 bits, why, and about what it adds.
         spent: what the rounding of each layer does to the outputs, where ``tolerance`` or ``budget`` asked for it.
+        unseen: the outputs' error on calibration images that their ranges have not seen, of each GPU part; none
+            without images.
     """
 
     layers: tuple[LayerReport, ...]
@@ -87,6 +90,7 @@ class ExportReport:
     parts: tuple[PartReport, ...] = ()
     precision: tuple[PrecisionChoice, ...] = ()
     spent: Spent | None = None
+    unseen: tuple[UnseenError, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain data."""
@@ -95,7 +99,12 @@ class ExportReport:
 
 @blas.one_thread()
 def report(
-    program: CompiledNetwork, bundle: Bundle, prepared: PreparedGraph, calibration: Sequence[Inputs] = ()
+    program: CompiledNetwork,
+    bundle: Bundle,
+    prepared: PreparedGraph,
+    calibration: Sequence[Inputs] = (),
+    *,
+    is_part: bool = False,
 ) -> ExportReport:
     """Return the report on an export that is not written yet: ``file_bytes`` is 0.
 
@@ -104,6 +113,7 @@ def report(
         bundle: of that,
         prepared: and from that: what ``build`` returned.
         calibration: typical inputs; two of them show how far 8 bits are from floats.
+        is_part: of a network in parts, whose outputs are to be measured as a whole.
     """
     shown = (
         [calibration[0], calibration[len(calibration) // 2]] if calibration else [probe.inputs(bundle.manifest.inputs)]
@@ -142,6 +152,10 @@ def report(
         if choice.too_coarse
     )
     warnings += data_free.warnings([(choice.layer, choice.by) for choice in prepared.ranges])
+    unseen: tuple[UnseenError, ...] = ()
+    if calibration and not is_part:
+        unseen = (unseen_runs.measure(prepared.graph, program.graph, calibration, prepared.folds, prepared.runs),)
+        warnings += unseen_error.warnings(unseen[0])
     warnings += amplification.warnings(gains, errors, calibrated=bool(calibration))
     totals = {
         "passes": len(program.passes),
@@ -165,6 +179,7 @@ def report(
         tuple(program.choices.values()),
         precision=prepared.precision,
         spent=prepared.spent,
+        unseen=unseen,
     )
 
 

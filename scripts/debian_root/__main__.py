@@ -6,7 +6,7 @@
     python3 scripts/debian_root 13 --run ".venv/bin/python -m pytest tests/gl -q"       # in that root's checkout
 
 Steps:
-    board     docs/raspberry-pi.md, as a user with sudo: its apt lines, the commands of "Install" and of "Check", a film
+    board     raspberry-pi.md, as a user with sudo: its apt lines, the commands of "Install" and of "Check", a film
               by Debian's PyAV
     deploy    `glsl-infer deploy`, install.sh with sudo, and the first frame that the service writes. Stand-ins replace
               systemctl and the camera's package python3-picamera2, which Debian lacks
@@ -36,9 +36,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-import board  # noqa: E402
+import raspberry_pi  # noqa: E402
 from debian_packages import REACHING, PackageError, apt, own_mirror  # noqa: E402
-from root import Root, StepError  # noqa: E402
+from system_root import Root, StepError  # noqa: E402
 
 PROJECT = HERE.parents[1]
 SUITES = {"12": "bookworm", "13": "trixie"}
@@ -118,18 +118,19 @@ def run_step(folder: Path, step: str) -> None:
         return
     with locked(folder, "board"):
         root = Root(folder / "board")
-        if not root.is_current(key := key_of(folder / "base/made-by", *board.sources(PROJECT))):
+        if not root.is_current(key := key_of((folder / "base/made-by").read_bytes(), raspberry_pi.key(PROJECT))):
             root.build(folder / "base")
-            board.prepare(root, PROJECT)
+            raspberry_pi.prepare(root, PROJECT)
             root.finish(key)
-        copy_checkout(Root(root.path, user=board.USER), board.CHECKOUT, board.KEPT)
-        (board.install if step == "board" else board.deploy)(root)
+        copy_checkout(Root(root.path, user=raspberry_pi.USER), raspberry_pi.CHECKOUT, raspberry_pi.KEPT)
+        (raspberry_pi.install if step == "board" else raspberry_pi.deploy)(root)
 
 
 def checkout(folder: Path) -> Root:
     """Return a root with a new copy of the checkout, as for a user who typed ``git clone``."""
     root = Root(folder / "checkout", work="/root/a checkout")
-    if not root.is_current(key := key_of(folder / "base/made-by", PROJECT / "scripts/system-packages")):
+    packages = (PROJECT / "scripts/system-packages").read_bytes()
+    if not root.is_current(key := key_of((folder / "base/made-by").read_bytes(), packages)):
         root.build(folder / "base")
         root.finish(key)
     copy_checkout(root, root.work, KEPT)
@@ -145,6 +146,7 @@ def build_base(folder: Path, suite: str) -> None:
     mirror = own_mirror(suite)
     settings = apt(["apt-config", "dump", *REACHING]).splitlines()
     command = ["mmdebstrap", "--quiet", "--variant=apt", f"--include={BARE}", "--dpkgopt=force-unsafe-io"]
+    command += ["--skip=chroot/mount/sys"]  # a user namespace cannot mount it, and no package of these reads it
     command += [f"--aptopt={line}" for line in settings if line.endswith(";")]
     command += [suite, str(base.unfinished), "-"]
     done = subprocess.run(command, input=mirror.entry("deb", suite), text=True, check=False)
@@ -154,9 +156,9 @@ def build_base(folder: Path, suite: str) -> None:
     base.finish(key)
 
 
-def key_of(*files: Path) -> str:
-    """Return a hash of the contents of files."""
-    return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
+def key_of(*contents: bytes) -> str:
+    """Return a hash of all that a root is built from."""
+    return hashlib.sha256(b"\0".join(contents)).hexdigest()
 
 
 def copy_checkout(root: Root, work: str, kept: tuple[str, ...]) -> None:

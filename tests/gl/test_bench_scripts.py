@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
+from command_line import run_script
 from tiny import write_tiny
 
 from glsl_infer import bundle
@@ -15,15 +13,12 @@ from glsl_infer import bundle
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(name: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "scripts/bench" / name), *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+FIRST_FRAME = ROOT / "scripts/bench/first_frame.py"
 
 
 def test_first_frame(tmp_path: Path) -> None:
     path = write_tiny(tmp_path)
-    done = run("first_frame.py", path, "--json")
+    done = run_script(FIRST_FRAME, path, "--json")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
     manifest = bundle.read(path).manifest
@@ -34,7 +29,7 @@ def test_first_frame(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_missing_is_named() -> None:
-    done = run("first_frame.py", "nowhere.glslnn")
+    done = run_script(FIRST_FRAME, "nowhere.glslnn")
     assert done.returncode == 2
     assert done.stderr.startswith("error: nowhere.glslnn: no such file")
     assert done.stdout == ""

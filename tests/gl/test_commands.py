@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import run, run_in_child
 from tiny import tiny_bundle
 
 from glsl_infer import bundle
@@ -18,11 +19,6 @@ from glsl_infer.gl.context import WAYS
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs/images"
 EXAMPLE = IMAGES / "example.jpg"
-
-
-def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "glsl_infer", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
 
 
 def test_classify_prints_five_labels(capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,24 +104,18 @@ def test_info_says_why_a_context_fails(capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.usefixtures("no_screen")
-def test_info_without_any_driver_prints_every_reason() -> None:
-    done = run("info", __EGL_VENDOR_LIBRARY_FILENAMES="/nonexistent.json")
-    assert done.returncode == 1
-    assert done.stdout.count("fails: ") == 3
+def test_without_any_driver() -> None:
+    info, classify = run_in_child(["info"], ["classify", EXAMPLE], __EGL_VENDOR_LIBRARY_FILENAMES="/nonexistent.json")
+    assert info.returncode == 1
+    assert info.stdout.count("fails: ") == 3
     for words in ("EGL_MESA_platform_surfaceless", "EGL_EXT_platform_device", "sudo apt install libegl1", "DISPLAY"):
-        assert words in done.stdout
-    assert done.stderr.startswith("error: no OpenGL ES 2.0 context can be made on this machine")
-    assert len(done.stderr.splitlines()) == 1
-
-
-@pytest.mark.usefixtures("no_screen")
-def test_no_driver_is_one_line_and_exit_code_2() -> None:
-    done = run("classify", str(EXAMPLE), __EGL_VENDOR_LIBRARY_FILENAMES="/nonexistent.json")
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.startswith("error: no OpenGL ES 2.0 context could be made (surfaceless: ")
-    assert "sudo apt install libegl1 libgles2 libgl1-mesa-dri" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+        assert words in info.stdout
+    assert info.stderr.startswith("error: no OpenGL ES 2.0 context can be made on this machine")
+    assert len(info.stderr.splitlines()) == 1
+    assert (classify.returncode, classify.stdout) == (2, "")
+    assert classify.stderr.startswith("error: no OpenGL ES 2.0 context could be made (surfaceless: ")
+    assert "sudo apt install libegl1 libgles2 libgl1-mesa-dri" in classify.stderr
+    assert len(classify.stderr.splitlines()) == 1
 
 
 NO_LIBRARY = """
@@ -156,30 +146,21 @@ PathFinder.find_spec = lambda name, *more: None if name == "OpenGL" else find(na
     ids=["GLESv2", "EGL", "PyOpenGL"],
 )
 def test_what_is_not_installed_is_said_in_words(before: str, missing: str, advice: str, screen: str) -> None:
-    command = [
-        sys.executable,
-        "-c",
-        f"{before}\nimport sys\nfrom glsl_infer.cli import main\nsys.exit(main(sys.argv[1:]))",
-    ]
-    done = subprocess.run([*command, "info"], capture_output=True, text=True, check=False)
-    assert done.returncode == 1, done.stderr
-    assert done.stdout.count(f"fails: {missing} is not installed\n") == 3
-    assert advice in done.stdout
-    done = subprocess.run([*command, "classify", str(EXAMPLE)], capture_output=True, text=True, check=False)
-    assert done.returncode == 2, done.stderr
-    assert done.stderr.startswith(f"error: {missing} is not installed; ") and advice in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    info, classify = run_in_child(["info"], ["classify", EXAMPLE], before=before)
+    assert info.returncode == 1, info.stderr
+    assert info.stdout.count(f"fails: {missing} is not installed\n") == 3
+    assert advice in info.stdout
+    assert classify.returncode == 2, classify.stderr
+    assert classify.stderr.startswith(f"error: {missing} is not installed; ") and advice in classify.stderr
+    assert len(classify.stderr.splitlines()) == 1
 
 
 def test_an_es_2_only_driver_gives_the_same_labels() -> None:
-    usual, old = (
-        run("classify", "--json", str(EXAMPLE)),
-        run("classify", "--json", str(EXAMPLE), MESA_GLES_VERSION_OVERRIDE="2.0"),
-    )
+    words = ["classify", "--json", EXAMPLE]
+    usual, (old, info) = run(*words), run_in_child(words, ["info"], MESA_GLES_VERSION_OVERRIDE="2.0")
     assert usual.returncode == old.returncode == 0
     assert json.loads(usual.stdout) == json.loads(old.stdout)
-    info = run("info", MESA_GLES_VERSION_OVERRIDE="2.0").stdout
-    assert "OpenGL ES 2.0" in info or "Mesa" not in info
+    assert "OpenGL ES 2.0" in info.stdout or "Mesa" not in info.stdout
 
 
 def test_an_ordinary_user_without_a_home_can_classify(tmp_path: Path) -> None:

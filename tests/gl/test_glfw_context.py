@@ -22,8 +22,6 @@ from glsl_infer.gl.context import Context
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.child_process import ROOT
 
-pytestmark = pytest.mark.drivers("all")
-
 
 def find_no_egl(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where glfw finds no EGL: what remains on X11 is GLX."""
@@ -141,14 +139,16 @@ def test_no_screen(no_screen: None) -> None:
 
 def test_a_screen_that_is_not_there(no_screen: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISPLAY", ":987")
-    with pytest.raises(ContextError, match=r"glfw finds no screen \(X11: Failed to open display :987\); set DISPLAY"):
+    with pytest.raises(ContextError, match=r"glfw finds no screen at DISPLAY=:987 \(.*Failed.*\); set DISPLAY"):
         Context("glfw")
     assert not initialised()
 
 
 def test_a_machine_without_x_libraries(screen: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(glfw, "init", lambda: glfw._error_callback[0](glfw.PLATFORM_ERROR, b"X11: Failed to load Xlib"))
-    with pytest.raises(ContextError, match=r"\(X11: Failed to load Xlib\); on Debian.*sudo apt install libx11-6"):
+    words = b"Failed to detect any supported platform"  # of glfw 3.4, whatever the reason is
+    monkeypatch.setattr(glfw, "init", lambda: glfw._error_callback[0](glfw.PLATFORM_ERROR, words))
+    monkeypatch.setattr(glfw_window, "_has_xlib", lambda: False)
+    with pytest.raises(ContextError, match=r"any supported platform\); on Debian.*sudo apt install libx11-6"):
         Context("glfw")
 
 

@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import needs
 import parted
 import pytest
 import tiny
@@ -105,6 +106,7 @@ def test_what_a_child_may_not_do(
     assert len(children) == 1
 
 
+@pytest.mark.exhaustive
 def test_each_layer_has_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A child that needs more than the limit in all, and less for each layer, is let alone."""
     code = f"""
@@ -201,7 +203,7 @@ except OSError:
 
 def test_seccomp_refuses_what_no_driver_needs() -> None:
     """Where libseccomp's bindings are; they find their library by a program, so before Landlock forbids programs."""
-    pytest.importorskip("pyseccomp", reason="libseccomp's bindings are not installed: pip install pyseccomp")
+    needs.module("pyseccomp")
     code = """
 import glsl_infer.runtime.fence as fence
 held = fence.close()

@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
+import needs
 import pytest
+from command_line import run_script
 from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = ROOT / "scripts/reliability"
 
 
 def run(name: str, *arguments: object, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "scripts/reliability" / name), *map(str, arguments)]
+    command = [sys.executable, str(SCRIPTS / name), *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     if folder is not None:
         environment["TMPDIR"] = str(folder)
@@ -27,8 +28,9 @@ def run(name: str, *arguments: object, folder: Path | None = None) -> subprocess
     )
 
 
+@pytest.mark.exhaustive
 def test_nothing_is_found_in_some_seconds(tmp_path: Path) -> None:
-    """Read only: what a driver makes of hostile GLSL is the driver's (docs/reliability.md)."""
+    """Read only: what a driver makes of hostile GLSL is the driver's (docs/engineering/reliability.md)."""
     done = run("fuzz.py", "--seconds", 10, "--no-gl", "--keep", tmp_path / "kept", "--json")
     assert done.stderr == ""
     found = json.loads(done.stdout)
@@ -38,10 +40,11 @@ def test_nothing_is_found_in_some_seconds(tmp_path: Path) -> None:
     assert {"refused", "run"} <= set(found["verdicts"])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("kind", "files"), [("bundle", 150), ("tflite", 60), ("onnx", 60)])
 def test_files_whose_parts_do_not_fit_together(kind: str, files: int, tmp_path: Path) -> None:
     if kind != "bundle":
-        pytest.importorskip({"tflite": "ai_edge_litert", "onnx": "onnxruntime"}[kind])
+        needs.module({"tflite": "ai_edge_litert", "onnx": "onnxruntime"}[kind])
     done = run("fuzz_files.py", kind, "--files", files, "--seed", 27, "--keep", tmp_path / "kept", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -49,21 +52,24 @@ def test_files_whose_parts_do_not_fit_together(kind: str, files: int, tmp_path: 
     assert min(found["verdicts"][verdict] for verdict in ("refused", "taken")) > 0
 
 
+@pytest.mark.exhaustive
 def test_sessions_that_nobody_closes_take_nothing() -> None:
     done = run("sessions.py", "--sessions", 30, "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout)["files"] == 30
 
 
-@pytest.mark.skipif(find_spec("atheris") is None, reason="atheris is not installed")
+@pytest.mark.exhaustive
 def test_nothing_is_found_where_coverage_leads(tmp_path: Path) -> None:
-    """libFuzzer ends with 77 at what is neither a BundleError nor a sound bundle, 70 at a hang, 71 at 2 GiB."""
+    """libFuzzer ends with 77 at an error that is not a BundleError, 70 at a hang, 71 at 2 GiB."""
+    needs.installed("atheris")
     done = run("fuzz_atheris.py", "-max_total_time=10", "-seed=1", folder=tmp_path)
     assert done.returncode == 0, done.stderr[-4000:]
     assert int(re.findall(r"Done (\d+) runs", done.stderr)[0]) > 100
     assert [path.name for path in tmp_path.iterdir() if re.match("crash-|timeout-|oom-", path.name)] == []
 
 
+@pytest.mark.exhaustive
 def test_files_that_run_are_run(tmp_path: Path) -> None:
     done = run("fuzz.py", "--seconds", 10, "--seed", 1, "--keep", tmp_path, "--json")
     found = json.loads(done.stdout)
@@ -71,6 +77,7 @@ def test_files_that_run_are_run(tmp_path: Path) -> None:
     assert {"refused", "an error when run", "run"} <= set(found["verdicts"])
 
 
+@pytest.mark.exhaustive
 def test_nothing_grows(tmp_path: Path) -> None:
     done = run("endurance.py", "--frames", 1000, "--samples", 20, "--plot", tmp_path / "plot.png", "--json")
     found = json.loads(done.stdout)
@@ -94,22 +101,27 @@ def test_nothing_grows(tmp_path: Path) -> None:
     ],
 )
 def test_refused(arguments: tuple[str, ...], message: str) -> None:
-    done = run(*arguments)
+    name, *words = arguments
+    done = run_script(SCRIPTS / name, *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"error: {message}\n"
 
 
-needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+@pytest.fixture
+def strace() -> str:
+    return needs.program("strace", "strace")
 
 
-@needs_strace
+@pytest.mark.exhaustive
+@pytest.mark.usefixtures("strace")
 def test_after_a_power_cut_the_output_is_old_or_complete() -> None:
     done = run("faults.py", "--power", "text", "table", "bundle", "verdict")
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"^4 kinds of faults, [\d,]{3,} faults, 0 wrong$", done.stdout, re.MULTILINE)
 
 
-@needs_strace
+@pytest.mark.exhaustive
+@pytest.mark.usefixtures("strace")
 @pytest.mark.parametrize("control", ["careless", "in_place"])
 def test_what_is_not_synced_is_found(control: str) -> None:
     done = run("faults.py", "--power", control)
@@ -118,7 +130,8 @@ def test_what_is_not_synced_is_found(control: str) -> None:
     assert "neither old nor complete" in done.stdout
 
 
-@needs_strace
+@pytest.mark.exhaustive
+@pytest.mark.usefixtures("strace")
 @pytest.mark.slow
 def test_what_is_killed_or_fails_leaves_the_output_old_or_complete() -> None:
     done = run("faults.py", "text")
@@ -127,11 +140,12 @@ def test_what_is_killed_or_fails_leaves_the_output_old_or_complete() -> None:
 
 
 def test_an_output_that_there_is_not() -> None:
-    done = run("faults.py", "nothing")
+    done = run_script(SCRIPTS / "faults.py", "nothing")
     assert (done.returncode, done.stdout) == (2, "")
     assert "nothing: no output; there are text, link" in done.stderr
 
 
+@pytest.mark.exhaustive
 def test_nothing_grows_while_people_come_and_go() -> None:
     done = run("camera_endurance.py", "--frames", 400, "--samples", 20, "--json")
     found = json.loads(done.stdout)

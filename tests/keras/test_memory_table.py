@@ -10,6 +10,7 @@ from functools import cache
 from math import prod
 
 import keras
+import needs
 import pytest
 
 from glsl_infer.compiler import memory
@@ -48,7 +49,7 @@ def test_naive_and_greedy_are_the_published_ones(network: str, method: str, publ
 @pytest.mark.parametrize("network, published", [("v1", 2.7), ("v2", 3.8)])
 def test_the_flow_has_the_least_cost_and_is_near_the_published_one(network: str, published: float) -> None:
     """Of several flows of that cost each gives another total, so that this one may differ from the paper's."""
-    pytest.importorskip("networkx", reason="pip install networkx; the extra 'memory' has it")
+    needs.module("networkx")
     sizes, alive = tensors(network)
     plan = memory.plan(sizes, alive, "flow")
     assert plan.cost == least_cost(sizes, alive)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import needs
 import numpy as np
-import pytest
 from PIL import Image
 
 from glsl_infer.tools.aibench import plot
 
-pytest.importorskip("matplotlib")
+needs.module("matplotlib")
 
 
 def columns(path: Path) -> list[tuple[int, int]]:

@@ -32,36 +32,6 @@ def written(path: Path, data: object) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--runs", "0"], "--runs 0; at least 1"),
-        (["--warm-up", "-1"], "--warm-up -1; 0 or more"),
-        (["--minutes", "0"], "--minutes 0; give more than 0"),
-        (["--minutes", "nan"], "--minutes nan; give more than 0"),
-        (["--minutes", "2000"], "1440 (a day) at most"),
-        (["--plot", "p.png"], "give --profile or --minutes as well"),
-        (["--profile", "--plot", "p.pdf"], "--plot p.pdf; name the file *.png"),
-        (["--profile", "--plot", "nowhere/p.png"], "--plot nowhere/p.png; no such folder"),
-        (["--csv", "c.txt"], "--csv c.txt; name the file *.csv"),
-        (["--csv", "nowhere/c.csv"], "--csv nowhere/c.csv; no such folder"),
-        (["--profile", "--minutes", "1", "--csv", "c.csv"], "leave --profile or --minutes out"),
-        (["m.glslnn", "--compare", "a.json", "b.json"], "BUNDLE and --compare exclude each other"),
-        (["--profile", "--compare", "a.json", "b.json"], "--profile and --compare exclude each other"),
-        (["--minutes", "1", "--compare", "a.json", "b.json"], "--minutes and --compare exclude each other"),
-        (["--plot", "p.png", "--compare", "a.json", "b.json"], "--plot shows a profile or a sustained run"),
-        (["--compare", "a.json", "b.glslnn"], "give two *.glslnn files, or two results"),
-        (["--compare", "a.json", "b.json"], "a.json: no such file"),
-    ],
-)
-def test_refusals(
-    capsys: Capture, arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert said in refused(capsys, ["benchmark", *arguments])
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_plot_without_matplotlib(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     message = refused(capsys, ["benchmark", "--profile", "--plot", "p.png"])

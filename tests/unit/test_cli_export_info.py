@@ -192,15 +192,6 @@ def test_weights_of_single_layers(exported: list[Any], export_arguments: dict[st
     assert exported[0][1]["options"] == Options(weights_for={"first": "baked", "a=b": "texture"})
 
 
-@pytest.mark.parametrize("given", ["baked", "first=", "first=magic", "=", ""])
-def test_weights_of_single_layers_that_make_no_sense(
-    capsys: Capture, export_arguments: dict[str, Path], given: str
-) -> None:
-    model, out, _ = (str(one) for one in export_arguments.values())
-    message = refused(capsys, ["export", model, "-o", out, f"--weights-for={given}"])
-    assert f"--weights-for {given}; give LAYER=MODE, where MODE is one of auto, baked, uniform, texture" in message
-
-
 def test_precision(exported: list[Any], export_arguments: dict[str, Path]) -> None:
     model, out, labels = (str(one) for one in export_arguments.values())
     argv = ["export", model, "-o", out, "--labels", labels, "--precision", "8"]
@@ -208,39 +199,10 @@ def test_precision(exported: list[Any], export_arguments: dict[str, Path]) -> No
     assert exported[0][1]["options"] == Options(precision="8", precision_for={"a=b": 16, "c": 8})
 
 
-@pytest.mark.parametrize("given", ["16", "first=", "first=12", "=", ""])
-def test_precision_that_makes_no_sense(capsys: Capture, export_arguments: dict[str, Path], given: str) -> None:
-    model, out, _ = (str(one) for one in export_arguments.values())
-    message = refused(capsys, ["export", model, "-o", out, f"--precision-for={given}"])
-    assert f"--precision-for {given}; give LAYER=BITS, where BITS is 8 or 16" in message
-
-
 def test_tolerance_and_budget(exported: list[Any], export_arguments: dict[str, Path]) -> None:
     model, out, labels = (str(one) for one in export_arguments.values())
     assert main(["export", model, "-o", out, "--labels", labels, "--tolerance", "0.01", "--budget", "2.5"]) == 0
     assert exported[0][1]["options"] == Options(tolerance=0.01, budget=2.5)
-
-
-@pytest.mark.parametrize("given", ["0", "-1", "nan", "inf"])
-@pytest.mark.parametrize("option", ["tolerance", "budget"])
-def test_tolerances_that_are_none(capsys: Capture, export_arguments: dict[str, Path], option: str, given: str) -> None:
-    model, out, _ = (str(one) for one in export_arguments.values())
-    message = refused(capsys, ["export", model, "-o", out, f"--{option}={given}"])
-    assert f"--{option} {given}; give a number larger than 0" in message
-
-
-@pytest.mark.parametrize("percentile", ["50", "100.1", "-1", "nan"])
-def test_percentiles_that_are_none(capsys: Capture, export_arguments: dict[str, Path], percentile: str) -> None:
-    model, out, _ = (str(one) for one in export_arguments.values())
-    message = refused(capsys, ["export", model, "-o", out, "--percentile", percentile])
-    assert f"--percentile {percentile}; give more than 50, and 100 at most" in message
-
-
-@pytest.mark.parametrize("cost", ["0", "10001", "nan"])
-def test_costs_of_a_draw_that_are_none(capsys: Capture, export_arguments: dict[str, Path], cost: str) -> None:
-    model, out, _ = (str(one) for one in export_arguments.values())
-    message = refused(capsys, ["export", model, "-o", out, "--draw-cost", cost])
-    assert f"--draw-cost {cost}; give 1 to 10000 microseconds" in message
 
 
 def test_calibration_pictures_are_spread_over_what_there_is(

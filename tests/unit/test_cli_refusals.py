@@ -17,11 +17,6 @@ from glsl_infer.importers import keras
 from glsl_infer.importers.shared.verdict import Survey
 
 
-def test_a_missing_picture(capsys: Capture, tmp_path: Path) -> None:
-    missing = tmp_path / "no.jpg"
-    assert f"{missing}: no such file" in refused(capsys, ["classify", missing])
-
-
 def test_a_name_that_no_file_can_have(capsys: Capture) -> None:
     assert "cannot be read" in refused(capsys, ["classify", "a" * 300])
 
@@ -30,11 +25,6 @@ def test_a_folder_without_pictures(capsys: Capture, tmp_path: Path) -> None:
     (tmp_path / "inside").mkdir()
     (tmp_path / "inside" / "notes.txt").write_text("no picture")
     assert f"{tmp_path}: a folder without pictures" in refused(capsys, ["classify", tmp_path])
-
-
-@pytest.mark.parametrize("top", ["0", "-1"])
-def test_top_below_one(capsys: Capture, picture: Path, top: str) -> None:
-    assert f"--top {top}" in refused(capsys, ["classify", picture, "--top", top])
 
 
 def bad_models(folder: Path) -> dict[str, Path]:
@@ -74,20 +64,6 @@ def export_refused(capsys: Capture, arguments: dict[str, Path], **changed: Path)
     message = refused(capsys, ["export", given["model"], *options])
     assert not given["-o"].exists()
     return message
-
-
-def test_export_of_a_missing_model(capsys: Capture, tmp_path: Path, export_arguments: dict[str, Path]) -> None:
-    missing = tmp_path / "missing.keras"
-    assert f"{missing}: no such file" in export_refused(capsys, export_arguments, model=missing)
-
-
-def test_export_to_another_suffix(capsys: Capture, tmp_path: Path, export_arguments: dict[str, Path]) -> None:
-    assert "*.glslnn" in export_refused(capsys, export_arguments, out=tmp_path / "out.zip")
-
-
-def test_export_to_a_missing_folder(capsys: Capture, tmp_path: Path, export_arguments: dict[str, Path]) -> None:
-    out = tmp_path / "nowhere" / "out.glslnn"
-    assert f"{out.parent}: no such folder" in export_refused(capsys, export_arguments, out=out)
 
 
 @pytest.mark.parametrize(

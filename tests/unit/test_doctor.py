@@ -185,7 +185,7 @@ PROBLEM, WARNING = Status.PROBLEM, Status.WARNING
             "apt install --reinstall libgl1-mesa-dri",
         ),
         ({}, {"driver": LLVMPIPE}, "driver", PROBLEM, "CPU draws", "EGL_LOG_LEVEL=debug"),
-        ({}, {"driver": NO_CONTEXT}, "driver", PROBLEM, "libEGL is not installed", "sudo apt install libegl1"),
+        ({}, {"driver": NO_CONTEXT}, "driver", PROBLEM, "libEGL is not installed", "see libraries"),
         (
             {},
             {"driver": {"failed": "ended by signal 11: "}},

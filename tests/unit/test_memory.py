@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+import needs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,7 +63,7 @@ def test_every_texture_takes_one_of_its_sizes_in_none_too_large(
 @pytest.mark.parametrize("method", memory.METHODS)
 def test_an_output_never_lies_where_an_input_of_its_step_does(method: str) -> None:
     """One step writes the second and reads the first; in the next the first is free."""
-    needs(method)
+    require(method)
     plan = memory.plan([8, 8, 8], [(0, 1), (1, 2), (2, 3)], method)
     assert plan.placement[0] != plan.placement[1] != plan.placement[2]
     assert plan.total == (24 if method == "naive" else 16)
@@ -117,6 +118,6 @@ def most_alive(sizes: list[int], alive: list[tuple[int, int]]) -> int:
     return max(sum(size for size, (first, last) in zip(sizes, alive) if first <= step <= last) for step in steps)
 
 
-def needs(method: str) -> None:
+def require(method: str) -> None:
     if method == "flow":
-        pytest.importorskip("networkx")
+        needs.module("networkx")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pytest
+import needs
 from hypothesis import given
 from memory_cases import problems
 
 from glsl_infer.compiler import memory
 
-pytest.importorskip("networkx", reason="pip install networkx; the extra 'memory' has it")
+needs.module("networkx")
 
 Lifetimes = list[tuple[int, int]]
 

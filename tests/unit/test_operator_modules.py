@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import needs
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -22,8 +22,9 @@ def loaded(folder: Path, module: str, *, draws: bool, then: str = "") -> subproc
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("keras") is None, reason="Keras is not installed")
+@pytest.mark.slow
 def test_a_module_with_a_keras_layer_brings_no_tensorflow_where_layers_are_drawn(tmp_path: Path) -> None:
+    needs.installed("keras")
     module = "import keras\nclass F(keras.layers.Layer): pass\ndef f(x): return x\n"
     then = "assert 'keras' in sys.modules and 'tensorflow' not in sys.modules and 'KERAS_BACKEND' not in os.environ"
     done = loaded(tmp_path, module, draws=True, then=then)

@@ -65,6 +65,7 @@ def chain(length: int) -> Graph:
     return classifier(rng, body, 12, 40)
 
 
+@pytest.mark.slow
 def test_a_layer_is_planned_anew_only_where_its_maps_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Dozens of plans differ in a map or two each; what a plan of all layers would cost is what each of them says."""
     monkeypatch.setattr(sensitivity, "WORTH", 0.0)
@@ -95,7 +96,7 @@ def test_dense_layers_are_work_too() -> None:
 @pytest.mark.parametrize("draw_cost", [1.0, 10_000.0])
 def test_the_plan_is_that_of_what_a_person_asks_for(draw_cost: float) -> None:
     options = Options(precision="auto", draw_cost=draw_cost)
-    _, program, prepared = build(GRAPH, [], options=options, calibration=SAMPLES)
+    _, program, prepared = build(GRAPH, [], options=options, calibration=4 * SAMPLES)
     cost = planned(prepared.graph, given=True, uniform_vectors=UNIFORM_VECTORS, draw_cost=draw_cost)
     assert cost.draws == pytest.approx(len(program.passes), abs=2)
     assert prepared.in_eight is not None and prepared.in_eight.draws <= cost.draws

@@ -135,6 +135,7 @@ def test_refusals() -> None:
 
 
 def test_the_reference_rounds_to_the_finer_steps() -> None:
+    """Finer by 256, of a range that is up to 30 times as wide where there are so few images."""
     graph = network(GraphOutput("boxes", ("head",), purpose="values"))
     floats = reference.run(graph, PICTURES[0], mode="float")
     errors = []
@@ -143,7 +144,7 @@ def test_the_reference_rounds_to_the_finer_steps() -> None:
         bundle = to_bundle(lower.to_program(made), ())
         assert (reference.run(bundle, PICTURES[0]) == reference.run(bundle.graph, PICTURES[0])).all()
         errors.append(float(np.abs(reference.run(made, PICTURES[0]) - floats).max()))
-    assert errors[1] < errors[0] / 64.0
+    assert errors[1] < errors[0] / 8.0
 
 
 def test_without_numbers_no_rule_asks_for_16_bits() -> None:
@@ -183,4 +184,4 @@ def test_what_a_padded_map_is_put_together_of_has_one_zero_point(
     bundle = to_bundle(program, ())
     floats = reference.run(graph, PICTURES[0], mode="float")
     off = np.abs(reference.run(bundle, PICTURES[0]) - floats).max()
-    assert off < np.abs(floats).max() * (0.03 if bits == 8 else 0.0005)
+    assert off < np.abs(floats).max() * (0.03 if bits == 8 else 0.002)

@@ -16,17 +16,19 @@ import numpy as np
 from glsl_infer import ops
 from glsl_infer.bundle.format_constants import MAX_LAYERS, MAX_RESULT, MAX_TEXTURE_BYTES
 from glsl_infer.compiler.ranges import precision as precision_of_layers
+from glsl_infer.compiler.ranges import unseen_runs
 from glsl_infer.compiler.ranges.covering import HEADROOM
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice, assign_ranges, too_large
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, split_dense
 from glsl_infer.compiler.ranges.gated_sums import gated_sums
-from glsl_infer.compiler.ranges.held_out import PARTS
+from glsl_infer.compiler.ranges.held_out import PARTS, Fold
 from glsl_infer.compiler.ranges.inputs import assign_input_ranges
 from glsl_infer.compiler.ranges.known import KnownRanges
 from glsl_infer.compiler.ranges.lowest import with_lowest
 from glsl_infer.compiler.ranges.precision import BY_RULE, PrecisionChoice
 from glsl_infer.compiler.ranges.room import with_room
 from glsl_infer.compiler.ranges.sensitivity import AUTO_NUMBERS, AUTO_SHARE, AUTO_TOLERANCE, Spent, spend
+from glsl_infer.compiler.ranges.unseen_runs import OnGpu, Runs
 from glsl_infer.compiler.ranges.wide import EXACTNESS, Parts, WideLayer, split_wide
 from glsl_infer.compiler.ranges.zero_maps import zeros_once
 from glsl_infer.errors import ModelError, with_article
@@ -54,6 +56,8 @@ class PreparedGraph:
         in_eight: what all maps in 8 bits would cost, where that was counted.
         wider: ranges for 16 bits of layers whose range in 8 pictures told.
         told: those ranges in 8 bits.
+        folds: the same ranges without each part of the pictures.
+        runs: the float network's outputs for some pictures, where they were needed.
     """
 
     graph: Graph
@@ -65,6 +69,8 @@ class PreparedGraph:
     wider: Mapping[str, Range] = field(default_factory=dict)
     told: Mapping[str, Range] = field(default_factory=dict)
     in_eight: Cost | None = None
+    folds: tuple[Fold, ...] = ()
+    runs: Runs | None = None
 
 
 def prepare(
@@ -120,7 +126,7 @@ def prepare(
     graph = with_lowest(assign_input_ranges(graph, pictures, room), pictures, before.maps, room, assumed)
     wider: dict[str, Range] = dict(before.fine)
     by_itself = precision == precision_of_layers.AUTO and bool(pictures) and tolerance is None and budget is None
-    apart: list[dict[str, Range]] = [{} for _ in range(min(PARTS, len(pictures)))] if by_itself else []
+    apart = [Fold() for _ in range(min(PARTS, len(pictures)))]
     ranged, ranges = assign_ranges(
         graph,
         pictures,
@@ -142,6 +148,7 @@ def prepare(
     else:
         chosen = precision_of_layers.choose(ranged, precision, known, numbers)
     spent, in_eight = None, None
+    runs: Runs | None = None
     dense: dict[str, tuple[Node, list[Node]]] = {}
     parts: Parts = {}
 
@@ -158,8 +165,21 @@ def prepare(
         if plan is not None:
             in_eight = plan(drawn(precision_of_layers.assign(ranged, {})[0]))
             counted = partial(_times, in_eight, plan, drawn)
+        folds = [fold for fold in apart if fold.maps]
+        runs = unseen_runs.of_graph(ranged, pictures, len(folds))
+
+        def badness(stored: Graph) -> float:
+            return runs.errors(OnGpu(stored, folds), causes=False).worst.badness
+
         chosen, spent = spend(
-            ranged, chosen, pictures, tolerance=enough, share=AUTO_SHARE, apart=apart, counted=counted
+            ranged,
+            chosen,
+            pictures,
+            tolerance=enough,
+            share=AUTO_SHARE,
+            apart=apart,
+            counted=counted,
+            badness=badness,
         )
     precise, fine = precision_of_layers.assign(ranged, chosen)
     precise, ranges = with_room(precise, wider, ranges)
@@ -172,7 +192,19 @@ def prepare(
     require_finite_ranges(scaled)
     ranges = tuple(choice for choice in ranges if choice.layer in scaled.by_name)
     fine = tuple(layer for layer in fine if layer.layer in scaled.by_name)
-    return PreparedGraph(scaled, ranges, wide, scales, fine, spent, wider, told, in_eight)
+    return PreparedGraph(
+        scaled,
+        ranges,
+        wide,
+        scales,
+        fine,
+        spent,
+        wider,
+        told,
+        in_eight,
+        tuple(fold for fold in apart if fold.maps),
+        runs,
+    )
 
 
 def _for_shaders(graph: Graph, dense: dict[str, tuple[Node, list[Node]]]) -> Graph:

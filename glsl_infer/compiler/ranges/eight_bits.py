@@ -13,10 +13,11 @@ from types import MappingProxyType
 import numpy as np
 
 from glsl_infer import ops
-from glsl_infer.compiler.ranges import calibration, data_free, expected_error, held_out, observed
+from glsl_infer.compiler.ranges import calibration, data_free, expected_error, held_out, observed, spread, varied
 from glsl_infer.compiler.ranges.bounds import range_of
 from glsl_infer.compiler.ranges.constraints import constraints, shown_by
 from glsl_infer.compiler.ranges.covering import HEADROOM, choose
+from glsl_infer.compiler.ranges.held_out import Fold
 from glsl_infer.compiler.ranges.reach import reach
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
@@ -26,6 +27,9 @@ from glsl_infer.program.layout import Range
 
 ENOUGH, MOST_HEADROOM = 16, 1.98
 """With fewer pictures than ``ENOUGH`` a range is made wider yet, with 4 or fewer by ``MOST_HEADROOM``."""
+
+MANY = 40
+"""Images that show all that other images will, up to ``HEADROOM`` and ``room.ROOM``."""
 
 LEAST_SEEN = 16
 """Numbers of a channel; of a map of one pixel, four pictures show four."""
@@ -66,7 +70,7 @@ def assign_ranges(
     assumed: tuple[float, float] | None = None,
     known: Mapping[str, Range] = MappingProxyType({}),
     wider: dict[str, Range] | None = None,
-    apart: Sequence[dict[str, Range]] = (),
+    apart: Sequence[Fold] = (),
 ) -> tuple[Graph, tuple[RangeChoice, ...]]:
     """Set ``scales`` and ``zeros`` of every node that stores 8 bits.
 
@@ -94,6 +98,9 @@ def assign_ranges(
     unknown = {node.name for node in learnt if SEEN not in node.attrs and node.name not in known}
     by_error = per_channel and headroom is None and percentile >= 100.0
     shown_of = observed.observe(graph, unknown, pictures) if pictures and by_error else {}
+    typical_spread = spread.typical(shown_of.values())
+    if shown_of:
+        shown_of = varied.reached(graph, unknown, pictures, shown_of)
     seen = calibration.extremes(graph, unknown, pictures, percentile) if pictures and not by_error else {}
     seen.update({name: observed.extremes(found) for name, found in shown_of.items()})
     for name, ends in seen.items():
@@ -126,18 +133,27 @@ def assign_ranges(
                     common=node.name in common,
                     equal=node.name in equal,
                     headroom=_headroom(len(shown_here)),
+                    typical_spread=typical_spread,
                 )
                 chosen = way(shown_here)
+
+                def with_spare(
+                    shown: Sequence[observed.Shown],
+                    ends: tuple[float, float] = (low_end, high_end),
+                    common: bool = node.name in common,
+                    equal: bool = node.name in equal,
+                ) -> Range:
+                    low, high = (np.clip(few_images(len(shown)) * end, *ends) for end in observed.extremes(shown))
+                    return choose(low, high, common=common, equal=equal, headroom=widened)
+
                 for part, others in zip(apart, held_out.others(shown_here, len(apart))):
-                    part[node.name] = way(others)
+                    part.maps[node.name] = way(others)
+                    part.wider[node.name] = with_spare(others)
                 if wider is not None:
-                    low, high = (np.clip(ends, low_end, high_end) for ends in seen[node.name])
-                    wider[node.name] = choose(
-                        low, high, common=node.name in common, equal=node.name in equal, headroom=widened
-                    )
+                    wider[node.name] = with_spare(shown_here)
             elif chosen is None and node.name in told and not node.activation.bounded:
-                spread = told[node.name]
-                low, high = (np.clip(ends, low_end, high_end) for ends in (spread.low, spread.high))
+                normal = told[node.name]
+                low, high = (np.clip(ends, low_end, high_end) for ends in (normal.low, normal.high))
                 chosen = choose(low, high, common=node.name in common, equal=node.name in equal, headroom=1.0)
                 chosen_by = data_free.BY_NORMS
             elif chosen is None and node.name in seen:
@@ -205,19 +221,31 @@ def _hardly_seen(graph: Graph, names: Collection[str], pictures: int) -> set[str
     )
 
 
+def few_images(images: int) -> float:
+    """Return how much further than so many images show a range in 16 bits reaches: its steps are fine enough."""
+    return float(max(1.0, (MANY / images) ** 0.7))
+
+
 def _headroom(pictures: int) -> float:
     """Return how much wider than so many pictures show a range is made."""
     return float(np.clip(HEADROOM * (ENOUGH / pictures) ** 0.2, HEADROOM, MOST_HEADROOM))
 
 
 def _best_way(
-    seen: Sequence[observed.Shown], function: tuple[float, float], *, common: bool, equal: bool, headroom: float
+    seen: Sequence[observed.Shown],
+    function: tuple[float, float],
+    *,
+    common: bool,
+    equal: bool,
+    headroom: float,
+    typical_spread: float,
 ) -> tuple[str, held_out.Way]:
     """Return the way of choosing a layer's range that suits its pictures best: what it is called, and itself."""
     low, high = function
 
     def widened(shown: Sequence[observed.Shown], factor: float, *, whole: bool) -> Range:
-        lowest, highest = (np.clip(ends, low, high) for ends in observed.extremes(shown))
+        growth = spread.growth(shown, typical_spread)
+        lowest, highest = (np.clip(growth * ends, low, high) for ends in observed.extremes(shown))
         return choose(lowest, highest, common=common, equal=equal or whole, headroom=factor)
 
     ways: dict[str, held_out.Way] = {

@@ -7,7 +7,7 @@ the range cuts off. The error of a layer is the mean over its channels, and pict
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,19 @@ PARTS = 4
 """Parts of the pictures that ranges are tried without, one after another."""
 GROWTH = 1.35
 """By how much values of another picture may be larger than those of the only one."""
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Ranges chosen without a part of the calibration images.
+
+    Attributes:
+        maps: of feature maps in 8 bits, by layer.
+        wider: of the same maps in 16 bits; see ``room``.
+    """
+
+    maps: dict[str, Range] = field(default_factory=dict)
+    wider: dict[str, Range] = field(default_factory=dict)
 
 
 def part_of(index: int, pictures: int, parts: int) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from glsl_infer.compiler.ranges import precision
+from glsl_infer.compiler.ranges.held_out import Fold
 from glsl_infer.compiler.ranges.rounded_runs import Runs
 from glsl_infer.compiler.ranges.sensitivity import looked_at
 from glsl_infer.graph import Graph
@@ -40,7 +41,7 @@ def loses_most(graph: Graph, pictures: Sequence[Inputs]) -> Loss | None:
     if not possible:
         return None
     names, count = looked_at(graph, possible, len(pictures))
-    runs = Runs(graph, pictures[:count], [{}] * count, dict.fromkeys(sorted(names)))
+    runs = Runs(graph, pictures[:count], [Fold()] * count, dict.fromkeys(sorted(names)))
     errors = runs.errors
     if not errors:
         return None

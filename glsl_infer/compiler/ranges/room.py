@@ -40,9 +40,7 @@ def with_room(
     below: set[str] = set()  # layers whose range may begin or end beyond what their function makes
     for node in graph.nodes:
         if node.attrs.get("bits") == 16 and node.name in wider:
-            ends = function_ends(node, told_apart[node.name])
-            low, high = (np.clip(ROOM * end, *ends) for end in wider[node.name].ends(graph.shapes[node.name][2]))
-            found[node.name] = choose(low, high, common=True, equal=True, headroom=1.0)
+            found[node.name] = roomy(node, wider[node.name], told_apart[node.name])
     for group in _groups(graph):
         one_by_one = [found.get(name) or _own(graph.by_name[name]) for name in group]
         if len({zero for one in one_by_one for zero in one.zeros}) > 1:
@@ -67,6 +65,19 @@ def with_room(
         if one.layer in found
     }
     return graph.rebuilt(nodes.values()), tuple(changed.get(choice.layer, choice) for choice in choices)
+
+
+def roomy(node: Node, wider: Range, told_apart: tuple[float, float]) -> Range:
+    """Return the range of a layer in 16 bits, one for all channels.
+
+    Args:
+        node: the layer.
+        wider: from ``eight_bits.assign_ranges``.
+        told_apart: see ``reach``.
+    """
+    ends = function_ends(node, told_apart)
+    low, high = (np.clip(ROOM * end, *ends) for end in wider.ends(max(len(wider.scales), len(wider.zeros))))
+    return choose(low, high, common=True, equal=True, headroom=1.0)
 
 
 def _groups(graph: Graph) -> list[list[str]]:

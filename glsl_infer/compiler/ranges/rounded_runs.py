@@ -9,11 +9,13 @@ from types import MappingProxyType
 import numpy as np
 
 from glsl_infer.compiler.ranges import shown_error
+from glsl_infer.compiler.ranges.held_out import Fold
+from glsl_infer.compiler.ranges.reach import reach
+from glsl_infer.compiler.ranges.room import roomy
 from glsl_infer.compiler.ranges.shown_error import Shown, Squares
 from glsl_infer.graph import Array, Graph, Node, reference
 from glsl_infer.graph.picture import input_values
 from glsl_infer.graph.reference import Inputs
-from glsl_infer.program.layout import Range
 from glsl_infer.support.side_by_side import in_order
 
 
@@ -25,7 +27,7 @@ class Runs:
     Args:
         graph: with ranges.
         pictures: what the network is given.
-        ranges: those in 8 bits that a picture has instead of the graph's, by layer.
+        ranges: those that a picture has instead of the graph's.
         changes: layers that are changed one at a time: rounded to 8 bits (None), or computed by another node.
 
     Attributes:
@@ -36,10 +38,11 @@ class Runs:
         self,
         graph: Graph,
         pictures: Sequence[Inputs],
-        ranges: Sequence[Mapping[str, Range]],
+        ranges: Sequence[Fold],
         changes: Mapping[str, Node | None],
     ) -> None:
         self._graph, self._pictures, self._ranges = graph, pictures, ranges
+        self._ends = reach(graph)
         self._judge = shown_error.Judge(graph, pictures)
         self._shown: list[Shown] = []
         squares: dict[str, list[Squares]] = {name: [] for name in changes}
@@ -49,7 +52,7 @@ class Runs:
             self._shown.append(exact)
 
             def alone(
-                name: str, values: Mapping[str, Array] = values, own: Mapping[str, Range] = own, exact: Shown = exact
+                name: str, values: Mapping[str, Array] = values, own: Fold = own, exact: Shown = exact
             ) -> Squares:
                 other = changes[name]
                 replaced = {} if other is None else {name: other}
@@ -75,7 +78,7 @@ class Runs:
         values: Mapping[str, Array],
         exact: Shown,
         bits: Mapping[str, int],
-        ranges: Mapping[str, Range],
+        ranges: Fold,
         replaced: Mapping[str, Node] = MappingProxyType({}),
         *,
         anew: bool = False,
@@ -105,11 +108,13 @@ class Runs:
             exact, {layer: changed[layer] if layer in changed else values[layer] for layer in ends}
         )
 
-    def _rounded(self, node: Node, value: Array, bits: Mapping[str, int], ranges: Mapping[str, Range]) -> Array:
+    def _rounded(self, node: Node, value: Array, bits: Mapping[str, int], ranges: Fold) -> Array:
         """Return a layer's output as ``bits`` has it: rounded, or as it is."""
         if node.name not in bits or "bits" not in node.attrs or value.ndim != 3:
             return value
         rounded = node.with_attrs(bits=bits[node.name])
-        if bits[node.name] == 8 and node.name in ranges:
-            rounded = rounded.with_attrs(scales=ranges[node.name].scales, zeros=ranges[node.name].zeros)
+        if node.name in ranges.maps:
+            eight, wider = ranges.maps[node.name], ranges.wider[node.name]
+            own = eight if bits[node.name] == 8 else roomy(node, wider, self._ends[node.name])
+            rounded = rounded.with_attrs(scales=own.scales, zeros=own.zeros)
         return np.asarray(node.operator.store(rounded, value), value.dtype)

@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from glsl_infer.compiler.ranges import precision
-from glsl_infer.compiler.ranges.held_out import part_of
+from glsl_infer.compiler.ranges.held_out import FEWEST as ENOUGH
+from glsl_infer.compiler.ranges.held_out import Fold, part_of
 from glsl_infer.compiler.ranges.precision import PrecisionChoice
 from glsl_infer.compiler.ranges.rounded_runs import Runs
 from glsl_infer.errors import InputError
@@ -21,7 +22,7 @@ from glsl_infer.lowering import weight_bytes, weights_plan
 from glsl_infer.lowering.conv_columns import columns_of
 from glsl_infer.lowering.fine import ONE_DRAW
 from glsl_infer.lowering.weights_plan import DRAW, INSTRUCTIONS, LayerWeights
-from glsl_infer.program.layout import Range, slices_of
+from glsl_infer.program.layout import slices_of
 
 PICTURES = 4
 """Calibration pictures that are looked at, from all over the list."""
@@ -48,8 +49,18 @@ WORTH = 0.5
 """Share of the squared error that what adds all of the cost again has to take away, in proportion. With 1.0 auto left
 face-detection at 0.981, with 0.3 weights had nothing left, and it was at 0.980; so it is at 0.985."""
 
+FAR_COST, FAR_WORTH = 2.0, 0.1
+"""``MOST_COST`` and ``WORTH`` of a network whose outputs are too far off otherwise."""
+
+FAR, FAR_OF_FEW, NEAR = 1.0, 0.5, 0.7
+"""Times the limits for a warning from which on ``FAR_COST`` is spent: with enough images, and with few, on which errors
+seem smaller than they are. And the share of that at which it is enough."""
+
+LESS, LEAST_GAIN = 0.6, 0.98
+"""Share of the error at which such a network is looked at again, and the share at which 16 bits are no help."""
+
 MOST_COUNTS = 96
-"""Plans that are counted at most."""
+"""Plans that are counted at most, and as many again for each step up to ``FAR_COST``."""
 
 MOST_WORK = 4e10
 """Operations of the float network that a search takes at most: about a minute of one core. A large network is looked
@@ -83,6 +94,7 @@ class Spent:
         before, error: difference between the outputs and the float network's, root mean square, as a share of the
             numbers' own spread (standard deviation), all outputs counting alike: as it was chosen, and now.
         tolerance, budget, share: what was asked for, see ``spend``.
+        times: how many times the cost of all 8 bits the maps take now, where that was counted.
     """
 
     layers: tuple[Sensitivity, ...]
@@ -91,6 +103,7 @@ class Spent:
     tolerance: float | None
     budget: float | None
     share: float | None = None
+    times: float | None = None
 
 
 def spend(
@@ -101,8 +114,9 @@ def spend(
     tolerance: float | None = None,
     budget: float | None = None,
     share: float | None = None,
-    apart: Sequence[Mapping[str, Range]] = (),
+    apart: Sequence[Fold] = (),
     counted: Callable[[Graph], float] | None = None,
+    badness: Callable[[Graph], float] | None = None,
 ) -> tuple[dict[str, PrecisionChoice | None], Spent]:
     """Return a choice with more maps in 16 bits, until a tolerance holds or a budget or share is used up.
 
@@ -113,11 +127,12 @@ def spend(
         tolerance: how large the error may be; None: as small as the budget makes it.
         budget: milliseconds that may be added to a frame on a Pi Zero W; None: as many as it takes.
         share: of the work in 8 bits, and of the draws, that all maps in 16 bits may add, those of ``chosen`` among
-            them; None: any.
+            them; up to ``FAR_COST`` where the outputs are useless otherwise; None: any.
         apart: ranges in 8 bits for each part of the pictures, chosen without it: what pictures that nobody has shown
             lose counts, too.
         counted: how many times the cost of all 8 bits a graph with bits takes, as it will be drawn: instead of
             ``share``, ``MOST_COST`` bounds it.
+        badness: how many times the limits for a warning the outputs of a graph with bits are off.
 
     Raises:
         InputError: there are no pictures.
@@ -144,7 +159,7 @@ def spend(
     ]
     seen, count = looked_at(graph, {one for name in waiting for one in groups[name]}, len(pictures))
     shown = [index * len(pictures) // count for index in range(count)]
-    ranges = [apart[part_of(index, len(pictures), len(apart))] if apart else {} for index in shown]
+    ranges = [apart[part_of(index, len(pictures), len(apart))] if apart else Fold() for index in shown]
     runs = Runs(graph, [pictures[index] for index in shown], ranges, {name: None for name in possible if name in seen})
     errors = runs.errors
 
@@ -154,7 +169,6 @@ def spend(
         return sum(errors[one] ** 2 for one in groups[name]) / max(sum(prices[one] for one in groups[name]), 1e-12)
 
     waiting = sorted((name for name in waiting if groups[name] <= errors.keys()), key=gain, reverse=True)
-    target = 0.0 if tolerance is None else tolerance
 
     def measured() -> float:
         assigned, _ = precision.assign(graph, made)
@@ -162,7 +176,7 @@ def spend(
 
     counts, costs = MOST_COUNTS, None if counted is None else counted(precision.assign(graph, made)[0])
 
-    def affordable(new: Sequence[str], share_of_error: float) -> bool:
+    def affordable(new: Sequence[str], share_of_error: float, most: float, worth: float) -> bool:
         nonlocal counts, costs
         if counted is None or costs is None:
             return sum(cost[one] for one in new) <= left and sum(shares[one] for one in new) <= room
@@ -171,7 +185,7 @@ def spend(
             return False
         more = {**made, **{one: PrecisionChoice(one, BY_MEASURE) for one in new}}
         then = counted(precision.assign(graph, more)[0])
-        if then > MOST_COST or share_of_error < WORTH * (then - costs):
+        if then > most or share_of_error < worth * (then - costs):
             return False
         costs = then
         return True
@@ -179,27 +193,43 @@ def spend(
     before = found = measured()
     in_eight = sum(error**2 for name, error in errors.items() if made.get(name) is None)
     others = max(before**2 - in_eight, 0.0) if len(errors) < len(possible) else 0.0
-    for _ in range(ROUNDS):
-        if found <= (tolerance or 0.0) or not waiting:
-            break
-        rest = math.sqrt(others + sum(error**2 for name, error in errors.items() if made.get(name) is None))
-        for name in list(waiting):
-            if rest <= target:
+
+    def buy(enough: float, most: float, worth: float) -> None:
+        nonlocal left, room, found
+        target, offered = enough, list(waiting)
+        for _ in range(ROUNDS):
+            if found <= enough or not offered:
                 break
-            new = [one for one in groups[name] if one not in made]
-            wanted = all(made.get(one, True) for one in groups[name])  # a person may want one of them in 8 bits
-            if new and wanted and affordable(new, sum(errors[one] ** 2 for one in new) / max(rest**2, 1e-24)):
-                made.update((one, PrecisionChoice(one, BY_MEASURE)) for one in new)
-                left -= sum(cost[one] for one in new)
-                room -= sum(shares[one] for one in new)
-                rest = math.sqrt(max(rest**2 - sum(errors[one] ** 2 for one in new), 0.0))
-            waiting.remove(name)
-        found = measured()
-        target *= min(0.8, (tolerance or 0.0) / max(found, 1e-12))
+            rest = math.sqrt(others + sum(error**2 for name, error in errors.items() if made.get(name) is None))
+            for name in list(offered):
+                if rest <= target:
+                    break
+                new = [one for one in groups[name] if one not in made]
+                wanted = all(made.get(one, True) for one in groups[name])  # a person may want one of them in 8 bits
+                share_of_error = sum(errors[one] ** 2 for one in new) / max(rest**2, 1e-24)
+                if new and wanted and affordable(new, share_of_error, most, worth):
+                    made.update((one, PrecisionChoice(one, BY_MEASURE)) for one in new)
+                    left -= sum(cost[one] for one in new)
+                    room -= sum(shares[one] for one in new)
+                    rest = math.sqrt(max(rest**2 - sum(errors[one] ** 2 for one in new), 0.0))
+                offered.remove(name)
+            found = measured()
+            target *= min(0.8, enough / max(found, 1e-12))
+
+    buy(tolerance or 0.0, MOST_COST, WORTH)
+    far = limit = FAR if len(pictures) >= ENOUGH else FAR_OF_FEW
+    while badness is not None and found > 0.0 and badness(precision.assign(graph, made)[0]) > limit:
+        limit = NEAR * far
+        counts, room = MOST_COUNTS, FAR_COST - 1.0 - sum(shares[one] for one, why in made.items() if why is not None)
+        before_this = dict(made), found, costs
+        buy(LESS * found, FAR_COST, FAR_WORTH)
+        if found > LEAST_GAIN * before_this[1]:  # values clip in 16 bits as well
+            made, found, costs = before_this
+            break
     fine = {choice.layer for choice in precision.assign(graph, made)[1]}
     order = sorted(errors, key=lambda name: errors[name] ** 2 / max(prices[name], 1e-12), reverse=True)
     rows = (Sensitivity(name, errors[name], cost[name], 16 if name in fine else 8) for name in order)
-    return made, Spent(tuple(rows), before, found, tolerance, budget, share)
+    return made, Spent(tuple(rows), before, found, tolerance, budget, share, costs)
 
 
 def _shares(graph: Graph, names: Collection[str]) -> dict[str, float]:

@@ -26,10 +26,10 @@ def wants_late_fetch(renderer: str) -> bool:
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of some versions of the open driver; docs/videocore.md lists all faults.
+    """A fault of some versions of the open driver; docs/engineering/videocore.md lists all faults.
 
     Attributes:
-        version: beginning of the Mesa version that has it, which ends with a dot or is complete.
+        version: beginning of the Mesa versions that have it, with a dot at the end.
         words: the effect of the fault.
         answer: how this package deals with it.
     """
@@ -41,7 +41,7 @@ class Fault:
 
 FAULTS = (
     Fault(
-        "22.3.",
+        "22.3.6.",
         "a clear that is queued for a texture is drawn over the upload that follows",
         "Session waits for the GPU between the two",
     ),

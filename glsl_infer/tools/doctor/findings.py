@@ -16,7 +16,7 @@ FORMAT, VERSION = "glsl-infer doctor", 1
 
 
 class Status(Enum):
-    """How serious a finding is; only a problem makes the command fail."""
+    """Severity of a finding; only a problem makes the command fail."""
 
     OK = "ok"
     WARNING = "warning"
@@ -29,7 +29,7 @@ class Finding:
 
     Attributes:
         message: one line.
-        status: how serious it is.
+        status: the severity.
         fixes: the commands or edits that help, in order.
         figures: measured values, as plain data for JSON.
         name: of the check; ``run_check`` sets it.
@@ -74,7 +74,7 @@ def check(name: str) -> Callable[[Check], Check]:
 
 
 def run_check(name: str, machine: Machine) -> Finding | None:
-    """Run one check; an exception in it becomes a warning, so that the other checks still run.
+    """Run one check; an exception in it becomes a warning, and the other checks still run.
 
     Returns:
         The finding, or None if the check does not apply to this machine.

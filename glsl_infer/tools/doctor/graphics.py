@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 from glsl_infer.gl.limits import is_software
 from glsl_infer.tools.doctor import config_txt
@@ -15,7 +17,7 @@ from glsl_infer.tools.doctor.system import set_overlay
 OVERLAY = "vc4-kms-v3d"
 
 _DEVICES = {"the camera": ("video", "dev/video*"), "the GPU": ("render", "dev/dri/renderD*")}
-"""Devices, with the group that Debian gives them to."""
+"""Devices, with their group on Debian."""
 
 _UPGRADE = "sudo apt update && sudo apt full-upgrade"
 _LOGIN = "log out and in again, or: sudo reboot"
@@ -67,7 +69,7 @@ def boot_settings(machine: Machine) -> Finding | None:
 
 @check("groups")
 def groups(machine: Machine) -> Finding | None:
-    """Check that the user may open the GPU and, on a Raspberry Pi, the camera."""
+    """Check that the user can open the GPU and, on a Raspberry Pi, the camera."""
     if not sys.platform.startswith("linux") or not (machine.is_raspberry_pi or machine.render_nodes):
         return None
     purposes = list(_DEVICES) if machine.is_raspberry_pi else ["the GPU"]
@@ -112,8 +114,9 @@ def driver(machine: Machine) -> Finding:
         failed = {way: entry for way, entry in contexts.items() if machine.context in ("auto", way) and way != "glfw"}
         failed = failed or contexts
         reasons = dict.fromkeys(entry["reason"] for entry in failed.values())
-        advice = dict.fromkeys(entry["advice"].rpartition("OS: ")[2] for entry in failed.values() if entry["advice"])
-        return Finding(f"no OpenGL ES 2.0 context: {'; '.join(reasons)}", Status.PROBLEM, tuple(advice), figures)
+        fixes = dict.fromkeys(map(_advice, failed.values()))
+        fixes.pop("", None)
+        return Finding(f"no OpenGL ES 2.0 context: {'; '.join(reasons)}", Status.PROBLEM, tuple(fixes), figures)
     renderer = str(found["renderer"])
     words = f"{renderer}, {found['version']} ({contexts.get(found['context'], {}).get('how', found['context'])})"
     if not is_software(renderer):
@@ -122,8 +125,8 @@ def driver(machine: Machine) -> Finding:
     causes = _why_software(machine)
     if machine.is_raspberry_pi:
         why = "".join(f"; {cause}" for cause, _ in causes)
-        fixes = dict.fromkeys(fix for _, fix in causes) or ["EGL_LOG_LEVEL=debug glsl-infer info    # the reason"]
-        return Finding(f"the CPU draws instead of the GPU: {words}{why}", Status.PROBLEM, tuple(fixes), figures)
+        remedies = [fix for _, fix in causes] or ["EGL_LOG_LEVEL=debug glsl-infer info    # the reason"]
+        return Finding(f"the CPU draws instead of the GPU: {words}{why}", Status.PROBLEM, tuple(remedies), figures)
     if hardware:
         return Finding(
             f"the CPU draws: {words}; the GPU is reached by another way",
@@ -139,6 +142,15 @@ def driver(machine: Machine) -> Finding:
             figures,
         )
     return Finding(f"{words}; the CPU draws", figures=figures)
+
+
+def _advice(failure: Mapping[str, Any]) -> str:
+    """Return how to fix a context that cannot be made; missing software has its own check."""
+    if "Python package" in failure["reason"]:
+        return "see python above"
+    if failure["reason"].startswith("the library"):
+        return "see libraries above"
+    return str(failure["advice"]).rpartition("OS: ")[2]
 
 
 def _why_software(machine: Machine) -> list[tuple[str, str]]:

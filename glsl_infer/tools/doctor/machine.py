@@ -10,13 +10,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from glsl_infer.support import memory
 from glsl_infer.support.child_process import json_answer
+from glsl_infer.tools.doctor.user import User
 
 _FIRMWARE = {
     "throttled": ("get_throttled",),
@@ -25,7 +25,7 @@ _FIRMWARE = {
     "clock_arm": ("measure_clock", "arm"),
     "memory_gpu": ("get_mem", "gpu"),
 }
-"""Arguments of ``vcgencmd``, which asks the firmware of a Raspberry Pi."""
+"""Arguments of ``vcgencmd``, which queries the firmware of a Raspberry Pi."""
 
 _SECONDS = 5.0
 _DRIVER_SECONDS = 300.0
@@ -34,42 +34,7 @@ _VIDEOCORE_IV = re.compile(
     r"brcm,bcm(2708|2709|2710|283[567])\b"
     r"|^Raspberry Pi (Zero|[123] Model|Model|Compute Module( 3)?( Plus)? Rev)"
 )
-"""Part of the compatible entry of a board's device tree, or of its name if there is no such entry."""
-
-
-@dataclass(frozen=True)
-class User:
-    """A user of the machine.
-
-    Attributes:
-        name: the login name.
-        groups: names of the groups that the running session has; a new membership needs a new login.
-        is_root: whether no file is closed to the user.
-    """
-
-    name: str
-    groups: frozenset[str]
-    is_root: bool = False
-
-    @classmethod
-    def current(cls) -> User:
-        """Return the user of this process; without groups on systems that have none."""
-        try:
-            import grp
-            import pwd
-        except ImportError:  # Windows
-            return cls(os.environ.get("USERNAME", ""), frozenset(), True)
-        groups, uid = set(), os.geteuid()
-        for number in {*os.getgroups(), os.getegid()}:
-            try:
-                groups.add(grp.getgrgid(number).gr_name)
-            except KeyError:  # a group of the host of a container
-                groups.add(str(number))
-        try:
-            name = pwd.getpwuid(uid).pw_name
-        except KeyError:
-            name = str(uid)
-        return cls(name, frozenset(groups), uid == 0)
+"""Part of the compatible entry of a board's device tree, or of its name if that entry is missing."""
 
 
 class Machine:
@@ -81,7 +46,7 @@ class Machine:
         environ: environment variables; by default this process's.
         prefix: folder of the Python installation or virtual environment; by default this process's.
         context: a way to make an OpenGL context, as for ``Session``.
-        driver: the output of ``glsl-infer info --json``; by default a child process is asked once.
+        driver: the output of ``glsl-infer info --json``; by default a child process runs it once.
         model: the bundle for the self-check; None leaves it out.
 
     Attributes:
@@ -108,7 +73,7 @@ class Machine:
 
     @property
     def is_this(self) -> bool:
-        """Whether this is the running machine, not a folder with the files of another one."""
+        """True for the running machine, false for a folder with the files of another machine."""
         return self.root == Path("/")
 
     # Files and commands
@@ -172,17 +137,17 @@ class Machine:
 
     @property
     def has_apt(self) -> bool:
-        """Whether packages are installed with apt."""
+        """True if the system has apt."""
         return self.exists("usr/bin/apt-get")
 
     @property
     def is_raspberry_pi(self) -> bool:
-        """Whether the board is a Raspberry Pi."""
+        """True on a Raspberry Pi."""
         return self.board.startswith("Raspberry Pi") or self._compatible.startswith("raspberrypi,")
 
     @property
     def is_videocore4(self) -> bool:
-        """Whether the board has a VideoCore IV: Pi Zero, Zero W, 1, 2, 3, Zero 2 W."""
+        """True on the boards with a VideoCore IV: Pi Zero, Zero W, 1, 2, 3, Zero 2 W."""
         return self.is_raspberry_pi and bool(_VIDEOCORE_IV.search(self._compatible or self.board))
 
     def cpu_model(self) -> str:
@@ -285,7 +250,7 @@ class Machine:
         return self.user.is_root or group in self.user.groups
 
     def members(self, group: str) -> list[str] | None:
-        """Return the users that /etc/group lists for a group; None if there is no such group."""
+        """Return the users that /etc/group lists for a group; None if the group does not exist."""
         for line in self.text("etc/group").splitlines():
             name, *fields = line.split(":")
             if name == group:
@@ -302,6 +267,7 @@ class Machine:
         """
         if self._driver is not None:
             return dict(self._driver)
+        self.progress("looking for an OpenGL driver")
         return json_answer("glsl_infer", "info", "--json", "--context", self.context, seconds=_DRIVER_SECONDS)
 
     @property
@@ -323,7 +289,7 @@ class Machine:
 
 
 def shorten(path: Path) -> str:
-    """Return a path with ``~`` for the home folder, so that reports do not name the user."""
+    """Return a path with ``~`` for the home folder, to keep the name of the user out of reports."""
     try:
         return f"~/{path.absolute().relative_to(Path.home()).as_posix()}"
     except (ValueError, RuntimeError):

@@ -40,7 +40,8 @@ _VISIBLE = "include-system-site-packages"
 
 @check("python")
 def packages(machine: Machine) -> Finding:
-    """Import every package that a model needs."""
+    """Import the packages needed to run a model."""
+    machine.progress("importing packages")
     versions, broken = _imported(list(PACKAGES))
     figures = {"python": platform.python_version(), "packages": {**versions, **_optional()}, "broken": broken}
     if not broken:
@@ -119,23 +120,24 @@ def install(machine: Machine, module: str, debian: str, pip: str) -> list[str]:
 
 
 def sees_system_packages(machine: Machine) -> bool:
-    """Return whether this Python imports the packages that apt installs; some virtual environments do not."""
-    try:
-        lines = (machine.prefix / "pyvenv.cfg").read_text("utf-8", "replace").lower().splitlines()
-    except OSError:  # not a virtual environment
-        return True
-    pairs = {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in lines)}
-    return pairs.get(_VISIBLE) == "true"
+    """Return whether this Python imports packages installed by apt; some virtual environments do not."""
+    settings = _venv_settings(machine)
+    return settings is None or settings.get(_VISIBLE, "").lower() == "true"
 
 
 def _is_debians(machine: Machine) -> bool:
-    """Return whether this Python is that of Debian, or a virtual environment of it."""
+    """Return whether this is Debian's Python or a virtual environment based on it."""
+    settings = _venv_settings(machine)
+    return machine.prefix == machine.root / "usr" if settings is None else settings.get("home") in ("/usr/bin", "/bin")
+
+
+def _venv_settings(machine: Machine) -> dict[str, str] | None:
+    """Return the settings in pyvenv.cfg; None outside of a virtual environment."""
     try:
         lines = (machine.prefix / "pyvenv.cfg").read_text("utf-8", "replace").splitlines()
-    except OSError:  # not a virtual environment
-        return machine.prefix == machine.root / "usr"
-    pairs = {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in lines)}
-    return pairs.get("home") in ("/usr/bin", "/bin")
+    except OSError:
+        return None
+    return {key.strip().lower(): value.strip() for key, _, value in (line.partition("=") for line in lines)}
 
 
 def joined(commands: list[str]) -> tuple[str, ...]:
@@ -149,7 +151,7 @@ def joined(commands: list[str]) -> tuple[str, ...]:
 
 
 def apt_install(machine: Machine, names: str) -> str:
-    """Return the command that installs packages of Debian, or advice for other systems."""
+    """Return the command to install packages of Debian, or advice for other systems."""
     if machine.has_apt:
         return f"{APT_UPDATE}{APT_INSTALL}{names}"
     return f"install this system's packages of what Debian calls {names.removeprefix('--reinstall ')}"

@@ -12,10 +12,10 @@ from glsl_infer.tools.doctor.findings import Finding, Status, check
 from glsl_infer.tools.doctor.machine import Machine
 
 OLDEST_DEBIAN = 12
-"""Release of Debian, and of Raspberry Pi OS, that the installation guide is for."""
+"""Oldest supported release of Debian and Raspberry Pi OS."""
 
 LEAST_MEMORY = 80 << 20
-"""Bytes that a classification needs: 60 MB for Python and NumPy, 5 MB for the largest shipped model, and a picture."""
+"""Bytes needed for a classification: 60 MB for Python and NumPy, 5 MB for the largest shipped model, and a picture."""
 
 LEAST_CMA = 32 << 20
 """Bytes of contiguous memory for the GPU: 11 MB for the textures of X22 at 385x385, 8 MB for a console of 1920x1080,

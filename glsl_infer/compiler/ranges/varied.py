@@ -1,0 +1,85 @@
+"""Copies of a few calibration images in another light: more contrast, more colour, brighter.
+
+Three photographs seldom include a bright one with deep shadows. What a layer would reach for one is learnt from copies
+of those that there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.compiler.ranges import calibration
+from glsl_infer.compiler.ranges.observed import Shown
+from glsl_infer.graph import Graph, reference
+from glsl_infer.graph.picture import is_picture
+from glsl_infer.graph.reference import Inputs
+
+FEW = 16
+"""With so many images or more, no copies are made: the images vary enough, and copies take time."""
+
+MOST = 1.5
+"""How much further than on all images a copy's values may reach: some networks explode on images of no use to them."""
+
+CONTRAST, COLOUR, GAMMA = 1.6, 1.8, 0.6
+
+
+def reached(
+    graph: Graph, names: Collection[str], images: Sequence[Inputs], shown: Mapping[str, Sequence[Shown]]
+) -> dict[str, list[Shown]]:
+    """Return the extremes of layers on images and on their copies; everything else is that of the images.
+
+    Args:
+        graph: at any step.
+        names: the layers.
+        images: calibration images, as ``reference.run`` takes them.
+        shown: by each of them; see ``observed.observe``.
+    """
+    if len(images) >= FEW or not any(is_picture(node) for node in graph.inputs):
+        return {name: list(shown[name]) for name in names}
+    ends = [calibration.extremes(graph, names, list(_copies(graph, image))) for image in images]
+    found: dict[str, list[Shown]] = {}
+    for name in names:
+        low, high = (
+            MOST * end
+            for end in (min(one.low.min() for one in shown[name]), max(one.high.max() for one in shown[name]))
+        )
+        found[name] = [
+            replace(
+                one,
+                low=np.minimum(one.low, np.maximum(of[name][0], low)),
+                high=np.maximum(one.high, np.minimum(of[name][1], high)),
+            )
+            for one, of in zip(shown[name], ends)
+        ]
+    return found
+
+
+def _copies(graph: Graph, image: Inputs) -> Iterator[Inputs]:
+    given = reference.by_name(graph, image)
+    pictures = [node.name for node in graph.inputs if is_picture(node)]
+    for change in (with_contrast, in_bright_colours):
+        yield {name: change(array) if name in pictures else array for name, array in given.items()}
+
+
+def with_contrast(picture: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return a picture, uint8 (height, width, channels), with more contrast."""
+    values = np.asarray(picture, np.float32)
+    return _bytes((values - values.mean()) * np.float32(CONTRAST) + values.mean())
+
+
+def in_bright_colours(picture: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return a picture that is brighter and has stronger colours."""
+    values = np.asarray(picture, np.float32)
+    grey = values.mean(axis=2, keepdims=True)
+    strong = np.clip(grey + (values - grey) * np.float32(COLOUR), 0.0, 255.0)
+    return _bytes(255.0 * (strong / np.float32(255.0)) ** np.float32(GAMMA))
+
+
+def _bytes(values: NDArray[np.floating]) -> NDArray[np.uint8]:
+    made: NDArray[np.uint8] = np.clip(np.rint(values), 0.0, 255.0).astype(np.uint8)
+    return made

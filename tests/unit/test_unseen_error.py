@@ -1,0 +1,140 @@
+"""The error on images that the ranges have not seen: its cause, the layers to blame, and the remedy that was tried."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from graphs import input_node
+from numpy.typing import NDArray
+
+from glsl_infer.cli import main
+from glsl_infer.compiler.build import Options, build
+from glsl_infer.compiler.ranges import sensitivity, unseen_error, unseen_runs, varied
+from glsl_infer.compiler.ranges.unseen_error import UnseenError
+from glsl_infer.graph import Graph, GraphOutput, Node
+from glsl_infer.graph.purposes import VALUES
+from glsl_infer.tools.export_report import ExportReport, report
+
+SIDE = 16
+NEUTRAL = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+
+
+def convolution(name: str, source: str, kernel: object, bias: object, activation: str) -> Node:
+    weights = {"kernel": np.array(kernel, np.float32)[None, None], "bias": np.array(bias, np.float32)}
+    return Node(name, "conv2d", (source,), {"activation": activation}, weights)
+
+
+def network(*layers: Node) -> Graph:
+    return Graph("test", [input_node(SIDE), *layers], [GraphOutput("numbers", (layers[-1].name,), (), VALUES)])
+
+
+def images(*brightest: int) -> list[NDArray[np.uint8]]:
+    rng = np.random.default_rng(0)
+    return [rng.integers(0, most + 1, (SIDE, SIDE, 3)).astype(np.uint8) for most in brightest]
+
+
+def exported(graph: Graph, calibration: list[NDArray[np.uint8]], precision: str) -> ExportReport:
+    bundle, program, prepared = build(graph, (), options=Options(precision=precision), calibration=calibration)
+    return report(program, bundle, prepared, calibration)
+
+
+def clipping() -> Graph:
+    """Of dark images only the last channel is not 0: a bright image makes the others far larger."""
+    kernel = [[1, 0, 0, 0.02], [0, 1, 0, 0.02], [0, 0, 1, 0.02]]
+    return network(
+        convolution("threshold", "image", kernel, [-0.6, -0.6, -0.6, 0.01], "relu"),
+        convolution("mixed", "threshold", [[1, 0.5], [0.5, 1], [1, 1], [1, 1]], [0, 0], "linear"),
+    )
+
+
+def rounding(*before: Node) -> Graph:
+    """The signal is a hundredth of the range of the layer that adds an offset."""
+    source = before[-1].name if before else "image"
+    return network(
+        *before,
+        convolution("offset", source, 0.1 * np.array(NEUTRAL), [10, 10, 10], "relu"),
+        convolution("signal", "offset", 10.0 * np.array(NEUTRAL), [-100, -100, -100], "linear"),
+    )
+
+
+def test_a_network_that_must_clip_is_found_with_its_layer() -> None:
+    made = exported(clipping(), images(60, 60, 60, 255), "8")
+    (found,) = made.unseen
+    assert found.held_out and found.images == 4
+    assert found.worst.output == "numbers" and found.worst.cause == "clipping" and not found.worst.is_small
+    assert found.worst.clipped > 5.0 * found.worst.rounded
+    assert found.losing("clipping")[0].layer == "threshold"
+    (warning,) = [text for text in made.warnings if text.startswith("worst output")]
+    assert "mostly by clipping" in warning and "'threshold'" in warning
+
+
+def test_a_network_that_must_round_is_found_with_its_layer_and_the_remedy_works() -> None:
+    made = exported(rounding(), images(255, 255, 255), "8")
+    (found,) = made.unseen
+    assert found.worst.cause == "rounding" and not found.worst.is_small
+    assert found.losing("rounding")[0].layer == "offset"
+    (warning,) = [text for text in made.warnings if text.startswith("worst output")]
+    assert "mostly by rounding" in warning and "'offset'" in warning and "tried: --precision 16" in warning
+    (tried,) = [remedy for remedy in found.remedies if remedy.change == "--precision 16"]
+    (better,) = exported(rounding(), images(255, 255, 255), "16").unseen
+    assert better.worst.is_small and better.worst.error == pytest.approx(tried.error, rel=0.5)
+
+
+def test_auto_spends_until_the_outputs_are_of_use() -> None:
+    """More than an eighth of the work, of which the layers before are most."""
+    rng = np.random.default_rng(1)
+    wide, narrow = rng.normal(0, 0.3, (3, 24)), rng.normal(0, 0.2, (24, 3))
+    before = (
+        convolution("wide", "image", wide, np.zeros(24), "relu"),
+        convolution("narrow", "wide", narrow, np.zeros(3), "relu"),
+    )
+    made = exported(rounding(*before), images(255, 255, 255), "auto")
+    assert made.spent is not None and made.spent.times is not None
+    assert sensitivity.MOST_COST < made.spent.times <= sensitivity.FAR_COST
+    assert all(output.is_small for output in made.unseen[0].outputs)
+    assert not any(text.startswith("worst output") for text in made.warnings)
+    assert "offset" in {choice.layer for choice in made.precision}
+
+
+def test_images_that_chose_the_ranges_show_no_clipping() -> None:
+    """So an error measured on them is no error of the user's images."""
+    _, program, prepared = build(clipping(), (), options=Options(precision="8"), calibration=images(60, 60, 255))
+    seen = unseen_runs.measure(prepared.graph, program.graph, images(60, 60, 255), ())
+    held_out = unseen_runs.measure(prepared.graph, program.graph, images(60, 60, 255), prepared.folds)
+    assert not seen.held_out and seen.worst.clipped < 0.1 * held_out.worst.clipped
+
+
+def with_error(error: float) -> UnseenError:
+    output = unseen_error.OutputError("boxes", error, 0.8 if error > 0.05 else 0.999, error, 0.001)
+    loss = unseen_error.LayerLoss("stem", 0.3, 0.0)
+    return UnseenError((output,), (loss,), 4, held_out=True)
+
+
+@pytest.mark.parametrize(("error", "code"), [(0.2, 1), (0.01, 0)])
+def test_strict(
+    error: float, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    totals = dict.fromkeys(("passes", "jobs", "programs", "texture_bytes", "file_bytes", "slice_bytes"), 1)
+    found = with_error(error)
+    made = ExportReport((), (), (), (), unseen_error.warnings(found), totals, unseen=(found,))
+    monkeypatch.setattr("glsl_infer.tools.export.export", lambda *_, **__: made)
+    command = ["export", "model.keras", "-o", str(tmp_path / "model.glslnn"), "--strict"]
+    assert main([*command, "--json"]) == code
+    printed = capsys.readouterr()
+    (part,) = json.loads(printed.out)["unseen"]
+    assert part["outputs"][0]["error"] == error and part["layers"][0]["layer"] == "stem"
+    assert ("warning: worst output 'boxes'" in printed.err) == bool(code)
+    assert ("--strict: " in printed.err and "'boxes'" in printed.err) == bool(code)
+    assert main(command) == code
+    assert capsys.readouterr().out.startswith("worst output 'boxes': ")
+    assert main(command[:-1]) == 0
+
+
+def test_copies_reach_further_than_a_flat_image() -> None:
+    image = np.full((4, 4, 3), (100, 120, 90), np.uint8)
+    image[0, 0] = 200
+    assert varied.with_contrast(image).max() > 240 and varied.with_contrast(image).dtype == np.uint8
+    assert varied.in_bright_colours(image).mean() > image.mean() + 30
