@@ -1,6 +1,6 @@
 """Run the AI Benchmark: nine tests, a row each, and a score.
 
-docs/aibench.md has the rules and what was measured.
+docs/engineering/aibench.md has the rules and what was measured.
 """
 
 from __future__ import annotations

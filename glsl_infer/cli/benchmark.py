@@ -1,6 +1,6 @@
 """Measure how fast a model runs here, step by step, and count what it takes.
 
-docs/performance.md says how to read each number.
+docs/engineering/performance.md says how to read each number.
 """
 
 from __future__ import annotations

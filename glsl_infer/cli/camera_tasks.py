@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--task",
         metavar="TASK",
         help="find something in the frames: faces, face-mesh, hand, people, selfie and more, or a file *.json of your "
-        "own, see docs/tasks.md (default: classify them)",
+        "own, see docs/reference/task-files.md (default: classify them)",
     )
     parser.add_argument(
         "--serve", type=int, metavar="PORT", help="with --task: show the frames to browsers on this machine, as MJPEG"

@@ -15,7 +15,7 @@ _MOST_SECONDS = 86_400
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "deployment", type=Path, metavar="DEPLOYMENT.yml", help="what to deploy; see docs/raspberry-pi.md"
+        "deployment", type=Path, metavar="DEPLOYMENT.yml", help="what to deploy; see docs/guide/raspberry-pi.md"
     )
     parser.add_argument(
         "-o",

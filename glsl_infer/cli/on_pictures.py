@@ -38,7 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser, tasks: Sequence[str], writes:
         "--task",
         default=tasks[0],
         metavar="TASK",
-        help=f"{', '.join(tasks)}, or a file *.json of your own, see docs/tasks.md (default: {tasks[0]})",
+        help=f"{', '.join(tasks)}, or a file *.json of your own, "
+        f"see docs/reference/task-files.md (default: {tasks[0]})",
     )
     parser.add_argument(
         "--model", type=Path, metavar="FILE.glslnn", help="another bundle than the task names, with the same outputs"

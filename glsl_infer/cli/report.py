@@ -1,6 +1,6 @@
 """Report on this machine: driver, self-checks, speed and the GPU's counters, to send and to read.
 
-docs/boards.md has the reports that were sent.
+docs/engineering/boards.md has the reports that were sent.
 """
 
 from __future__ import annotations
