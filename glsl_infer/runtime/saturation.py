@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from glsl_infer.errors import RangeWarning
 from glsl_infer.graph import Node
 from glsl_infer.graph.host_steps import PROBABLE
 from glsl_infer.program.layout import FeatureMap, FineMap
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
 
 MUCH = 0.001
 """Share of a layer's values from which on a warning is due."""
-
-
-class RangeWarning(UserWarning):
-    """Layers clip values of the input: the ranges do not cover it."""
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
 from glsl_infer.cli import main
 from glsl_infer.compiler.build import Options, build
+from glsl_infer.errors import RangeWarning
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, GraphOutput, Node
 from glsl_infer.graph.purposes import VALUES
-from glsl_infer.runtime.saturation import RangeWarning
 from glsl_infer.runtime.session import Session
 
 pytestmark = pytest.mark.once
