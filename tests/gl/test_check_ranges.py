@@ -20,8 +20,6 @@ from glsl_infer.graph import Graph, GraphOutput, Node
 from glsl_infer.graph.purposes import VALUES
 from glsl_infer.runtime.session import Session
 
-pytestmark = pytest.mark.once
-
 SIDE = 16
 
 
