@@ -138,10 +138,6 @@ class SelfCheckError(RunError):
     """The driver computed something else than the reference."""
 
 
-class RangeWarning(UserWarning):
-    """The ranges of layers clip values of an input."""
-
-
 def with_article(word: str) -> str:
     """Return "a word", or "an" in front of a vowel."""
     return f"{'an' if word[:1].lower() in 'aeiou' else 'a'} {word}"

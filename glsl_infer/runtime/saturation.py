@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from glsl_infer.errors import RangeWarning
 from glsl_infer.graph import Node
 from glsl_infer.graph.host_steps import PROBABLE
 from glsl_infer.program.layout import FeatureMap, FineMap
@@ -67,7 +66,7 @@ def warn(found: Iterable[Saturation]) -> None:
     """Warn of layers that clip much."""
     text = sentence(found)
     if text:
-        warnings.warn(text, RangeWarning, stacklevel=3)
+        warnings.warn(text, stacklevel=3)
 
 
 def sentence(found: Iterable[Saturation]) -> str:
