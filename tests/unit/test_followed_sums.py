@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from glsl_infer.lowering import followed_sums
+from glsl_infer.lowering import cut_sums, followed_sums
 from glsl_infer.lowering.conv_columns import columns_of
 from glsl_infer.lowering.cut_sums import byte_start, starts
 from glsl_infer.lowering.typical import PICTURES, Texels
