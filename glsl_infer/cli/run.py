@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from glsl_infer.cli import ends, execution, progress
 from glsl_infer.cli.run_results import as_probabilities, report, save, sides
+from glsl_infer.cli.terminal_text import say_warning
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import CHOICES
 from glsl_infer.support.files import output_file
@@ -66,6 +68,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
     execution.add_selfcheck(parser)
     execution.add_signature(parser)
+    parser.add_argument(
+        "--check-ranges",
+        action="store_true",
+        help="draw layer by layer as well, and warn of layers whose ranges clip values of this input",
+    )
     parser.add_argument(
         "--top", type=int, metavar="N", help="of an output for classes, print the N largest numbers, largest first"
     )
@@ -137,7 +144,22 @@ def _results(args: argparse.Namespace, bundle: Bundle, files: Mapping[str, Path]
     else:
         given = {entry.name: number_files.read_input(files[entry.name], entry) for entry in bundle.manifest.inputs}
     with _session(args, bundle) as session:
+        if args.check_ranges:
+            _warn_of_clipping(session, given)
         return dict(session.run(given))
+
+
+def _warn_of_clipping(session: Session, inputs: Mapping[str, Any]) -> None:
+    """Print a warning if ranges clip values of an input, or else that they do not."""
+    from glsl_infer.runtime import saturation
+
+    found = session.saturation(inputs)
+    text = saturation.sentence(found)
+    if text:
+        say_warning(text)
+    else:
+        most = f"at most {100.0 * found[0].share:.2g} % of a layer's values" if found else "no value"
+        print(f"ranges cover this input: {most} at an end of a range", file=sys.stderr)
 
 
 @contextmanager
@@ -183,6 +205,8 @@ def _check_arguments(args: argparse.Namespace) -> None:
         raise InputError(f"--top {args.top}; at least 1 is possible")
     if args.overlap is not None and not args.whole:
         raise InputError("--overlap is about tiles; give --whole as well")
+    if args.whole and args.check_ranges:
+        raise InputError("--check-ranges is about an input of the model's size; leave out --whole")
     if args.whole and args.picture is None:
         raise InputError("--whole is about a picture; give MODEL.glslnn PICTURE")
     if args.out is None:

@@ -172,7 +172,7 @@ def _write(path: Path, agreement: dict[str, Any], failures: list[str]) -> None:
 
 
 def _text(agreement: dict[str, Any]) -> list[str]:
-    from glsl_infer.tools.validate.page import decibels
+    from glsl_infer.tools.validate.page import clipped_share, decibels
 
     lines = [
         f"{agreement['framework']:10} {agreement['model']} ({agreement['beside']})",
@@ -195,11 +195,12 @@ def _text(agreement: dict[str, Any]) -> list[str]:
         wide = max(5, *(len(layer["layer"]) for layer in agreement["layers"]))
         lines += [
             "",
-            f"{'layer':{wide}} {'cosine':>9} {'max err':>9} {'mean err':>9} {'SQNR':>9}  layer of the model",
+            f"{'layer':{wide}} {'cosine':>9} {'max err':>9} {'mean err':>9} {'SQNR':>9} {'clipped':>8}  "
+            "layer of the model",
         ]
         lines += [
             f"{layer['layer']:{wide}} {layer['cosine']:9.6f} {layer['max_error']:9.4g} {layer['mean_error']:9.4g} "
-            f"{decibels(layer['sqnr_db']):>9}  {layer['computes']}"
+            f"{decibels(layer['sqnr_db']):>9} {clipped_share(layer):>8}  {layer['computes']}"
             for layer in agreement["layers"]
         ]
     if agreement["not_compared"]:

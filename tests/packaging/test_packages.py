@@ -59,6 +59,7 @@ def metadata(source: dict[str, bytes]) -> Message:
     return Parser().parsestr(source["PKG-INFO"].decode("utf-8"))
 
 
+@pytest.mark.exhaustive
 def test_the_source_distribution_has_what_git_has_and_no_strays(source: dict[str, bytes]) -> None:
     wanted = ["glsl_infer", "shaders", "recipes", "models/*.glslnn", "models/*.md", "training", "LICENSE"]
     wanted += ["README.md", "CHANGELOG.md", "pyproject.toml", "scripts/package_page.py", ".gitignore"]

@@ -253,6 +253,7 @@ def test_a_task_of_the_package_and_what_it_starts(here: Path, capsys: Capture, m
     assert digest(here / "board/models/face-mesh.glslnn") == digest(here / "tiny.glslnn")
 
 
+@pytest.mark.slow
 def test_a_task_of_ones_own(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     (here / "mine").mkdir()
     made = folder_of_tasks(here / "mine")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from graphs import PLS, classifier, conv_node, input_node, pool_node
+from graphs import PLS, classifier, conv_node, dense_node, input_node, pool_node
 from tiny import tiny_graph, tiny_program
 
 from glsl_infer.compiler import lower, optimize
@@ -135,6 +135,7 @@ def test_a_layer_too_large_for_a_texture() -> None:
         program(classifier(rng, body, 3))
 
 
+@pytest.mark.slow
 def test_a_layer_takes_several_textures_where_one_is_too_small() -> None:
     rng = np.random.default_rng(0)
     body = [input_node(1100), conv_node(rng, "c", ("image",), 3, 8)]
@@ -142,6 +143,7 @@ def test_a_layer_takes_several_textures_where_one_is_too_small() -> None:
     assert [view.texture for view in made.values["c"].views] == ["c.0", "c.1"]
 
 
+@pytest.mark.slow
 def test_a_dense_layer_too_large_for_a_texture() -> None:
     rng = np.random.default_rng(0)
     body = [input_node(3), conv_node(rng, "c", ("image",), 3, 4100)]
@@ -246,3 +248,55 @@ def test_weights_that_are_no_numbers() -> None:
         ModelError, match="'c': a bias with numbers that are infinite or none; the training has diverged"
     ):
         program(classifier(rng, [input_node(5), node], 4))
+
+
+@pytest.mark.parametrize(
+    ("size", "channels", "end", "message"),
+    [
+        (2, 3, "flatten", "'end': flattening a map of 2x2 pixels and 3 channels; make the number of channels even"),
+        (33, 4, "flatten", "'end': flattening .*; at most 4096 values are supported"),
+        (1, 1028, "vector_softmax", "'end': vector softmax of 1028 values; at most 1024 are supported"),
+    ],
+)
+def test_vectors_that_shaders_cannot_make(size: int, channels: int, end: str, message: str) -> None:
+    rng = np.random.default_rng(0)
+    nodes = [input_node(size), conv_node(rng, "c", ("image",), 3, channels)]
+    if end == "vector_softmax":
+        nodes.append(pool_node("p", "c"))
+    graph = Graph("g", (*nodes, Node("end", end, (nodes[-1].name,))), "end")
+    with pytest.raises(ModelError, match=message):
+        lower.to_program(prepare(graph).graph)
+
+
+def test_the_longest_vector_of_a_map() -> None:
+    rng = np.random.default_rng(0)
+    nodes = (input_node(32), conv_node(rng, "c", ("image",), 3, 4), Node("end", "flatten", ("c",)))
+    assert program(Graph("g", nodes, "end")).values["end"].length == 4096
+
+
+@pytest.mark.parametrize(("function", "quads"), [("relu(6)", 1), ("prelu(0.1,0.2,0.3,0.4,0.5,0.6)", 3)])
+@pytest.mark.parametrize("op", ["vector_norm", "dense"])
+def test_values_with_functions_of_their_own_are_drawn_texel_by_texel(op: str, function: str, quads: int) -> None:
+    rng = np.random.default_rng(0)
+    nodes = [input_node(4), conv_node(rng, "c", ("image",), 3, 6), pool_node("p", "c")]
+    end = Node("end", "vector_norm", ("p",), {"activation": function})
+    if op == "dense":
+        end = dense_node(rng, "end", "p", 6, 6, activation=function)
+    drawn = [one for one in program(Graph("g", (*nodes, end), "end")).passes if one.layer == "end"]
+    assert [len(one.quads) for one in drawn] == [1] * quads
+
+
+def test_values_that_follow_one_another_are_copied_at_once() -> None:
+    rng = np.random.default_rng(0)
+    nodes = (input_node(4), conv_node(rng, "c", ("image",), 3, 12), pool_node("p", "c"))
+    end = Node("end", "vector_gather", ("p",), {"channels": (0, 1, 2, 3, 4, 5, 9, 10, 8)})
+    drawn = [one for one in program(Graph("g", (*nodes, end), "end")).passes if one.layer == "end"]
+    assert sorted((quad.x, quad.width) for one in drawn for quad in one.quads) == [(0, 3), (3, 1), (4, 1)]
+
+
+def test_a_softmax_over_channels_takes_the_largest_of_every_slice() -> None:
+    rng = np.random.default_rng(0)
+    nodes = (input_node(4), conv_node(rng, "c", ("image",), 3, 12), Node("end", "channel_softmax", ("c",)))
+    made = program(Graph("g", nodes, "end"))
+    texts = [made.members[one.fragment].decode() for one in made.programs if one.name.startswith("end")]
+    assert texts and all(text.count("x = max(x, ") == 2 for text in texts)
