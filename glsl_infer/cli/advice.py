@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from glsl_infer.errors import InputError
+from glsl_infer.support.near_names import did_you_mean
 
 MODEL = "--model"
 SUFFIX = ".glslnn"
@@ -52,16 +52,11 @@ def improved(message: str, options: Iterable[str]) -> str:
     """
     choice = _CHOICE.search(message)
     if choice:
-        return message + _meant(choice[1], re.findall(r"[^\s,']+", choice[2]))
+        return message + did_you_mean(choice[1], re.findall(r"[^\s,']+", choice[2]))
     if message.startswith("unrecognized arguments: "):
         unknown = [word.partition("=")[0] for word in message.split()[2:] if word.startswith("-")]
-        return message + (_meant(unknown[0], options) if unknown else "")
+        return message + (did_you_mean(unknown[0], options) if unknown else "")
     return message
-
-
-def _meant(given: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(given, list(known), 1, 0.6)
-    return f"; did you mean {close[0]}?" if close else ""
 
 
 def refuse_urls(args: argparse.Namespace) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from glsl_infer.errors import InputError
 from glsl_infer.runtime.classifier import NONE
+from glsl_infer.support.near_names import did_you_mean
 from glsl_infer.support.plain_text import one_line
 from glsl_infer.tools.camera.presence import APPEARED, Presence, Reaction
 
@@ -60,7 +61,7 @@ class Watches:
     ) -> None:
         known = {*labels, NONE}
         problems = [
-            f"{option} {', '.join(unknown)}: {model} has no such label"
+            f"{option} {', '.join(unknown)}: {model} has no such label{did_you_mean(unknown[0], known)}"
             for option, names in (("--on", [label for label, _ in given]), ("--gpio", switched))
             if (unknown := [label for label in names if label not in known])
         ]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from glsl_infer.cli import advice, interrupts
 from glsl_infer.cli.terminal_text import lose, say_error
-from glsl_infer.errors import GlslInferError, InputError, ShaderError
+from glsl_infer.errors import BundleError, GlslInferError, InputError, ShaderError, pip_install
 from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ def missing_package(error: ModuleNotFoundError) -> int:
     name = (error.name or "").partition(".")[0]
     if name not in _PIP_NAMES:
         raise error
-    say_error(f"the Python package {_PIP_NAMES[name]} is not installed; pip install {_PIP_NAMES[name]}")
+    say_error(f"the Python package {_PIP_NAMES[name]} is not installed; install it: {pip_install(_PIP_NAMES[name])}")
     return InputError.exit_code
 
 
@@ -252,6 +252,10 @@ def _message(error: GlslInferError) -> str:
 
     Lists have indented lines, and the logs of a driver several, of which the first are shown.
     """
+    if isinstance(error, BundleError):
+        from glsl_infer.bundle.rules import named
+
+        return one_line(str(error).replace(named(error.rule), ""))
     if isinstance(error, InputError):
         return _LIST.join(one_line(part) for part in str(error).split(_LIST))
     if not isinstance(error, ShaderError):

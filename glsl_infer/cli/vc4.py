@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from glsl_infer.cli import progress, vc4_pixels, vc4_time
 from glsl_infer.cli.terminal_text import say_error, say_warning
 from glsl_infer.errors import InputError
+from glsl_infer.support.near_names import did_you_mean
 from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -174,8 +175,9 @@ def _disassemble(models: Sequence[Path], compilers: Sequence[Driver], layer: str
         layers = [list(dict.fromkeys(entry.layer for entry in part.manifest.passes)) for part in gpu_parts(path)]
         number = next((number for number, names in enumerate(layers) if layer in names), None)
         if number is None:
-            known = ", ".join(name for names in layers for name in names)
-            raise InputError(f"{path}: no layer '{layer}' that draws; there are: {known}")
+            known = [name for names in layers for name in names]
+            meant = did_you_mean(layer, known)
+            raise InputError(f"{path}: no layer '{layer}' that draws{meant}; there are: {', '.join(known)}")
         found.append(number)
     for path, number, driver in ((*pair, driver) for pair in zip(models, found) for driver in compilers):
         with tempfile.TemporaryDirectory() as folder:

@@ -6,7 +6,6 @@ Numbers are decimal (``0.001`` or ``1e-3``), truth is ``true`` or ``false``: YAM
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import asdict
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_origin
 
 from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.support.files import not_a_file
+from glsl_infer.support.near_names import nearest
 from glsl_infer.support.settings import Settings, allowed, fits, group_in, hints_of
 
 if TYPE_CHECKING:
@@ -129,9 +129,9 @@ class _Reader:
         """Return what may have been meant by an unknown key."""
         here = list(hints_of(kind))
         elsewhere = [path for path in _paths(self.root) if path.rpartition(".")[2] == name]
-        close = difflib.get_close_matches(name, here, 1) or elsewhere[:1]
+        close = nearest(name, here) or next(iter(elsewhere), None)
         known = f"{place or 'the top level'} has {', '.join(here)}"
-        return f"did you mean {close[0]}? {known}" if close else known
+        return f"did you mean {close}? {known}" if close else known
 
     def _wrong(self, node: Node, place: str, what: str) -> InputError:
         return InputError(f"{self.source}:{node.start_mark.line + 1}: {place + ' ' if place else ''}{what}")
