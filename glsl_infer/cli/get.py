@@ -1,4 +1,4 @@
-"""Fetch published networks once, checked and exported; without a name, list them."""
+"""Fetch published networks once and export them; without a name, list them."""
 
 from __future__ import annotations
 
@@ -7,20 +7,32 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glsl_infer.cli import progress
+from glsl_infer.cli import arguments, progress
 from glsl_infer.errors import InputError
 
 if TYPE_CHECKING:
     from glsl_infer.tools.get.catalogue import Model
 
 
+EXAMPLES = (
+    "glsl-infer get",
+    "glsl-infer get faces hands",
+    "glsl-infer get mobilenet-v1 --file mobilenet.tflite --labels labels.txt",
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("names", nargs="*", metavar="NAME", help="networks, or tasks that use them (default: list all)")
-    parser.add_argument("--file", type=Path, metavar="FILE", help="the network's file, fetched by hand")
-    parser.add_argument("--labels", type=Path, metavar="FILE", help="labels of a classifier given by hand, one a line")
-    parser.add_argument("--again", action="store_true", help="export anew what is here already")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="Networks, or tasks that use them (default: list all networks)."
+    )
+    parser.add_argument("--again", action="store_true", help="Export networks again that are exported already.")
+    advanced = arguments.group(parser, arguments.ADVANCED)
+    advanced.add_argument("--file", type=Path, metavar="FILE", help="Use this file of the network; do not fetch it.")
+    advanced.add_argument(
+        "--labels", type=Path, metavar="FILE.txt", help="With --file, the labels of a classifier, one a line."
+    )
+    arguments.add_json(parser, "Print JSON.")
 
 
 def run(args: argparse.Namespace) -> int:

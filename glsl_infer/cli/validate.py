@@ -1,4 +1,4 @@
-"""Compare an exported model with its original: every layer and the result, on pictures of yours."""
+"""Compare an exported model with its original on your images: the outputs and every layer."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import ends, progress
+from glsl_infer.cli import arguments, ends, progress
 from glsl_infer.cli.terminal_text import print_lines, say_warning
 from glsl_infer.errors import InputError, RunError
-from glsl_infer.gl.context import CHOICES
 from glsl_infer.runtime.pictures import paths as pictures
 from glsl_infer.support import files
 
@@ -26,36 +25,85 @@ _LOWEST = {"cosine": "--min-cosine", "top1": "--min-top1", "sqnr_db": "--min-sqn
 _HIGHEST = {"max_error": "--max-error", "mean_error": "--max-mean-error"}
 
 
+EXAMPLES = (
+    "glsl-infer validate model.keras model.glslnn --images photos/",
+    "glsl-infer validate model.keras model.glslnn --images photos/ -o report.html",
+    "glsl-infer validate model.onnx model.glslnn --images photos/ --min-cosine 0.999",
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("model", type=Path, metavar="MODEL", help="the Keras, TensorFlow Lite or ONNX model")
-    parser.add_argument("bundle", type=Path, metavar="MODEL.glslnn", help="what 'glsl-infer export' made of it")
+    parser.add_argument("model", type=Path, metavar="MODEL", help="The Keras, TensorFlow Lite or ONNX model.")
+    parser.add_argument("bundle", type=Path, metavar="MODEL.glslnn", help="The exported model.")
     parser.add_argument(
-        "--data",
+        "--images",
+        dest="data",
         type=Path,
         required=True,
         metavar="DIR",
-        help="a picture or a folder of them; *.npz files where the model has other inputs",
+        help="An image or a folder of them; *.npz files if the model has other inputs.",
     )
-    parser.add_argument("--limit", type=int, default=100, metavar="N", help="pictures, evenly spread (default: 100)")
+    arguments.accept(parser, "--images", "--data", "--calibrate")
     parser.add_argument(
-        "--layer-pictures", type=int, default=4, metavar="N", help="of them compared layer by layer (default: 4)"
+        "--limit",
+        type=int,
+        default=100,
+        metavar="N",
+        help="The largest number of images, taken evenly from the folder (default: 100).",
+    )
+    parser.add_argument(
+        "--layer-images",
+        dest="layer_pictures",
+        type=int,
+        default=4,
+        metavar="N",
+        help="The number of images that are compared layer by layer (default: 4).",
+    )
+    arguments.accept(parser, "--layer-images", "--layer-pictures")
+    parser.add_argument(
+        "-o",
+        "--out",
+        dest="report",
+        type=Path,
+        metavar="FILE.html",
+        help="Write a page with the error of each layer.",
+    )
+    arguments.accept(parser, "--out", "--report")
+    limits = arguments.group(parser, "Limits (beyond one of them, the exit code is 1)")
+    limits.add_argument(
+        "--min-cosine",
+        type=float,
+        default=0.99,
+        metavar=arguments.SHARE,
+        help="The lowest cosine similarity of an output (default: 0.99).",
+    )
+    limits.add_argument(
+        "--min-top1",
+        type=float,
+        default=0.95,
+        metavar=arguments.SHARE,
+        help="The lowest share of images with the same first label (default: 0.95).",
+    )
+    limits.add_argument(
+        "--min-sqnr",
+        type=float,
+        metavar="DB",
+        help="The lowest signal-to-quantisation-noise ratio of an output, in dB.",
+    )
+    limits.add_argument("--max-error", type=float, metavar="ERROR", help="The largest error of any value of an output.")
+    limits.add_argument("--max-mean-error", type=float, metavar="ERROR", help="The largest mean error of an output.")
+    limits.add_argument(
+        "--min-layer-cosine",
+        type=float,
+        metavar=arguments.SHARE,
+        help="The lowest cosine similarity of every layer (default: not checked).",
     )
     ends.add_input_range(parser)
+    arguments.add_context(parser)
     ends.add_operator(parser)
     ends.add_max_weights(parser)
-    parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
-    limits = parser.add_argument_group("thresholds: exit code 1 beyond")
-    limits.add_argument("--min-cosine", type=float, default=0.99, help="cosine similarity of outputs (default: 0.99)")
-    limits.add_argument(
-        "--min-top1", type=float, default=0.95, help="share of pictures with the same first label (default: 0.95)"
-    )
-    limits.add_argument("--min-sqnr", type=float, metavar="DB", help="signal to quantisation noise of outputs, in dB")
-    limits.add_argument("--max-error", type=float, help="largest error of any number of an output")
-    limits.add_argument("--max-mean-error", type=float, help="mean error of the outputs' numbers")
-    limits.add_argument("--min-layer-cosine", type=float, metavar="C", help="cosine similarity of every layer")
-    parser.add_argument("--report", type=Path, metavar="FILE.html", help="write a page with the error of each layer")
-    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+    arguments.add_json(parser, "Print everything as JSON.")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -114,8 +114,8 @@ def test_calibration_refines_scales_of_heavy_weights(tmp_path: Path, capsys: pyt
     for index in range(3):
         Image.fromarray(rng.integers(0, 256, (20, 20, 3), np.uint8)).save(pictures / f"{index}.png")
     assert main(arguments(tmp_path, tmp_path / "m.glslnn")) == 0
-    assert "give --calibrate" in capsys.readouterr().err
-    assert main(arguments(tmp_path, tmp_path / "m.glslnn", "--calibrate", str(pictures), "--json")) == 0
+    assert "give --images" in capsys.readouterr().err
+    assert main(arguments(tmp_path, tmp_path / "m.glslnn", "--images", str(pictures), "--json")) == 0
     report = json.loads(capsys.readouterr().out)
     by = {one["layer"]: one for one in report["scales"]}
     assert by["Dense"]["by"] == "calibration"

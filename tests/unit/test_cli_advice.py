@@ -44,6 +44,9 @@ def test_versions(capsys: Capture) -> None:
         ("detect m.glslnn p.png", "detect --model m.glslnn p.png"),
         ("calibrate --calibrate d --model m.keras", "calibrate m.keras --calibrate d"),
         ("deploy --model d.yml", "deploy --model d.yml"),
+        ("vc4 --csv m.glslnn", "vc4 --csv=- m.glslnn"),
+        ("vc4 m.glslnn --csv", "vc4 m.glslnn --csv=-"),
+        ("vc4 m.glslnn --csv f.csv", "vc4 m.glslnn --csv f.csv"),
         ("", ""),
     ],
 )
@@ -125,7 +128,7 @@ def test_bash_completes(capsys: Capture, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     assert set(completed(script, "glsl-infer", "")) == set(COMMANDS)
     assert completed(script, "glsl-infer", "self") == ["selfcheck"]
-    assert completed(script, "glsl-infer", "export", "--calib") == ["--calibrate"]
+    assert completed(script, "glsl-infer", "export", "--imag") == ["--images"]
     assert set(completed(script, "glsl-infer", "export", "--layout", "")) == {"atlas", "planar"}
     assert completed(script, "classify", "--wind") == ["--window"]
     assert completed(script, "classify", "ph") == ["photo.jpg"]
@@ -137,7 +140,7 @@ def test_other_shells_know_every_option(shell: str, capsys: Capture, tmp_path: P
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
     assert all(command in script for command in COMMANDS)
-    for name in ("calibrate", "require-signature", "csv"):
+    for name in ("images", "require-signature", "csv"):
         assert re.search(rf"(-l |--){name}\b", script)
     if shutil.which(shell):
         (tmp_path / "script").write_text(script)

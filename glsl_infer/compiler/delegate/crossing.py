@@ -54,7 +54,7 @@ def input_node(graph: Graph, name: str, known: Mapping[str, Range], *, calibrate
         raise ModelError.layer(
             name,
             "its numbers go from the CPU to the GPU, and nobody knows their range",
-            "give --calibrate DIR with typical pictures",
+            "give --images DIR with typical pictures",
         )
     if len(shape) == 1:
         low, high = bounds or (None, None)

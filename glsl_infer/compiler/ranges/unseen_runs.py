@@ -81,7 +81,7 @@ def _tried(runs: _Runs, floats: Graph, drawn: Graph) -> Iterator[Remedy]:
     yield remedy("--weights uniform", runs.errors(floats, causes=False))
     if runs.held_out:
         yield remedy(
-            "--calibrate with more images, until ranges cover what they show",
+            "--images with more images, until ranges cover what they show",
             runs.errors(drawn, causes=False, seen=True),
         )
     sixteen = in_sixteen_bits(floats)
