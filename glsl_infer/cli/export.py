@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import shlex
 from pathlib import Path
 
 from glsl_infer.bundle import SUFFIX
@@ -275,10 +276,10 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(report.as_json(), indent=1))
     else:
-        print_report(report, args.out, explain=args.explain)
-        many = many_programs.advice(report, args.uniform_vectors)
-        if many is not None:
-            print(many)
+        advice = many_programs.advice(report, args.uniform_vectors)
+        name = "classify" if args.labels is not None else "run"
+        command = f"glsl-infer {name} {shlex.quote(str(args.out))} IMAGE"
+        print_report(report, args.out, explain=args.explain, command=command, advice=advice)
     far = [output.output for found in report.unseen for output in found.outputs if not output.is_small]
     if args.strict and far:
         names = ", ".join(f"'{name}'" for name in far)

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from glsl_infer.bundle import Bundle
 
+WORST_LAYERS = 3
+"""Layers that are printed without ``--explain``."""
+
 _LOWEST = {"cosine": "--min-cosine", "top1": "--min-top1", "sqnr_db": "--min-sqnr"}
 _HIGHEST = {"max_error": "--max-error", "mean_error": "--max-mean-error"}
 
@@ -99,6 +102,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar=arguments.SHARE,
         help="The lowest cosine similarity of every layer (default: not checked).",
     )
+    arguments.group(parser, "Report").add_argument(
+        "--explain", action="store_true", help=f"Print all compared layers (default: the {WORST_LAYERS} worst)."
+    )
     ends.add_input_range(parser)
     arguments.add_context(parser)
     ends.add_operator(parser)
@@ -120,6 +126,7 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     bundle = bundles.read(args.bundle)
     given, skipped = _samples(args, bundle)
+    asked = len(given) + skipped
     with progress.counter(compare.steps(len(given), args.layer_pictures), "pictures") as done:
         agreement = compare.compare(
             args.model,
@@ -132,14 +139,14 @@ def run(args: argparse.Namespace) -> int:
             explain=args.report is not None,
             tell=done,
         )
-    agreement = {"model": str(args.model), "bundle": str(args.bundle), "skipped": skipped, **agreement}
+    agreement = {"model": str(args.model), "bundle": str(args.bundle), "skipped": skipped, "asked": asked, **agreement}
     failures = _failures(args, agreement)
     if args.report is not None:
         _write(args.report, agreement, failures)
     if args.json:
         print(json.dumps({**agreement, "failures": failures}, indent=1))
     else:
-        print_lines(_text(agreement))
+        print_lines(_text(agreement, every_layer=args.explain))
         if failures:
             print_lines(["", *verdict.sentences(agreement)])
     if failures:
@@ -170,7 +177,7 @@ def _samples(args: argparse.Namespace, bundle: Bundle) -> tuple[list[Mapping[str
     from glsl_infer.graph.reference import by_name
     from glsl_infer.tools import calibration
 
-    paths = pictures.find([args.data], also=(calibration.NUMBERS,))
+    paths = pictures.find([args.data], also=(calibration.NUMBERS,))  # a *.npz file can hold several samples
     count = min(args.limit, len(paths))
     given: list[Mapping[str, NDArray[Any]]] = []
     skipped = 0
@@ -182,7 +189,8 @@ def _samples(args: argparse.Namespace, bundle: Bundle) -> tuple[list[Mapping[str
             say_warning(f"{error}; left out")
     if not given:
         raise InputError(f"{args.data}: no picture in it can be read")
-    return given, skipped
+    count = min(args.limit, len(given))
+    return [given[index * len(given) // count] for index in range(count)], skipped
 
 
 def _failures(args: argparse.Namespace, agreement: Mapping[str, Any]) -> list[str]:
@@ -219,7 +227,18 @@ def _write(path: Path, agreement: dict[str, Any], failures: list[str]) -> None:
         raise files.cannot_be_written(path, error) from None
 
 
-def _text(agreement: dict[str, Any]) -> list[str]:
+def _counted(agreement: Mapping[str, Any]) -> str:
+    """Return the number of compared images, and of those asked for if it differs."""
+    compared, asked = agreement["pictures"], agreement["asked"]
+    images = f"{compared} image{'s' * (compared != 1)}"
+    return images if compared == asked else f"{images} (of {asked} that were asked for)"
+
+
+def _similarity(layer: Mapping[str, Any]) -> float:
+    return float(layer["cosine"])
+
+
+def _text(agreement: dict[str, Any], *, every_layer: bool) -> list[str]:
     from glsl_infer.tools.validate.page import decibels
 
     lines = [
@@ -231,7 +250,7 @@ def _text(agreement: dict[str, Any]) -> list[str]:
         what = "probabilities" if end["softmax"] else "outputs"
         what = what if len(agreement["outputs"]) == 1 else f"'{end['name']}'"
         lines.append(
-            f"{what} of {agreement['pictures']} pictures: cosine similarity {end['cosine']:.6f} "
+            f"{what} of {_counted(agreement)}: cosine similarity {end['cosine']:.6f} "
             f"(worst picture {end['worst_cosine']:.6f}), SQNR {decibels(end['sqnr_db'])}, "
             f"error {end['max_error']:.4g} at the most and {end['mean_error']:.4g} in the mean"
         )
@@ -239,8 +258,9 @@ def _text(agreement: dict[str, Any]) -> list[str]:
             lines.append(f"same first label: {100 * end['top1']:.2f} %")
         if "same" in end:
             lines.append(f"same class of a pixel: {100 * end['same']:.2f} %")
-    if agreement["layers"]:
-        wide = max(5, *(len(layer["layer"]) for layer in agreement["layers"]))
+    shown = agreement["layers"] if every_layer else sorted(agreement["layers"], key=_similarity)[:WORST_LAYERS]
+    if shown:
+        wide = max(5, *(len(layer["layer"]) for layer in shown))
         lines += [
             "",
             f"{'layer':{wide}} {'cosine':>9} {'max err':>9} {'mean err':>9} {'SQNR':>9}  layer of the model",
@@ -248,8 +268,10 @@ def _text(agreement: dict[str, Any]) -> list[str]:
         lines += [
             f"{layer['layer']:{wide}} {layer['cosine']:9.6f} {layer['max_error']:9.4g} {layer['mean_error']:9.4g} "
             f"{decibels(layer['sqnr_db']):>9}  {layer['computes']}"
-            for layer in agreement["layers"]
+            for layer in shown
         ]
-    if agreement["not_compared"]:
-        lines += ["", f"not compared, for the model has no such output: {', '.join(agreement['not_compared'])}"]
+        hidden = len(agreement["layers"]) - len(shown)
+        lines += [f"and {hidden} layers that are closer (--explain shows them)"] if hidden else []
+    if agreement["not_compared"] and every_layer:
+        lines += [f"layers without a counterpart in the model: {', '.join(agreement['not_compared'])}"]
     return lines

@@ -118,6 +118,15 @@ def run(args: argparse.Namespace) -> int:
         plot.check(args.plot)
     if args.json and (args.csv or args.disassemble is not None):
         raise InputError("--json prints what --csv and --disassemble print in other forms; give one of them")
+    for option, given in (
+        ("--json", args.json),
+        ("--csv", args.csv is not None),
+        ("--disassemble", args.disassemble is not None),
+        ("--pixels", args.pixels),
+        ("--time", args.time),
+    ):
+        if args.shaders and given:
+            raise InputError(f"--shaders and {option} exclude each other; leave one out")
     if args.picture and not args.pixels:
         raise InputError("--images is used with --pixels only; give both")
     if args.csv not in (None, STANDARD_OUTPUT):
@@ -174,6 +183,9 @@ def _print(args: argparse.Namespace, reports: Sequence[Report]) -> None:
         print(json.dumps({"bundles": [_as_json(report, args.draw_share) for report in reports]}, indent=1))
     elif args.csv:
         _write_csv(args.csv, table.as_csv(reports, args.draw_share))
+    elif not args.shaders:
+        by_file = {path: [report for report in reports if report.file == str(path)] for path in args.models}
+        print("\n\n".join(table.summary(found, args.draw_share) for found in by_file.values() if found))
     elif len(args.models) == 1:
         print(table.as_text(reports, args.draw_share))
     else:
@@ -196,6 +208,7 @@ def _as_json(report: Report, draw_share: float) -> dict[str, Any]:
             for board in estimate.BOARDS
         ],
         "advice": [vars(entry) for entry in advice.advise(report)],
+        "network_advice": [vars(entry) for entry in advice.advise_author(report, estimate.BOARDS[0], draw_share)],
     }
 
 

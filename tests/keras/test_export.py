@@ -39,8 +39,8 @@ def test_the_same_model_gives_the_same_bytes(saved: Path, tmp_path: Path, capsys
     assert main(arguments(saved, tmp_path / "b.glslnn")) == 0
     assert (tmp_path / "a.glslnn").read_bytes() == (tmp_path / "b.glslnn").read_bytes()
     printed = capsys.readouterr().out
-    assert "b1-stage1-dw" in printed
-    assert "passes in" in printed
+    assert "passes in" in printed and "accuracy: not measured; give --images DIR" in printed
+    assert len(printed.splitlines()) <= 2 * 10
     assert re.search(r"^Pi Zero W: about \S+ ms a frame, an estimate without its compiler: .*longest: '", printed, re.M)
     assert bundle.read(tmp_path / "a.glslnn").labels == ("one", "two words", " drei ", "vier")
 
