@@ -4,7 +4,7 @@
 # make test                       set-up, then the tests that a change needs: 12 minutes on 2 cores (JOBS=3 parts at a time)
 # make test-all                   set-up, then every test; `make test-rest` runs those that `make test` leaves out
 # make sweep SEED=1               random cases without end: convolutions, registers, damaged bundles, random networks
-# make test-PART                  one part: engine, llvmpipe, softpipe, virtual-gpu, vc4, keras, training, web, android, arm
+# make test-PART                  one part: engine, llvmpipe, softpipe, virtual-gpu, vc4, keras, training, web, android, arm, cpus
 # make test-debian13              README's commands, a deployment and `make quick` in a folder with Debian 13; also test-debian12
 # make web [MODELS=FOLDER]        builds the browser's library and demo page, with FOLDER's models, and serves it on localhost:8000
 # make apk [MODEL=...] [MODELS=FOLDER]  android/build/glsl-infer-demo.apk, with that model inside, else grocery-x22-257, and tasks
@@ -18,19 +18,23 @@ IMAGE ?= docs/images/example.jpg
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+# CONSTRAINTS=constraints.txt installs the versions that the suite has passed with; without it, the newest ones.
+INSTALL := $(PIP) install --quiet $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS)) --editable
 PORT ?= 8000
 # Unset where no login was, as in some services; the scripts need it.
 export HOME ?= $(shell $(PYTHON) -c 'import os; print(os.path.expanduser("~"))')
 JOBS ?= 3
 # Which tests of a part run: quick, test, all or rest (tests/tiers.py).
 TIER ?= all
+# Another Debian than this machine's.
+OTHER_DEBIAN := test-debian$(if $(filter 13%,$(shell cat /etc/debian_version 2>/dev/null)),12,13)
 SEED ?= $(shell date +%s)
 PYTEST = $(BIN)/python -m pytest --tier $(TIER)
 WEB := web/node_modules/.ready web/tfjs/node_modules/.ready
 
 .PHONY: help classify dev quick test test-all test-rest sweep web apk aar docs lint types python-types clean \
 	test-engine test-drivers test-llvmpipe test-softpipe test-vc4 test-virtual-gpu test-web test-android test-arm test-keras test-training \
-	test-debian12 test-debian13 check
+	test-debian12 test-debian13 test-cpus vc4-drivers check
 
 help:
 	@sed -n 's/^# make /make /p' Makefile
@@ -49,7 +53,7 @@ test: $(VENV)/.all $(WEB)
 	$(BIN)/python scripts/test_parts.py --jobs $(JOBS) TIER=test $(PARTS)
 
 test-rest: $(VENV)/.all $(WEB)
-	$(BIN)/python scripts/test_parts.py --jobs $(JOBS) TIER=rest $(filter-out check,$(PARTS)) test-arm
+	$(BIN)/python scripts/test_parts.py --jobs $(JOBS) TIER=rest $(filter-out check,$(PARTS)) test-cpus test-arm $(OTHER_DEBIAN)
 
 test-all: test test-rest
 
@@ -77,15 +81,25 @@ test-llvmpipe: $(VENV)/.all
 test-softpipe: $(VENV)/.all
 	GALLIUM_DRIVER=softpipe MESA_GLES_VERSION_OVERRIDE=2.0 $(PYTEST) tests/gl --drivers
 
-# The driver is looked for in VC4_PREFIX, in the cache and in ../shared/vc4, then built into the cache: 10 minutes, once.
-test-vc4: $(VENV)/.all
-	$(BIN)/python -c "import glsl_infer.tools.videocore; glsl_infer.tools.videocore.find()" 2>/dev/null || scripts/vc4/build.sh
+# The drivers are looked for in VC4_PREFIX, in the cache and in ../shared/vc4. `make test` takes those that it finds. Else
+# both versions of Mesa are built into the cache, once, in 10 minutes of CPU time.
+vc4-drivers:
+	$(if $(filter test,$(TIER)),,scripts/vc4/build.sh)
+
+test-vc4: $(VENV)/.all vc4-drivers
 	$(PYTEST) tests/vc4
 
 # Mesa's vc4 driver draws by scripts/vc4/executor; tests/gl/virtual_gpu.py has what fails there, and why.
-test-virtual-gpu: $(VENV)/.all
-	$(BIN)/python -c "import glsl_infer.tools.videocore; glsl_infer.tools.videocore.find()" 2>/dev/null || scripts/vc4/build.sh
-	scripts/vc4/run-on-executor $(PYTEST) tests/gl --drivers
+test-virtual-gpu: $(VENV)/.all vc4-drivers
+	@if $(BIN)/python -c "from glsl_infer.tools import videocore; videocore.find()"; then \
+		scripts/vc4/run-on-executor $(PYTEST) tests/gl --drivers; \
+	else \
+		echo "skipped: scripts/vc4/build.sh builds the driver"; test -z "$$CI"; \
+	fi
+
+# Tests that compare computed values, as two other CPUs would compute them.
+test-cpus: $(VENV)/.all
+	$(BIN)/python scripts/test_cpus.py
 
 # Its page is built from the sources as they are; Chromium draws with SwiftShader, its own software GPU.
 test-web: $(VENV)/.all $(WEB)
@@ -159,18 +173,18 @@ web/tfjs/node_modules/.ready: web/tfjs/package.json web/tfjs/package-lock.json w
 $(VENV)/.run: pyproject.toml
 	scripts/system-packages
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet --editable .
+	$(INSTALL) .
 	@touch $@
 
 # The engine's own tests, lint and types: pure Python, nothing by apt.
 $(VENV)/.dev: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet --editable '.[dev]'
+	$(INSTALL) '.[dev]'
 	@touch $@
 
 # And what it takes to train, export and test.
 $(VENV)/.all: pyproject.toml
 	scripts/system-packages --test
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet --editable '.[train,tflite,onnx,tools,memory,camera,test]'
+	$(INSTALL) '.[train,tflite,onnx,tools,memory,camera,test]'
 	@touch $@ $(VENV)/.run $(VENV)/.dev

@@ -30,7 +30,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 sys.path.insert(0, str(Path(__file__).parent))  # helpers shared by tests: tiny.py, graphs.py
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))  # what pages of docs/ are written from: operator_table
 
-pytest_plugins = ["failed_commands", "needs", "snapshots", "tiers"]
+pytest_plugins = ["failed_commands", "independent", "needs", "snapshots", "tiers"]
 
 settings.register_profile("steady", deadline=None)  # a busy machine is no failure
 settings.load_profile("steady")

@@ -29,6 +29,9 @@ EXPORTER = (
 PACKAGES = ("keras", "numpy", "pillow", "tensorflow")
 """Packages whose results an export depends on."""
 
+CPU_VARIABLES = ("NPY_DISABLE_CPU_FEATURES", "OPENBLAS_CORETYPE", "ONEDNN_MAX_CPU_ISA")
+"""Variables that make libraries compute as on another CPU (scripts/test_cpus.py)."""
+
 KEPT = 4
 """Results of each name that the cache keeps, so that switching between branches does not export again."""
 
@@ -75,6 +78,8 @@ def _digest(sources: Sequence[str]) -> str:
             state.update(f"{package} {version(package)}\0".encode())
         except PackageNotFoundError:
             state.update(f"{package} missing\0".encode())
+    for name in CPU_VARIABLES:
+        state.update(f"{name}={os.environ.get(name, '')}\0".encode())
     for source in sources:
         path = ROOT / source
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:

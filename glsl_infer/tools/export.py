@@ -15,6 +15,8 @@ from glsl_infer.compiler import optimize
 from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.compiler.build import Options, Tell, tell_nobody
 from glsl_infer.compiler.delegate import build
+from glsl_infer.compiler.delegate import unseen as unseen_parts
+from glsl_infer.compiler.ranges import unseen_error
 from glsl_infer.compiler.trial import compile_on_trial
 from glsl_infer.errors import InputError, MissingExtraError, ModelError, together
 from glsl_infer.graph import Graph
@@ -100,8 +102,12 @@ def export(
         raise together(problems)
     built = build(graph, names, options=options, calibration=samples, tell=tell)
     tell("comparing with the float network")
-    reports = [report(part.program, part.bundle, part.prepared, part.samples) for part in built.gpu]
-    made = joined(reports, part_reports(built)) if built.parts else reports[0]
+    in_parts = bool(built.parts)
+    reports = [report(part.program, part.bundle, part.prepared, part.samples, is_part=in_parts) for part in built.gpu]
+    made = joined(reports, part_reports(built)) if in_parts else reports[0]
+    if in_parts and samples:
+        unseen = unseen_parts.measure(built, samples)
+        made = replace(made, unseen=(unseen,), warnings=(*unseen_error.warnings(unseen), *made.warnings))
     tell("writing")
     bundles.write(built.bundle, out, read_back=True)
     if verify_seconds:

@@ -99,7 +99,12 @@ class ExportReport:
 
 @blas.one_thread()
 def report(
-    program: CompiledNetwork, bundle: Bundle, prepared: PreparedGraph, calibration: Sequence[Inputs] = ()
+    program: CompiledNetwork,
+    bundle: Bundle,
+    prepared: PreparedGraph,
+    calibration: Sequence[Inputs] = (),
+    *,
+    is_part: bool = False,
 ) -> ExportReport:
     """Return the report on an export that is not written yet: ``file_bytes`` is 0.
 
@@ -108,6 +113,7 @@ def report(
         bundle: of that,
         prepared: and from that: what ``build`` returned.
         calibration: typical inputs; two of them show how far 8 bits are from floats.
+        is_part: of a network in parts, whose outputs are to be measured as a whole.
     """
     shown = (
         [calibration[0], calibration[len(calibration) // 2]] if calibration else [probe.inputs(bundle.manifest.inputs)]
@@ -147,8 +153,8 @@ def report(
     )
     warnings += data_free.warnings([(choice.layer, choice.by) for choice in prepared.ranges])
     unseen: tuple[UnseenError, ...] = ()
-    if calibration:
-        unseen = (unseen_runs.measure(prepared.graph, program.graph, calibration, prepared.folds),)
+    if calibration and not is_part:
+        unseen = (unseen_runs.measure(prepared.graph, program.graph, calibration, prepared.folds, prepared.runs),)
         warnings += unseen_error.warnings(unseen[0])
     warnings += amplification.warnings(gains, errors, calibrated=bool(calibration))
     totals = {

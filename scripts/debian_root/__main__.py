@@ -36,9 +36,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-import board  # noqa: E402
+import raspberry_pi  # noqa: E402
 from debian_packages import REACHING, PackageError, apt, own_mirror  # noqa: E402
-from root import Root, StepError  # noqa: E402
+from system_root import Root, StepError  # noqa: E402
 
 PROJECT = HERE.parents[1]
 SUITES = {"12": "bookworm", "13": "trixie"}
@@ -118,20 +118,19 @@ def run_step(folder: Path, step: str) -> None:
         return
     with locked(folder, "board"):
         root = Root(folder / "board")
-        if not root.is_current(key := key_of((folder / "base/made-by").read_bytes(), board.key(PROJECT))):
+        if not root.is_current(key := key_of((folder / "base/made-by").read_bytes(), raspberry_pi.key(PROJECT))):
             root.build(folder / "base")
-            board.prepare(root, PROJECT)
+            raspberry_pi.prepare(root, PROJECT)
             root.finish(key)
-        copy_checkout(Root(root.path, user=board.USER), board.CHECKOUT, board.KEPT)
-        (board.install if step == "board" else board.deploy)(root)
+        copy_checkout(Root(root.path, user=raspberry_pi.USER), raspberry_pi.CHECKOUT, raspberry_pi.KEPT)
+        (raspberry_pi.install if step == "board" else raspberry_pi.deploy)(root)
 
 
 def checkout(folder: Path) -> Root:
     """Return a root with a new copy of the checkout, as for a user who typed ``git clone``."""
     root = Root(folder / "checkout", work="/root/a checkout")
-    if not root.is_current(
-        key := key_of((folder / "base/made-by").read_bytes(), (PROJECT / "scripts/system-packages").read_bytes())
-    ):
+    packages = (PROJECT / "scripts/system-packages").read_bytes()
+    if not root.is_current(key := key_of((folder / "base/made-by").read_bytes(), packages)):
         root.build(folder / "base")
         root.finish(key)
     copy_checkout(root, root.work, KEPT)
@@ -147,6 +146,7 @@ def build_base(folder: Path, suite: str) -> None:
     mirror = own_mirror(suite)
     settings = apt(["apt-config", "dump", *REACHING]).splitlines()
     command = ["mmdebstrap", "--quiet", "--variant=apt", f"--include={BARE}", "--dpkgopt=force-unsafe-io"]
+    command += ["--skip=chroot/mount/sys"]  # a user namespace cannot mount it, and no package of these reads it
     command += [f"--aptopt={line}" for line in settings if line.endswith(";")]
     command += [suite, str(base.unfinished), "-"]
     done = subprocess.run(command, input=mirror.entry("deb", suite), text=True, check=False)

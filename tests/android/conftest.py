@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from jvm import Jvm
+from jvm import Jvm, Server
 from phone import MODEL
 from red_squares import folder_of_tasks
 from tiny import write_tiny
@@ -25,12 +26,14 @@ def tools() -> Tools:
 
 
 @pytest.fixture(scope="session")
-def runner(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Jvm:
+def runner(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jvm]:
     """``glslinfer.desktop.Main``: the runner on this machine's OpenGL ES driver."""
     classes = tmp_path_factory.mktemp("classes")
     folders = [ROOT / "android" / name / "src" / "main" / "java" for name in ("runner", "desktop")]
     tools.javac(folders, classes, classpath=[tools.jna], android=False)
-    return Jvm(tools.java([classes], "glslinfer.desktop.Main"))
+    server = Server(tools.java([classes], "glslinfer.desktop.Main"))
+    yield server
+    server.close()
 
 
 @pytest.fixture(scope="session")

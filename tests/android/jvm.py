@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 import subprocess
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote_plus
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +66,40 @@ class Jvm:
             at += math.prod(shape)
         assert at == data.size
         return results
+
+
+class Server(Jvm):
+    """A process of ``glslinfer.desktop.Main`` that executes all commands: a JVM takes a second to start."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        super().__init__(command)
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self, *arguments: object) -> subprocess.CompletedProcess[str]:
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [*self.command, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+            )
+        process = self._process
+        assert process.stdin is not None and process.stdout is not None
+        words = [str(argument) for argument in arguments]
+        process.stdin.write(" ".join(quote_plus(word) for word in words) + "\n")
+        process.stdin.flush()
+        watch = threading.Timer(300.0, process.kill)
+        watch.start()
+        answer = process.stdout.readline()
+        watch.cancel()
+        if not answer:
+            self.close()
+            raise AssertionError(f"the JVM has ended in: {' '.join(words)}")
+        code, out, err = json.loads(answer)
+        return subprocess.CompletedProcess(words, code, out, err)
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.communicate()
+            self._process = None
 
 
 def input_words(inputs: Mapping[str, NDArray[Any]], folder: Path) -> list[str]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
+from typing import IO
 
 import av
 import numpy as np
@@ -143,6 +146,18 @@ def test_the_window_shows_the_last_frame(model: Path, tmp_path: Path, screen: st
     assert not (pixels == (255, 0, 0)).all(axis=1).any()
 
 
+SET_PIPE_SIZE = 1031
+"""``fcntl.F_SETPIPE_SZ``, which Python has from 3.10 on."""
+
+
+def wait_until_full(pipe: IO[bytes], room: int, line: int) -> None:
+    """Wait until a pipe has no room for two more lines, so that the process that writes them waits in a write."""
+    deadline = time.monotonic() + 300.0
+    while room - int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder) >= 2 * line:
+        assert time.monotonic() < deadline, "nothing more is written"
+        time.sleep(0.01)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("reads", [True, False])
 def test_signals_end_it_cleanly_even_where_nobody_reads(
@@ -153,13 +168,14 @@ def test_signals_end_it_cleanly_even_where_nobody_reads(
         [sys.executable, "-m", "glsl_infer", *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ
     )
     assert process.stdout is not None
+    room = fcntl.fcntl(process.stdout, SET_PIPE_SIZE, 4096)
     first = process.stdout.readline()
     if not reads:
-        time.sleep(2.0)  # the pipe is full by now, and the process waits in a write
+        wait_until_full(process.stdout, room, len(first))
     process.send_signal(number)
     if not reads:
-        process.wait(timeout=30)
-    out, err = process.communicate(timeout=30)
+        process.wait(timeout=300)
+    out, err = process.communicate(timeout=300)
     assert (process.returncode, err) == (0, b"")
     whole = [json.loads(line) for line in (first + out).splitlines(keepends=True) if line.endswith(b"\n")]
     assert 0 < len(whole) < 4000
@@ -173,7 +189,7 @@ def test_a_reader_that_goes_ends_it(model: Path, endless: Path) -> None:
     assert process.stdout is not None
     process.stdout.readline()
     process.stdout.close()
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=300) == 0
     assert process.stderr is not None
     assert process.stderr.read() == b""
     process.stderr.close()

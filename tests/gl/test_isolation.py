@@ -184,6 +184,7 @@ try:
     os.open("/dev/tty", os.O_RDWR)
 except OSError:
     if os.fork() == 0:
+        os.close(1)  # else the child's output would go on
         open({str(said)!r}, "w").write(str(os.getpid()))
         time.sleep(99)
     while not os.path.exists({str(said)!r}):
@@ -191,14 +192,12 @@ except OSError:
     os.abort()
 """
     instead(monkeypatch, code)
-    with pytest.raises(errors.RunError, match=r"crashed \(signal 6\)|for a layer"):
-        monkeypatch.setattr(isolation, "SECONDS", 3.0)
+    with pytest.raises(errors.RunError, match=r"crashed \(signal 6\)"):
         Session(tiny.write_tiny(tmp_path), context=context, isolated=True)
-    state = Path(f"/proc/{said.read_text()}/stat")
-    deadline = time.monotonic() + 20.0
-    while state.exists() and state.read_text().split()[2] != "Z" and time.monotonic() < deadline:
+    state, deadline = Path(f"/proc/{said.read_text()}/stat"), time.monotonic() + 60.0
+    while state.exists() and state.read_text().split()[2] != "Z":
+        assert time.monotonic() < deadline, "the child's child is still running"
         time.sleep(0.01)
-    assert not state.exists() or state.read_text().split()[2] == "Z"
 
 
 def test_seccomp_refuses_what_no_driver_needs() -> None:

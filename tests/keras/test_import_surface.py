@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -30,10 +30,10 @@ def _sequence(x: Any) -> Any:
     return L.Reshape((16, 16))(x)
 
 
-def _through(*layers: Any) -> Build:
+def _through(layers: Callable[[], Sequence[Any]]) -> Build:
     def build(x: Any) -> Any:
         x = _sequence(x)
-        for layer in layers:
+        for layer in layers():  # made with the model: layers of two models may have one name
             x = layer(x)
         return x
 
@@ -80,7 +80,7 @@ NETWORKS: dict[str, tuple[Build, set[str]]] = {
         {"tensor_transpose", "tensor_reshape", "linear"},
     ),
     "EinsumDense": (
-        _through(L.EinsumDense("abc,cde->aebd", (3, None, 2), bias_axes="de", activation="relu")),
+        _through(lambda: [L.EinsumDense("abc,cde->aebd", (3, None, 2), bias_axes="de", activation="relu")]),
         {"reshape", "tensor_transpose", "tensor_reshape", "linear", "tensor_binary"},
     ),
     "adaptive pools": (
@@ -89,25 +89,29 @@ NETWORKS: dict[str, tuple[Build, set[str]]] = {
     ),
     "convolutions of a sequence": (
         _through(
-            L.Conv1D(6, 3, padding="causal", dilation_rate=2, activation="elu"),
-            L.DepthwiseConv1D(4, strides=2, padding="same", depth_multiplier=2),
-            L.SeparableConv1D(5, 3, padding="same"),
-            L.Conv1DTranspose(4, 5, strides=3, padding="same", activation="tanh"),
-            L.Cropping1D((1, 2)),
-            L.ZeroPadding1D((0, 3)),
-            L.MaxPooling1D(3, 2, padding="same"),
-            L.UpSampling1D(2),
-            L.AveragePooling1D(2),
-            L.Flatten(),
+            lambda: [
+                L.Conv1D(6, 3, padding="causal", dilation_rate=2, activation="elu"),
+                L.DepthwiseConv1D(4, strides=2, padding="same", depth_multiplier=2),
+                L.SeparableConv1D(5, 3, padding="same"),
+                L.Conv1DTranspose(4, 5, strides=3, padding="same", activation="tanh"),
+                L.Cropping1D((1, 2)),
+                L.ZeroPadding1D((0, 3)),
+                L.MaxPooling1D(3, 2, padding="same"),
+                L.UpSampling1D(2),
+                L.AveragePooling1D(2),
+                L.Flatten(),
+            ]
         ),
         {"reshape"},
     ),
     "sequences both ways": (
         _through(
-            L.Bidirectional(L.LSTM(3, return_sequences=True), merge_mode="ave"),
-            L.Bidirectional(L.GRU(4, return_sequences=True)),
-            L.GRU(3, return_sequences=True, go_backwards=True, reset_after=False),
-            L.SimpleRNN(4, activation="relu", use_bias=False),
+            lambda: [
+                L.Bidirectional(L.LSTM(3, return_sequences=True), merge_mode="ave"),
+                L.Bidirectional(L.GRU(4, return_sequences=True)),
+                L.GRU(3, return_sequences=True, go_backwards=True, reset_after=False),
+                L.SimpleRNN(4, activation="relu", use_bias=False),
+            ]
         ),
         {"reshape", "lstm", "gru", "recurrent", "tensor_slice", "tensor_reshape", "tensor_concat", "tensor_binary"},
     ),

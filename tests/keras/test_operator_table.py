@@ -41,6 +41,16 @@ def test_a_refusal_says_its_words(refusal: Refusal) -> None:
     assert str(caught.value).startswith(where + refusal.says)
 
 
+@pytest.mark.parametrize("row", [row for row in ROWS if row.layer in ("SeparableConv2D", "PReLU")])
+def test_a_row_has_the_same_weights_in_every_process(row: Row) -> None:
+    """Bounds of errors hold for these weights, even of layers that keep the values of their initializer."""
+    weights = []
+    for seed in (7, 8):
+        keras.utils.set_random_seed(seed)
+        weights.append(models.row_model(row).get_weights())
+    assert all((first == second).all() for first, second in zip(*weights))
+
+
 def test_names_of_refusals_are_unique() -> None:
     assert len({refusal.name for refusal in REFUSALS}) == len(REFUSALS)
 

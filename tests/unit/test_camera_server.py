@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import time
 import urllib.error
 import urllib.request
 
@@ -60,23 +59,22 @@ def test_connections_that_say_nothing_take_no_more_threads(monkeypatch: pytest.M
 def test_who_asks_a_byte_at_a_time_holds_no_place(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A slow loris: each byte comes in time, the question never ends."""
-    monkeypatch.setattr(mjpeg, "_PATIENCE", 1.0)
+    """A slow loris sends bytes of a request that never ends."""
+    monkeypatch.setattr(mjpeg, "_PATIENCE", 0.1)
+    monkeypatch.setattr(mjpeg._Handler, "timeout", None)  # no pause between two bytes is too long
     monkeypatch.setattr(mjpeg, "_CONNECTIONS", 2)
     with mjpeg.FrameServer(0) as server, contextlib.ExitStack() as stack:
-        dripping = [
-            stack.enter_context(socket.create_connection((mjpeg.HOST, server.port), timeout=30)) for _ in range(2)
-        ]
-        deadline = time.monotonic() + 30.0
+        dripping = [stack.enter_context(socket.create_connection((mjpeg.HOST, server.port), 300)) for _ in range(2)]
+        for one in dripping:
+            one.sendall(b"G")
+        for one in dripping:
+            with contextlib.suppress(ConnectionResetError):
+                assert one.recv(1) == b""
+        monkeypatch.setattr(mjpeg, "_PATIENCE", 300.0)
         code = 0
-        while code != 200 and time.monotonic() < deadline:
-            for one in dripping:
-                with contextlib.suppress(OSError):
-                    one.sendall(b"G")
+        while code != 200:  # the server's threads end a moment after their connections
             with contextlib.suppress(OSError):
-                code = urllib.request.urlopen(server.address, timeout=5).status
-            time.sleep(0.05)
-        assert code == 200
+                code = urllib.request.urlopen(server.address, timeout=300).status
     assert "Traceback" not in capsys.readouterr().err
 
 

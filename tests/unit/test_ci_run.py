@@ -20,12 +20,14 @@ def checkout(tmp_path: Path) -> Path:
     folder = tmp_path / "checkout"
     (folder / ".ci").mkdir(parents=True)
     (folder / ".ci/run").write_bytes((ROOT / ".ci/run").read_bytes())
+    (folder / "scripts/vc4").mkdir(parents=True)
+    (folder / "scripts/vc4/build.sh").symlink_to("/bin/true")
     (folder / ".gitignore").write_text("ignored\n")
     (folder / "ignored").write_text("large")
     (folder / "new.txt").write_text("not committed yet")
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared/there").write_text("beside")
-    for words in (["init", "-q"], ["add", ".ci", ".gitignore"]):
+    for words in (["init", "-q"], ["add", ".ci", ".gitignore", "scripts"]):
         subprocess.run(["git", *words], cwd=folder, check=True)
     return folder
 

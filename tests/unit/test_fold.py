@@ -133,3 +133,10 @@ def test_a_line_goes_into_the_sum(function: str, left: str) -> None:
     assert out.factor.tolist() == [line.factor] * 3
     assert out.offset.tolist() == [line.offset] * 3
     assert np.clip(activation(left)(np.array(out.pad)), 0.0, 1.0) == 0.0
+
+
+def test_lanes_beyond_the_last_channel_have_its_constants() -> None:
+    slopes = activation("prelu(0.1,0.2,0.3,0.4,0.5)")
+    for name, rows in fold.function_constants(slopes, 5).items():
+        values = np.broadcast_to(slopes.constants[name], 5)
+        assert rows == pytest.approx(np.array([values[:4], [values[4]] * 4]))

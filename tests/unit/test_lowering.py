@@ -246,3 +246,36 @@ def test_weights_that_are_no_numbers() -> None:
         ModelError, match="'c': a bias with numbers that are infinite or none; the training has diverged"
     ):
         program(classifier(rng, [input_node(5), node], 4))
+
+
+@pytest.mark.parametrize(
+    ("size", "channels", "end", "message"),
+    [
+        (2, 3, "flatten", "'end': flattening a map of 2x2 pixels and 3 channels; make the number of channels even"),
+        (33, 4, "flatten", "'end': flattening .*; at most 4096 values are supported"),
+        (1, 1028, "vector_softmax", "'end': vector softmax of 1028 values; at most 1024 are supported"),
+    ],
+)
+def test_vectors_that_shaders_cannot_make(size: int, channels: int, end: str, message: str) -> None:
+    rng = np.random.default_rng(0)
+    nodes = [input_node(size), conv_node(rng, "c", ("image",), 3, channels)]
+    if end == "vector_softmax":
+        nodes.append(pool_node("p", "c"))
+    graph = Graph("g", (*nodes, Node("end", end, (nodes[-1].name,))), "end")
+    with pytest.raises(ModelError, match=message):
+        lower.to_program(prepare(graph).graph)
+
+
+def test_the_longest_vector_of_a_map() -> None:
+    rng = np.random.default_rng(0)
+    nodes = (input_node(32), conv_node(rng, "c", ("image",), 3, 4), Node("end", "flatten", ("c",)))
+    assert program(Graph("g", nodes, "end")).values["end"].length == 4096
+
+
+@pytest.mark.parametrize(("function", "quads"), [("relu(6)", 1), ("prelu(0.1,0.2,0.3,0.4,0.5,0.6)", 3)])
+def test_values_with_functions_of_their_own_are_drawn_texel_by_texel(function: str, quads: int) -> None:
+    rng = np.random.default_rng(0)
+    nodes = [input_node(4), conv_node(rng, "c", ("image",), 3, 6), pool_node("p", "c")]
+    graph = Graph("g", (*nodes, Node("end", "vector_norm", ("p",), {"activation": function})), "end")
+    drawn = [one for one in program(graph).passes if one.layer == "end"]
+    assert [len(one.quads) for one in drawn] == [1] * quads

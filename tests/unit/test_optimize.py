@@ -146,3 +146,15 @@ def test_a_residual_keeps_the_sum_s_own_activation() -> None:
     graph = Graph("g", tuple(nodes), "sum")
     np.testing.assert_allclose(outputs(optimize.optimize(graph), 0), outputs(graph, 0), atol=1e-5)
     assert outputs(graph, 0).min() == 0
+
+
+def test_a_sum_of_many_maps_becomes_sums_that_a_draw_can_read() -> None:
+    rng = np.random.default_rng(0)
+    terms = [conv_node(rng, f"c{index}", ("image",), 3, 4) for index in range(17)]
+    total = Node("sum", "add", tuple(node.name for node in terms), {"activation": "relu(6)"})
+    graph = Graph("g", (input_node(4), *terms, total), "sum")
+    small = optimize.optimize(graph)
+    sums = [node for node in small.nodes if node.op == "add"]
+    assert [len(node.inputs) for node in sums] == [8, 8, 3]
+    picture = rng.integers(0, 256, (4, 4, 3), np.uint8)
+    np.testing.assert_allclose(reference.run(small, picture), reference.run(graph, picture), rtol=1e-6)

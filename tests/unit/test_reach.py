@@ -28,6 +28,11 @@ NETWORKS = {
     "an even window": ([conv("c", "image", 4)], Around(2, 1)),
     "a residual": ([conv("a", "image", 3), conv("b", "a", 3), Node("c", "add", ("a", "b"), {})], Around(2, 1)),
     "pools": ([Node("a", "max_pool", ("image",), POOL), Node("c", "average_pool", ("a",), POOL)], Around(2, 1)),
+    "a minimum": ([Node("c", "min_pool", ("image",), POOL)], Around(1, 1)),
+    "factors and a copy": (
+        [Node("a", "rescaling", ("image",), {"scales": (2.0,)}), Node("c", "identity", ("a",))],
+        Around(0, 1),
+    ),
     "padded": (
         [
             Node("a", "mirror_padding", ("image",), {"padding": (2,) * 4}),

@@ -169,6 +169,17 @@ def test_reshape_keeps_the_order_in_memory() -> None:
         ("constant_padding", {"padding": (1, 1, 1, 1), "value": -math.inf}, "padding with -inf; give a number"),
         ("channel_gather", {"channels": (0, -2)}, "or -1 for zeros"),
         ("rescaling", {"scales": (1.0, 2.0), "offsets": (0.0,)}, "2 scales on an input"),
+        *[
+            ("spatial_slice", {"begin": begin, "size": size, "strides": strides}, "must lie within the map")
+            for begin, size, strides in (
+                ((0, 0), (5, 4), (1, 1)),
+                ((1, 0), (2, 4), (3, 1)),
+                ((0, 0), (4, 0), (1, 1)),
+                ((0, 0), (2, 2), (0, 1)),
+                ((0, 1), (2, 3), (1, -1)),
+                ((-1, 0), (2, 2), (1, 1)),
+            )
+        ],
         ("reshape", {"shape": (5, 5)}, "the same number of values"),
         ("reshape", {"shape": (-4, -12)}, "the same number of values"),
     ],

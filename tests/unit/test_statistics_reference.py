@@ -96,7 +96,20 @@ def test_local_responses_are_squares_a_sum_and_a_product(region: str, beta: floa
         ("map_norm", [(2, 2, 4), (4,), (3,)], {}, "give a map, and a mean and a deviation a channel"),
         ("group_statistics", [(6,), (6,)], {"groups": 4}, "4 groups of 6 channels; give a divisor"),
         ("group_statistics", [(6,), (5,)], {}, "give means and deviations of the same channels"),
-        ("local_response_norm", [(2, 2, 4)], {"size": 4}, "size=4.*give an odd size"),
+        *[
+            ("local_response_norm", [(2, 2, 4)], attrs, "give an odd size")
+            for attrs in (
+                {"size": 4},
+                {"size": -1},
+                {"alpha": -1.0},
+                {"bias": 0.0},
+                {"beta": 0.0},
+                {"beta": 2.5},
+                {"region": "all"},
+            )
+        ],
+        ("map_norm", [(2, 2, 4), (4,)], {}, "give a map, and a mean and a deviation a channel"),
+        ("channel_norm", [(2, 2, 4)], {"epsilon": -1.0}, "a normalisation"),
         ("channel_softmax", [(4,)], {}, "it needs a feature map"),
     ],
 )
@@ -104,3 +117,18 @@ def test_refusals(op: str, shapes: list[tuple[int, ...]], attrs: dict[str, objec
     operator = ops.get(op)
     with pytest.raises(ModelError, match=message):
         operator.shape(Node("node", op, (), {**operator.attrs, **attrs}), shapes)
+
+
+def test_a_local_response_of_each_value_alone_has_size_1() -> None:
+    attrs = {**ops.get("local_response_norm").attrs, "size": 1}
+    node = Node("node", "local_response_norm", ("x",), attrs)
+    assert ops.get("local_response_norm").shape(node, [(2, 3, 4)]) == (2, 3, 4)
+
+
+def test_bounds_of_statistics_of_groups() -> None:
+    operator = ops.get("group_statistics")
+    means, deviations = (np.array([-3.0, 1.0]), np.array([2.0, 5.0])), (np.zeros(2), np.array([1.0, 3.0]))
+    for statistic, low, high in (("mean", -3.0, 5.0), ("deviation", 0.0, 5.0)):
+        node = Node("node", "group_statistics", ("m", "d"), {"groups": 1, "statistic": statistic, "scale": None})
+        found = operator.interval(node, (2,), [means, deviations])
+        assert [end.tolist() for end in found] == [[low] * 2, [high] * 2]

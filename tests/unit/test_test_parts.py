@@ -105,5 +105,6 @@ def test_each_part_of_the_makefile_is_in_the_rest_of_all() -> None:
         ["make", "--dry-run", "--always-make", "test-rest"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     parts = re.findall(r"test-[a-z0-9-]+", dry.stdout.rpartition("TIER=rest")[2])
+    parts = [part for part in parts if not part.startswith("test-debian")]
     targets = re.findall(r"^(test-[a-z0-9-]+): \$\(VENV\)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     assert sorted(parts) == sorted(set(targets) - {"test-rest"})

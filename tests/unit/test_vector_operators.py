@@ -8,6 +8,8 @@ import pytest
 from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node
+from glsl_infer.graph.node import SEEN
+from glsl_infer.ops.constant_map import constant_map
 from glsl_infer.ops.vector_affine import affine_node
 from glsl_infer.ops.vector_binary import LARGEST
 
@@ -131,3 +133,27 @@ def test_normalisations_that_are_refused(attrs: dict[str, object], message: str)
     node = Node("y", "vector_norm", ("x",), {**ops.get("vector_norm").attrs, **attrs})
     with pytest.raises(ModelError, match=message):
         ops.get("vector_norm").shape(node, [(3,)])
+
+
+def test_partial_sums_need_a_row_of_weights_for_each_value_and_columns_for_all() -> None:
+    operator = ops.get("dense_products")
+    for length, columns in ((32, 1), (31, 2), (33, 2)):
+        weights = {"kernel": np.ones((32, 3), np.float32)}
+        node = Node("sums", "dense_products", ("x",), {"columns": columns, "scale": None}, weights)
+        with pytest.raises(ModelError, match="check the weights"):
+            operator.shape(node, [(length,)])
+    assert operator.shape(node, [(32,)]) == (2, 3)
+
+
+def test_a_normalisation_without_factors_and_offsets_has_none() -> None:
+    x = np.array([1.0, 2.0, 6.0])
+    attrs = {**ops.get("vector_norm").attrs, "epsilon": 0.0}
+    found = ops.get("vector_norm").reference(Node("y", "vector_norm", ("x",), attrs), [x])
+    assert found == pytest.approx((x - 3.0) / np.sqrt(14.0 / 3.0))
+    with pytest.raises(ModelError, match="with an epsilon of -1"):
+        ops.get("vector_norm").shape(Node("y", "vector_norm", ("x",), {**attrs, "epsilon": -1.0}), [(3,)])
+
+
+def test_the_range_of_constants_includes_0() -> None:
+    for value, ends in (([2.0, 5.0], (0.0, 5.0)), ([-3.0, -1.0], (-3.0, 0.0)), ([-1.0, 4.0], (-1.0, 4.0))):
+        assert constant_map("c", np.reshape(value, (1, 1, 2))).attrs[SEEN] == ends

@@ -77,7 +77,7 @@ def test_what_the_whole_sweep_said(mesa: str) -> None:
     rows = {row.name: row for row in read(table(mesa))}
     names = [case.name for batch in batches() for case in batch.cases]
     assert set(rows) <= set(names), "drawn otherwise since: run scripts/vc4/convolutions.py --write"
-    assert len(rows) >= 300 and not [row.name for row in rows.values() if row.bad]
+    assert len(rows) >= (300 if mesa == "22" else 12) and not [row.name for row in rows.values() if row.bad]
     assert all(row.taken in ("baked", "uniform", "texture", "partial sums") for row in rows.values())
 
 

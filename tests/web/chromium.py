@@ -17,7 +17,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-TIMEOUT = 60.0
+TIMEOUT = 300.0
+"""Seconds after which a step that has not ended counts as failed; only a hang takes so long on a busy machine."""
+
 FLAGS = (
     "--no-sandbox",
     "--use-gl=angle",

@@ -20,7 +20,7 @@ from glsl_infer.graph import Graph, GraphOutput
 from glsl_infer.graph.purposes import VALUES
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.program import CompiledNetwork
-from glsl_infer.program.layout import FeatureMap, FineMap, Range
+from glsl_infer.program.layout import FeatureMap, Range
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _in_parts(
         inner = gpu_graph(graph, part, known, calibrated=bool(calibration))
         names = [node.name for node in inner.inputs]
         own = [{name: sample[name] for name in names} for sample in samples]
-        ends = [name for name in makes(graph, part) if not _comes_back(graph, name, chosen)]
+        ends = [name for name in makes(graph, part) if not _comes_back(graph, name, part.nodes, chosen)]
         bundle, program, prepared = build_whole(inner, (), options=options, calibration=own, tell=told, numbers=ends)
         built.append(BuiltPart(bundle, program, prepared, own))
         made.append(bundle)
@@ -136,12 +136,11 @@ def _in_parts(
     return Built(together(graph, labels, made), tuple(built), graph, parts)
 
 
-def _comes_back(graph: Graph, name: str, on_cpu: Collection[str]) -> bool:
-    """Return whether the CPU makes of a tensor what the GPU reads again: it is rounded to 8 bits then anyway."""
-    readers = [node for node in graph.consumers[name] if node.name in on_cpu]
+def _comes_back(graph: Graph, name: str, part: Collection[str], on_cpu: Collection[str]) -> bool:
+    """Return whether another GPU part reads a tensor, or values that the CPU makes of it: in 8 bits, as uploaded."""
     return any(
-        any(after.name not in on_cpu for after in graph.consumers[node.name]) or _comes_back(graph, node.name, on_cpu)
-        for node in readers
+        _comes_back(graph, node.name, (), on_cpu) if node.name in on_cpu else node.name not in part
+        for node in graph.consumers[name]
     )
 
 
@@ -165,10 +164,13 @@ def gpu_graph(graph: Graph, part: Part, known: dict[str, Range], *, calibrated: 
 
 
 def _stored_ranges(bundle: Bundle) -> dict[str, Range]:
-    """Return the ranges of a part's outputs that a texture with a gutter can take over: maps with one zero point."""
+    """Return the ranges of a part's outputs that a texture with a gutter can take over: maps with one zero point.
+
+    Those of maps in 16 bits are too wide for the 8 bits of an upload.
+    """
     ranges = {}
     for output in bundle.manifest.outputs:
         value = output.values[0]
-        if not output.steps and isinstance(value, (FeatureMap, FineMap)) and len(value.zeros) == 1:
+        if not output.steps and isinstance(value, FeatureMap) and len(value.zeros) == 1:
             ranges[output.name] = value.range
     return ranges

@@ -16,6 +16,7 @@ import numpy as np
 from glsl_infer import ops
 from glsl_infer.bundle.format_constants import MAX_LAYERS, MAX_RESULT, MAX_TEXTURE_BYTES
 from glsl_infer.compiler.ranges import precision as precision_of_layers
+from glsl_infer.compiler.ranges import unseen_runs
 from glsl_infer.compiler.ranges.covering import HEADROOM
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice, assign_ranges, too_large
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, split_dense
@@ -27,6 +28,7 @@ from glsl_infer.compiler.ranges.lowest import with_lowest
 from glsl_infer.compiler.ranges.precision import BY_RULE, PrecisionChoice
 from glsl_infer.compiler.ranges.room import with_room
 from glsl_infer.compiler.ranges.sensitivity import AUTO_NUMBERS, AUTO_SHARE, AUTO_TOLERANCE, Spent, spend
+from glsl_infer.compiler.ranges.unseen_runs import OnGpu, Runs
 from glsl_infer.compiler.ranges.wide import EXACTNESS, Parts, WideLayer, split_wide
 from glsl_infer.compiler.ranges.zero_maps import zeros_once
 from glsl_infer.errors import ModelError, with_article
@@ -55,6 +57,7 @@ class PreparedGraph:
         wider: ranges for 16 bits of layers whose range in 8 pictures told.
         told: those ranges in 8 bits.
         folds: the same ranges without each part of the pictures.
+        runs: the float network's outputs for some pictures, where they were needed.
     """
 
     graph: Graph
@@ -67,6 +70,7 @@ class PreparedGraph:
     told: Mapping[str, Range] = field(default_factory=dict)
     in_eight: Cost | None = None
     folds: tuple[Fold, ...] = ()
+    runs: Runs | None = None
 
 
 def prepare(
@@ -144,6 +148,7 @@ def prepare(
     else:
         chosen = precision_of_layers.choose(ranged, precision, known, numbers)
     spent, in_eight = None, None
+    runs: Runs | None = None
     dense: dict[str, tuple[Node, list[Node]]] = {}
     parts: Parts = {}
 
@@ -160,8 +165,21 @@ def prepare(
         if plan is not None:
             in_eight = plan(drawn(precision_of_layers.assign(ranged, {})[0]))
             counted = partial(_times, in_eight, plan, drawn)
+        folds = [fold for fold in apart if fold.maps]
+        runs = unseen_runs.of_graph(ranged, pictures, len(folds))
+
+        def badness(stored: Graph) -> float:
+            return runs.errors(OnGpu(stored, folds), causes=False).worst.badness
+
         chosen, spent = spend(
-            ranged, chosen, pictures, tolerance=enough, share=AUTO_SHARE, apart=apart, counted=counted
+            ranged,
+            chosen,
+            pictures,
+            tolerance=enough,
+            share=AUTO_SHARE,
+            apart=apart,
+            counted=counted,
+            badness=badness,
         )
     precise, fine = precision_of_layers.assign(ranged, chosen)
     precise, ranges = with_room(precise, wider, ranges)
@@ -174,8 +192,19 @@ def prepare(
     require_finite_ranges(scaled)
     ranges = tuple(choice for choice in ranges if choice.layer in scaled.by_name)
     fine = tuple(layer for layer in fine if layer.layer in scaled.by_name)
-    folds = tuple(fold for fold in apart if fold.maps)
-    return PreparedGraph(scaled, ranges, wide, scales, fine, spent, wider, told, in_eight, folds)
+    return PreparedGraph(
+        scaled,
+        ranges,
+        wide,
+        scales,
+        fine,
+        spent,
+        wider,
+        told,
+        in_eight,
+        tuple(fold for fold in apart if fold.maps),
+        runs,
+    )
 
 
 def _for_shaders(graph: Graph, dense: dict[str, tuple[Node, list[Node]]]) -> Graph:

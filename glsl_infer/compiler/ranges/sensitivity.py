@@ -48,14 +48,17 @@ WORTH = 0.5
 """Share of the squared error that what adds all of the cost again has to take away, in proportion. With 1.0 auto left
 face-detection at 0.981, with 0.3 weights had nothing left, and it was at 0.980; so it is at 0.985."""
 
-FAR, NEAR = 0.1, 0.05
-"""An error from which on ``auto`` spends up to ``FAR_COST``, until it is below the second number."""
-
 FAR_COST, FAR_WORTH = 2.0, 0.1
-"""``MOST_COST`` and ``WORTH`` of a network whose outputs are useless otherwise."""
+"""``MOST_COST`` and ``WORTH`` of a network whose outputs are too far off otherwise."""
+
+FAR, NEAR = 0.5, 0.35
+"""Share of the limits for a warning from which on ``FAR_COST`` is spent, and until which: other images differ more."""
+
+LESS, LEAST_GAIN = 0.6, 0.98
+"""Share of the error at which such a network is looked at again, and the share at which 16 bits are no help."""
 
 MOST_COUNTS = 96
-"""Plans that are counted at most, and as many again where the error is ``FAR``."""
+"""Plans that are counted at most, and as many again for each step up to ``FAR_COST``."""
 
 MOST_WORK = 4e10
 """Operations of the float network that a search takes at most: about a minute of one core. A large network is looked
@@ -111,6 +114,7 @@ def spend(
     share: float | None = None,
     apart: Sequence[Fold] = (),
     counted: Callable[[Graph], float] | None = None,
+    badness: Callable[[Graph], float] | None = None,
 ) -> tuple[dict[str, PrecisionChoice | None], Spent]:
     """Return a choice with more maps in 16 bits, until a tolerance holds or a budget or share is used up.
 
@@ -126,6 +130,7 @@ def spend(
             lose counts, too.
         counted: how many times the cost of all 8 bits a graph with bits takes, as it will be drawn: instead of
             ``share``, ``MOST_COST`` bounds it.
+        badness: how many times the limits for a warning the outputs of a graph with bits are off.
 
     Raises:
         InputError: there are no pictures.
@@ -210,9 +215,15 @@ def spend(
             target *= min(0.8, enough / max(found, 1e-12))
 
     buy(tolerance or 0.0, MOST_COST, WORTH)
-    if share is not None and found > FAR:
-        counts, room = MOST_COUNTS, room + FAR_COST - MOST_COST
-        buy(NEAR, FAR_COST, FAR_WORTH)
+    limit = FAR
+    while badness is not None and found > 0.0 and badness(precision.assign(graph, made)[0]) > limit:
+        limit = NEAR
+        counts, room = MOST_COUNTS, FAR_COST - 1.0 - sum(shares[one] for one, why in made.items() if why is not None)
+        before_this = dict(made), found, costs
+        buy(LESS * found, FAR_COST, FAR_WORTH)
+        if found > LEAST_GAIN * before_this[1]:  # values clip in 16 bits as well
+            made, found, costs = before_this
+            break
     fine = {choice.layer for choice in precision.assign(graph, made)[1]}
     order = sorted(errors, key=lambda name: errors[name] ** 2 / max(prices[name], 1e-12), reverse=True)
     rows = (Sensitivity(name, errors[name], cost[name], 16 if name in fine else 8) for name in order)

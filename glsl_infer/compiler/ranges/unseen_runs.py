@@ -7,8 +7,9 @@ user's will be: an error measured on the images that chose the ranges contains n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from glsl_infer.compiler.ranges.reach import reach
 from glsl_infer.compiler.ranges.room import with_room
 from glsl_infer.compiler.ranges.unseen_error import LayerLoss, OutputError, Remedy, UnseenError
 from glsl_infer.graph import Array, Graph, Node, host_steps, reference
-from glsl_infer.graph.picture import input_values
+from glsl_infer.graph.picture import input_values, is_picture
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.program.layout import Range
 from glsl_infer.support.side_by_side import in_order
@@ -36,8 +37,52 @@ Store = Callable[[Node, Array], Array]
 """(layer, exact values) -> stored values."""
 
 
+class Network(Protocol):
+    """A network that can be run with the ranges of a fold, its layers stored in some way."""
+
+    @property
+    def ends(self) -> Mapping[str, tuple[float, float]]:
+        """Values of each layer that its readers tell apart; see ``reach``."""
+
+    def run(self, image: Inputs, fold: int | None, store: Store) -> dict[str, Array]:
+        """Return the outputs by name; ``fold``: None for the ranges that all images chose."""
+
+
+class OnGpu:
+    """A prepared graph as a network.
+
+    Args:
+        graph: with the weights that the shaders have.
+        folds: one for each part of the images; none: the ranges are always those of the graph.
+    """
+
+    def __init__(self, graph: Graph, folds: Sequence[Fold]) -> None:
+        self.graph, self._folded = graph, [with_fold(graph, fold) for fold in folds]
+        self.ends = reach(graph)
+
+    def run(self, image: Inputs, fold: int | None, store: Store) -> dict[str, Array]:
+        """Return the outputs by name."""
+        graph = self.graph if fold is None or not self._folded else self._folded[fold]
+        return outputs_of(graph, run(graph, image, store))
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of the export to try: its name, the network with it, which ranges that has, and its work."""
+
+    name: str
+    network: Network
+    seen: bool = False
+    work: float = 1.0
+
+
+def of_graph(graph: Graph, images: Sequence[Inputs], folds: int) -> Runs:
+    """Run the float network on some images; see ``Runs``."""
+    return Runs(lambda image: outputs_of(graph, run(graph, image, as_it_is)), precision.work(graph), images, folds)
+
+
 def measure(
-    floats: Graph, drawn: Graph, images: Sequence[Inputs], folds: Sequence[Fold], *, remedies: bool = True
+    floats: Graph, drawn: Graph, images: Sequence[Inputs], folds: Sequence[Fold], runs: Runs | None = None
 ) -> UnseenError:
     """Measure a prepared graph on calibration images, each with the ranges of the images in the other folds.
 
@@ -46,13 +91,16 @@ def measure(
         drawn: the same graph with the weights that the shaders have.
         images: the calibration images, at least one.
         folds: one for each part of them (``held_out.part_of``); none: the ranges are those of the graph.
-        remedies: try changes if an output is too far off.
+        runs: the float network's, if it has run on the images.
     """
-    runs = _Runs(floats, images, folds)
-    found = runs.errors(drawn)
-    if remedies and not all(output.is_small for output in found.outputs):
-        found = replace(found, remedies=tuple(sorted(_tried(runs, floats, drawn), key=lambda one: -one.cosine)))
-    return found
+
+    def changes() -> Iterator[Change]:
+        yield Change("--weights uniform", OnGpu(floats, folds))
+        sixteen, more = in_sixteen_bits(floats)
+        if more:
+            yield Change("--precision 16", OnGpu(sixteen, folds), work=1.0 + more / precision.work(floats))
+
+    return (runs or of_graph(floats, images, len(folds))).measure(OnGpu(drawn, folds), changes)
 
 
 def with_fold(graph: Graph, fold: Fold) -> Graph:
@@ -65,72 +113,76 @@ def with_fold(graph: Graph, fold: Fold) -> Graph:
     return with_room(graph.rebuilt(nodes), fold.wider, ())[0]
 
 
-def in_sixteen_bits(graph: Graph) -> Graph:
-    """Return a prepared graph whose feature maps have 16 bits wherever they can."""
+def in_sixteen_bits(graph: Graph) -> tuple[Graph, float]:
+    """Return a prepared graph whose feature maps have 16 bits wherever they can, and about the work that this adds."""
     possible = precision.possible_layers(graph)
     chosen: dict[str, PrecisionChoice | None] = {name: PrecisionChoice(name, precision.BY_NAME) for name in possible}
-    return precision.assign(graph, chosen)[0]
+    made = precision.assign(graph, chosen)[0]
+    before = {node.name: node.attrs.get("bits") for node in graph.nodes}
+    more = [node.name for node in made.nodes if node.attrs.get("bits") == 16 and before[node.name] != 16]
+    return made, sum(precision.added(graph, graph.by_name[name]) for name in more)
 
 
-def _tried(runs: _Runs, floats: Graph, drawn: Graph) -> Iterator[Remedy]:
-    """Yield the changes of the export that could help, measured."""
+class Runs:
+    """Images and the float network's outputs for them.
 
-    def remedy(change: str, found: UnseenError, work: float = 1.0) -> Remedy:
-        return Remedy(change, found.worst.error, min(output.cosine for output in found.outputs), work)
+    Args:
+        floats: returns the float network's outputs for an image.
+        work: operations of the float network.
+        images: the calibration images.
+        folds: how many there are; 0: the ranges were chosen with all images.
+    """
 
-    yield remedy("--weights uniform", runs.errors(floats, causes=False))
-    if runs.held_out:
-        yield remedy(
-            "--images with more images, until ranges cover what they show",
-            runs.errors(drawn, causes=False, seen=True),
-        )
-    sixteen = in_sixteen_bits(floats)
-    bits = {node.name: node.attrs.get("bits") for node in floats.nodes}
-    more = [node for node in sixteen.nodes if node.attrs.get("bits") == 16 and bits[node.name] != 16]
-    if more:
-        work = 1.0 + sum(precision.added(floats, floats.by_name[node.name]) for node in more) / precision.work(floats)
-        yield remedy("--precision 16", runs.errors(sixteen, causes=False), work)
-
-
-class _Runs:
-    """Images and the float network's outputs for them."""
-
-    def __init__(self, floats: Graph, images: Sequence[Inputs], folds: Sequence[Fold]) -> None:
-        self.held_out = bool(folds)
-        count = min(IMAGES, len(images), max(2, int(MOST_WORK / (4.0 * precision.work(floats)))))
+    def __init__(
+        self, floats: Callable[[Inputs], dict[str, Array]], work: float, images: Sequence[Inputs], folds: int
+    ) -> None:
+        count = min(IMAGES, len(images), max(2, int(MOST_WORK / (4.0 * work))))
         self._places = [index * len(images) // count for index in range(count)]
         self._images, self._folds = images, folds
-        self._floats = list(in_order(lambda at: _outputs(floats, _run(floats, images[at], _exact)), self._places))
+        self._floats = list(in_order(lambda at: floats(images[at]), self._places))
         self._spans = {}
         for name in self._floats[0]:
             low = min(float(one[name].min()) for one in self._floats)
             high = max(float(one[name].max()) for one in self._floats)
             self._spans[name] = max(max(high, 0.0) - min(low, 0.0), 1e-30)
 
-    def errors(self, graph: Graph, *, causes: bool = True, seen: bool = False) -> UnseenError:
-        """Return the errors of a graph.
+    def measure(self, drawn: Network, changes: Callable[[], Iterable[Change]]) -> UnseenError:
+        """Return the errors of a network, with those of changes if an output is too far off."""
+        found = self.errors(drawn)
+        if all(output.is_small for output in found.outputs):
+            return found
+        tried = [*changes()]
+        if self._folds:
+            tried.append(Change("--images with more images, until ranges cover what they show", drawn, seen=True))
+        remedies = []
+        for change in tried:
+            other = self.errors(change.network, causes=False, seen=change.seen)
+            cosine = min(output.cosine for output in other.outputs)
+            remedies.append(Remedy(change.name, max(output.error for output in other.outputs), cosine, change.work))
+        return replace(found, remedies=tuple(sorted(remedies, key=lambda one: -one.cosine)))
+
+    def errors(self, network: Network, *, causes: bool = True, seen: bool = False) -> UnseenError:
+        """Return the errors of a network.
 
         Args:
-            graph: prepared.
+            network: as it is drawn.
             causes: measure clipping and rounding apart.
             seen: take the ranges that all images chose.
         """
-        folded = [graph if seen else with_fold(graph, fold) for fold in self._folds] or [graph]
-        ends = reach(graph)
 
         def measured(index: int) -> tuple[list[dict[str, Array]], dict[str, tuple[float, float, float]]]:
             place = self._places[index]
-            own = folded[part_of(place, len(self._images), len(folded))]
+            fold = None if seen or not self._folds else part_of(place, len(self._images), self._folds)
             losses: dict[str, tuple[float, float, float]] = {}
 
             def stored(node: Node, value: Array) -> Array:
                 made = np.asarray(node.operator.store(node, value), np.float32)
                 if _has_range(node, value):
-                    losses[node.name] = _loss(node, value, made, ends[node.name])
+                    losses[node.name] = _loss(node, value, made, network.ends[node.name])
                 return made
 
             stores: list[Store] = [stored, within_ends, in_steps] if causes else [stored]
-            return [_outputs(own, _run(own, self._images[place], store)) for store in stores], losses
+            return [network.run(self._images[place], fold, store) for store in stores], losses
 
         found = list(in_order(measured, range(len(self._places))))
         outputs = [
@@ -149,7 +201,7 @@ class _Runs:
             energy, clipped, rounded = np.sum([losses[name] for _, losses in found], axis=0)
             if clipped or rounded:
                 layers.append(LayerLoss(name, float(clipped / max(energy, 1e-30)), float(rounded / max(energy, 1e-30))))
-        return UnseenError(tuple(outputs), tuple(layers), len(self._places), self.held_out and not seen)
+        return UnseenError(tuple(outputs), tuple(layers), len(self._places), bool(self._folds) and not seen)
 
     def _furthest(self, name: str, results: Sequence[Mapping[str, Array]]) -> float:
         """Return the largest error of an image's output, as a share of the output's range."""
@@ -158,14 +210,16 @@ class _Runs:
         return math.sqrt(worst) / self._spans[name]
 
 
-def _run(graph: Graph, image: Inputs, store: Store) -> dict[str, Array]:
+def run(graph: Graph, image: Inputs, store: Store) -> dict[str, Array]:
     """Return the values of the layers of outputs, of a network whose layers are stored in some way, in float32."""
     given, ends = reference.by_name(graph, image), set(graph.output_layers)
     left = {name: len(readers) for name, readers in graph.consumers.items()}
     values: dict[str, Array] = {}
     for node in graph.nodes:
         if node.operator.is_input:
-            values[node.name] = input_values(node, given[node.name]).astype(np.float32)
+            value = input_values(node, given[node.name])
+            # A picture's bytes are exact.
+            values[node.name] = (value if is_picture(node) else store(node, value)).astype(np.float32)
             continue
         exact = reference.layer(node, [values[name] for name in node.inputs], stored=False)
         values[node.name] = store(node, exact)
@@ -176,7 +230,7 @@ def _run(graph: Graph, image: Inputs, store: Store) -> dict[str, Array]:
     return values
 
 
-def _outputs(graph: Graph, values: Mapping[str, Array]) -> dict[str, Array]:
+def outputs_of(graph: Graph, values: Mapping[str, Array]) -> dict[str, Array]:
     """Return the outputs by name; a mask of classes as the scores that it is made of."""
     return {
         output.name: host_steps.apply(
@@ -187,7 +241,8 @@ def _outputs(graph: Graph, values: Mapping[str, Array]) -> dict[str, Array]:
     }
 
 
-def _exact(_: Node, value: Array) -> Array:
+def as_it_is(_: Node, value: Array) -> Array:
+    """Return a layer's values as they are."""
     return value
 
 

@@ -123,6 +123,7 @@ def concatenated(call: Call, given: Sequence[Given]) -> list[View]:
     """Return tensors and constants one after the other along the attribute ``axis``."""
     views = [value for value in given if isinstance(value, View)]
     axis = call.axis(int(call.attribute("axis", 1)), len(views[0].axes))
+    given = _with_zero_channels(call, given, axis)
     tensors = [
         as_view(call, value, views[0]) if isinstance(value, np.ndarray) else value
         for value in given
@@ -133,6 +134,34 @@ def concatenated(call: Call, given: Sequence[Given]) -> list[View]:
     if len(shapes) != 1 or len(made) != len(tensors):
         raise call.refused(f"of shapes {[view.shape for view in made]}", "the file is damaged")
     return [joined(call, made, axis)]
+
+
+def _with_zero_channels(call: Call, given: Sequence[Given], axis: int) -> list[Given]:
+    """Return what is joined, with constants of zeros as channels of the map before or after: shaders make those."""
+    left = list(given)
+    for place, view in enumerate(given):
+        if not isinstance(view, View):
+            continue
+        fitting = [size for at, size in enumerate(view.shape) if at != axis]
+        around = []
+        for step in (-1, 1):
+            other = left[place + step] if 0 <= place + step < len(left) else None
+            shape = other.shape if isinstance(other, np.ndarray) and not other.any() else ()
+            same = len(shape) == len(view.shape) and [size for at, size in enumerate(shape) if at != axis] == fitting
+            around.append(shape[axis] if same else 0)
+        if not 0 < sum(around) <= MAX_TEXTURE_SIZE:
+            continue
+        view, dim = placed(call.nodes, view, axis)  # noqa: PLW2901
+        dims = call.nodes.shape(view.node)
+        if len(dims) != 3 or dim != 2:
+            continue
+        channels = (*(-1,) * around[0], *range(dims[2]), *(-1,) * around[1])
+        node = call.nodes.emit("channel_gather", view.node, part="channels", channels=channels)
+        left[place] = resized(view, axis, len(channels), node)
+        for step, count in zip((-1, 1), around):
+            if count:
+                left[place + step] = np.zeros(0, np.float32)
+    return left
 
 
 def as_view(call: Call, value: Numbers, beside: View) -> View:

@@ -11,10 +11,15 @@ import glslinfer.runner.Preprocess;
 import glslinfer.runner.Result;
 import glslinfer.runner.Session;
 import java.io.BufferedOutputStream;
+import java.io.BufferedReader;
+import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.InputStreamReader;
 import java.io.OutputStream;
+import java.io.PrintStream;
+import java.net.URLDecoder;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
@@ -40,26 +45,79 @@ import java.util.Map;
  *   task FOLDERS NAME look|film PICTURE.argb...   what a task finds in each picture, a line each; FOLDERS: by colons
  *   tasks FOLDERS NAME...                what is wrong with each task, a line each, empty where nothing is
  *   fit FIT WIDTH HEIGHT CHANNELS PICTURE OUT   OUT: raw bytes of PICTURE.argb as a model of that size reads it
+ *   serve                                executes the commands on standard input, a line each, see below
  * </pre>
  *
  * <p>NAME=FILE is an input: raw bytes of a picture of the model's size; *.argb, a picture of any size: width, height
  * and pixels as little-endian integers; or numbers. Numbers are little-endian 32-bit floats.
  *
  * <p>Exit status 2: what was given cannot be used; 1: something failed. Results are JSON on standard output.
+ *
+ * <p>A line for <code>serve</code> has the words of a command, URL-encoded and separated by spaces. The answer is a line
+ * of JSON: the exit status, and what the command printed on each of the two streams.
  */
 public final class Main {
+    private static Egl context;
+
     private Main() {}
 
     public static void main(String[] arguments) throws IOException {
+        if (arguments.length == 1 && arguments[0].equals("serve")) {
+            serve(new BufferedReader(new InputStreamReader(System.in, "UTF-8")), System.out);
+            return;
+        }
+        int status = status(Arrays.asList(arguments));
+        if (status != 0) {
+            System.exit(status);
+        }
+    }
+
+    /** Executes a command; returns the exit status. */
+    private static int status(List<String> words) throws IOException {
         try {
-            command(Arrays.asList(arguments));
+            command(words);
+            return 0;
         } catch (Errors.InputError error) {
             System.err.println("error: " + error.getMessage());
-            System.exit(2);
+            return 2;
         } catch (Errors.RunError error) {
             System.err.println("error: " + error.getMessage());
-            System.exit(1);
+            return 1;
         }
+    }
+
+    private static void serve(BufferedReader commands, PrintStream answers) throws IOException {
+        PrintStream messages = System.err;
+        for (String line = commands.readLine(); line != null; line = commands.readLine()) {
+            List<String> words = new ArrayList<String>();
+            for (String word : line.isEmpty() ? new String[0] : line.split(" ", -1)) {
+                words.add(URLDecoder.decode(word, "UTF-8"));
+            }
+            ByteArrayOutputStream out = new ByteArrayOutputStream();
+            ByteArrayOutputStream err = new ByteArrayOutputStream();
+            System.setOut(new PrintStream(out, true, "UTF-8"));
+            System.setErr(new PrintStream(err, true, "UTF-8"));
+            int status = 1;
+            try {
+                status = status(words);
+            } catch (Throwable error) { // as of a process of its own: a traceback, and the next command goes on
+                error.printStackTrace();
+            }
+            System.setOut(answers);
+            System.setErr(messages);
+            if (context != null) {
+                context.close();
+                context = null;
+            }
+            answers.println("[" + status + ", " + quoted(out.toString("UTF-8")) + ", "
+                    + quoted(err.toString("UTF-8")) + "]");
+            answers.flush();
+        }
+    }
+
+    /** Makes a context that lasts as long as the command. */
+    static void makeContext() {
+        context = new Egl();
     }
 
     private static void command(List<String> words) throws IOException {
@@ -106,7 +164,7 @@ public final class Main {
 
     private static Session open(String file) throws IOException {
         Bundle bundle = bundle(file);
-        new Egl();
+        makeContext();
         return new Session(new Device(new DesktopGl()), bundle);
     }
 

@@ -26,7 +26,7 @@ final class Tasks {
 
     /** Looks at pictures; with {@code film} each is the next frame. {@code folders}: tasks and bundles, by colons. */
     static void look(String folders, String name, boolean film, List<Picture> pictures) {
-        new Egl();
+        Main.makeContext();
         Task task = Task.open(name, new Folders(folders), new Device(new DesktopGl()));
         for (Picture picture : pictures) {
             System.out.println(json(film ? task.follow(picture) : task.run(picture)));
@@ -36,7 +36,7 @@ final class Tasks {
 
     /** Opens each task, and prints what is wrong with it. */
     static void check(String folders, List<String> names) {
-        new Egl();
+        Main.makeContext();
         Device device = new Device(new DesktopGl());
         for (String name : names) {
             String wrong = "";

@@ -7,7 +7,7 @@ import re
 import shutil
 from pathlib import Path
 
-from root import Root, StepError
+from system_root import Root, StepError
 
 HERE = Path(__file__).resolve().parent
 PAGE = "docs/raspberry-pi.md"
@@ -81,7 +81,7 @@ def prepare(root: Root, project: Path) -> None:
 
 
 def install(root: Root) -> None:
-    """Type the page's commands; then look at a film, which takes Debian's PyAV."""
+    """Type the page's commands; then check a model, and look at a film, which takes Debian's PyAV."""
     user = Root(root.path, work=HOME, user=USER)
     root.run(f"rm -rf {HOME}/.cache/glsl-infer")
     lines = page_commands((root.path / CHECKOUT.lstrip("/") / PAGE).read_text("utf-8"))
@@ -102,6 +102,7 @@ with av.open("{HOME}/film.avi", "w") as film:
         film.mux(stream.encode(av.VideoFrame.from_image(picture)))
     film.mux(stream.encode())
 end
+        .venv/bin/glsl-infer selfcheck {MODEL}
         .venv/bin/glsl-infer camera --source {HOME}/film.avi --model {MODEL} --top 1 --json
 """)
 
