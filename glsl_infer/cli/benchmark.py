@@ -123,7 +123,7 @@ def check(args: argparse.Namespace) -> None:
     if args.compare:
         for name, given in (("BUNDLE", args.bundle), ("--profile", args.profile), ("--minutes", args.minutes)):
             if given:
-                raise InputError(f"{name} and --compare exclude each other; leave one out")
+                raise InputError(f"{name} and --compare cannot be used together; leave one out")
     if args.profile and args.minutes is not None and (args.plot or args.csv):
         raise InputError("--plot and --csv show one thing; leave --profile or --minutes out")
     if args.csv is not None:

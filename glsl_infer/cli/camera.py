@@ -111,14 +111,14 @@ def _check(args: argparse.Namespace) -> None:
     for name in ("top", "every", "frames"):
         number = getattr(args, name)
         if number is not None and number < 1:
-            raise InputError(f"--{name} {number}; at least 1 is possible")
+            raise InputError(f"--{name} {number}; give 1 or more")
     if args.window and args.json:
-        raise InputError("--window and --json exclude each other; leave one out")
+        raise InputError("--window and --json cannot be used together; leave one out")
     if args.window and args.context not in ("auto", "glfw"):
         raise InputError(f"--window computes in the window's own context; leave --context {args.context} out")
     if args.screenshot is not None:
         if not args.window:
-            raise InputError("--screenshot is about the window; give --window as well")
+            raise InputError("--screenshot needs --window; give both")
         if args.screenshot.suffix.lower() != ".png" or not args.screenshot.absolute().parent.is_dir():
             raise InputError(f"--screenshot {args.screenshot}; name a file *.png in a folder that exists")
         output_file(args.screenshot)

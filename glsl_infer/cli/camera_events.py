@@ -74,7 +74,7 @@ def opened(args: argparse.Namespace, stack: contextlib.ExitStack) -> list[Tell]:
     """Return what is to be told, which ``stack`` closes.
 
     Raises:
-        InputError: there is no such pin, or a package is missing.
+        InputError: tthere is no such pin, or a package is missing.
         RunError: the broker cannot be reached.
     """
     told: list[Tell] = []

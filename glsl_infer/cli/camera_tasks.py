@@ -99,16 +99,16 @@ def check(args: argparse.Namespace) -> None:
     for name in ("appear_after", "leave_after"):
         number = getattr(args, name)
         if number is not None and number < 1:
-            raise InputError(f"--{name.replace('_', '-')} {number}; at least 1 is possible")
+            raise InputError(f"--{name.replace('_', '-')} {number}; give 1 or more")
     if args.task is None:
         for name in _OPTIONS:
             watched = name in ("appear_after", "leave_after") and (args.on or args.gpio or args.mqtt is not None)
             if getattr(args, name) not in (None, False) and not watched:
-                raise InputError(f"--{name.replace('_', '-')} is about a task; give --task as well")
+                raise InputError(f"--{name.replace('_', '-')} needs --task; give both")
         return
     task_of(args)
     if args.on:
-        raise InputError("--on is about labels; with --task give --on-appear")
+        raise InputError("--on needs a classifier; with --task, give --on-appear")
     if args.background is not None:
         from glsl_infer.tasks.masks import ground
 

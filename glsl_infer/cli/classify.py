@@ -100,13 +100,13 @@ def run(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> None:
     """Refuse what cannot go together."""
     if args.top < 1:
-        raise InputError(f"--top {args.top}; at least 1 is possible")
+        raise InputError(f"--top {args.top}; give 1 or more")
     if args.screenshot is not None and not args.window:
-        raise InputError("--screenshot shows a window; give --window as well")
+        raise InputError("--screenshot needs --window; give both")
     if args.csv is None:
         return
     if args.window:
-        raise InputError("--window and --csv exclude each other; leave one out")
+        raise InputError("--window and --csv cannot be used together; leave one out")
     if not args.csv.absolute().parent.is_dir():
         raise InputError(f"--csv {args.csv}; no such folder")
     check_table(args.csv)

@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer.tools.deploy import description, folder
 
     if not 0 < args.timeout <= _MOST_SECONDS:
-        raise InputError(f"--timeout {args.timeout:g}; more than 0 and at most {_MOST_SECONDS} seconds are possible")
+        raise InputError(f"--timeout {args.timeout:g}; give more than 0 and at most {_MOST_SECONDS} seconds")
     deployment = description.read(args.deployment)
     if deployment.service.user == "root" and not args.allow_root:
         raise InputError(

@@ -209,9 +209,9 @@ def check_signature(args: argparse.Namespace) -> None:
     from glsl_infer.support import signatures
 
     if getattr(args, "task", None):
-        raise InputError("--require-signature is about one model, and a task may have several; leave --task out")
+        raise InputError("--require-signature checks one model, and a task can have several; leave --task out")
     if args.model is None:
-        raise InputError("--require-signature is about a file; give --model as well")
+        raise InputError("--require-signature checks a file; give --model as well")
     signatures.require(args.model, args.require_signature)
 
 

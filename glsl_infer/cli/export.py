@@ -218,8 +218,8 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"--percentile {args.percentile:g}; give more than 50, and 100 at most")
     if not LEAST_ARRAY <= args.uniform_vectors <= LONGEST_ARRAY:
         raise InputError(
-            f"--uniform-vectors {args.uniform_vectors}; give {LEAST_ARRAY} to {LONGEST_ARRAY}, less than what "
-            "GL_MAX_FRAGMENT_UNIFORM_VECTORS is where the model will run (glsl-infer info prints it)"
+            f"--uniform-vectors {args.uniform_vectors}; give {LEAST_ARRAY} to {LONGEST_ARRAY}, below "
+            "GL_MAX_FRAGMENT_UNIFORM_VECTORS of the target (glsl-infer info prints it)"
         )
     if not LEAST_DRAW <= args.draw_cost <= MOST_DRAW:
         raise InputError(f"--draw-cost {args.draw_cost:g}; give {LEAST_DRAW:g} to {MOST_DRAW:g} microseconds")

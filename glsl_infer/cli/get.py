@@ -43,12 +43,12 @@ def run(args: argparse.Namespace) -> int:
     if not args.names:
         for option, given in (("--file", args.file), ("--labels", args.labels), ("--again", args.again)):
             if given:
-                raise InputError(f"{option} is about a network; name it as well")
+                raise InputError(f"{option} needs the name of a network; give it as well")
         _list(list(models.values()), as_json=args.json)
         return 0
     wanted = catalogue.chosen(args.names, models)
     if args.labels is not None and args.file is None:
-        raise InputError("--labels is about a network given by hand; give --file as well")
+        raise InputError("--labels needs --file; give both")
     if args.file is not None:
         wanted = [_alone(args, models)]
     made = [_get(model, args) for model in wanted]

@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     if facts["context"] is not None:
         return 0
     what = "no OpenGL ES 2.0 context can be made" if args.context == "auto" else f"--context {args.context} fails"
-    say_error(f"{what} on this machine; the reasons stand above, under 'contexts'")
+    say_error(f"{what} on this machine; the reasons are above, under 'contexts'")
     return 1
 
 

@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     if args.model.suffix != bundles.SUFFIX and (args.model.is_dir() or args.model.suffix.lower() in importers.READERS):
         return _inspect_model(args)
     if args.input_size:
-        raise InputError("--input-size is about a model that is not exported yet; leave it out")
+        raise InputError("--input-size applies to a model that is not exported yet; leave it out")
     bundle = bundles.read(args.model)
     described = inspection.inspect(bundle)
     if args.layers is not None:
@@ -104,7 +104,7 @@ def _inspect_model(args: argparse.Namespace) -> int:
     from glsl_infer.tools.inspect.layers import inspect_file
 
     if args.passes or args.layers is not None or args.onnx_view is not None:
-        raise InputError(f"{args.model}: --passes, --layers and --onnx-view are for an exported model; export it first")
+        raise InputError(f"{args.model}: --passes, --images and --onnx-view need an exported model; export it first")
     with progress.status("inspect") as tell:
         tell("loading the model")
         inspected = inspect_file(args.model, ends.by_name("--input-size", args.input_size))

@@ -60,7 +60,7 @@ def _tiles(text: str) -> int:
     from glsl_infer.tasks.detection import MOST_TILES
 
     if not text.isdecimal() or not 1 <= int(text) <= MOST_TILES:
-        raise argparse.ArgumentTypeError(f"{text}; from 1 to {MOST_TILES} are possible")
+        raise argparse.ArgumentTypeError(f"{text}; give 1 to {MOST_TILES}")
     return int(text)
 
 

@@ -186,11 +186,11 @@ def _check_arguments(args: argparse.Namespace) -> None:
     if args.picture is None and not args.input:
         raise InputError("give a PICTURE, or --input NAME=FILE for each input of the model")
     if args.top is not None and args.top < 1:
-        raise InputError(f"--top {args.top}; at least 1 is possible")
+        raise InputError(f"--top {args.top}; give 1 or more")
     if args.overlap is not None and not args.whole:
-        raise InputError("--overlap is about tiles; give --whole as well")
+        raise InputError("--overlap needs --whole; give both")
     if args.whole and args.picture is None:
-        raise InputError("--whole is about a picture; give MODEL.glslnn PICTURE")
+        raise InputError("--whole needs an image; give MODEL.glslnn IMAGE")
     if args.out is None:
         return
     if args.out.suffix.lower() not in (*ALL, ARRAY):
@@ -208,7 +208,7 @@ def _check_model(args: argparse.Namespace, bundle: Bundle) -> Output | None:
     outputs = bundle.manifest.outputs
     if (args.top is not None or args.softmax) and all(output.purpose != "classes" for output in outputs):
         option = "--softmax" if args.softmax else "--top"
-        raise InputError(f"{option} is about an output for classes, which the model has not; leave it out")
+        raise InputError(f"{option} needs an output for classes, and the model has none; leave it out")
     if args.whole:
         size = bundle.manifest.input.size
         tiling.factor_of(images.output_shape(bundle), size)

@@ -157,7 +157,7 @@ def run(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> None:
     for name, number in (("--limit", args.limit), ("--layer-pictures", args.layer_pictures)):
         if number < 1:
-            raise InputError(f"{name} {number}; at least 1 is possible")
+            raise InputError(f"{name} {number}; give 1 or more")
     for name in (*_LOWEST.values(), *_HIGHEST.values(), "--min-layer-cosine"):
         threshold = getattr(args, name[2:].replace("-", "_"))
         if threshold is not None and math.isnan(threshold):  # no comparison with it holds: everything would pass

@@ -117,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
     if args.plot is not None:
         plot.check(args.plot)
     if args.json and (args.csv or args.disassemble is not None):
-        raise InputError("--json prints what --csv and --disassemble print in other forms; give one of them")
+        raise InputError("--json cannot be used with --csv or --disassemble; leave one out")
     for option, given in (
         ("--json", args.json),
         ("--csv", args.csv is not None),
@@ -126,7 +126,7 @@ def run(args: argparse.Namespace) -> int:
         ("--time", args.time),
     ):
         if args.shaders and given:
-            raise InputError(f"--shaders and {option} exclude each other; leave one out")
+            raise InputError(f"--shaders and {option} cannot be used together; leave one out")
     if args.picture and not args.pixels:
         raise InputError("--images is used with --pixels only; give both")
     if args.csv not in (None, STANDARD_OUTPUT):
@@ -138,19 +138,19 @@ def run(args: argparse.Namespace) -> int:
         if args.pixels or args.time:
             made.require_whole(f"glsl-infer vc4 --{'pixels' if args.pixels else 'time'}")
         elif made.parts:
-            say_warning(f"{path}: what the CPU computes ({', '.join(made.cpu_operators)}) is not counted")
+            say_warning(f"{path}: the operators on the CPU ({', '.join(made.cpu_operators)}) are not counted")
     compilers = driver.find_all(args.driver, args.mesa)
     if args.pixels:
         if args.plot is not None:
-            raise InputError("--plot draws what --pixels leaves out; give one of them")
+            raise InputError("--plot and --pixels cannot be used together; leave one out")
         return vc4_pixels.run(args.models, compilers, args.picture, as_json=args.json)
     if args.time:
         if args.plot is not None:
-            raise InputError("--plot draws what --time leaves out; give one of them")
+            raise InputError("--plot and --time cannot be used together; leave one out")
         return vc4_time.run(args.models, compilers, as_json=args.json)
     if args.disassemble is not None:
         if args.plot is not None:
-            raise InputError("--plot draws what --disassemble leaves out; give one of them")
+            raise InputError("--plot and --disassemble cannot be used together; leave one out")
         _disassemble(args.models, compilers, args.disassemble)
         return 0
     reports = _reports(args.models, compilers)

@@ -86,14 +86,14 @@ def read(path: Path) -> Description:
         if other:
             raise InputError(f"{path}: is {other}, not a task; give a JSON file")
         if path.stat().st_size > _MOST_BYTES:
-            raise InputError(f"{path}: is larger than {_MOST_BYTES >> 20} MiB; that is no task")
+            raise InputError(f"{path}: is larger than {_MOST_BYTES >> 20} MiB; that is not a task")
         data = json_text.loads(path.read_text("utf-8-sig"))
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is no JSON ({error}); {_ADVICE}") from None
+        raise InputError(f"{path}: is not JSON ({error}); {_ADVICE}") from None
     try:
         return _description(Fields(data, "the task"), path)
     except BundleError as error:

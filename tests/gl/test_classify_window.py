@@ -92,7 +92,7 @@ def test_nothing_readable_ends_at_once(folder: Path, capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--window", "--json"], "--window and --json exclude each other"),
+        (["--window", "--json"], "--window and --json cannot be used together"),
         (["--window", "--context", "device"], "leave --context device out"),
         (["--screenshot", "x.png"], "give --window as well"),
         (["--window", "--screenshot", "x.jpg"], "name the file *.png"),

@@ -57,9 +57,9 @@ def test_models_stand_anywhere(given: str, wanted: str) -> None:
 def test_top_and_softmax_are_about_classes(tmp_path: Path, capsys: Capture) -> None:
     assert len(LABELS) == 3
     given = ["run", ROOT / "models/superres-x2-96.glslnn", ROOT / "docs/images/example.jpg", "-o", tmp_path / "o.png"]
-    assert "--top is about an output for classes" in refused(capsys, [*given, "--top", "2"])
-    assert "--softmax is about an output for classes" in refused(capsys, [*given, "--softmax"])
-    assert "--top 0; at least 1" in refused(capsys, ["run", write_tiny(tmp_path), "a.png", "--top", "0"])
+    assert "--top needs an output for classes" in refused(capsys, [*given, "--top", "2"])
+    assert "--softmax needs an output for classes" in refused(capsys, [*given, "--softmax"])
+    assert "--top 0; give 1 or more" in refused(capsys, ["run", write_tiny(tmp_path), "a.png", "--top", "0"])
 
 
 # Terminals -----------------------------------------------------------------------------------------

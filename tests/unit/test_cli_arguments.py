@@ -109,7 +109,7 @@ def test_points_in_camera(capsys: Capture) -> None:
     args = parser.parse_args(["camera", "--task", "hands", "--points"])
     assert camera_tasks.task_of(args) == "hand"
     assert "--points needs --task faces or hands" in refused(capsys, ["camera", "--task", "people", "--points"])
-    assert "--points is about a task" in refused(capsys, ["camera", "--points"])
+    assert "--points needs --task" in refused(capsys, ["camera", "--points"])
 
 
 @pytest.mark.parametrize(

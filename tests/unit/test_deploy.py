@@ -398,7 +398,7 @@ def test_no_refusal_shows_a_password(here: Path, capsys: Capture, source: str, h
         (ONE + "target: phone\n", 4, "raspberry-pi or files"),
         ("models: []\n", 1, "a list of groups"),
         ("service:\n  top: 1\n", 1, "models is ()"),
-        ("models: [\n", 2, "is no YAML"),
+        ("models: [\n", 2, "is not YAML"),
         ("service:\n  task: noses\n", 0, "task 'noses': no such task; give one of dogs, face-mesh"),
         ("service:\n  task: faces\n  top: 2\n  on: [{label: a, command: b}]\n", 2, "are about labels"),
         (ONE + "service:\n  snapshots: true\n", 5, "are about a task"),

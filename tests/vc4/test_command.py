@@ -77,7 +77,7 @@ def test_a_summary_advises_the_author(model: Path, tmp_path: Path, capsys: Captu
     written = (tmp_path / "layers.csv").read_text("utf-8")
     main(["vc4", str(model), "--csv"])
     assert capsys.readouterr().out == written and written.startswith("file,mesa,layer,")
-    assert "--shaders and --json exclude each other" in refused(capsys, ["vc4", model, "--shaders", "--json"])
+    assert "--shaders and --json cannot be used together" in refused(capsys, ["vc4", model, "--shaders", "--json"])
 
 
 def test_disassembly_of_a_layer(model: Path, capsys: Capture) -> None:
@@ -147,7 +147,7 @@ def test_the_gpu_parts_of_a_model_are_counted_together(driver: Driver, tmp_path:
     passes = [entry for part in made.gpu_parts for entry in part.manifest.passes]
     assert [one["layer"] for one in found["layers"]] == list(dict.fromkeys(entry.layer for entry in passes))
     assert found["totals"]["passes"] == len(passes)
-    assert "what the CPU computes (tensor_reshape, linear, attention, tensor_norm, tensor_softmax" in printed.err
+    assert "the operators on the CPU (tensor_reshape, linear, attention, tensor_norm, tensor_softmax" in printed.err
     assert main(["vc4", str(path), "--disassemble", "b"]) == 0
     assert capsys.readouterr().out.startswith(f"; {path}: layer 'b'")
     assert "--time needs a model that the GPU computes alone" in refused(capsys, ["vc4", path, "--time"])
