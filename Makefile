@@ -44,6 +44,8 @@ classify: $(VENV)/.run
 
 dev: $(VENV)/.dev
 
+# Tests of packages that `make dev` leaves out are skipped here in CI, too.
+quick: export CI :=
 quick: lint python-types
 	$(BIN)/python -m pytest -q --tier quick tests/unit tests/test_tour.py
 
@@ -53,7 +55,7 @@ test: $(VENV)/.all $(WEB)
 	$(BIN)/python scripts/test_parts.py --jobs $(JOBS) TIER=test $(PARTS)
 
 test-rest: $(VENV)/.all $(WEB)
-	$(BIN)/python scripts/test_parts.py --jobs $(JOBS) TIER=rest $(filter-out check,$(PARTS)) test-cpus test-arm $(OTHER_DEBIAN)
+	$(BIN)/python scripts/test_parts.py --jobs $(JOBS) TIER=rest $(filter-out check,$(PARTS)) docs test-cpus test-arm $(OTHER_DEBIAN)
 
 test-all: test test-rest
 
@@ -178,6 +180,7 @@ $(VENV)/.run: pyproject.toml
 
 # The engine's own tests, lint and types: pure Python, nothing by apt.
 $(VENV)/.dev: pyproject.toml
+	@$(PYTHON) -I -c 'import ensurepip, venv' 2>/dev/null || scripts/system-packages
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(INSTALL) '.[dev]'
 	@touch $@

@@ -54,7 +54,7 @@ class BundleError(InputError):
     """A ``.glslnn`` file that is missing, damaged, foreign or too new.
 
     Attributes:
-        rule: short name of the rule of docs/bundle-format.md that the file breaks (``bundle.rules.RULES``); None where
+        rule: short name of the rule of bundle-format.md that the file breaks (``bundle.rules.RULES``); None where
             the file was not read at all.
     """
 

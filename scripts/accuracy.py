@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Measure how exact the GPU is, and write docs/accuracy.md.
+"""Measure how exact the GPU is, and write docs/engineering/accuracy.md.
 
     scripts/get-data trashnet data/trashnet
     python scripts/accuracy.py                        # everything: about 10 minutes on two CPU cores
     python scripts/accuracy.py --only layers,superres # some sections; the others are those of the last time
 
-Each section's numbers are kept in docs/accuracy/SECTION.json, and the page is composed from those files.
+Each section's numbers are kept in docs/engineering/accuracy/SECTION.json, and the page is composed from those files.
 Needs TensorFlow: the float results are Keras' own, computed in processes beside this one. Exit code 1 when
-a bound of docs/accuracy.md is missed; the page is written all the same.
+a bound of docs/engineering/accuracy.md is missed; the page is written all the same.
 """
 
 from __future__ import annotations
@@ -97,8 +97,10 @@ def main() -> int:
     parser.add_argument("--only", type=sections_of, default=list(SECTIONS), help=f"of {','.join(SECTIONS)}")
     parser.add_argument("--cases", type=int, default=60, help="random networks of each kind on each driver")
     parser.add_argument("--networks", nargs="+", choices=networks.SIZES, default=list(networks.SIZES), metavar="NAME")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs/accuracy.md", help="the page to write")
-    parser.add_argument("--results", type=Path, default=ROOT / "docs/accuracy", help="folder of the sections' numbers")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs/engineering/accuracy.md", help="the page to write")
+    parser.add_argument(
+        "--results", type=Path, default=ROOT / "docs/engineering/accuracy", help="folder of the sections' numbers"
+    )
     parser.add_argument("--json", type=Path, help="write all numbers to this file as well")
     args = parser.parse_args()
     try:

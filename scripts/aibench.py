@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Measure everything of docs/aibench.md, and write its tables: the AI Benchmark on this machine, test by test.
+"""Measure everything of aibench.md, and write its tables: the AI Benchmark on this machine, test by test.
 
-    python scripts/aibench.py --models DIR                     # what docs/aibench.json has not yet; an hour or so
+    python scripts/aibench.py --models DIR                     # what aibench.json has not yet; an hour or so
     python scripts/aibench.py --models DIR --only 4,8 --again  # some tests, whatever it has
     python scripts/aibench.py --models DIR --parts run,vc4     # some parts
-    python scripts/aibench.py --page                           # only the page, from docs/aibench.json
+    python scripts/aibench.py --page                           # only the page, from docs/engineering/aibench.json
 
 DIR gets the bundles and the Keras files, once. Each part of each test is a process of its own, whose largest memory is
-measured; what is done is in docs/aibench.json at once. What fails is there with its reason.
+measured; what is done is in docs/engineering/aibench.json at once. What fails is there with its reason.
 
 Needs TensorFlow (``pip install -e .[train]``), for ``vc4`` Mesa's vc4 driver (scripts/vc4/build.sh), for ``litert``
 ai-edge-litert.
@@ -30,7 +30,7 @@ from glsl_infer.errors import GlslInferError
 from glsl_infer.tools.aibench.tests import chosen
 
 ROOT = Path(__file__).resolve().parent.parent
-NUMBERS, PAGE, README = ROOT / "docs/aibench.json", ROOT / "docs/aibench.md", ROOT / "README.md"
+NUMBERS, PAGE, README = ROOT / "docs/engineering/aibench.json", ROOT / "docs/engineering/aibench.md", ROOT / "README.md"
 
 
 def main() -> int:
@@ -39,7 +39,7 @@ def main() -> int:
     parser.add_argument("--models", type=Path, metavar="DIR", help="where bundles and Keras files are, or are made")
     parser.add_argument("--only", metavar="N,N", help="numbers of tests (default: all)")
     parser.add_argument("--parts", default=",".join(measure.PARTS), help="of them (default: %(default)s)")
-    parser.add_argument("--again", action="store_true", help="measure also what docs/aibench.json has")
+    parser.add_argument("--again", action="store_true", help="measure also what docs/engineering/aibench.json has")
     parser.add_argument("--page", action="store_true", help="measure nothing")
     args = parser.parse_args()
     if unknown := set(args.parts.split(",")) - set(measure.PARTS):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Measure the trained network of masks as its bundle draws it, beside a plain filter; write docs/aibench/masks.jpg.
+"""Measure the trained network of masks as its bundle draws it, beside a plain filter; write aibench/masks.jpg.
 
     python scripts/aibench_masks.py DIR      # DIR gets masks.keras and masks.glslnn, once
 
 What it finds are the waste photographs of docs/images, cut out and pasted onto the groceries there: all of the test
-splits. The numbers go to docs/aibench.json; ``scripts/aibench.py --page`` then writes the page. Needs TensorFlow.
+splits. The numbers go to aibench.json; ``scripts/aibench.py --page`` then writes the page. Needs TensorFlow.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from glsl_infer.runtime.session import Session  # noqa: E402
 from glsl_infer.support.child_process import module_command  # noqa: E402
 from training.aibench.pasted import CLASSES, cut_out, pasted  # noqa: E402
 
-PICTURES, NUMBERS = ROOT / "docs/images", ROOT / "docs/aibench.json"
+PICTURES, NUMBERS = ROOT / "docs/images", ROOT / "docs/engineering/aibench.json"
 THINGS = ("cardboard18", "glass128", "metal114", "paper104", "plastic103", "trash100")
 BEHIND = ("banana006", "carrots014", "leek001", "pineapple007")
 SIDE, AT = 64, (16, 20)
@@ -83,7 +83,7 @@ def main() -> int:
                     plain = np.where(by_colour(picture)[..., None], 255, 0) * np.ones(3)
                     rows.append([picture, plain, COLOURS[classes], COLOURS[material * there]])
     image = np.concatenate([np.concatenate(row, axis=1) for row in rows]).astype(np.uint8)
-    target = ROOT / "docs/aibench/masks.jpg"
+    target = ROOT / "docs/engineering/aibench/masks.jpg"
     target.parent.mkdir(exist_ok=True)
     Image.fromarray(image).resize((2 * image.shape[1], 2 * image.shape[0]), Image.Resampling.NEAREST).save(target)
     numbers: dict[str, Any] = json.loads(NUMBERS.read_text("utf-8"))

@@ -4,8 +4,8 @@
     python scripts/conformance.py --check    # only compares
 
 ``index.json`` lists them. A sound bundle has a raw file for each input, and one for each output with what the exact
-reference computes; docs/bundle-format.md says how they are read, and how far an output may be off. A damaged one has
-the rule of docs/bundle-format.md that it breaks. One of parts is sound for runners with a CPU. Needs no GPU.
+reference computes; bundle-format.md says how they are read, and how far an output may be off. A damaged one has
+the rule of docs/reference/bundle-format.md that it breaks. One of parts is sound for runners with a CPU. Needs no GPU.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ def schema(data: Data) -> Schema:
     del definitions["file"], definitions["part_folder"]
     return {
         "title": f"manifest.json of a .glslnn bundle, version {data['version']}",
-        "description": "docs/bundle-format.md explains every field, and what must fit together beyond this schema.",
+        "description": "docs/reference/bundle-format.md explains every field, and what must fit together beyond "
+        "this schema.",
         **objects.pop("manifest"),
         "$defs": {**definitions, **objects},
     }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Draw the rooms of glsl_infer and the imports between them into docs/design.md.
+"""Draw the rooms of glsl_infer and the imports between them into docs/engineering/design.md.
 
-    python scripts/import_graph.py [--out docs/design.md]
+    python scripts/import_graph.py [--out docs/engineering/design.md]
 
 The order of the rooms is that of the contract "direction" in pyproject.toml, which ``make lint`` checks. Needs
 import-linter, which the extra ``dev`` brings.
@@ -113,7 +113,9 @@ def made() -> str:
 def main() -> int:
     """Write the section; return the exit code."""
     parser = argparse.ArgumentParser(description="Draw the rooms of glsl_infer.", allow_abbrev=False)
-    parser.add_argument("--out", type=Path, default=ROOT / "docs/design.md", help="the page that has the section")
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / "docs/engineering/design.md", help="the page that has the section"
+    )
     args = parser.parse_args()
     try:
         page = written(args.out.read_text("utf-8"), made())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compare networks of keras.applications with what is exported from them, and write docs/keras-applications.json.
+"""Compare networks of keras.applications with what is exported from them, and write keras-applications.json.
 
 scripts/keras_applications.py --pictures DIR|FILE.npz [--size N] [--jobs N] [--seconds N] [--first] [--draw-seconds N]
 
@@ -42,7 +42,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 import numpy as np  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
-PAGE = ROOT / "docs/keras-applications.json"
+PAGE = ROOT / "docs/reference/keras-applications.json"
 SIZE, SHOWN, TESTED, CLASSES = 96, 12, 4, 100
 """Rows and columns of a picture; pictures for ranges, and others for tests; classes."""
 

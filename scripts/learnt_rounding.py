@@ -4,7 +4,7 @@
     python scripts/learnt_rounding.py --data data/grocery --write
 
 Trains the network on photographs of 96 x 96, from nothing, exports it, teaches it the rounding, and exports it again.
---write keeps the rows in docs/accuracy/learnt_rounding.json, which scripts/precision.py puts into its page. Labels are
+--write keeps the rows in learnt_rounding.json, which scripts/precision.py puts into its page. Labels are
 those of the exact reference of the exported file, beside the float network's: the test pictures took part in nothing.
 """
 
@@ -37,7 +37,7 @@ from training.learn_rounding import TYPICAL, teach
 
 ROOT = Path(__file__).resolve().parents[1]
 SIDE, RANGE = 96, (-1.0, 1.0)
-STORED = ROOT / "docs/accuracy/learnt_rounding.json"
+STORED = ROOT / "docs/engineering/accuracy/learnt_rounding.json"
 
 Pictures = NDArray[np.uint8]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Random Keras networks through TensorFlow's converter, drawn, beside LiteRT: docs/litert-judge.md.
+"""Random Keras networks through TensorFlow's converter, drawn, beside LiteRT: docs/engineering/litert-judge.md.
 
     python scripts/litert_judge.py                      # all 200 networks, 360 files: half an hour on two cores
     python scripts/litert_judge.py --seeds 40 60        # some of them, shown and not written
@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-PAGE, RESULTS = ROOT / "docs/litert-judge.md", ROOT / "docs/litert-judge.json"
+PAGE, RESULTS = ROOT / "docs/engineering/litert-judge.md", ROOT / "docs/engineering/litert-judge.json"
 AT_ONCE = 20
 CALIBRATION, SHOWN = 8, 2
 

@@ -1,4 +1,4 @@
-"""The page of scripts/litert_judge.py, docs/litert-judge.md, and the bounds that it tells."""
+"""The page of scripts/litert_judge.py, docs/engineering/litert-judge.md, and the bounds that it tells."""
 
 from __future__ import annotations
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PORT = 8437
-README, CLASSES, TOOLS, BROWSER, ANDROID, PI = (
-    "README.md", "docs/your-classes.md", "docs/tools.md", "docs/browser.md", "docs/android.md", "docs/raspberry-pi.md",
+README, FIRST, CLASSES, NETWORK, BROWSER, ANDROID, PI = (
+    "README.md", "docs/guide/first-steps.md", "docs/guide/your-classes.md", "docs/guide/your-network.md",
+    "docs/guide/browser.md", "docs/guide/android.md", "docs/guide/raspberry-pi.md",
 )  # fmt: skip
 SERVED = "served"
 
@@ -48,10 +49,10 @@ NEWCOMERS = (
         ((FACE, "photo.jpg"),),
         (
             Step(README, "make classify IMAGE=docs/images/example.jpg"),
-            Step(README, "glsl-infer run models/superres-x2-96.glslnn photo.jpg --whole -o large.png"),
-            Step(README, "pip install tflite"),
-            Step(README, "glsl-infer get face-mesh"),
-            Step(README, "glsl-infer landmarks photo.jpg -o mesh.jpg"),
+            Step(FIRST, "glsl-infer run models/superres-x2-96.glslnn photo.jpg --whole -o large.png"),
+            Step(FIRST, "pip install tflite"),
+            Step(FIRST, "glsl-infer get face-mesh"),
+            Step(FIRST, "glsl-infer landmarks photo.jpg -o mesh.jpg"),
         ),
     ),
     Newcomer(
@@ -60,12 +61,11 @@ NEWCOMERS = (
         (("models/superres-x2-96.keras", "mine.keras"), ("docs/images/*.jpg", "photos/"), (FACE, "photo.jpg")),
         (
             Step(README, "make classify IMAGE=docs/images/example.jpg"),
-            Step(README, "pip install tensorflow"),
-            Step(TOOLS, "glsl-infer inspect mine.keras"),
+            Step(NETWORK, "pip install tensorflow"),
+            Step(NETWORK, "glsl-infer inspect mine.keras"),
             Step(README, "glsl-infer export mine.keras -o mine.glslnn --calibrate photos/"),
-            Step(README, "glsl-infer validate mine.keras mine.glslnn --data photos/"),
-            Step(TOOLS, "glsl-infer run models/superres-x2-96.glslnn photo.jpg --whole -o large.png",
-                 "glsl-infer run mine.glslnn photo.jpg --whole -o large.png"),
+            Step(NETWORK, "glsl-infer validate mine.keras mine.glslnn --data photos/"),
+            Step(NETWORK, "glsl-infer run mine.glslnn photo.jpg --whole -o large.png"),
         ),
     ),
     Newcomer(

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Play five newcomers, each with a fresh clone and an empty HOME, and write docs/newcomers.md: what took how long.
+"""Play five newcomers, each with a fresh clone and an empty HOME, and write newcomers.md: what took how long.
 
     python scripts/newcomers.py                      # all five; an hour of a small machine, and some GB below --folder
     python scripts/newcomers.py --only keras,page    # some of them; the rows of the others stay
@@ -29,7 +29,7 @@ from pathlib import Path
 from newcomer_steps import NEWCOMERS, PORT, SERVED, Newcomer
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "newcomers.md"
+PAGE = ROOT / "docs/engineering/newcomers.md"
 PATIENCE = 1800.0
 """Seconds for one command."""
 
@@ -55,7 +55,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--data", type=Path, default=ROOT.parent / "shared/data/grocery/train", metavar="DIR",
         help="photographs for 'owner': DIR/Banana/*.jpg and DIR/Carrots/*.jpg",
     )  # fmt: skip
-    parser.add_argument("--no-page", action="store_true", help="print, and leave docs/newcomers.md as it is")
+    parser.add_argument(
+        "--no-page", action="store_true", help="print, and leave docs/engineering/newcomers.md as it is"
+    )
     args = parser.parse_args(argv)
     names = [one.name for one in NEWCOMERS] if args.only is None else args.only.split(",")
     chosen = [one for one in NEWCOMERS if one.name in names]

@@ -1,4 +1,4 @@
-"""Write docs/accuracy/onnx.md: random ONNX networks in the importer's graph and in ONNX Runtime.
+"""Write docs/engineering/accuracy/onnx.md: random ONNX networks in the importer's graph and in ONNX Runtime.
 
     python scripts/onnx_agreement.py [--networks 200]
 
@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-PAGE = ROOT / "docs" / "accuracy" / "onnx.md"
+PAGE = ROOT / "docs/engineering/accuracy/onnx.md"
 MOST = 1e-4
 """Difference, relative to the largest number of an output."""
 

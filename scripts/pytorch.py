@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run the code of docs/pytorch.md: a PyTorch model becomes a bundle by ONNX and by TensorFlow Lite, beside the model.
+"""Run the code of your-network.md: a PyTorch model becomes a bundle by ONNX and by TensorFlow Lite, beside the model.
 
 .venv/bin/python scripts/pytorch.py [--python PYTHON] [--folder FOLDER]
 
@@ -21,7 +21,7 @@ import numpy as np
 from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs/pytorch.md"
+PAGE = ROOT / "docs/guide/your-network.md"
 
 PICTURES, SIZE = 6, 64
 

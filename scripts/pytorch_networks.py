@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Export networks of torchvision and timm by ONNX, and say what becomes of each: docs/pytorch-networks.json.
+"""Export networks of torchvision and timm by ONNX, and say what becomes of each: docs/reference/pytorch-networks.json.
 
 scripts/pytorch_networks.py [--jobs N] [--out FILE] [--limit SECONDS] [NAME ...]
 
@@ -28,7 +28,7 @@ sys.path.insert(0, str(ROOT))
 
 import numpy as np  # noqa: E402
 
-PAGE = ROOT / "docs/pytorch-networks.json"
+PAGE = ROOT / "docs/reference/pytorch-networks.json"
 WORST = 1e-3
 SIZES = {"inception_v3": 299, "maxvit_t": 224}
 NAMES = [

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What ``glsl-infer train`` refuses, of pairs of classes of a data set: a table of docs/your-classes.md.
+"""Measure what ``glsl-infer train`` refuses, for pairs of classes of a data set: a table of refusals.md.
 
     python scripts/refusals.py trashnet-x22-257 data/trashnet paper,glass,cardboard,metal data/trashnet data/grocery
     python scripts/refusals.py grocery-x22-257 data/grocery Banana,Carrots,Kiwi data/grocery data/trashnet

@@ -5,7 +5,7 @@
     python scripts/shapes_detector.py evaluate build/shapes       # draws 300 new pictures, and counts
     glsl-infer detect build/shapes/pictures/00.png --task build/shapes/shapes.json -o shapes.png
 
-What is special to a network of your own is ``ANCHORS``, ``network`` and ``task``; docs/tasks.md has all keys of a task.
+What is special to a network of your own is ``ANCHORS``, ``network`` and ``task``; task-files.md has all keys of a task.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python scripts/task_agreement.py PICTURE ...
 
-The models must be here (``glsl-infer get``). The numbers of docs/tasks.md are of scikit-image's ``astronaut.png`` and
-Matplotlib's ``grace_hopper.jpg``, in the packages of these, and of a drawn hand (``--hand``).
+The models must be here (``glsl-infer get``). The numbers of docs/engineering/tasks.md are of scikit-image's
+``astronaut.png`` and Matplotlib's ``grace_hopper.jpg``, in the packages of these, and of a drawn hand (``--hand``).
 """
 
 from __future__ import annotations

@@ -75,6 +75,7 @@ class Lanes:
         self._waiting: list[str] = []
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._lock = threading.Lock()
+        self._stopped = False
 
     def run(self, parts: Sequence[str], jobs: int) -> None:
         """Run all parts, ``jobs`` at a time, in their order."""
@@ -88,6 +89,7 @@ class Lanes:
     def stop(self) -> None:
         """Begin no other part, and end those that run: what they wrote so far is reported."""
         self._waiting = []
+        self._stopped = True
         for process in list(self._running.values()):
             os.killpg(process.pid, signal.SIGTERM)
 
@@ -110,6 +112,8 @@ class Lanes:
                 start_new_session=True,
             )  # fmt: skip
             self._running[name] = process
+            if self._stopped:  # while it began
+                os.killpg(process.pid, signal.SIGTERM)
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)  # or Popen would wait for it again
             del self._running[name]

@@ -5,7 +5,7 @@
     members = members_from(data, members)    # manifest.json, passes.bin and graph.json anew; hashes are right again
     manifest = manifest_from(data)           # or just the Manifest, as the reader understands it
 
-Written from docs/bundle-format.md alone: it shares nothing with ``glsl_infer.bundle.pass_table``.
+Written from docs/reference/bundle-format.md alone: it shares nothing with ``glsl_infer.bundle.pass_table``.
 """
 
 from __future__ import annotations

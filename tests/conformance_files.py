@@ -1,4 +1,4 @@
-"""The raw files of tests/conformance, as docs/bundle-format.md says how to read them."""
+"""The raw files of tests/conformance, as docs/reference/bundle-format.md says how to read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A network on the CPU, written from docs/graph-format.md and docs/bundle-format.md alone."""
+"""A network on the CPU, written from docs/reference/graph-format.md and docs/reference/bundle-format.md alone."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
     python training/evaluate.py model.keras --bundle model.glslnn --data data/grocery/test --gpu --json test.json
 
 Float Keras is always measured. --gpu and --reference need the exported model: --bundle, or it is exported for the
-occasion. The same command gives the same numbers each time. docs/training.md explains the report.
+occasion. The same command gives the same numbers each time. docs/guide/train-x22.md explains the report.
 """
 
 from __future__ import annotations

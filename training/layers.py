@@ -75,7 +75,7 @@ class BlockDiagonalConv2D(keras.layers.Conv2D):  # type: ignore[misc]
         """Convolve with a kernel of one pixel, as a product for each picture.
 
         As one product, its gradient is a sum over a million pixels. XLA makes NaN of that and Adam's update in networks
-        of bfloat16, where 32 channels meet 32 (JAX 0.11.2 on NVIDIA H100 and H200; docs/training.md).
+        of bfloat16, where 32 channels meet 32 (JAX 0.11.2 on NVIDIA H100 and H200; docs/guide/train-x22.md).
         """
         batch, height, width, channels = ops.shape(inputs)
         kernel = ops.reshape(ops.cast(self.kernel, self.compute_dtype), (1, channels, self.filters))
@@ -90,7 +90,7 @@ class Stored(keras.layers.Layer):  # type: ignore[misc]
 
     Args:
         step: distance between two values that can be stored: 1/255 for a feature map of the range [0, 1].
-        quantized: round to whole steps (``docs/design.md``, Numbers).
+        quantized: round to whole steps (``docs/engineering/design.md``, Numbers).
 
     Within ``noisy`` a random amount is added instead; ``seed`` is where that comes from.
     """

@@ -6,7 +6,7 @@
     python training/model_card.py grocery-x22-385 --check   # changes nothing; exit code 1 if something is out of date
 
 The first form collects what the card shows into models/cards/NAME.json; models/cards/NAME.yaml is written by hand.
-docs/training.md has its fields.
+docs/guide/train-x22.md has its fields.
 """
 
 from __future__ import annotations

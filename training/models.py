@@ -1,4 +1,4 @@
-"""Network architectures: what is trained, exactly as docs/design.md describes it."""
+"""Network architectures: what is trained, exactly as docs/engineering/design.md describes it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def x22(
 
             The last three cost a shader nothing. Behind batch normalisation they differ only where they begin; where a
             residual is added, also in what part of it passes: a sixth, all, and a sixth. ``clipped_relu``, behind
-            which a unit begins as the identity (``STARTS``), learns most in the fewest epochs (docs/activations.md).
+            which a unit begins as the identity (``STARTS``), learns most in the fewest epochs (activations.md).
         stored: called with each tensor that the engine stores and the distance of two values that it can store;
             returns what goes on.
         momentum: of the running statistics of batch norm.

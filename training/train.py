@@ -230,7 +230,7 @@ def _parser() -> argparse.ArgumentParser:
         "--activation",
         choices=list(ACTIVATIONS),
         default="clipped_relu",
-        help="of x22's every layer but the last (default: clipped_relu, best by docs/activations.md)",
+        help="of x22's every layer but the last (default: clipped_relu, best by docs/engineering/activations.md)",
     )
     parser.add_argument("--epochs", type=command.positive, help="instead of the recipe's; its phases keep their shares")
     parser.add_argument("--batch", type=command.positive, help="pictures a step, instead of the recipe's")

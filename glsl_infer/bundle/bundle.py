@@ -1,6 +1,6 @@
 """The bundle file, ``.glslnn``: a zip with manifest.json, passes.bin, graph.json, shaders/*, weights/* and labels.txt.
 
-docs/bundle-format.md specifies it. Nothing in a bundle is executed but GLSL.
+docs/reference/bundle-format.md specifies it. Nothing in a bundle is executed but GLSL.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The manifest of a bundle: what a runner needs to know besides the members.
 
-docs/bundle-format.md explains every field; ``manifest_json`` reads and writes it, ``manifest_check`` says
+docs/reference/bundle-format.md explains every field; ``manifest_json`` reads and writes it, ``manifest_check`` says
 whether the parts fit together.
 """
 

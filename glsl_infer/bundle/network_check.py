@@ -1,4 +1,4 @@
-"""What must fit together in graph.json: rules G1 to G4 of docs/graph-format.md."""
+"""What must fit together in graph.json: rules G1 to G4 of docs/reference/graph-format.md."""
 
 from __future__ import annotations
 

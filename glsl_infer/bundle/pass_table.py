@@ -1,4 +1,4 @@
-"""passes.bin: the draws of a frame as a binary table. docs/bundle-format.md has its bytes.
+"""passes.bin: the draws of a frame as a binary table. docs/reference/bundle-format.md has its bytes.
 
 Thousands of passes as JSON took megabytes, and most of the time of reading a bundle.
 """

@@ -1,4 +1,4 @@
-"""The short names of the rules of docs/bundle-format.md: every refusal of a bundle carries one."""
+"""The short names of the rules of docs/reference/bundle-format.md: every refusal of a bundle carries one."""
 
 from __future__ import annotations
 

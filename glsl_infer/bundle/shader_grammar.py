@@ -1,6 +1,6 @@
 """The GLSL that bundles hold: a subset that a reader understands, so that no driver meets anything else.
 
-docs/bundle-format.md (The GLSL of bundles) has the rules, ``format.json`` its words and limits. Every token is looked
+bundle-format.md (The GLSL of bundles) has the rules, ``format.json`` its words and limits. Every token is looked
 at once, and once more for each use of a macro; ``GLSL_LIMITS`` bounds all of it.
 """
 

@@ -1,6 +1,6 @@
 """Run the nine tests of the AI Benchmark, print a row each, and compute the score.
 
-docs/aibench.md has the rules and what was measured.
+docs/engineering/aibench.md has the rules and what was measured.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Measure the speed of a model on this machine, step by step.
 
-docs/performance.md says how to read each number.
+docs/engineering/performance.md says how to read each number.
 """
 
 from __future__ import annotations

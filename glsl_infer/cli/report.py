@@ -1,6 +1,6 @@
 """Write a report on this machine: driver, self-checks, speed and the GPU's counters.
 
-docs/boards.md has the reports that were sent.
+docs/engineering/boards.md has the reports that were sent.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from glsl_infer.cli import arguments, ends, execution, progress
 from glsl_infer.cli.run_results import as_probabilities, report, save, sides
+from glsl_infer.cli.terminal_text import say_warning
 from glsl_infer.errors import InputError
 from glsl_infer.support.files import output_file
 
@@ -79,6 +81,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     execution.add_selfcheck(parser)
     ends.add_operator(parser)
     execution.add_signature(parser)
+    output.add_argument(
+        "--check-ranges",
+        action="store_true",
+        help="Draw layer by layer as well, and warn of layers whose ranges clip values of this input.",
+    )
     arguments.add_json(parser, "Print JSON: files, shapes of the outputs, and values and labels of vectors.")
 
 
@@ -143,7 +150,22 @@ def _results(args: argparse.Namespace, bundle: Bundle, files: Mapping[str, Path]
     else:
         given = {entry.name: number_files.read_input(files[entry.name], entry) for entry in bundle.manifest.inputs}
     with _session(args, bundle) as session:
+        if args.check_ranges:
+            _warn_of_clipping(session, given)
         return dict(session.run(given))
+
+
+def _warn_of_clipping(session: Session, inputs: Mapping[str, Any]) -> None:
+    """Print a warning if ranges clip values of an input, or else that they do not."""
+    from glsl_infer.runtime import saturation
+
+    found = session.saturation(inputs)
+    text = saturation.sentence(found)
+    if text:
+        say_warning(text)
+    else:
+        most = f"at most {100.0 * found[0].share:.2g} % of a layer's values" if found else "no value"
+        print(f"ranges cover this input: {most} at an end of a range", file=sys.stderr)
 
 
 @contextmanager
@@ -189,6 +211,8 @@ def _check_arguments(args: argparse.Namespace) -> None:
         raise InputError(f"--top {args.top}; give 1 or more")
     if args.overlap is not None and not args.whole:
         raise InputError("--overlap needs --whole; give both")
+    if args.whole and args.check_ranges:
+        raise InputError("--check-ranges needs an input of the model's size; leave --whole out")
     if args.whole and args.picture is None:
         raise InputError("--whole needs an image; give MODEL.glslnn IMAGE")
     if args.out is None:

@@ -239,7 +239,7 @@ def _similarity(layer: Mapping[str, Any]) -> float:
 
 
 def _text(agreement: dict[str, Any], *, every_layer: bool) -> list[str]:
-    from glsl_infer.tools.validate.page import decibels
+    from glsl_infer.tools.validate.page import clipped_share, decibels
 
     lines = [
         f"{agreement['framework']:10} {agreement['model']} ({agreement['beside']})",
@@ -263,11 +263,12 @@ def _text(agreement: dict[str, Any], *, every_layer: bool) -> list[str]:
         wide = max(5, *(len(layer["layer"]) for layer in shown))
         lines += [
             "",
-            f"{'layer':{wide}} {'cosine':>9} {'max err':>9} {'mean err':>9} {'SQNR':>9}  layer of the model",
+            f"{'layer':{wide}} {'cosine':>9} {'max err':>9} {'mean err':>9} {'SQNR':>9} {'clipped':>8}  "
+            "layer of the model",
         ]
         lines += [
             f"{layer['layer']:{wide}} {layer['cosine']:9.6f} {layer['max_error']:9.4g} {layer['mean_error']:9.4g} "
-            f"{decibels(layer['sqnr_db']):>9}  {layer['computes']}"
+            f"{decibels(layer['sqnr_db']):>9} {clipped_share(layer):>8}  {layer['computes']}"
             for layer in shown
         ]
         hidden = len(agreement["layers"]) - len(shown)

@@ -115,7 +115,7 @@ def warnings(
             f"layer '{beyond[0]}': 8 bits are off by {layer_errors[beyond[0]]:.1f} of 255 steps here (root mean "
             f"square; {MAX_ERROR:g} is the bound), by {layer_errors[worst]:.1f} in '{worst}': the layers enlarge the "
             "rounding of those before them; calibrate on pictures as the network will see them, or train with 8-bit "
-            "rounding (quantized: true in a recipe, docs/training.md), and compare with glsl-infer validate"
+            "rounding (quantized: true in a recipe, docs/guide/train-x22.md), and compare with glsl-infer validate"
         )
     return tuple(sentences)
 

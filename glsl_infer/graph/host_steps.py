@@ -1,7 +1,7 @@
 """What the CPU does with an output after the last pass: a few steps that every runner has.
 
 An output begins as a list of arrays. Each step makes other arrays of them; after the last there is exactly one.
-docs/bundle-format.md defines every step.
+docs/reference/bundle-format.md defines every step.
 """
 
 from __future__ import annotations

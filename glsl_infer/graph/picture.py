@@ -20,7 +20,7 @@ CENTER_SQUARE, CENTER_CROP, LETTERBOX, STRETCH = FITS = (
     "letterbox/area-average",
     "stretch/area-average",
 )
-"""How any picture becomes the network's; docs/bundle-format.md has each one's rectangles."""
+"""How any picture becomes the network's; docs/reference/bundle-format.md has each one's rectangles."""
 
 PICTURE_CHANNELS = (1, 3, 4)
 """Grey, colours, and colours with alpha."""

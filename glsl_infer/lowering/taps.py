@@ -27,7 +27,7 @@ Weight = Callable[[int, str], Optional[str]]
 BEHIND: Mapping[int, Mapping[int, str]] = {3: {1: "y", 2: "z"}, 4: {1: "z", 3: "z"}}
 """Which products of a texel stand behind the next fetch: by how many there are, components of the sum by place.
 
-Of all choices of up to three, those with which X22 took fewest instructions (docs/videocore-shaders.md).
+Of all choices of up to three, those with which X22 took fewest instructions (docs/engineering/videocore-shaders.md).
 """
 
 

@@ -31,7 +31,9 @@ class ActivationOperator(Operator):
         try:
             function = node.activation
         except ValueError as error:
-            raise ModelError.layer(node.name, str(error), "docs/graph-format.md says what can stand there") from None
+            raise ModelError.layer(
+                node.name, str(error), "docs/reference/graph-format.md says what can stand there"
+            ) from None
         if not function.fits(inputs[0][-1]):
             raise ModelError.layer(
                 node.name,

@@ -97,7 +97,7 @@ class DepthToSpace(CopyOperator):
             for place, source_slice in enumerate(slices):
                 lines.append(f"t = {binding.fetch('source', place, shift='shift')};")
                 # A factor of 0 or 1: for choices between texels, vc4's compiler keeps flags over a thread switch, which
-                # loses them (docs/videocore.md).
+                # loses them (docs/engineering/videocore.md).
                 for number, phase in enumerate(channels):
                     lines += [
                         f"y.{lane} += max(1.0 - abs(phase - {number}.0), 0.0) * t.{'xyzw'[channel % 4]};"

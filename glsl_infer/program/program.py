@@ -1,6 +1,6 @@
 """What a runner executes: textures, shader programs and passes, as plain data.
 
-These classes are also the entries of a bundle's manifest; docs/bundle-format.md explains every field.
+These classes are also the entries of a bundle's manifest; docs/reference/bundle-format.md explains every field.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from glsl_infer.cpu.custom import CUSTOM, Functions, require
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Node, host_steps
-from glsl_infer.runtime import traffic
+from glsl_infer.runtime import saturation, traffic
 from glsl_infer.runtime.isolation import Isolation, meet
 from glsl_infer.runtime.opening import opened
 from glsl_infer.runtime.outputs import Answer, Results
@@ -39,7 +39,7 @@ class PartedSession(Session):
     """A ``Session`` of a bundle of parts; ``Session(...)`` makes it where a file has parts.
 
     Args:
-        model, context, selfcheck, cache, operators, isolated: as for ``Session``.
+        model, context, selfcheck, cache, operators, isolated, check_ranges: as for ``Session``.
 
     Raises:
         InputError: a custom operator that the bundle needs was not given.
@@ -55,7 +55,9 @@ class PartedSession(Session):
         cache: Union[bool, Path] = True,
         operators: Functions | None = None,
         isolated: Isolation = False,
+        check_ranges: bool = False,
     ) -> None:
+        self._check_ranges = check_ranges
         clock = Stopwatch()
         self._own_context = not isinstance(context, Context)
         self.bundle, self.context = opened(model, context, clock)
@@ -104,6 +106,8 @@ class PartedSession(Session):
 
     def run(self, inputs: Any) -> Any:
         """Return the outputs as ``Session.run`` does."""
+        if self._check_ranges:
+            saturation.warn(self.saturation(inputs))
         self.upload(inputs)
         self.submit()
         return self.read_back()

@@ -14,7 +14,7 @@ from glsl_infer.gl import fences
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.handles import Handles
 from glsl_infer.program.layout import textures_of
-from glsl_infer.runtime import selfcheck
+from glsl_infer.runtime import saturation, selfcheck
 from glsl_infer.runtime.drawable import Drawable
 from glsl_infer.runtime.inputs import Named, Numbers
 from glsl_infer.runtime.isolation import Isolation
@@ -22,6 +22,7 @@ from glsl_infer.runtime.outputs import Answer, Results
 from glsl_infer.runtime.part_run import PartRun
 from glsl_infer.runtime.pictures.picture_input import Picture
 from glsl_infer.runtime.pipeline import PendingFrame, Pipeline, Slot, Wait, check_wait
+from glsl_infer.runtime.saturation import Saturation
 from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.near_names import did_you_mean
 from glsl_infer.support.weakly import weakly
@@ -50,6 +51,8 @@ class Session(Drawable):
         operators: functions for a model's custom operators, by the names that it has for them.
         isolated: let a child process compile and draw the model first, so that a file that makes the driver crash, hang
             or fill the memory does so there; ``"first"``: unless the model has passed on this driver before.
+        check_ranges: let ``run`` draw every input layer by layer first, and warn (``saturation.RangeWarning``) if
+            ranges clip its values.
 
     Attributes:
         start_up: seconds of each step of the start: ``context`` and ``bundle`` (0 where one was given; where neither
@@ -85,8 +88,10 @@ class Session(Drawable):
         cache: Union[bool, Path] = True,
         operators: Functions | None = None,
         isolated: Isolation = False,
+        check_ranges: bool = False,
     ) -> None:
         super().__init__(model, context, cache, isolated)
+        self._check_ranges = check_ranges
         self.part_runs: tuple[PartRun, ...] = ()
         self._named = False
         if selfcheck:
@@ -131,6 +136,8 @@ class Session(Drawable):
             ShaderError: the driver refuses the shaders that scale.
             GlError: the driver reports an error on the first run.
         """
+        if self._check_ranges:
+            saturation.warn(self.saturation(inputs))
         self.upload(inputs)
         self.submit()
         answer = self.read_back()
@@ -236,6 +243,10 @@ class Session(Drawable):
             yield name, self._transfers.read(layer.output, self._handles).astype(np.float32)
             self.activate()
 
+    def saturation(self, inputs: Union[Named, Alone]) -> tuple[Saturation, ...]:
+        """Return the layers whose ranges clip values of an input, the worst first; see ``saturation.check``."""
+        return saturation.check(self, inputs)
+
     def run_layer(self, name: str, inputs: Sequence[NDArray[np.floating]]) -> NDArray[np.float32]:
         """Run one layer alone, on given inputs, and return its output.
 
@@ -257,7 +268,7 @@ class Session(Drawable):
             raise InputError(f"layer '{name}' has {len(wanted)} inputs ({', '.join(wanted)}), {len(inputs)} were given")
         values = self.bundle.values
         self._transfers.clear({texture for source in wanted for texture in textures_of(values[source])}, self._handles)
-        # Mesa 22.3's vc4, but not 25.0's, draws what is queued for a texture over a later upload (docs/videocore.md).
+        # Mesa 22.3's vc4, but not 25.0's, draws what is queued for a texture over a later upload (videocore.md).
         self._gl.Finish()
         for source, array in zip(wanted, inputs):
             self._transfers.write(f"input '{source}'", values[source], array, self._handles)

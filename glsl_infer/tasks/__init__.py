@@ -4,7 +4,7 @@
         for face in mesh("photo.jpg"):
             print(face.score, face.points)
 
-A task is a JSON file (docs/tasks.md): ``open_task`` opens any, the classes here those that come with the package. Their
+A task is a JSON file (task-files.md): ``open_task`` opens any, the classes here those that come with the package. Their
 models are fetched once, by ``glsl-infer get``.
 """
 

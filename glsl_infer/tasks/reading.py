@@ -1,4 +1,4 @@
-"""Reads tasks of JSON files, strictly: docs/tasks.md explains every key."""
+"""Reads tasks of JSON files, strictly: docs/reference/task-files.md explains every key."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _MOST_POINTS = 1 << 14
 _LARGEST = 1e6
 """Of every number: what is larger means nothing in a picture, and what is made of it does not fit a float."""
 _LEAST_EDGE = 1e-6
-_ADVICE = "docs/tasks.md has all keys"
+_ADVICE = "docs/reference/task-files.md has all keys"
 
 
 def names() -> tuple[str, ...]:

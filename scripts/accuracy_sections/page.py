@@ -1,4 +1,4 @@
-"""The text of docs/accuracy.md, from the numbers of scripts/accuracy.py."""
+"""The text of docs/engineering/accuracy.md, from the numbers of scripts/accuracy.py."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMES = {"float": "float32 Keras", "exact": "exact reference", "gpu": "GPU"}
 HEAD = """# Accuracy
 
 `python scripts/accuracy.py` (after `scripts/get-data trashnet data/trashnet`) measures these numbers and writes this
-page; `docs/accuracy/` has every layer's. Measured on {machines}.
+page; `docs/engineering/accuracy/` has every layer's. Measured on {machines}.
 
 *Worst* is the largest distance of a stored number from the float64 value before rounding, in steps: 1/255 of the range
 of a feature map, or scale/256 for 16-bit values. 0.5 is perfect rounding, {bound} the limit.

@@ -1,4 +1,4 @@
-"""What docs/accuracy.md says of MobileNet and of the super-resolution network."""
+"""What docs/engineering/accuracy.md says of MobileNet and of the super-resolution network."""
 
 from __future__ import annotations
 

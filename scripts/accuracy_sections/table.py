@@ -1,4 +1,4 @@
-"""Markdown tables of docs/accuracy.md."""
+"""Markdown tables of docs/engineering/accuracy.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of docs/aibench.md, from docs/aibench.json."""
+"""The tables of docs/engineering/aibench.md, from docs/engineering/aibench.json."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _last(numbers: Numbers) -> str:
 
 
 def with_score(text: str, numbers: Numbers) -> str:
-    """Return README's text with the score of docs/aibench.json; as it was while a test is missing."""
+    """Return README's text with the score of docs/engineering/aibench.json; as it was while a test is missing."""
     found = re.search(r"Score: (\d+)", _last(numbers))
     return re.sub(r"\bscore \d+ on", f"score {found[1]} on", text) if found else text
 

@@ -153,7 +153,7 @@ def measure(mediapipe: Path, rounds: int, frames: int) -> dict[str, Any]:
 
 
 def table(results: dict[str, Any]) -> str:
-    """Return the rows of docs/tasks.md."""
+    """Return the rows of docs/engineering/tasks.md."""
     rows = [f"| {runner} | {results['frame_ms'][runner]} ms | {results['first_ms'][runner]} ms |" for runner in RUNNERS]
     apart = f"Points are {results['apart_px']} pixels apart in the mean; the face is {results['face_px']} wide."
     return "\n".join(["| | frame, followed | first result |", "|---|---|---|", *rows, "", apart])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write docs/boards.md: what was measured on boards, beside what was predicted.
+"""Write docs/engineering/boards.md: what was measured on boards, beside what was predicted.
 
 python scripts/boards/table.py             # the page, from boards/*.json and boards/predicted.json
 python scripts/boards/table.py --check     # ends with 1 where the page is another
@@ -25,7 +25,7 @@ from glsl_infer.tools.report import saved
 ROOT = Path(__file__).resolve().parents[2]
 BOARDS = ROOT / "boards"
 PREDICTED = "predicted.json"
-PAGE = ROOT / "docs/boards.md"
+PAGE = ROOT / "docs/engineering/boards.md"
 MODELS = ROOT / "models"
 
 _LEFT_OUT = ("extensions", "contexts")
@@ -40,7 +40,7 @@ What people measured with one command, on whatever they have:
     glsl-infer report --minutes 10          # also: does it stay as fast when it gets warm?
 
 It says which driver runs, whether every layer of every shipped model is right, and how long a frame takes. It names no
-user, host or folder. [The app](android.md) makes one, too: *Model*, *Report on this device*. Please attach the
+user, host or folder. [The app](../guide/android.md) makes one, too: *Model*, *Report on this device*. Please attach the
 .json file to an issue; `scripts/boards/add FILE.json` puts it into `boards/` and this table.
 
 ## Milliseconds of a frame
@@ -105,7 +105,7 @@ def predict() -> None:
 
 
 def page() -> str:
-    """Return docs/boards.md.
+    """Return docs/engineering/boards.md.
 
     Raises:
         InputError: a file in boards/ is damaged.
@@ -157,7 +157,7 @@ def _cell(text: str) -> str:
 
 def main() -> int:
     """Do what the arguments say; return the exit code."""
-    parser = argparse.ArgumentParser(description="Write docs/boards.md.")
+    parser = argparse.ArgumentParser(description="Write docs/engineering/boards.md.")
     parser.add_argument("--add", nargs="+", metavar=("REPORT.json", "NAME"), help="store a report first")
     parser.add_argument("--predict", action="store_true", help="estimate the shipped models anew first")
     parser.add_argument("--check", action="store_true", help="write nothing; 1 where the page is another")

@@ -6,7 +6,7 @@
     python3 scripts/debian_root 13 --run ".venv/bin/python -m pytest tests/gl -q"       # in that root's checkout
 
 Steps:
-    board     docs/raspberry-pi.md, as a user with sudo: its apt lines, the commands of "Install" and of "Check", a film
+    board     raspberry-pi.md, as a user with sudo: its apt lines, the commands of "Install" and of "Check", a film
               by Debian's PyAV
     deploy    `glsl-infer deploy`, install.sh with sudo, and the first frame that the service writes. Stand-ins replace
               systemctl and the camera's package python3-picamera2, which Debian lacks

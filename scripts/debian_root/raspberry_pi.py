@@ -1,4 +1,4 @@
-"""A Raspberry Pi without the board: what docs/raspberry-pi.md and install.sh say, typed by a user who may use sudo."""
+"""A Raspberry Pi without the board: what raspberry-pi.md and install.sh say, typed by a user who may use sudo."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from system_root import Root, StepError
 
 HERE = Path(__file__).resolve().parent
-PAGE = "docs/raspberry-pi.md"
+PAGE = "docs/guide/raspberry-pi.md"
 USER = "alice"
 HOME = f"/home/{USER}"
 CHECKOUT = f"{HOME}/glsl-infer"

@@ -1,4 +1,4 @@
-"""The table of supported Keras layers as data: docs/operators.md is written from it, and every row of it is a test.
+"""The table of supported Keras layers as data: operators.md is written from it, and every row of it is a test.
 
 ``GROUPS`` are the rows, ``REFUSALS`` what is refused by name. Importing this package does not import Keras: rows
 name its layers and build models only when they are asked to.

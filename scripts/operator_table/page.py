@@ -1,4 +1,4 @@
-"""The text of docs/operators.md, from the rows, their costs and the errors that were measured."""
+"""The text of docs/reference/operators.md, from the rows, their costs and the errors that were measured."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ were compared. With batch norms' offsets around 0 it is 0.92; Keras' own, for no
 GOAL = 0.999
 """The least cosine that a network of keras.applications should have."""
 
-NETWORKS = Path(__file__).resolve().parents[2] / "docs/keras-applications.json"
+NETWORKS = Path(__file__).resolve().parents[2] / "docs/reference/keras-applications.json"
 
 USUAL_SIZE = "; 8 channels"
 """End of options that the page leaves out: its beginning says it."""

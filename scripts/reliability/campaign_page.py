@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Keep what campaigns found in docs/reliability.json, and write it into docs/reliability.md as a table.
+"""Keep what campaigns found in docs/engineering/reliability.json, and write it into reliability.md as a table.
 
     python scripts/reliability/campaign_page.py [--take campaign.json --on "16 cores" | --take browser.json --on ...]
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-DATA, PAGE = ROOT / "docs/reliability.json", ROOT / "docs/reliability.md"
+DATA, PAGE = ROOT / "docs/engineering/reliability.json", ROOT / "docs/engineering/reliability.md"
 BEGIN, END = "<!-- campaign: scripts/reliability/campaign_page.py -->", "<!-- end -->"
 NAMES = {
     "bundle": "bundles",

@@ -5,7 +5,7 @@
     python scripts/vc4/applications.py FOLDER --pictures DIR --processes 16 --only MobileNet Xception
     python scripts/vc4/applications.py FOLDER --readers         # the files there, by the readers of three languages
     python scripts/vc4/applications.py FOLDER --table           # Markdown, of what FOLDER has
-    python scripts/vc4/applications.py FOLDER --write           # into docs/applications.json, other rows kept
+    python scripts/vc4/applications.py FOLDER --write           # into applications.json, other rows kept
 
 Weights are random (seeded) and keep a signal; ``applications_keras.py`` makes the networks. ``glsl-infer export`` runs
 as a person runs it, in a process whose seconds and memory are measured. FOLDER/NAME.json has a network's numbers,
@@ -49,7 +49,7 @@ NETWORKS = (
 )
 """Those that take longest first. VGG's are without their dense layers, which have 120 million parameters."""
 
-PAGE = ROOT / "docs/applications.json"
+PAGE = ROOT / "docs/engineering/applications.json"
 LARGEST = 400
 """Pixels of a side that calibration and test pictures are kept in."""
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What each step of "The code the compiler wants" is worth, on Mesa's own VideoCore IV compiler.
 
-    python scripts/vc4/compare.py          # the table of docs/videocore-shaders.md, a minute on two CPU cores
+    python scripts/vc4/compare.py          # the table of videocore-shaders.md, a minute on two CPU cores
     python scripts/vc4/compare.py --json   # the numbers, by step and kind of layer
 
 The driver is found as by ``glsl-infer vc4``. X22 gets random weights and is lowered as an export does it, first with

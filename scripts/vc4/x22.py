@@ -10,7 +10,7 @@ import numpy as np
 from glsl_infer.graph import Graph, Node
 
 STAGES = ((2, 32, False), (3, 64, True), (3, 128, True), (4, 192, True), (5, 192, True))
-"""Residual units, channels after them, and whether the units shuffle; see docs/design.md."""
+"""Residual units, channels after them, and whether the units shuffle; see docs/engineering/design.md."""
 
 ACTIVATION = "piecewise_linear_sigmoid"
 SAME = (1, 1, 1, 1)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write docs/aibench/app.png: the app's AI Benchmark with its real networks, four pictures each.
+"""Write docs/engineering/aibench/app.png: the app's AI Benchmark with its real networks, four pictures each.
 
 PYTHONPATH=. .venv/bin/python tests/android/benchmark_screenshot.py DIR [FILE.png]
 
@@ -29,7 +29,7 @@ DONE = "AI Benchmark: done"
 
 def main() -> None:
     """Build the app with the networks, run them, and save what is on the screen."""
-    target = Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "docs/aibench/app.png"
+    target = Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "docs/engineering/aibench/app.png"
     models = [path.with_suffix(".glslnn") for path in sorted(Path(sys.argv[1]).glob("*.png"))]
     with tempfile.TemporaryDirectory() as name:
         folder, tools = Path(name), Tools()

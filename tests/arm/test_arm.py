@@ -15,7 +15,7 @@ from glsl_infer import bundle
 from glsl_infer.graph import reference
 from glsl_infer.graph.host_steps import softmax
 
-PAGE = (ROOT / "docs/raspberry-pi.md").read_text("utf-8")
+PAGE = (ROOT / "docs/guide/raspberry-pi.md").read_text("utf-8")
 
 
 def test_it_is_that_processor(arm: Arm) -> None:

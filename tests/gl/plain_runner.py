@@ -1,4 +1,4 @@
-"""A minimal runner, written from docs/bundle-format.md alone; it trusts the file, and frees nothing."""
+"""A minimal runner, written from docs/reference/bundle-format.md alone; it trusts the file, and frees nothing."""
 
 from __future__ import annotations
 

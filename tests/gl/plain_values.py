@@ -1,4 +1,4 @@
-"""Numbers into texels and back, and host steps, in plain Python: written from docs/bundle-format.md alone.
+"""Numbers into texels and back, and host steps, in plain Python: written from docs/reference/bundle-format.md alone.
 
 An array is a pair: its shape, and its numbers row by row. A value is the JSON object of the manifest.
 """

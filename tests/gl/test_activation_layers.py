@@ -37,6 +37,7 @@ def everywhere() -> Iterator[object]:
             yield pytest.param(text, *place, marks=ONE_PLACE if first else pytest.mark.exhaustive)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("text", "layout", "weights"), [*everywhere()])
 def test_behind_convolutions_residuals_sums_and_alone(context: Context, text: str, layout: str, weights: str) -> None:
     rng = np.random.default_rng(len(text))
@@ -68,6 +69,7 @@ def test_behind_convolutions_residuals_sums_and_alone(context: Context, text: st
             assert error <= TOLERANCE, (node.name, error)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("text", TEXTS)
 def test_behind_a_dense_layer(context: Context, text: str) -> None:

@@ -156,6 +156,7 @@ def test_the_first_two_pictures_do_not_count() -> None:
     assert timing.mean_of([9.0]) == 9.0
 
 
+@pytest.mark.exhaustive
 def test_a_network_built_from_nothing_runs(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keras and the exporter have processes of their own; both tests use the one network."""
     monkeypatch.setattr(largest, "MEGAPIXELS", (0.01, 0.25))  # the first alone is in a quick run

@@ -75,6 +75,7 @@ def film(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.exhaustive
 def test_a_camera_tells_a_broker_and_switches_a_pin(
     film: Path, tmp_path: Path, pins: MockFactory, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

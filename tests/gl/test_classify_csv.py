@@ -80,6 +80,7 @@ def has_rows(folder: Path) -> bool:
     return any(path.stat().st_size > 1000 for path in folder.glob(".tmp-*-out.csv"))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interruption_keeps_the_rows_so_far_and_the_old_file(tmp_path: Path, number: signal.Signals) -> None:
     folder, out = photos(tmp_path / "photos", 3000), tmp_path / "out.csv"
@@ -99,6 +100,7 @@ def test_an_interruption_keeps_the_rows_so_far_and_the_old_file(tmp_path: Path, 
     assert sorted(path.name for path in tmp_path.glob(".tmp-*")) == []
 
 
+@pytest.mark.exhaustive
 def test_nohup_goes_on_when_the_terminal_is_gone(tmp_path: Path) -> None:
     folder, out = photos(tmp_path / "photos", 1000), tmp_path / "out.csv"
     argv = ["classify", "--model", str(write_tiny(tmp_path)), "--csv", str(out), str(folder)]
@@ -160,6 +162,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in KiB on Linux")
 def test_memory_does_not_grow_with_the_number_of_pictures(tmp_path: Path) -> None:
     folder, out = photos(tmp_path / "photos", 3000), tmp_path / "out.csv"

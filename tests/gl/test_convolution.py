@@ -63,6 +63,7 @@ def convolution_graph(rng: np.random.Generator, shape: dict[str, object]) -> Gra
     return classifier(rng, body, shape["filters"])
 
 
+@pytest.mark.exhaustive
 @given(shapes())
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_random_convolutions_are_exact(context: Context, shape: dict[str, object]) -> None:

@@ -58,6 +58,7 @@ def install(tmp_path: Path, service: str = "", sudo_user: str = "alice") -> subp
     )
 
 
+@pytest.mark.exhaustive
 def test_it_installs_without_a_network(tmp_path: Path) -> None:
     done = install(tmp_path)
     board = tmp_path / "board"

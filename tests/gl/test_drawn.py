@@ -44,6 +44,7 @@ def arrays_set(session: Session) -> int:
     return Counter(function.__name__ for function, _ in session.frame)["glUniform4fv"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("weights", ["uniform", "texture", "auto"])
 def test_every_layer_stores_the_same_bytes(context: Context, weights: str, monkeypatch: pytest.MonkeyPatch) -> None:

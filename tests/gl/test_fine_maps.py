@@ -22,6 +22,7 @@ pytestmark = pytest.mark.drivers("all")
 SEEDS = (1, 2, 4)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_operator_reads_and_stores_16_bits(context: Context, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     maps = 0

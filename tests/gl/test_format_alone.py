@@ -1,4 +1,4 @@
-"""docs/bundle-format.md is enough to write a runner: one written from it gives the same bytes as the engine's."""
+"""bundle-format.md is enough to write a runner: one written from it gives the same bytes as the engine's."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ from glsl_infer.runtime.drivers import driver_of
 pytestmark = pytest.mark.drivers("all")
 
 
+@pytest.mark.sampled(4)
 @each_of(("layout", LAYOUTS), ("weights", ["auto", "baked", "uniform"]))
 def test_same_bytes_as_the_engine(tmp_path: Path, weights: str, layout: str) -> None:
     path = tiny.write_tiny(tmp_path, weights=weights, layout=layout)
@@ -49,6 +50,7 @@ def test_same_bytes_as_the_engine(tmp_path: Path, weights: str, layout: str) -> 
         context.gl.check("in the plain runner")
 
 
+@pytest.mark.sampled(4)
 @each_of(("layout", LAYOUTS), ("end", ranged.ENDS))
 def test_ranges_wide_convolutions_pooling_and_images(tmp_path: Path, end: str, layout: str) -> None:
     path = ranged.write_ranged(tmp_path, end, layout)
@@ -144,6 +146,7 @@ def test_values_beyond_an_odd_length_are_not_compared(tmp_path: Path) -> None:
         assert failed_layers(PlainRunner(tmp_path / "odd.glslnn", context.gl, driver_of(context).device_lines)) == []
 
 
+@pytest.mark.sampled(4)
 @each_of(("layout", LAYOUTS), ("name", ["several", "alpha", "numbers"]))
 def test_several_inputs_and_outputs(tmp_path: Path, name: str, layout: str) -> None:
     made = several_bundle(name, layout=layout)

@@ -22,8 +22,6 @@ from glsl_infer.gl.context import Context
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.child_process import ROOT
 
-pytestmark = pytest.mark.drivers("all")
-
 
 def find_no_egl(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where glfw finds no EGL: what remains on X11 is GLX."""

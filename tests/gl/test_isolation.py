@@ -106,6 +106,7 @@ def test_what_a_child_may_not_do(
     assert len(children) == 1
 
 
+@pytest.mark.exhaustive
 def test_each_layer_has_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A child that needs more than the limit in all, and less for each layer, is let alone."""
     code = f"""

@@ -39,6 +39,7 @@ def test_the_report_is_of_these_cases_and_the_goals_are_met(cases: dict[str, Cas
         assert len(set(members) & set(PASSING)) == REPORT["sets"][name][PASSED] >= least, name
 
 
+@pytest.mark.exhaustive
 def test_what_passed_still_passes(cases: dict[str, Case], context: Context) -> None:
     small = [name for name in PASSING if sum(array.size for array in cases[name].inputs) <= LARGEST]
     lost = {}

@@ -1,4 +1,4 @@
-"""Every row of docs/operators.md on the GPU: layer by layer, as a whole, and on the page itself."""
+"""Every row of docs/reference/operators.md on the GPU: layer by layer, as a whole, and on the page itself."""
 
 from __future__ import annotations
 

@@ -87,6 +87,7 @@ def outputs(context: Context, bundle: Bundle) -> dict[str, bytes]:
         return {**found, "frame": session.run(picture).tobytes()}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("weights", MODES)
 @pytest.mark.parametrize("name", NETWORKS)
@@ -96,6 +97,7 @@ def test_planar_and_atlas_give_the_same_bytes(context: Context, name: str, weigh
     assert [one for one in planar if planar[one] != atlas[one]] == []
 
 
+@pytest.mark.exhaustive
 def test_x22_gives_the_same_bytes(context: Context) -> None:
     shipped = bundles.read(SMALL)
     atlas, planar = (

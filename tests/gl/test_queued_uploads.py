@@ -1,6 +1,6 @@
 """Nothing is queued for a texture when something is uploaded into it: Mesa 22.3's vc4 would draw it over the upload.
 
-No driver here does that, so the order of calls is what is tested. docs/videocore.md has the driver's fault.
+No driver here does that, so the order of calls is what is tested. docs/engineering/videocore.md has the driver's fault.
 """
 
 from __future__ import annotations

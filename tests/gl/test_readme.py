@@ -1,4 +1,4 @@
-"""README.md: what it says that classify prints, and its Python, run as they stand there."""
+"""The output of classify in README.md, and the Python of README.md and the Python reference, run as printed."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from PIL import Image
 from glsl_infer.support.resources import default_model
 
 TEXT = (ROOT / "README.md").read_text("utf-8")
+PYTHON = (ROOT / "docs/reference/python.md").read_text("utf-8")
 PICTURE = ROOT / "docs/images/example.jpg"
 LINE = re.compile(r"^ *(\d+\.\d\d) %  (\S+)$", re.MULTILINE)
 
@@ -47,11 +48,19 @@ def test_classify_prints_what_it_says(tmp_path: Path) -> None:
     assert [percent for _, percent in found] == pytest.approx([percent for _, percent in said], abs=1.0)
 
 
-def test_its_python_runs(tmp_path: Path) -> None:
-    (program,) = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+def program(text: str, index: int) -> str:
+    return re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[index]
+
+
+@pytest.mark.parametrize(
+    ("code", "least"),
+    [(program(TEXT, 0), 4), (program(PYTHON, 0), 3), (program(PYTHON, 1), 30 + 2)],
+    ids=["README", "Classifier", "Session"],
+)
+def test_its_python_runs(code: str, least: int, tmp_path: Path) -> None:
+    """``least``: lines that it prints for labels, layers and frames."""
     shutil.copy(default_model(), tmp_path / "mine.glslnn")
     with Image.open(PICTURE) as picture:
         picture.resize((120, 90)).save(tmp_path / "photo.jpg")
-    (tmp_path / "program.py").write_text(program)
-    printed = run(tmp_path, "program.py").splitlines()
-    assert len(printed) > 3 + 30 + 2, "labels, layers, frames"
+    (tmp_path / "program.py").write_text(code)
+    assert len(run(tmp_path, "program.py").splitlines()) >= least

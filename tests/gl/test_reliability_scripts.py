@@ -28,8 +28,9 @@ def run(name: str, *arguments: object, folder: Path | None = None) -> subprocess
     )
 
 
+@pytest.mark.exhaustive
 def test_nothing_is_found_in_some_seconds(tmp_path: Path) -> None:
-    """Read only: what a driver makes of hostile GLSL is the driver's (docs/reliability.md)."""
+    """Read only: what a driver makes of hostile GLSL is the driver's (docs/engineering/reliability.md)."""
     done = run("fuzz.py", "--seconds", 10, "--no-gl", "--keep", tmp_path / "kept", "--json")
     assert done.stderr == ""
     found = json.loads(done.stdout)
@@ -39,6 +40,7 @@ def test_nothing_is_found_in_some_seconds(tmp_path: Path) -> None:
     assert {"refused", "run"} <= set(found["verdicts"])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("kind", "files"), [("bundle", 150), ("tflite", 60), ("onnx", 60)])
 def test_files_whose_parts_do_not_fit_together(kind: str, files: int, tmp_path: Path) -> None:
     if kind != "bundle":
@@ -50,12 +52,14 @@ def test_files_whose_parts_do_not_fit_together(kind: str, files: int, tmp_path: 
     assert min(found["verdicts"][verdict] for verdict in ("refused", "taken")) > 0
 
 
+@pytest.mark.exhaustive
 def test_sessions_that_nobody_closes_take_nothing() -> None:
     done = run("sessions.py", "--sessions", 30, "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout)["files"] == 30
 
 
+@pytest.mark.exhaustive
 def test_nothing_is_found_where_coverage_leads(tmp_path: Path) -> None:
     """libFuzzer ends with 77 at an error that is not a BundleError, 70 at a hang, 71 at 2 GiB."""
     needs.installed("atheris")
@@ -65,6 +69,7 @@ def test_nothing_is_found_where_coverage_leads(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir() if re.match("crash-|timeout-|oom-", path.name)] == []
 
 
+@pytest.mark.exhaustive
 def test_files_that_run_are_run(tmp_path: Path) -> None:
     done = run("fuzz.py", "--seconds", 10, "--seed", 1, "--keep", tmp_path, "--json")
     found = json.loads(done.stdout)
@@ -72,6 +77,7 @@ def test_files_that_run_are_run(tmp_path: Path) -> None:
     assert {"refused", "an error when run", "run"} <= set(found["verdicts"])
 
 
+@pytest.mark.exhaustive
 def test_nothing_grows(tmp_path: Path) -> None:
     done = run("endurance.py", "--frames", 1000, "--samples", 20, "--plot", tmp_path / "plot.png", "--json")
     found = json.loads(done.stdout)
@@ -106,6 +112,7 @@ def strace() -> str:
     return needs.program("strace", "strace")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("strace")
 def test_after_a_power_cut_the_output_is_old_or_complete() -> None:
     done = run("faults.py", "--power", "text", "table", "bundle", "verdict")
@@ -113,6 +120,7 @@ def test_after_a_power_cut_the_output_is_old_or_complete() -> None:
     assert re.search(r"^4 kinds of faults, [\d,]{3,} faults, 0 wrong$", done.stdout, re.MULTILINE)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("strace")
 @pytest.mark.parametrize("control", ["careless", "in_place"])
 def test_what_is_not_synced_is_found(control: str) -> None:
@@ -122,6 +130,7 @@ def test_what_is_not_synced_is_found(control: str) -> None:
     assert "neither old nor complete" in done.stdout
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("strace")
 @pytest.mark.slow
 def test_what_is_killed_or_fails_leaves_the_output_old_or_complete() -> None:
@@ -136,6 +145,7 @@ def test_an_output_that_there_is_not() -> None:
     assert "nothing: no output; there are text, link" in done.stderr
 
 
+@pytest.mark.exhaustive
 def test_nothing_grows_while_people_come_and_go() -> None:
     done = run("camera_endurance.py", "--frames", 400, "--samples", 20, "--json")
     found = json.loads(done.stdout)

@@ -14,6 +14,7 @@ from glsl_infer.tools.report import saved
 from glsl_infer.tools.report.page import page
 
 
+@pytest.mark.exhaustive
 def test_it_collects_everything_of_a_model(tmp_path: Path, capsys: Capture) -> None:
     model, output = write_tiny(tmp_path), tmp_path / "report.json"
     assert (

@@ -19,8 +19,6 @@ from glsl_infer.runtime.drivers import ROLLED_FETCHES, driver_of
 from glsl_infer.runtime.drivers.llvmpipe.renderer import is_llvmpipe
 from glsl_infer.runtime.session import Session
 
-pytestmark = pytest.mark.drivers("all")
-
 LOOPS = {"stem", "mixed", "many", "flat", "tall", "unit", "depthwise"}
 
 

@@ -52,6 +52,7 @@ def outputs(context: Context, bundle: Bundle) -> dict[str, bytes]:
         return {**found, "another": session.run(other).tobytes(), "frame": session.run(one).tobytes()}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["grocery-x22-385", "trashnet-x22-129", "superres-x2-96"])
 def test_shipped_models(context: Context, name: str) -> None:
     """X22 at its largest and smallest size: those between share in the same way."""
@@ -62,6 +63,7 @@ def test_shipped_models(context: Context, name: str) -> None:
         assert outputs(context, made(method)) == wanted, method
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "seeds",
     [pytest.param((0,), marks=pytest.mark.drivers("all")), pytest.param((1, 2), marks=pytest.mark.exhaustive)],

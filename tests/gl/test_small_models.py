@@ -37,7 +37,7 @@ def overlap(made: Bundle, node: Node) -> bool:
     return len({place for part in places for place in part}) < sum(map(len, places))
 
 
-@pytest.mark.drivers
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", [runs(name) for name in NAMES if name not in NOT_YET])
 def test_a_model(context: Context, name: str) -> None:
     needs.installed("keras")

@@ -48,6 +48,7 @@ def error(made: Bundle, context: Context) -> float:
         return layer_error(session, "wide", stored_inputs(made, "wide", np.random.default_rng(1)))
 
 
+@pytest.mark.sampled(3)
 @each_of(("bits", [8, 16]), ("seed", range(8)))
 def test_random_shapes(context: Context, seed: int, bits: int) -> None:
     graph = network(seed)

@@ -35,6 +35,7 @@ def photographs(folder: Path) -> None:
             Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8)).save(folder / label / f"{number}.png")
 
 
+@pytest.mark.exhaustive
 def test_from_folders_to_a_file(
     context: Context, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

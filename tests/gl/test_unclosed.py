@@ -79,6 +79,7 @@ print(resident() - before, said.count(ResourceWarning))
 """
 
 
+@pytest.mark.exhaustive
 def test_many_with_their_own_contexts_take_no_memory() -> None:
     here = Path(__file__).parents[1]
     done = subprocess.run(

@@ -69,6 +69,7 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("weights", ["baked", "uniform", "texture"])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_one_pass_is_exact(context: Context, case: dict[str, Any], weights: str) -> None:
@@ -166,6 +167,7 @@ PARTIAL: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @each_of(("bits", [8, 16]), ("case", PARTIAL))
 def test_partial_sums_with_weights_in_textures_are_a_pass_a_block(
     context: Context, case: dict[str, Any], bits: int
@@ -180,6 +182,7 @@ def test_partial_sums_with_weights_in_textures_are_a_pass_a_block(
     assert error(made, context) <= TOLERANCE
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("weights", ["baked", "uniform", "texture"])
 def test_partial_sums_too_large_for_one_texture(
     context: Context, monkeypatch: pytest.MonkeyPatch, weights: str

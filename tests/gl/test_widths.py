@@ -24,6 +24,7 @@ VECTORS = {1: 600, 3: 900}
 """Uniform vectors of the target, by the window. 3x3 over 25 slices and more has constants or partial sums."""
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("weights", ["baked", "uniform", "texture"])
 @pytest.mark.parametrize("slices, window", CASES)
 def test_a_width_is_exact(context: Context, slices: int, window: int, weights: str) -> None:

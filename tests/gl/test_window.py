@@ -18,8 +18,6 @@ from glsl_infer.runtime.session import Session
 from glsl_infer.tools.window import label_panel
 from glsl_infer.tools.window.window import PictureWindow
 
-pytestmark = pytest.mark.drivers("all")
-
 RED, GREEN, BLUE = (255, 0, 0), (0, 255, 0), (0, 0, 255)
 THREE = [Prediction("größte", 0.75, 2), Prediction("second", 0.25, 0), Prediction("none", 0.0, 1)]
 

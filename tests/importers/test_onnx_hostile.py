@@ -268,6 +268,7 @@ def test_no_onnx_file(tmp_path: Path, given: str) -> None:
         read_model(path)
 
 
+@pytest.mark.exhaustive
 def test_memory_is_bounded(tmp_path: Path) -> None:
     """Files of a few bytes that ask for all of it, in a process of their own that may have 1.5 GB."""
     kinds = ("huge by shape", "huge by broadcast", "huge range", "huge by tiles", "doubles", "functions that double")

@@ -1,4 +1,4 @@
-"""docs/pytorch.md: its code is run, and what is drawn is compared with PyTorch, where torch is installed."""
+"""docs/guide/your-network.md: its code is run, and what is drawn is compared with PyTorch, where torch is installed."""
 
 from __future__ import annotations
 

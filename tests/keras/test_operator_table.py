@@ -1,4 +1,4 @@
-"""Every row of docs/operators.md: the importer reads its model as Keras means it; every refusal says its words."""
+"""Every row of operators.md: the importer reads its model as Keras means it; every refusal says its words."""
 
 from __future__ import annotations
 

@@ -160,6 +160,7 @@ def test_its_commands(members: dict[str, bytes]) -> None:
 # In a fresh environment ----------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 def test_it_runs_from_the_environment(scripts: Path) -> None:
     done = run(scripts, "python", "-c", "import glsl_infer; print(glsl_infer.__file__)")
     assert done.returncode == 0, done.stderr

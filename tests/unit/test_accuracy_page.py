@@ -22,7 +22,7 @@ from tiny import tiny_graph, tiny_picture  # noqa: E402
 from glsl_infer.errors import InputError  # noqa: E402
 from glsl_infer.graph import reference  # noqa: E402
 
-STORED = ROOT / "docs/accuracy"
+STORED = ROOT / "docs/engineering/accuracy"
 
 
 def test_a_section_without_numbers_is_named(tmp_path: Path) -> None:

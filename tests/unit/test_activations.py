@@ -46,6 +46,8 @@ def test_it_says_whether_it_falls(text: str) -> None:
     assert activation(text).rises == bool((np.diff(at(text, X), axis=0) >= -1e-15).all())
 
 
+@pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("text", TEXTS)
 @settings(max_examples=20)
 @given(st.floats(-6.0, 6.0), st.floats(0.0, 8.0))

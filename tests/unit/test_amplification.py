@@ -131,6 +131,7 @@ def test_what_is_no_number_is_warned_of() -> None:
     assert len(amplification.warnings({"a": math.nan}, {"a": math.inf})) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
 def test_the_shipped_models_stay_below_both_bounds(path: Path) -> None:
     made = bundle.read(path)

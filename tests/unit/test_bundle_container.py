@@ -34,6 +34,7 @@ def test_a_foreign_zip(tmp_path: Path) -> None:
     assert "no manifest.json" in refusal(zipped(tmp_path / "foreign.zip", {"readme.txt": b"hello"}))
 
 
+@pytest.mark.slow
 def test_truncated_files(tmp_path: Path, good: bytes) -> None:
     path = tmp_path / "cut.glslnn"
     lengths = {*range(0, len(good), 97), *range(len(good) - 64, len(good)), *range(64)}
@@ -42,6 +43,7 @@ def test_truncated_files(tmp_path: Path, good: bytes) -> None:
         assert "not a glsl-infer model, or cut off" in refusal(path)
 
 
+@pytest.mark.slow
 def test_damaged_bytes_never_raise_anything_else(tmp_path: Path, good: bytes) -> None:
     path, rng, refused = tmp_path / "damaged.glslnn", random.Random(3), 0
     directory = struct.unpack("<I", good[-6:-2])[0]
@@ -138,6 +140,7 @@ def test_encrypted_members_are_refused(tmp_path: Path, good: bytes) -> None:
     assert "encrypted" in refusal(path)
 
 
+@pytest.mark.slow
 def test_a_zip_bomb_is_not_unpacked(tmp_path: Path, good: bytes) -> None:
     path = zipped(tmp_path / "bomb.glslnn", members_of(good, tmp_path))
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive, archive.open("weights/bomb.f32", "w") as member:

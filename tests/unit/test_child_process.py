@@ -78,6 +78,7 @@ def test_what_a_job_fails_with_is_told(here: Path, tmp_path: Path) -> None:
     assert executed(here) == []
 
 
+@pytest.mark.slow
 def test_an_operator_of_the_current_folder_shadows_no_package(here: Path) -> None:
     (here / "mine.py").write_text("def twice(x):\n    return 2 * x\n")
     command = module_command("glsl_infer", "inspect", ROOT / "tests/conformance/cpu-parts.glslnn")
@@ -94,6 +95,7 @@ def started(path: Path) -> Iterator[int]:
             yield node.lineno
 
 
+@pytest.mark.slow
 def test_every_child_is_started_so() -> None:
     starting = {path.relative_to(ROOT).as_posix() for path in SOURCES if list(started(path))}
     assert starting == {

@@ -105,6 +105,7 @@ def run_python(
     )
 
 
+@pytest.mark.slow
 def test_python_without_docstrings() -> None:
     """PYTHONOPTIMIZE=2 is the user's to set."""
     command = [sys.executable, "-OO", "-m", "glsl_infer", "inspect", "nowhere.glslnn"]
@@ -119,6 +120,7 @@ def test_python_m_glsl_infer(tmp_path: Path) -> None:
     assert done.stderr == f"error: {tmp_path / 'no.jpg'}: no such file\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("argv", [("-m", "glsl_infer", "--help"), ("-c", PRINTS_LABELS, "--top", "100000")])
 def test_a_reader_that_has_gone_is_no_message(argv: tuple[str, ...]) -> None:
     reader, writer = os.pipe()
@@ -150,6 +152,7 @@ sys.exit(main_classify(sys.argv[3:]) if sys.argv[2] == "classify" else main(sys.
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "package", "argv"),
     [

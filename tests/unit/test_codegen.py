@@ -39,8 +39,8 @@ def test_two_sources_share_a_varying() -> None:
 
 
 def test_the_vertex_shader_is_that_of_the_format() -> None:
-    """Its text for two varyings is printed in docs/bundle-format.md, for other runners to compare with."""
-    page = (Path(__file__).resolve().parents[2] / "docs/bundle-format.md").read_text("utf-8")
+    """Its text for two varyings is printed in docs/reference/bundle-format.md, for other runners to compare with."""
+    page = (Path(__file__).resolve().parents[2] / "docs/reference/bundle-format.md").read_text("utf-8")
     assert f"```glsl\n{templates.vertex_shader(2)}```\n" in page
 
 

@@ -23,6 +23,7 @@ CALIBRATED = re.compile(r"ranges-\w+\.glslnn")
 """Files whose ranges are of pictures. Another CPU adds up in another order, so that they differ in the last bits."""
 
 
+@pytest.mark.slow
 def test_the_folder_is_what_the_script_writes() -> None:
     made = conformance.files()
     assert sorted(made) == sorted(path.name for path in conformance.FOLDER.iterdir())

@@ -13,7 +13,7 @@ from glsl_infer.cpu import custom
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Node
 
-PAGE = "docs/cpu-operators.md"
+PAGE = "docs/reference/cpu-operators.md"
 
 T = np.arange(6, dtype=np.float32).reshape(2, 3)
 BOXES = np.array([[0, 0, 4, 4], [0, 1, 4, 5], [10, 10, 14, 14], [4, 4, 0, 0]], np.float32)

@@ -23,7 +23,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def test_the_page_is_typed_in_order(script: ModuleType) -> None:
-    lines = script.raspberry_pi.page_commands((ROOT / "docs/raspberry-pi.md").read_text("utf-8"))
+    lines = script.raspberry_pi.page_commands((ROOT / "docs/guide/raspberry-pi.md").read_text("utf-8"))
     packages = [line for line in lines if line.startswith("sudo apt")]
     assert packages[0] == "sudo apt update", "a new board has no lists of packages"
     assert "sudo apt install python3-av" in packages

@@ -253,6 +253,7 @@ def test_a_task_of_the_package_and_what_it_starts(here: Path, capsys: Capture, m
     assert digest(here / "board/models/face-mesh.glslnn") == digest(here / "tiny.glslnn")
 
 
+@pytest.mark.slow
 def test_a_task_of_ones_own(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     (here / "mine").mkdir()
     made = folder_of_tasks(here / "mine")
@@ -477,7 +478,7 @@ def test_a_source_that_is_no_model(here: Path, capsys: Capture) -> None:
 
 
 def test_the_file_in_the_docs_is_right(tmp_path: Path, capsys: Capture) -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs/raspberry-pi.md").read_text("utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs/reference/deploy.md").read_text("utf-8")
     models, task = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     assert main(["deploy", "--check", str(described(tmp_path, models))]) == 0
     assert "right (trash, shipped)" in capsys.readouterr().out

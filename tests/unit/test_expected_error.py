@@ -96,6 +96,7 @@ def noise(
     return float(np.mean(ratios))
 
 
+@pytest.mark.slow
 def test_thirty_networks_are_no_worse_than_with_widened_extremes() -> None:
     """One network may be off by chance, since other steps round otherwise."""
     pictures = [clouds((SIDE, SIDE, 3), seed) for seed in range(24)]
@@ -106,6 +107,7 @@ def test_thirty_networks_are_no_worse_than_with_widened_extremes() -> None:
     assert (gain < -1.0).sum() <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 4, 16])
 def test_thirty_networks_are_no_worse_with_auto_than_in_8_bits(count: int) -> None:
     pictures = [clouds((SIDE, SIDE, 3), seed) for seed in range(24)]

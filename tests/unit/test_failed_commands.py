@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TESTS = Path(__file__).parents[1]
 
 A_TEST = """
@@ -21,6 +23,7 @@ def test_hang():
 """
 
 
+@pytest.mark.slow
 def test_what_a_failed_command_printed_is_in_the_report(tmp_path: Path) -> None:
     """Of one that crashed, where in Python it was, too: tests/conftest.py asks for that."""
     (tmp_path / "test_it.py").write_text(A_TEST)

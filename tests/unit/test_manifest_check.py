@@ -1,4 +1,4 @@
-"""Every rule of "What must fit together" in docs/bundle-format.md, broken once: the message names the part."""
+"""Every rule of "What must fit together" in bundle-format.md, broken once: the message names the part."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import needs
+import pytest
 
 ROOT = Path(__file__).parents[2]
 LOADS = "import os, sys; from glsl_infer.cli import ends; ends.load_operators(['of_mine:f'], draws={draws}); "
@@ -21,6 +22,7 @@ def loaded(folder: Path, module: str, *, draws: bool, then: str = "") -> subproc
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_module_with_a_keras_layer_brings_no_tensorflow_where_layers_are_drawn(tmp_path: Path) -> None:
     needs.installed("keras")
     module = "import keras\nclass F(keras.layers.Layer): pass\ndef f(x): return x\n"

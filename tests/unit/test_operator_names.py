@@ -1,4 +1,4 @@
-"""The matrix of docs/operators.md has every operator once, and says where it runs."""
+"""The matrix of docs/reference/operators.md has every operator once, and says where it runs."""
 
 from __future__ import annotations
 

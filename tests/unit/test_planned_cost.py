@@ -65,6 +65,7 @@ def chain(length: int) -> Graph:
     return classifier(rng, body, 12, 40)
 
 
+@pytest.mark.slow
 def test_a_layer_is_planned_anew_only_where_its_maps_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Dozens of plans differ in a map or two each; what a plan of all layers would cost is what each of them says."""
     monkeypatch.setattr(sensitivity, "WORTH", 0.0)

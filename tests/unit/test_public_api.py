@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import glsl_infer
 from glsl_infer import errors
 
@@ -123,6 +125,7 @@ def test_the_scan_sees_imports() -> None:
     assert imported(ast.parse(source)) == {"keras", "tensorflow"}
 
 
+@pytest.mark.slow
 def test_only_importers_import_keras() -> None:
     texts = {path.relative_to(PACKAGE).as_posix(): path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
     found = {
@@ -137,6 +140,7 @@ def test_only_importers_import_keras() -> None:
     assert found["importers/keras/layers.py"] == {"keras"}
 
 
+@pytest.mark.slow
 def test_importing_everything_imports_no_keras() -> None:
     program = (
         f"import importlib, sys\nfor name in {MODULES!r}: importlib.import_module(name)\n"

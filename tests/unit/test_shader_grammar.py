@@ -86,6 +86,7 @@ def test_the_prelude_of_the_format_is_the_template_s(name: str) -> None:
     assert same == (name == "prelude.glsl")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     ["#ifdef A\n" * 100_000, "/" * 200_000, "(" * 100_000, "/*" * 100_000, "a " * 100_000, "#define A\n" * 20_000],

@@ -78,6 +78,7 @@ def test_every_template_compiles_on_its_own(tmp_path: Path) -> None:
     lint(templates_alone(), tmp_path)
 
 
+@pytest.mark.slow
 def test_generated_shaders_compile(tmp_path: Path) -> None:
     lint(generated(), tmp_path)
 

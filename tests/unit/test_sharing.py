@@ -79,6 +79,7 @@ def read_by_all(graph: Graph) -> Graph:
     return Graph(graph.name, tuple(node for node in graph.nodes if node.name in wanted), graph.output)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @settings(max_examples=30)
 @given(networks(), st.sampled_from(LAYOUTS))

@@ -88,6 +88,7 @@ def test_the_end_has_parts_slow_files_and_the_total() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_slowest_files_end_a_report_of_several(tmp_path: Path) -> None:
     """Of a real run of pytest, as the script reads it."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit/test_progress.py"]

@@ -79,6 +79,7 @@ def test_nearest_upsampling_gives_the_picture_back(
     np.testing.assert_array_equal(result, expected[..., 0] if grey else expected)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 3))
 def test_a_network_that_looks_no_further_than_the_overlap_leaves_no_seams(
     height: int, width: int, further: int

@@ -1,4 +1,4 @@
-"""docs/training.md shows a recipe, and recipes/defaults.yaml every setting with its default and its meaning."""
+"""docs/guide/train-x22.md shows a recipe, and recipes/defaults.yaml every setting with its default and its meaning."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_defaults_yaml_has_every_setting_with_its_default() -> None:
 
 
 def test_the_example_is_a_recipe() -> None:
-    section = (ROOT / "docs/training.md").read_text("utf-8").partition("\n## Recipes\n")[2]
+    section = (ROOT / "docs/guide/train-x22.md").read_text("utf-8").partition("\n## Recipes\n")[2]
     lines = section.partition("    seed: 1\n")
     example = "seed: 1\n" + lines[2].partition("\n\n")[0].replace("\n    ", "\n").removeprefix("    ")
     assert Recipe.parse(example, "example").epochs == 300

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from graphs import conv_node, dense_node, input_node
 
 from glsl_infer.compiler.trial import compile_on_trial
@@ -32,6 +33,7 @@ def layers(names: object) -> set[str]:
     return {str(name).partition("-")[0] for name in names}  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_all_problems_are_met_in_one_run() -> None:
     trial = compile_on_trial(two_problems(), delegate=False)
     assert layers(error.name for error in trial.problems) >= {"shaped", "again"}
@@ -39,6 +41,7 @@ def test_all_problems_are_met_in_one_run() -> None:
     assert not trial.on_cpu
 
 
+@pytest.mark.slow
 def test_the_cpu_takes_what_has_no_shader() -> None:
     trial = compile_on_trial(two_problems())
     assert layers(trial.on_cpu) >= {"shaped", "again"}

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from glsl_infer.program.layout import Range
+from glsl_infer.tools.validate.clipped import ClippedCount
 from glsl_infer.tools.validate.measures import Agreement
 from glsl_infer.tools.validate.page import page
 
@@ -67,3 +69,12 @@ def test_the_page_shows_every_layer_and_runs_nothing() -> None:
     assert "&lt;script&gt;" in text
     assert "it is &lt;b&gt;wrong" in text
     assert "a&amp;b" in text
+
+
+def test_only_values_that_the_model_has_beyond_the_range_are_clipped() -> None:
+    """The range ends at 0 and 2; a step is 2/255."""
+    count = ClippedCount(Range((2.0,), (0.0,)))
+    given = np.array([0.0, 0.0, 2.0, 2.0, 1.0]).reshape(1, 5, 1)
+    count.add(given, np.array([0.0, -0.5, 2.0, 3.0, 3.0]).reshape(1, 5, 1))
+    assert count.as_json() == {"clipped_zeros": 1, "clipped_full": 1, "clipped_share": 0.4}
+    assert ClippedCount(None).as_json() == {}

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import glsl_infer
 
 WITHOUT = """
@@ -38,6 +40,7 @@ def test_the_hook_hides_them() -> None:
     assert run_without("\n" + tries).stdout.split() == [*names]
 
 
+@pytest.mark.slow
 def test_the_package_imports() -> None:
     done = run_without(
         "import glsl_infer, glsl_infer.tools.export, glsl_infer.importers.keras; print(glsl_infer.__all__)"
@@ -46,6 +49,7 @@ def test_the_package_imports() -> None:
     assert done.stdout == f"{glsl_infer.__all__}\n"
 
 
+@pytest.mark.slow
 def test_export_says_what_to_install(tmp_path: Path) -> None:
     model, labels, out = tmp_path / "model.keras", tmp_path / "labels.txt", tmp_path / "model.glslnn"
     model.write_bytes(b"nobody gets to look at it")

@@ -1,4 +1,4 @@
-"""Rows of docs/applications.json that were counted again go where the old ones were."""
+"""Rows of docs/engineering/applications.json that were counted again go where the old ones were."""
 
 from __future__ import annotations
 

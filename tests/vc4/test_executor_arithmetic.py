@@ -1,4 +1,4 @@
-"""The virtual VideoCore IV computes as docs/videocore.md says: rounding, special functions, branches, integers."""
+"""The virtual VideoCore IV computes as videocore.md says: rounding, special functions, branches, integers."""
 
 from __future__ import annotations
 

@@ -136,7 +136,8 @@ def test_sums_of_all_slices_in_one_draw(
 def test_a_narrow_window_over_eight_slices(
     drivers: tuple[Driver, ...], tmp_path: Path, size: int, weights: str
 ) -> None:
-    failures, threads, mode = compiled(layer(size, 32, (3, 3)), Options(weights=weights), drivers, tmp_path)
+    images = [np.random.default_rng(2).integers(0, 256, (size, size, 3), dtype=np.uint8)]
+    failures, threads, mode = compiled(layer(size, 32, (3, 3)), Options(weights=weights), drivers, tmp_path, images)
     assert failures == {}
     assert set(threads.values()) == {2}
     assert mode == "texture" or weights == "auto"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write docs/aibench/page.png: the demo page's AI Benchmark with its real networks, four pictures each.
+"""Write docs/engineering/aibench/page.png: the demo page's AI Benchmark with its real networks, four pictures each.
 
 PYTHONPATH=.:tests .venv/bin/python tests/web/benchmark_screenshot.py DIR [FILE.png]
 
@@ -24,7 +24,7 @@ FLAGS = ("--hide-scrollbars", "--disable-gpu-watchdog")
 
 def main() -> None:
     """Build the page with the networks, run them, and save their part of it."""
-    target = Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "docs/aibench/page.png"
+    target = Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "docs/engineering/aibench/page.png"
     subprocess.run(["node", "build.mjs", "--models", str(Path(sys.argv[1]).resolve())], cwd=WEB, check=True)
     with Site({"": WEB / "dist"}) as site, Browser(FLAGS, patience=PATIENCE) as browser:
         page = browser.page(f"{site.address}/index.html?quick")

@@ -41,7 +41,7 @@ STEPS = 50
 """In one call of the GPU."""
 
 ROOM = 1.5
-"""How much wider than its values a channel's range is; see docs/design.md."""
+"""How much wider than its values a channel's range is; see docs/engineering/design.md."""
 
 Params = list[Any]
 

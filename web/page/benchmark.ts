@@ -1,4 +1,4 @@
-/** The AI Benchmark: the tests that have pictures, one after the other, by the rules of docs/aibench.md. */
+/** The AI Benchmark: the tests that have pictures, one after the other, by the rules of docs/engineering/aibench.md. */
 
 import { GlslInfer, type Result } from "glsl-infer";
 import table from "../../glsl_infer/tools/aibench/tests.csv";

@@ -1,7 +1,7 @@
 /**
  * The bundle file, `.glslnn`: a zip with manifest.json, passes.bin, graph.json, labels.txt, shaders/* and weights/*.
  *
- * docs/bundle-format.md specifies it. Nothing in a bundle is executed but GLSL.
+ * docs/reference/bundle-format.md specifies it. Nothing in a bundle is executed but GLSL.
  */
 
 import { AGAIN, MANIFEST, open, type Members } from "./container.ts";

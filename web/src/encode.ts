@@ -1,4 +1,4 @@
-/** From numbers to the RGBA8 texels of an input: docs/bundle-format.md, "values in textures". */
+/** From numbers to the RGBA8 texels of an input: docs/reference/bundle-format.md, "values in textures". */
 
 import { InputError } from "./errors.ts";
 import { isFixed, isMap, isRanged, rangeOf, sizeOf, sizeOfFixed, type Value } from "./layout.ts";

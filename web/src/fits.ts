@@ -1,4 +1,4 @@
-/** How any picture becomes one of a given size: docs/bundle-format.md, "preprocessing". */
+/** How any picture becomes one of a given size: docs/reference/bundle-format.md, "preprocessing". */
 
 import { FITS } from "./formatConstants.ts";
 import type { Size } from "./layout.ts";

@@ -5,7 +5,7 @@
  *     const model = await GlslInfer.load("grocery-x22-257.glslnn");
  *     const { labels } = await model.classify(video);
  *
- * docs/browser.md has more; docs/bundle-format.md specifies the file.
+ * docs/guide/browser.md has more; docs/reference/bundle-format.md specifies the file.
  */
 
 export { read, fetchBundle, type Bundle } from "./bundle.ts";

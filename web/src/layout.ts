@@ -1,4 +1,4 @@
-/** Where the output of a layer lies in textures; docs/bundle-format.md, "values in textures". */
+/** Where the output of a layer lies in textures; docs/reference/bundle-format.md, "values in textures". */
 
 import { product, sum } from "./lists.ts";
 

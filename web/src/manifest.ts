@@ -1,7 +1,7 @@
 /**
  * The manifest of a bundle: what a runner needs to know besides the members.
  *
- * docs/bundle-format.md explains every field; `manifestJson.ts` reads it, `manifestCheck.ts` says whether its parts fit
+ * bundle-format.md explains every field; `manifestJson.ts` reads it, `manifestCheck.ts` says whether its parts fit
  * together.
  */
 

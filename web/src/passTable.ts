@@ -1,4 +1,4 @@
-/** The draws of a frame from passes.bin, a binary table; docs/bundle-format.md has its bytes. */
+/** The draws of a frame from passes.bin, a binary table; docs/reference/bundle-format.md has its bytes. */
 
 import { SIDE_RANGE, SOURCES_RANGE, UNIT_RANGE } from "./formatConstants.ts";
 import { littleEndian } from "./littleEndian.ts";

@@ -1,5 +1,5 @@
 /**
- * From any picture to the texels that a network reads, in two draws: docs/bundle-format.md, "preprocessing".
+ * From any picture to the texels that a network reads, in two draws: docs/reference/bundle-format.md, "preprocessing".
  *
  * What the input's fit takes of a picture is scaled by exact area average (shrinking) or bilinearly (enlarging), one axis
  * after the other; an axis that shrinks goes first. Between the two a pixel is rounded to bytes, which the definition does

@@ -3,7 +3,7 @@
 import { BundleError } from "./errors.ts";
 import type { RULES } from "./formatConstants.ts";
 
-/** A part of the format; docs/bundle-format.md lists them. */
+/** A part of the format; docs/reference/bundle-format.md lists them. */
 export type Rule = (typeof RULES)[number];
 
 /** Refuse what a file gave; the rule is that of the innermost `under`, unless it is given. */

@@ -2,7 +2,7 @@
  * From a bundle to the files that network.js loads: the same layers, with the numbers that our shaders compute with as
  * 32-bit floats.
  *
- * Ranges and what else was folded into weights for shaders is taken out again; docs/bundle-format.md, "layers", has the
+ * Ranges and what else was folded into weights for shaders is taken out again; bundle-format.md, "layers", has the
  * formulas and the letters. build.mjs runs this once for each model of the page.
  */
 

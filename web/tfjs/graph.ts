@@ -1,4 +1,4 @@
-/** graph.json: the network itself, which no runner reads but the conversion does; docs/graph-format.md specifies it. */
+/** graph.json: the network itself, which no runner reads but the conversion does; graph-format.md specifies it. */
 
 import type { Bundle } from "../src/bundle.ts";
 import type { Value } from "../src/layout.ts";

@@ -1,4 +1,4 @@
-/** The weights of a convolution, back from the order in which shaders read them: docs/bundle-format.md, "packing". */
+/** The weights of a convolution, back from the order in which shaders read them: bundle-format.md, "packing". */
 
 import type { Members } from "../src/container.ts";
 import { slicesOf } from "../src/layout.ts";

@@ -98,6 +98,7 @@ def assign_ranges(
     unknown = {node.name for node in learnt if SEEN not in node.attrs and node.name not in known}
     by_error = per_channel and headroom is None and percentile >= 100.0
     shown_of = observed.observe(graph, unknown, pictures) if pictures and by_error else {}
+    typical_spread = spread.typical(shown_of.values())
     if shown_of:
         shown_of = varied.reached(graph, unknown, pictures, shown_of)
     seen = calibration.extremes(graph, unknown, pictures, percentile) if pictures and not by_error else {}
@@ -110,7 +111,6 @@ def assign_ranges(
     common, equal = constraints(graph)
     equal = equal | _hardly_seen(graph, unknown, len(pictures))
     told_apart = reach(graph)
-    typical_spread = spread.typical(shown_of.values())
     ranges: dict[str, Range] = {}
     nodes: list[Node] = []
     choices: list[RangeChoice] = []

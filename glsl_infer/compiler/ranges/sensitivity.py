@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from glsl_infer.compiler.ranges import precision
+from glsl_infer.compiler.ranges.held_out import FEWEST as ENOUGH
 from glsl_infer.compiler.ranges.held_out import Fold, part_of
 from glsl_infer.compiler.ranges.precision import PrecisionChoice
 from glsl_infer.compiler.ranges.rounded_runs import Runs
@@ -51,8 +52,9 @@ face-detection at 0.981, with 0.3 weights had nothing left, and it was at 0.980;
 FAR_COST, FAR_WORTH = 2.0, 0.1
 """``MOST_COST`` and ``WORTH`` of a network whose outputs are too far off otherwise."""
 
-FAR, NEAR = 0.5, 0.35
-"""Share of the limits for a warning from which on ``FAR_COST`` is spent, and until which: other images differ more."""
+FAR, FAR_OF_FEW, NEAR = 1.0, 0.5, 0.7
+"""Times the limits for a warning from which on ``FAR_COST`` is spent: with enough images, and with few, on which errors
+seem smaller than they are. And the share of that at which it is enough."""
 
 LESS, LEAST_GAIN = 0.6, 0.98
 """Share of the error at which such a network is looked at again, and the share at which 16 bits are no help."""
@@ -215,9 +217,9 @@ def spend(
             target *= min(0.8, enough / max(found, 1e-12))
 
     buy(tolerance or 0.0, MOST_COST, WORTH)
-    limit = FAR
+    far = limit = FAR if len(pictures) >= ENOUGH else FAR_OF_FEW
     while badness is not None and found > 0.0 and badness(precision.assign(graph, made)[0]) > limit:
-        limit = NEAR
+        limit = NEAR * far
         counts, room = MOST_COUNTS, FAR_COST - 1.0 - sum(shares[one] for one, why in made.items() if why is not None)
         before_this = dict(made), found, costs
         buy(LESS * found, FAR_COST, FAR_WORTH)

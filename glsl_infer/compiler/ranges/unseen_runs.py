@@ -176,6 +176,8 @@ class Runs:
             losses: dict[str, tuple[float, float, float]] = {}
 
             def stored(node: Node, value: Array) -> Array:
+                if all(node.attrs.get(key) is None for key in ("scale", "scales")):
+                    return value  # a copy, or a vector whose scale is not chosen yet
                 made = np.asarray(node.operator.store(node, value), np.float32)
                 if _has_range(node, value):
                     losses[node.name] = _loss(node, value, made, network.ends[node.name])

@@ -22,6 +22,9 @@ from glsl_infer.graph.reference import Inputs
 FEW = 16
 """With so many images or more, no copies are made: the images vary enough, and copies take time."""
 
+MOST = 1.5
+"""How much further than on all images a copy's values may reach: some networks explode on images of no use to them."""
+
 CONTRAST, COLOUR, GAMMA = 1.6, 1.8, 0.6
 
 
@@ -39,13 +42,21 @@ def reached(
     if len(images) >= FEW or not any(is_picture(node) for node in graph.inputs):
         return {name: list(shown[name]) for name in names}
     ends = [calibration.extremes(graph, names, list(_copies(graph, image))) for image in images]
-    return {
-        name: [
-            replace(one, low=np.minimum(one.low, of[name][0]), high=np.maximum(one.high, of[name][1]))
+    found: dict[str, list[Shown]] = {}
+    for name in names:
+        low, high = (
+            MOST * end
+            for end in (min(one.low.min() for one in shown[name]), max(one.high.max() for one in shown[name]))
+        )
+        found[name] = [
+            replace(
+                one,
+                low=np.minimum(one.low, np.maximum(of[name][0], low)),
+                high=np.maximum(one.high, np.minimum(of[name][1], high)),
+            )
             for one, of in zip(shown[name], ends)
         ]
-        for name in names
-    }
+    return found
 
 
 def _copies(graph: Graph, image: Inputs) -> Iterator[Inputs]:

@@ -25,7 +25,7 @@ class PiecewiseLinearSigmoid(keras.layers.Layer):  # type: ignore[misc]
     ``y = clip(0.05x + clip(0.1x, -0.05, 0.05) + clip(0.05x, -0.125, 0.125), -0.5, 0.5) + 0.5``
 
     Any input shape; output of the same shape, in [0, 1]. The slope is 0.2 for |x| < 0.5, 0.1 up to
-    2.5, 0.05 up to 6.5 and 0 beyond (formula: docs/design.md, after the article's own repository).
+    2.5, 0.05 up to 6.5 and 0 beyond (formula: docs/engineering/design.md, after the article's own repository).
     """
 
     def call(self, inputs: Any) -> Any:

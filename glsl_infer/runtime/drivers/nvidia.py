@@ -1,4 +1,4 @@
-"""What NVIDIA's driver does well with, and no other is known to (docs/performance.md has what it gains).
+"""What NVIDIA's driver does well with, and no other is known to (docs/engineering/performance.md has what it gains).
 
 Its compiler takes a third of the time for loops where weights are fetched from textures, and draws them as fast
 (``ROLLED_FETCHES``). It has threads, and waits to be told of them (``gl.compiler_threads``).

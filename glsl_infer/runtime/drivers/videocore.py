@@ -26,7 +26,7 @@ def wants_late_fetch(renderer: str) -> bool:
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of some versions of the open driver; docs/videocore.md lists all faults.
+    """A fault of some versions of the open driver; docs/engineering/videocore.md lists all faults.
 
     Attributes:
         version: beginning of the Mesa versions that have it, with a dot at the end.

@@ -1,4 +1,4 @@
-"""Fits: which part of any picture goes where in the network's, by docs/bundle-format.md. Integers only."""
+"""Fits: which part of any picture goes where in the network's, by docs/reference/bundle-format.md. Integers only."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@
 3. The part of the picture that the input's fit takes (``fits``).
 4. Scaling (``scaling``): shrinking, the exact area average in integers; enlarging, Pillow's bilinear filter.
 
-docs/bundle-format.md repeats this definition for people who write a runner.
+docs/reference/bundle-format.md repeats this definition for people who write a runner.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Pictures cut and scaled by the CPU, to the bit: axes that shrink are averaged by area, axes that grow are bilinear.
 
-docs/bundle-format.md defines both. Shaders do the same within 2 of 255 (``resampling``).
+docs/reference/bundle-format.md defines both. Shaders do the same within 2 of 255 (``resampling``).
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def measure(
         tell: hears of every frame, and of every second of ``minutes``; ``steps_of`` says how many there will be.
 
     Returns:
-        The result, as result.schema.json describes it; docs/performance.md says how to read it.
+        The result, as result.schema.json describes it; docs/engineering/performance.md says how to read it.
 
     Raises:
         InputError: numbers that make no sense, or what ``Session`` raises.

@@ -115,7 +115,7 @@ def _tables(
         if costs:
             cells += _cost_cells(costs.get(layer["layer"]))
         rows.append(Row((*cells, ", ".join(layer["inputs"])), links[layer["layer"]]))
-    note = why_not or (f"Costs by {cost.driver}; docs/videocore.md says what they mean." if cost else "")
+    note = why_not or (f"Costs by {cost.driver}; docs/engineering/videocore.md says what they mean." if cost else "")
     passes = [
         Row((index, one["layer"], one["program"], one["target"] + (" (cleared)" if one["clear"] else ""),
              one["quads"], f"{one['pixels']:,}", ", ".join(one["textures"])))

@@ -47,7 +47,7 @@ def collect(
     note: str = "",
     tell: Tell = lambda words: None,
 ) -> dict[str, Any]:
-    """Return the report as plain data; docs/boards.md describes it.
+    """Return the report as plain data; docs/engineering/boards.md describes it.
 
     A part that fails is in the report with its message, and no error here.
 

@@ -18,7 +18,7 @@ _GIVE = "give the .json file that 'glsl-infer report' wrote"
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return a saved report, whose parts are of the types that ``page`` and docs/boards.md's table need.
+    """Return a saved report, whose parts are of the types that ``page`` and docs/engineering/boards.md's table need.
 
     Raises:
         InputError: the file is missing, no report, of another version or damaged.

@@ -1,7 +1,7 @@
 """The last layer: features -> classes and ``none of these``, by logistic regression, and how sure it may be.
 
 ``none of these`` is a class whose examples are other people's photographs, which come with the package as features, and
-those of the folder ``none``. Measured (docs/your-classes.md), that refuses more unknown things than the highest
+those of the folder ``none``. Measured (docs/engineering/refusals.md), that refuses more unknown things than the highest
 probability and the energy do, fewer known ones than distances, and needs no runner to know of it.
 """
 

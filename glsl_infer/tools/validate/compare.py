@@ -29,6 +29,7 @@ from glsl_infer.runtime import selfcheck
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.child_process import ChildProcess
 from glsl_infer.tools.validate import verdict
+from glsl_infer.tools.validate.clipped import ClippedCount, stored_ranges
 from glsl_infer.tools.validate.job import ABOUT, ends_file, layer_file
 from glsl_infer.tools.validate.measures import Agreement
 
@@ -75,9 +76,10 @@ def compare(
         where the reference was asked, with ``judged``, the samples that it computed, and ``wrong``, the first layer
         that the self-check refuses, or None; ``softmax``, whether
         probabilities were compared, those of each pixel where it is a map, and not logits), ``layers`` in order
-        (``Agreement.as_json`` with ``layer``, ``op`` and ``computes``, the model's layer whose output it has),
-        ``not_compared`` (inner layers without a counterpart in the model), ``loses_most``
-        (``ranges.loss.Loss``, or None; only where it is too far, or with ``explain``).
+        (``Agreement.as_json`` with ``layer``, ``op`` and ``computes``, the model's layer whose output it has; and
+        ``ClippedCount.as_json`` of maps with a range of their own), ``not_compared`` (inner layers without a
+        counterpart in the model), ``loses_most`` (``ranges.loss.Loss``, or None; only where it is too far, or with
+        ``explain``).
 
     Raises:
         InputError: the files do not belong together, or one cannot be used.
@@ -89,6 +91,7 @@ def compare(
         for layer in (bundle.graph.nodes if bundle.parts else bundle.network.layers)
         if not ops.get(layer.op).is_input and not isinstance(ops.get(layer.op), (ViewOperator, Upload))
     ]
+    ranges = stored_ranges(bundle)
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as name:
         folder = Path(name)
         about = _in_framework(model, bundle, samples, folder, layers, layer_pictures, input_ranges or {}, tell)
@@ -97,9 +100,10 @@ def compare(
             for index, output in enumerate(bundle.manifest.outputs)
         ]
         totals, by_layer = [Agreement() for _ in ends], {layer: Agreement() for layer in about["layers"]}
+        counts = {layer: ClippedCount(ranges.get(layer)) for layer in about["layers"]}
         with Session(bundle, context=context) as session:
             for index in range(layer_pictures):
-                _add_layers(session, samples[index], folder, index, by_layer)
+                _add_layers(session, samples[index], folder, index, by_layer, counts)
                 tell(1)
             drawn = []
             for index, results in enumerate(session.stream(samples)):
@@ -134,6 +138,7 @@ def compare(
                         "op": layer.op,
                         "computes": about["computes"][layer.name],
                         **by_layer[layer.name].as_json(),
+                        **counts[layer.name].as_json(),
                     }
                     for layer in compared
                 ],
@@ -236,6 +241,7 @@ def _add_layers(
     folder: Path,
     index: int,
     by_layer: dict[str, Agreement],
+    counts: Mapping[str, ClippedCount],
 ) -> None:
     """Add every layer of a picture, one after the other: together they may take gigabytes."""
     places = {name: place for place, name in enumerate(by_layer)}
@@ -246,3 +252,5 @@ def _add_layers(
         if expected.size == output.size:
             # A vector may be a map of 1x1 pixels in the model; the same numbers in the same order.
             by_layer[name].add(output.ravel(), expected.ravel())
+        if expected.shape == output.shape:
+            counts[name].add(output, expected)

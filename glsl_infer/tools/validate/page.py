@@ -49,7 +49,8 @@ def page(agreement: dict[str, Any], failures: list[str]) -> str:
     layers = "".join(
         f"<tr><td class=name>{_text(layer['layer'])}</td><td class=name>{_text(layer['computes'])}</td>"
         f"<td>{layer['cosine']:.6f}</td><td>{layer['max_error']:.4g}</td><td>{layer['mean_error']:.4g}</td>"
-        f"<td>{decibels(layer['sqnr_db'])}</td><td class=wide>{_bar(layer['sqnr_db'])}</td></tr>"
+        f"<td>{decibels(layer['sqnr_db'])}</td><td>{clipped_share(layer)}</td>"
+        f"<td class=wide>{_bar(layer['sqnr_db'])}</td></tr>"
         for layer in agreement["layers"]
     )
     names = f"{_text(agreement['bundle'])} beside {_text(agreement['model'])}"
@@ -57,7 +58,8 @@ def page(agreement: dict[str, Any], failures: list[str]) -> str:
         f"<!doctype html>\n<html lang=en><meta charset=utf-8><title>{names}</title><style>{_STYLE}</style>\n"
         f"<h1>{names}</h1>\n{verdict}\n<table>{head}</table>\n<h2>Layer by layer</h2>\n"
         "<table><tr><th class=name>layer</th><th class=name>layer of the model</th><th>cosine</th>"
-        f"<th>max error</th><th>mean error</th><th>SQNR</th><th class=name>(bar: {_BEST_DB:.0f} dB)</th></tr>"
+        "<th>max error</th><th>mean error</th><th>SQNR</th><th>clipped</th>"
+        f"<th class=name>(bar: {_BEST_DB:.0f} dB)</th></tr>"
         f"{layers}</table>\n</html>\n"
     )
 
@@ -65,6 +67,11 @@ def page(agreement: dict[str, Any], failures: list[str]) -> str:
 def decibels(number: float | None) -> str:
     """Return a signal to noise ratio as text; None is one without any noise."""
     return "no error" if number is None else f"{number:.1f} dB"
+
+
+def clipped_share(layer: dict[str, Any]) -> str:
+    """Return the share of a layer's values that its range clips and the model has beyond it, in %."""
+    return f"{100.0 * layer['clipped_share']:.2g} %" if "clipped_share" in layer else "-"
 
 
 def _bar(number: float | None) -> str:

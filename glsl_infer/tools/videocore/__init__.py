@@ -1,7 +1,7 @@
 """What a bundle costs a VideoCore IV, read off that GPU's own compiler and command stream.
 
 Mesa's ``vc4`` driver compiles and submits as it does on a Raspberry Pi; a shim takes the kernel's place, so that no
-board is needed. Nothing is computed but by the executor. docs/videocore.md explains every number.
+board is needed. Nothing is computed but by the executor. docs/engineering/videocore.md explains every number.
 
     driver.py      where the driver is, and the environment that a process needs to see it
     harness.py     in such a process: draw a bundle's passes and write down what the driver says

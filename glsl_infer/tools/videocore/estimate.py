@@ -1,4 +1,4 @@
-"""Milliseconds of a frame on a board: an estimate, with its formula and nothing hidden. See docs/videocore.md.
+"""Milliseconds of a frame on a board: an estimate, with its formula and nothing hidden. See videocore.md.
 
     GPU time of a layer = max(instructions * 4 * groups of 16 pixels / 12, texels fetched / 6) / clock
     frame = GPU times + draws * cost of a draw + jobs * cost of a job

@@ -22,11 +22,11 @@ HEADS = (
     *("layer", "passes", "inst", "million", "share", "thr", "unif", "fetch", "i/fetch", "floor", "cycles"),
     *("jobs", "loads", "tiles", "kB", "cmd kB", "est ms"),
 )
-"""Of the table of one bundle; docs/videocore.md explains each."""
+"""Of the table of one bundle; docs/engineering/videocore.md explains each."""
 
 
 def as_text(reports: Sequence[Report], draw_share: float) -> str:
-    """Return the table of one bundle, its totals, the estimate and what to change. docs/videocore.md explains it.
+    """Return the table of one bundle, its totals, the estimate and what to change. videocore.md explains it.
 
     Args:
         reports: of the bundle, one from each compiler. Each layer has a row for each.

@@ -6,7 +6,7 @@
  * is free. What a job moves to and from memory sets the least time that it can take.
  *
  * What is not published is a parameter. Each of the three sets takes all of them on one side: `low` what the sources
- * say at best, `high` what they say at worst, `middle` between. A board's counters are to choose [docs/videocore.md].
+ * say at best, `high` what they say at worst, `middle` between. A board's counters are to choose [videocore.md].
  */
 #include "executor.h"
 

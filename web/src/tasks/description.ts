@@ -1,4 +1,4 @@
-/** What a task is, as data: which bundle, what its numbers mean, and what is drawn. docs/tasks.md explains every key. */
+/** What a task is, as data: which bundle, what its numbers mean, and what is drawn. task-files.md explains every key. */
 
 import type { Level } from "./anchors.ts";
 import type { Activation, Code } from "./boxes.ts";

@@ -5,7 +5,7 @@
  *     const faces = await openTask("tasks/faces.json");
  *     draw(canvas, video, await faces.follow(video));
  *
- * A task is the same JSON file as in Python: docs/tasks.md. Its models come from `glsl-infer get`.
+ * A task is the same JSON file as in Python: docs/reference/task-files.md. Its models come from `glsl-infer get`.
  */
 
 export type { Extent } from "./anchors.ts";

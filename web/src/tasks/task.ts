@@ -62,7 +62,7 @@ function free(networks: readonly Network[]): void {
 /**
  * Load a task and its models.
  *
- * @param address of its JSON file; docs/tasks.md explains it. Its detector lies beside it.
+ * @param address of its JSON file; docs/reference/task-files.md explains it. Its detector lies beside it.
  * @throws InputError the file is wrong, or does not fit its model; and as `GlslInfer.load`.
  */
 export async function openTask(address: string, options: TaskOptions = {}): Promise<Task> {

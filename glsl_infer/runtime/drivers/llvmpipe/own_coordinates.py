@@ -5,7 +5,7 @@ coordinate interpolated once, which spares VideoCore IV instructions (``lowering
 lie in another pattern have another program then. Here each fetch gets the coordinate of its own source. It is the same
 float, since both follow from the same numbers; with that the texts are often equal.
 
-A session does so on that driver alone (docs/performance.md).
+A session does so on that driver alone (docs/engineering/performance.md).
 """
 
 from __future__ import annotations

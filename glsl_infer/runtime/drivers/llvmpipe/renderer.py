@@ -3,7 +3,7 @@
 It makes machine code of a fragment shader twice, once for tiles that a triangle covers wholly and once for those
 at its edges. Where the result could depend on what is there already it makes the second alone, and takes it for both.
 Blending by GL_ONE and GL_ZERO stores what the shader says, to the last bit, but counts as such a case: X22's shaders
-are compiled in half the time, and drawn in the same (docs/performance.md). On a GPU it may cost bandwidth.
+are compiled in half the time, and drawn in the same (docs/engineering/performance.md). On a GPU it may cost bandwidth.
 """
 
 from __future__ import annotations

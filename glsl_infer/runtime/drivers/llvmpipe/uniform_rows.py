@@ -4,7 +4,7 @@ A bundle's ``uniform vec4 weights[N]`` is set before each draw. Here each array 
 texture of 32-bit floats; before a draw only the row's coordinate is set, in as many calls, and the shader fetches what
 it read. A fetch gives the same bits, so that the same bytes are stored.
 
-A session rewrites the shaders of bundles, on that driver alone: in a bundle they are uniforms (docs/performance.md).
+A session rewrites the shaders of bundles, on that driver alone: in a bundle they are uniforms (performance.md).
 """
 
 from __future__ import annotations

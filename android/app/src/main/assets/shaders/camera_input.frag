@@ -1,5 +1,5 @@
 // The camera's picture as the network reads it: the part that its fit takes, upright, and each axis by the exact area
-// average (or bilinear, where it grows); docs/bundle-format.md, "Preprocessing". The app puts lines in front: #version
+// average (or bilinear, where it grows); bundle-format.md, "Preprocessing". The app puts lines in front: #version
 // 100, #define TAPS_X and TAPS_Y, the camera pixels in a row and in a column that a pixel of the network can touch (1
 // for bilinear), and #define GREY where the network reads grey.
 #extension GL_OES_EGL_image_external : require

@@ -22,7 +22,7 @@ import javax.microedition.khronos.egl.EGLConfig;
 import javax.microedition.khronos.opengles.GL10;
 
 /**
- * Runs the tests one after the other in the GL thread, by docs/aibench.md. A picture that takes long goes over several
+ * Runs the tests one after the other in the GL thread, by aibench.md. A picture that takes long goes over several
  * frames of the screen, so that this is drawn meanwhile and no driver takes the network for one that hangs; what is
  * counted is the time of the network alone.
  */

@@ -11,7 +11,7 @@ import java.util.Map;
 /**
  * A {@code .glslnn} file in memory, read and verified: manifest, passes, shaders, weights, labels.
  *
- * <p>docs/bundle-format.md specifies it. Nothing in a bundle is executed but GLSL, by the driver.
+ * <p>docs/reference/bundle-format.md specifies it. Nothing in a bundle is executed but GLSL, by the driver.
  */
 public final class Bundle {
     /** Everything that manifest.json says. */

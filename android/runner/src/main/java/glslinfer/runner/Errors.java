@@ -54,7 +54,7 @@ public final class Errors {
             this.broken = broken;
         }
 
-        /** Returns the name of the rule of docs/bundle-format.md that the file breaks; null where it is about none. */
+        /** Returns the name of the rule of bundle-format.md that the file breaks; null where it is about none. */
         public String rule() {
             return broken == null ? null : broken.key;
         }

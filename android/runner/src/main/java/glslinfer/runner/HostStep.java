@@ -5,7 +5,7 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * A step that the CPU does with an output after the last pass; docs/bundle-format.md defines each.
+ * A step that the CPU does with an output after the last pass; docs/reference/bundle-format.md defines each.
  *
  * <p>An output begins as a list of arrays, and each step makes other arrays of them.
  */

@@ -2,7 +2,7 @@ package glslinfer.runner;
 
 /**
  * Which GPUs want a shader's fetches one after the other: VideoCore IV, whose compiler has too few registers to hold
- * the texels of fetches that it moves to the front; see docs/videocore-shaders.md.
+ * the texels of fetches that it moves to the front; see docs/engineering/videocore-shaders.md.
  */
 final class LateFetch {
     static final String LATE_FETCH = "#define LATE_FETCH\n";

@@ -9,7 +9,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 
-/** passes.bin as data, strictly: docs/bundle-format.md has its bytes. The manifest says what its indices stand for. */
+/** passes.bin as data, strictly: bundle-format.md has its bytes. The manifest says what its indices stand for. */
 final class PassReader {
     static final String MEMBER = "passes.bin";
 

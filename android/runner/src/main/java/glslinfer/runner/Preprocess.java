@@ -1,6 +1,6 @@
 package glslinfer.runner;
 
-/** From a decoded picture to the bytes that a network reads: docs/bundle-format.md, "Preprocessing", exactly. */
+/** From a decoded picture to the bytes that a network reads: bundle-format.md, "Preprocessing", exactly. */
 public final class Preprocess {
     private Preprocess() {}
 

@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;
 
-/** What a runner executes: textures, shader programs and passes, as plain data; docs/bundle-format.md explains them. */
+/** What a runner executes: textures, shader programs and passes, as plain data; bundle-format.md explains them. */
 public final class Program {
     /** The member that every fragment shader begins with. */
     static final String PRELUDE = "shaders/prelude.glsl";

@@ -1,6 +1,6 @@
 package glslinfer.runner;
 
-/** The rules of docs/bundle-format.md, by which a refusal says what is wrong with a bundle. */
+/** The rules of docs/reference/bundle-format.md, by which a refusal says what is wrong with a bundle. */
 enum Rule {
     CONTAINER("container"),
     VERSION("version"),

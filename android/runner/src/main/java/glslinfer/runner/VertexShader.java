@@ -6,7 +6,7 @@ import java.util.Arrays;
 import java.util.Map;
 
 /**
- * The vertex shaders of a bundle are those that docs/bundle-format.md prints, and no others.
+ * The vertex shaders of a bundle are those that docs/reference/bundle-format.md prints, and no others.
  *
  * <p>A driver may crash on one that leaves a varying unwritten; comparing is all it takes to be safe from that.
  */

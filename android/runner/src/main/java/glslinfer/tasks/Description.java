@@ -55,7 +55,7 @@ public final class Description {
         return name.endsWith(".json") ? name.substring(0, name.length() - ".json".length()) : name;
     }
 
-    /** How boxes come out of a bundle; docs/tasks.md explains every field. */
+    /** How boxes come out of a bundle; docs/reference/task-files.md explains every field. */
     public static final class DetectionRules {
         List<String> boxes;
         List<String> scores;

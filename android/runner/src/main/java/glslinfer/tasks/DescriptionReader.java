@@ -14,7 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Reads tasks of JSON files, strictly: docs/tasks.md explains every key. */
+/** Reads tasks of JSON files, strictly: docs/reference/task-files.md explains every key. */
 public final class DescriptionReader {
     private static final int MOST_POINTS = 1 << 14;
     private static final double ANY = -Float.MAX_VALUE;
@@ -36,7 +36,7 @@ public final class DescriptionReader {
         try {
             return new DescriptionReader(new Fields(Json.parse(utf8, name), "the task")).description(name);
         } catch (BundleError error) {
-            throw new InputError(name + ".json: " + error.getMessage() + "; docs/tasks.md has all keys");
+            throw new InputError(name + ".json: " + error.getMessage() + "; docs/reference/task-files.md has all keys");
         }
     }
 

@@ -1,0 +1,125 @@
+"""Values that a layer's range clips on the user's own input: bytes of 0 and 255 that its function does not explain."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from glsl_infer.graph import Node
+from glsl_infer.graph.host_steps import PROBABLE
+from glsl_infer.program.layout import FeatureMap, FineMap
+from glsl_infer.support.ndarray import NDArray
+
+if TYPE_CHECKING:
+    from glsl_infer.bundle import Bundle
+    from glsl_infer.runtime.session import Session
+
+MUCH = 0.001
+"""Share of a layer's values from which on a warning is due."""
+
+
+class RangeWarning(UserWarning):
+    """Layers clip values of the input: the ranges do not cover it."""
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """Values of a layer at the ends of its range.
+
+    Attributes:
+        layer: its name.
+        low: share of its values that are stored as the lowest number, although its function goes lower.
+        high: share that are stored as the highest number, although its function goes higher.
+    """
+
+    layer: str
+    low: float
+    high: float
+
+    @property
+    def share(self) -> float:
+        """Share of its values at either end."""
+        return self.low + self.high
+
+
+def check(session: Session, inputs: Any) -> tuple[Saturation, ...]:
+    """Run an input layer by layer; return the layers with values at the ends of their ranges, the worst first.
+
+    Args:
+        session: on a bundle.
+        inputs: as ``Session.run`` takes them.
+    """
+    ends = {name: found for part in session.gpu_sessions for name, found in _open_ends(part.bundle).items()}
+    layers = []
+    for name, values in session.layers(inputs):
+        if name in ends:
+            (low, high), is_open = ends[name]
+            shares = [
+                float((values <= low).mean()) if is_open[0] else 0.0,
+                float((values >= high).mean()) if is_open[1] else 0.0,
+            ]
+            layers += [Saturation(name, *shares)] if any(shares) else []
+    return tuple(sorted(layers, key=lambda layer: -layer.share))
+
+
+def warn(found: Iterable[Saturation]) -> None:
+    """Warn of layers that clip much."""
+    text = sentence(found)
+    if text:
+        warnings.warn(text, RangeWarning, stacklevel=3)
+
+
+def sentence(found: Iterable[Saturation]) -> str:
+    """Return a sentence about the layers that clip much; empty if there are none."""
+    much = [layer for layer in found if layer.share > MUCH]
+    if not much:
+        return ""
+    named = ", ".join(f"'{layer.layer}' ({100.0 * layer.share:.2g} % of its values)" for layer in much[:3])
+    others = f" and {len(much) - 3} more" if len(much) > 3 else ""
+    return (
+        f"ranges clip values of this input in the layers {named}{others}: export with --calibrate and more images like "
+        "it, or with --precision 16"
+    )
+
+
+Ends = tuple[tuple[NDArray[np.float64], NDArray[np.float64]], tuple[bool, bool]]
+"""Where a layer's stored values begin and end, half a step within, and whether its function goes on there."""
+
+
+def _open_ends(bundle: Bundle) -> dict[str, Ends]:
+    """Return the layers whose ranges can clip a value that a reader tells apart from their ends."""
+    network = bundle.network
+    readers: dict[str, list[Node]] = {layer.name: [] for layer in network.layers}
+    nodes = [Node(layer.name, layer.op, layer.inputs, layer.attrs) for layer in network.layers]
+    for node in nodes:
+        for name in node.inputs:
+            readers[name].append(node)
+    likely = {
+        name
+        for output in network.outputs
+        if any(step.step in PROBABLE for step in output.steps)
+        for name in output.layers
+    }
+    found: dict[str, Ends] = {}
+    for node, layer in zip(nodes, network.layers):
+        value = layer.output
+        if not node.inputs or "scales" not in layer.attrs or not isinstance(value, (FeatureMap, FineMap)):
+            continue
+        if node.name in likely or (readers[node.name] and all(map(_levels_off, readers[node.name]))):
+            continue  # a sigmoid makes the same of all values beyond
+        low, high = value.range.ends(value.channels)
+        step = (high - low) / (255.0 if value.range.bits == 8 else 65280.0)
+        function = node.activation
+        is_open = bool((low > function.low + step).any()), bool((high < function.high - step).any())
+        if any(is_open):
+            found[node.name] = (low + 0.5 * step, high - 0.5 * step), is_open
+    return found
+
+
+def _levels_off(node: Node) -> bool:
+    """Return whether a node is a function that hardly rises at its ends, and nothing else."""
+    return "function" in node.attrs and node.activation.bounded and not node.activation.clips

@@ -1,0 +1,14 @@
+"""docs/reference/command-line.md is the text that scripts/command_reference.py writes."""
+
+from __future__ import annotations
+
+import command_reference
+from pages import ROOT
+
+from glsl_infer.cli import COMMANDS
+
+
+def test_the_page_is_up_to_date() -> None:
+    text = (ROOT / "docs/reference/command-line.md").read_text("utf-8")
+    assert text == command_reference.page(), "run: python scripts/command_reference.py"
+    assert all(f"\n## glsl-infer {name}\n" in text for name in COMMANDS)
