@@ -150,6 +150,6 @@ def test_nothing_of_a_lambda_runs(tmp_path: Path) -> None:
 
 
 def test_what_is_for_exported_models_only(good: Path, capsys: Capture) -> None:
-    assert "--passes, --layers and --onnx-view are for an exported model" in refused(
+    assert "--passes, --images and --onnx-view need an exported model" in refused(
         capsys, ["inspect", good, "--passes"]
     )
