@@ -150,6 +150,4 @@ def test_nothing_of_a_lambda_runs(tmp_path: Path) -> None:
 
 
 def test_what_is_for_exported_models_only(good: Path, capsys: Capture) -> None:
-    assert "--passes, --images and --onnx-view need an exported model" in refused(
-        capsys, ["inspect", good, "--passes"]
-    )
+    assert "--passes, --images and --onnx-view need an exported model" in refused(capsys, ["inspect", good, "--passes"])
