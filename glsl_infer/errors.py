@@ -19,7 +19,11 @@ Messages are for the person who reads them: what was given, what is allowed, wha
 
 from __future__ import annotations
 
+import contextlib
+import shlex
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 
 class GlslInferError(Exception):
@@ -119,7 +123,7 @@ class MissingExtraError(InputError):
             pip_names: what pip is to install; never this project by its name, which on an index may be anybody's.
             purpose: what needs it.
         """
-        return cls(f"{purpose} needs {package}, which is not installed: pip install {pip_names}")
+        return cls(f"{purpose} needs {package}, which is not installed; install it: {pip_install(pip_names)}")
 
 
 class RunError(GlslInferError):
@@ -136,6 +140,20 @@ class GlError(RunError):
 
 class SelfCheckError(RunError):
     """The driver computed something else than the reference."""
+
+
+def pip_install(pip_names: str) -> str:
+    """Return the command that installs packages for the Python that runs this process.
+
+    It names that Python, because the ``pip`` on the PATH may belong to another one, and Debian's refuses.
+
+    Args:
+        pip_names: arguments for pip, quoted for a shell.
+    """
+    python = Path(sys.executable) if sys.executable else Path("python3")
+    with contextlib.suppress(OSError, ValueError):
+        python = python.relative_to(Path.cwd())
+    return f"{shlex.quote(str(python))} -m pip install {pip_names}"
 
 
 def with_article(word: str) -> str:

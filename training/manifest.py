@@ -39,7 +39,7 @@ def coarse_labels(folder: Path, labels: tuple[str, ...], *, whole: bool = True) 
                         f"{path}:{rows.line_num}: {label} belongs to {wider} here and to {coarse[label]} before"
                     )
     except UnicodeDecodeError:
-        raise InputError(f"{path}: is no text in UTF-8; correct or remove it") from None
+        raise InputError(f"{path}: is not UTF-8 text; correct or remove it") from None
     except (OSError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
     missing = [label for label in labels if label not in coarse]

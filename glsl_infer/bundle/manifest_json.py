@@ -34,7 +34,7 @@ from glsl_infer.bundle.parts_json import (
 from glsl_infer.bundle.pass_table import Names, pack, unpack
 from glsl_infer.bundle.probe_json import probe_from_json, probe_to_json
 from glsl_infer.bundle.rules import rule
-from glsl_infer.errors import BundleError
+from glsl_infer.errors import BundleError, pip_install
 
 Part = TypeVar("Part")
 
@@ -147,7 +147,7 @@ def check_version(data: Any, profiles: tuple[str, ...] = (PROFILE,)) -> Fields:
         if version > VERSION:
             raise BundleError(
                 f"the model has format version {version}, this program reads up to {VERSION}; "
-                "update glsl-infer: git pull in its checkout, then pip install ."
+                f"update glsl-infer: git pull in its checkout, then {pip_install('.')}"
             )
         profile = fields.text("profile")
         if profile not in profiles:

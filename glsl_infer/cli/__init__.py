@@ -17,51 +17,41 @@ if TYPE_CHECKING:
 
     from glsl_infer.cli.execution import Parser
 
-COMMANDS = (
-    "aibench",
-    "benchmark",
-    "calibrate",
-    "camera",
-    "classify",
-    "collect",
-    "completion",
-    "deploy",
-    "detect",
-    "doctor",
-    "export",
-    "get",
-    "info",
-    "inspect",
-    "landmarks",
-    "manual",
-    "report",
-    "run",
-    "segment",
-    "selfcheck",
-    "train",
-    "validate",
-    "vc4",
-)
-"""A module here each. Only the one that is asked for is imported: on a Pi Zero each import counts."""
+CHAPTERS = {
+    "use a model": ("classify", "detect", "landmarks", "segment", "camera", "run", "get"),
+    "make or convert a model": ("export", "inspect", "validate", "calibrate", "collect", "train", "deploy"),
+    "measure and check": (
+        *("doctor", "benchmark", "selfcheck", "info", "report", "vc4", "aibench"),
+        *("completion", "manual"),
+    ),
+}
+"""Commands, in the groups in which help lists them."""
+
+COMMANDS = tuple(sorted(name for names in CHAPTERS.values() for name in names))
+"""A module here each. Only the requested one is imported: on a Pi Zero each import counts."""
 
 
 def parser_of(names: Sequence[str]) -> Parser:
     """Return the parser of ``glsl-infer`` with some of the commands."""
     from glsl_infer import __version__
-    from glsl_infer.cli.execution import Parser, add_debug
+    from glsl_infer.cli.execution import Parser, add_debug, usage_of
 
     parser = Parser(
         prog="glsl-infer",
-        description="Neural networks as OpenGL ES 2.0 fragment shaders.",
+        usage="glsl-infer COMMAND ...",
+        description="Run neural networks on OpenGL ES 2.0 GPUs, as fragment shaders.",
+        epilog="For the options of a command: glsl-infer COMMAND --help",
     )
+    parser.chapters = CHAPTERS
     parser.add_argument("-V", "--version", action="version", version=f"glsl-infer {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, prog="glsl-infer")
     for name in names:
         module = importlib.import_module(f"{__name__}.{name}")
         summary = (module.__doc__ or "").partition("\n")[0]
         sub = commands.add_parser(name, help=summary, description=summary)
         module.add_arguments(sub)
         add_debug(sub)
+        sub.examples, sub.usage = module.EXAMPLES, usage_of(sub, f"glsl-infer {name}")
         sub.set_defaults(run=module.run)
     return parser
 
@@ -73,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from glsl_infer.cli.execution import execute, missing_package
         from glsl_infer.cli.terminal_text import guarded
 
-        words = models_anywhere(sys.argv[1:] if argv is None else argv)
+        words = models_anywhere(sys.argv[1:] if argv is None else argv) or ["--help"]
         asked = next((word for word in words if not word.startswith("-")), None)
         try:
             parser = parser_of((asked,) if asked in COMMANDS else COMMANDS)
@@ -87,12 +77,14 @@ def classify_parser() -> Parser:
     """Return the parser of ``classify``."""
     from glsl_infer import __version__
     from glsl_infer.cli import classify
-    from glsl_infer.cli.execution import Parser, add_debug
+    from glsl_infer.cli.execution import Parser, add_debug, usage_of
 
     parser = Parser(prog="classify", description=(classify.__doc__ or "").partition("\n")[0])
     parser.add_argument("-V", "--version", action="version", version=f"classify {__version__}")
     classify.add_arguments(parser)
     add_debug(parser)
+    parser.examples = [example.removeprefix("glsl-infer ") for example in classify.EXAMPLES]
+    parser.usage = usage_of(parser, "classify")
     parser.set_defaults(run=classify.run)
     return parser
 

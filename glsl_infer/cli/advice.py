@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from glsl_infer.errors import InputError
+from glsl_infer.support.near_names import did_you_mean, nearest
 
 MODEL = "--model"
 SUFFIX = ".glslnn"
@@ -20,6 +20,7 @@ _OPTION = ("camera", "classify", "detect", "landmarks", "segment")
 """Commands that take a model by ``--model``."""
 
 _CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)$")
+_NUMBER = re.compile(r"(argument .*): invalid (int|float|_uniform_vectors) value: '(.*)'$")
 _URL = re.compile(r"(https?|ftp|file):/+")
 
 
@@ -29,6 +30,12 @@ def models_anywhere(words: Sequence[str]) -> list[str]:
     if not given:
         return given
     command, rest = given[0], given[1:]
+    if command == "vc4":  # --csv was once an option without a value
+        rest = [
+            "--csv=-" if word == "--csv" and (*rest, "-")[place + 1].endswith((SUFFIX, "-")) else word
+            for place, word in enumerate(rest)
+        ]
+        given = [command, *rest]
     if command in _FIRST:
         for place, word in enumerate(rest):
             if word.startswith(f"{MODEL}="):
@@ -43,25 +50,28 @@ def models_anywhere(words: Sequence[str]) -> list[str]:
     return given
 
 
-def improved(message: str, options: Iterable[str]) -> str:
-    """Return a message of argparse with what may have been meant.
+def improved(message: str, options: Mapping[str, str]) -> str:
+    """Return a message of argparse with a suggestion.
 
     Args:
-        message: what it says.
-        options: all that there are.
+        message: of argparse.
+        options: every accepted spelling of an option, and the one to suggest for it.
     """
+    number = _NUMBER.search(message)
+    if number:
+        kind = "a whole number" if number[2] == "int" else "a number"
+        return f"{number[1]}: '{number[3]}' is not {kind}"
     choice = _CHOICE.search(message)
+    if choice and message.startswith("argument COMMAND: "):
+        names = re.findall(r"[^\s,']+", choice[2])
+        return f"no command '{choice[1]}'{did_you_mean(choice[1], names)}"
     if choice:
-        return message + _meant(choice[1], re.findall(r"[^\s,']+", choice[2]))
+        return message + did_you_mean(choice[1], re.findall(r"[^\s,']+", choice[2]))
     if message.startswith("unrecognized arguments: "):
         unknown = [word.partition("=")[0] for word in message.split()[2:] if word.startswith("-")]
-        return message + (_meant(unknown[0], options) if unknown else "")
+        spelling = nearest(unknown[0], options) if unknown else None
+        return message if spelling is None else f"{message}; did you mean {options[spelling]}?"
     return message
-
-
-def _meant(given: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(given, list(known), 1, 0.6)
-    return f"; did you mean {close[0]}?" if close else ""
 
 
 def refuse_urls(args: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""Run the AI Benchmark: nine tests, a row each, and a score.
+"""Run the nine tests of the AI Benchmark, print a row each, and compute the score.
 
 docs/engineering/aibench.md has the rules and what was measured.
 """
@@ -11,43 +11,53 @@ import time
 from pathlib import Path
 from typing import Any
 
-from glsl_infer.cli import progress
+from glsl_infer.cli import arguments, progress
 from glsl_infer.cli.terminal_text import print_lines
 from glsl_infer.errors import GlslInferError, InputError
-from glsl_infer.gl.context import CHOICES
 
 MEMORY = 256
 LARGEST_LIMIT, QUICK_LIMIT, QUICK_PICTURES = 60.0, 10.0, 4
 
 
+EXAMPLES = (
+    "glsl-infer aibench",
+    "glsl-infer aibench --quick",
+    "glsl-infer aibench --only 4,8 --plot scores.png",
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--only", metavar="N,N", help="numbers of tests, such as 4,8 (default: all)")
+    parser.add_argument("--only", metavar="N,N", help="Run only the tests with these numbers, e.g. 4,8 (default: all).")
     parser.add_argument(
-        "--quick", action="store_true", help="small pictures, a few of each, the small networks; no score"
+        "--quick",
+        action="store_true",
+        help="Use small images, a few of each, and the small networks. There is no score.",
     )
     parser.add_argument(
         "--models",
         type=Path,
         metavar="DIR",
-        help="where the bundles are, or are built once, in minutes (default: a folder in the cache)",
+        help="The folder with the exported models. Missing ones are built there once, in minutes (default: in the "
+        "cache folder).",
     )
-    parser.add_argument(
+    output = arguments.group(parser, "Output")
+    output.add_argument("--plot", type=Path, metavar="FILE.png", help="Draw each result next to that of a Pixel 2.")
+    output.add_argument(
+        "--phones",
+        type=Path,
+        metavar="FILE.csv",
+        help="Add the results of other devices to the table (columns: phone,1,...,9,score).",
+    )
+    arguments.add_context(parser)
+    arguments.group(parser, arguments.ADVANCED).add_argument(
         "--memory",
         type=int,
         default=MEMORY,
         metavar="MB",
-        help=f"what picture and result of test 9 may take (default: {MEMORY})",
+        help=f"The memory limit for the image and the result of test 9 (default: {MEMORY}).",
     )
-    parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
-    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw each test beside a Pixel 2")
-    parser.add_argument(
-        "--phones",
-        type=Path,
-        metavar="FILE.csv",
-        help="other devices' results, to stand beside (columns: phone,1,...,9,score)",
-    )
-    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+    arguments.add_json(parser, "Print everything as JSON.")
 
 
 def run(args: argparse.Namespace) -> int:

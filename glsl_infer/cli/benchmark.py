@@ -1,4 +1,4 @@
-"""Measure how fast a model runs here, step by step, and count what it takes.
+"""Measure the speed of a model on this machine, step by step.
 
 docs/engineering/performance.md says how to read each number.
 """
@@ -12,14 +12,20 @@ import json
 from pathlib import Path
 from typing import Any
 
-from glsl_infer.cli import benchmark_text, ends, progress
+from glsl_infer.cli import arguments, benchmark_text, ends, progress
 from glsl_infer.cli.terminal_text import print_lines, say_warning
 from glsl_infer.errors import InputError
-from glsl_infer.gl.context import CHOICES
 from glsl_infer.support import files
 from glsl_infer.support.plain_text import cell
 
 RUNS, WARM_UP = 100, 10
+
+
+EXAMPLES = (
+    "glsl-infer benchmark model.glslnn",
+    "glsl-infer benchmark model.glslnn --profile --plot layers.png",
+    "glsl-infer benchmark --compare before.glslnn after.glslnn",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,47 +34,60 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "bundle",
         nargs="?",
         type=Path,
-        metavar="BUNDLE",
-        help="a .glslnn file (default: the model that comes with the package)",
+        metavar="MODEL.glslnn",
+        help="The exported model (default: the model that comes with the package).",
     )
-    parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"counted runs (default: {RUNS})")
-    parser.add_argument("--warm-up", type=int, default=WARM_UP, metavar="N", help=f"runs before (default: {WARM_UP})")
-    ends.add_operator(parser)
-    parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
-    parser.add_argument(
-        "--no-cache",
-        action="store_true",
-        help="compile every program at the start and keep none; a driver may have a cache of its own",
-    )
-    parser.add_argument(
+    measured = arguments.group(parser, "Measurement")
+    measured.add_argument(
         "--profile",
         action="store_true",
-        help="time every layer as well: by GPU timer queries where the driver has them, else by waiting for each",
+        help="Time every layer as well, with GPU timer queries if the driver has them, else by waiting for each layer.",
     )
-    parser.add_argument(
-        "--minutes", type=float, metavar="N", help="run for so many minutes as well: does it stay as fast?"
+    measured.add_argument(
+        "--minutes",
+        type=float,
+        metavar="MINUTES",
+        help="Run for this long as well, to measure whether the speed is sustained.",
     )
-    parser.add_argument(
+    measured.add_argument(
         "--compare",
         nargs=2,
         type=Path,
         metavar=("A", "B"),
-        help="the ratio of two saved results (of --json), or of two .glslnn files, which run in turn: A B A B",
+        help="Print the ratio of two results saved with --json, or of two .glslnn files, which run in turn: A B A B.",
     )
-    parser.add_argument(
+    measured.add_argument(
+        "--runs", type=int, default=RUNS, metavar="N", help=f"The number of measured runs (default: {RUNS})."
+    )
+    measured.add_argument(
+        "--warm-up",
+        type=int,
+        default=WARM_UP,
+        metavar="N",
+        help=f"The number of runs before the measured ones (default: {WARM_UP}).",
+    )
+    output = arguments.group(parser, "Output")
+    output.add_argument(
         "--plot",
         type=Path,
         metavar="FILE.png",
-        help="with --profile: its layers as bars; with --minutes: latency over time",
+        help="With --profile, draw the time of each layer. With --minutes, draw the latency over time.",
     )
-    parser.add_argument(
+    output.add_argument(
         "--csv",
         type=Path,
         metavar="FILE.csv",
-        help="write every counted run as a row; with --profile every layer, with --minutes every stretch of time, "
-        "with --compare every step's ratio",
+        help="Write a row for every measured run; with --profile for every layer, with --minutes for every window of "
+        "time, with --compare for every step.",
     )
-    parser.add_argument("--json", action="store_true", help="print everything as JSON, to save and to compare later")
+    arguments.add_context(parser)
+    ends.add_operator(parser)
+    arguments.group(parser, arguments.ADVANCED).add_argument(
+        "--no-cache",
+        action="store_true",
+        help="Compile every program at the start, and store none. The driver may still have a cache of its own.",
+    )
+    arguments.add_json(parser, "Print everything as JSON, to save it and to compare it later.")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -104,7 +123,7 @@ def check(args: argparse.Namespace) -> None:
     if args.compare:
         for name, given in (("BUNDLE", args.bundle), ("--profile", args.profile), ("--minutes", args.minutes)):
             if given:
-                raise InputError(f"{name} and --compare exclude each other; leave one out")
+                raise InputError(f"{name} and --compare cannot be used together; leave one out")
     if args.profile and args.minutes is not None and (args.plot or args.csv):
         raise InputError("--plot and --csv show one thing; leave --profile or --minutes out")
     if args.csv is not None:

@@ -1,4 +1,4 @@
-"""Learn the ranges of a model's layers from typical pictures, for export --ranges."""
+"""Measure the value ranges of a model's layers on typical images, for export --ranges."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from glsl_infer.cli import ends, progress
+from glsl_infer.cli import arguments, ends, progress
 from glsl_infer.cli.export import MAX_CALIBRATION, spread
 from glsl_infer.errors import InputError
 from glsl_infer.runtime.pictures import paths as pictures
@@ -15,18 +15,29 @@ from glsl_infer.support.files import output_file
 SUFFIX = ".json"
 
 
+EXAMPLES = (
+    "glsl-infer calibrate model.keras --images photos/ -o ranges.json",
+    "glsl-infer calibrate model.tflite --images photos/ -o ranges.json --input-range=-1,1",
+    "glsl-infer calibrate model.onnx --images samples.npz -o ranges.json",
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("model", type=Path, metavar="MODEL", help="a model to export: *.keras, *.tflite or *.onnx")
-    parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE.json", help="the file to write")
     parser.add_argument(
-        "--calibrate",
+        "model", type=Path, metavar="MODEL", help="The model to export later: *.keras, *.tflite or *.onnx."
+    )
+    parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE.json", help="The file to write.")
+    parser.add_argument(
+        "--images",
+        dest="calibrate",
         type=Path,
         action="append",
         required=True,
         metavar="DIR",
-        help=f"typical pictures (at most {MAX_CALIBRATION} are used), or *.npz files; may be given several times",
+        help=f"Typical images, of which at most {MAX_CALIBRATION} are used, or *.npz files. Can be repeated.",
     )
+    arguments.accept(parser, "--images", "--calibrate", "--data")
     ends.add_input_range(parser)
     ends.add_fit(parser)
     ends.add_input_size(parser)
@@ -34,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ends.add_purpose(parser)
     ends.add_max_weights(parser)
     ends.add_operator(parser)
-    parser.add_argument("--json", action="store_true", help="print what was written as JSON")
+    arguments.add_json(parser, "Print a summary as JSON.")
 
 
 def run(args: argparse.Namespace) -> int:

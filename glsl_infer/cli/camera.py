@@ -1,4 +1,4 @@
-"""Classify what a camera sees, or find faces, hands and people in it: a camera, a film or a folder."""
+"""Classify the frames of a camera, film or folder, or find faces, hands and people in them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glsl_infer.cli import camera_events, camera_labels, camera_tasks, execution, progress
+from glsl_infer.cli import arguments, camera_events, camera_labels, camera_tasks, execution, progress
 from glsl_infer.errors import InputError, RunError
-from glsl_infer.gl.context import CHOICES
 from glsl_infer.support.files import output_file, writing
 from glsl_infer.support.plain_text import one_line
 
@@ -33,35 +32,51 @@ _RATE_OVER = 30
 OnFrame = Callable[["Frame", "list[Prediction]", float], None]
 
 
+EXAMPLES = (
+    "glsl-infer camera --window",
+    "glsl-infer camera model.glslnn --source film.mp4 --json",
+    "glsl-infer camera --task faces --serve 8080",
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
+    arguments.add_model(parser)
     parser.add_argument(
         "--source",
         default="/dev/video0",
         metavar="SOURCE",
-        help="/dev/videoN, picamera2, a film, or a folder of pictures (default: /dev/video0)",
+        help="The camera or files to read: /dev/videoN, picamera2, a film, a folder of images (default: /dev/video0).",
     )
-    parser.add_argument("--model", type=Path, help="a .glslnn file (default: the model that comes with the package)")
-    parser.add_argument("--top", type=int, default=1, help="labels a frame (default: 1)")
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="take every N-th frame only (default: 1)")
-    parser.add_argument("--frames", type=int, metavar="N", help="end after N frames (default: with the source)")
-    execution.add_threshold(parser)
-    parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
+    arguments.accept(parser, "--source", "--images")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="Process only one of N frames (default: 1).")
     parser.add_argument(
-        "--upload",
-        action="store_true",
-        help="copy every frame to the GPU, also where the GPU could read the camera's memory (dma-bufs) itself",
+        "--frames", type=int, metavar="N", help="Stop after N frames (default: at the end of the source)."
     )
-    execution.add_selfcheck(parser)
-    execution.add_signature(parser)
-    shown = parser.add_mutually_exclusive_group()
-    shown.add_argument("--headless", action="store_true", help="no window, only lines (the default)")
-    shown.add_argument("--window", action="store_true", help="show the frames, their labels and the frame rate; q ends")
-    parser.add_argument("--screenshot", type=Path, metavar="FILE.png", help="with --window: write the last frame shown")
-    parser.add_argument("--json", action="store_true", help="print a JSON object a frame, one a line")
+    labels = arguments.group(parser, "Labels")
+    labels.add_argument("--top", type=int, default=1, metavar="N", help="The number of labels of a frame (default: 1).")
+    execution.add_threshold(parser)
+    camera_tasks.add_arguments(parser)
     camera_labels.add_arguments(parser)
     camera_events.add_arguments(parser)
-    camera_tasks.add_arguments(parser)
+    shown = arguments.group(parser, "Output").add_mutually_exclusive_group()
+    shown.add_argument("--headless", action="store_true", help="Print lines and open no window (the default).")
+    shown.add_argument(
+        "--window", action="store_true", help="Show the frames, the results and the frame rate. The key q ends it."
+    )
+    output = arguments.group(parser, "Output")
+    output.add_argument(
+        "--screenshot", type=Path, metavar="FILE.png", help="With --window, write the last frame that was shown."
+    )
+    arguments.add_context(parser)
+    execution.add_selfcheck(parser)
+    execution.add_signature(parser)
+    arguments.group(parser, arguments.ADVANCED).add_argument(
+        "--upload",
+        action="store_true",
+        help="Copy every frame to the GPU, even if the GPU could read the camera's memory (dma-bufs).",
+    )
+    arguments.add_json(parser, "Print a JSON object for each frame, one a line.")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -96,14 +111,14 @@ def _check(args: argparse.Namespace) -> None:
     for name in ("top", "every", "frames"):
         number = getattr(args, name)
         if number is not None and number < 1:
-            raise InputError(f"--{name} {number}; at least 1 is possible")
+            raise InputError(f"--{name} {number}; give 1 or more")
     if args.window and args.json:
-        raise InputError("--window and --json exclude each other; leave one out")
+        raise InputError("--window and --json cannot be used together; leave one out")
     if args.window and args.context not in ("auto", "glfw"):
         raise InputError(f"--window computes in the window's own context; leave --context {args.context} out")
     if args.screenshot is not None:
         if not args.window:
-            raise InputError("--screenshot is about the window; give --window as well")
+            raise InputError("--screenshot needs --window; give both")
         if args.screenshot.suffix.lower() != ".png" or not args.screenshot.absolute().parent.is_dir():
             raise InputError(f"--screenshot {args.screenshot}; name a file *.png in a folder that exists")
         output_file(args.screenshot)

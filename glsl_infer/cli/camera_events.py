@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
+from glsl_infer.cli import arguments
 from glsl_infer.errors import InputError
 from glsl_infer.tools.camera import mqtt, pins
 
@@ -19,19 +20,21 @@ OF_TASK = ""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
+    events = arguments.group(parser, "Events")
+    events.add_argument(
         "--mqtt",
         metavar="URL",
-        help="publish a retained ON when a label, or what the task finds, appears, and OFF when it leaves, to "
-        f"TOPIC/NAME: mqtt://[USER@]HOST[:PORT]/TOPIC; a password is in {mqtt.PASSWORD}; needs the package paho-mqtt",
+        help="Publish a retained ON when a label or a result of the task appears, and OFF when it leaves, to "
+        f"TOPIC/NAME: mqtt://[USER@]HOST[:PORT]/TOPIC. The password is read from the variable {mqtt.PASSWORD}. Needs "
+        "the package paho-mqtt.",
     )
-    parser.add_argument(
+    events.add_argument(
         "--gpio",
         action="append",
         default=[],
         metavar="[LABEL=]PIN",
-        help=f"switch a Raspberry Pi's pin (0 to {pins.MOST}, BCM) on while LABEL, or what the task finds, is there; "
-        "needs gpiozero; may be given several times",
+        help=f"Switch on a pin of a Raspberry Pi (0 to {pins.MOST}, BCM) while LABEL or a result of the task is there. "
+        "Needs gpiozero. Can be repeated.",
     )
 
 
@@ -71,7 +74,7 @@ def opened(args: argparse.Namespace, stack: contextlib.ExitStack) -> list[Tell]:
     """Return what is to be told, which ``stack`` closes.
 
     Raises:
-        InputError: there is no such pin, or a package is missing.
+        InputError: tthere is no such pin, or a package is missing.
         RunError: the broker cannot be reached.
     """
     told: list[Tell] = []

@@ -7,8 +7,10 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from glsl_infer.cli import arguments
 from glsl_infer.errors import InputError
 from glsl_infer.runtime.classifier import NONE
+from glsl_infer.support.near_names import did_you_mean
 from glsl_infer.support.plain_text import one_line
 from glsl_infer.tools.camera.presence import APPEARED, Presence, Reaction
 
@@ -18,15 +20,15 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the argument."""
-    parser.add_argument(
+    """Declare the arguments."""
+    arguments.group(parser, "Events").add_argument(
         "--on",
         nargs=2,
         action="append",
         default=[],
         metavar=("LABEL", "COMMAND"),
-        help="start COMMAND when LABEL has been the best label of several frames in a row (--appear-after, "
-        "--leave-after); may be given several times",
+        help="Start COMMAND when LABEL has been the best label of several frames in a row (--appear-after, "
+        "--leave-after). Can be repeated.",
     )
 
 
@@ -60,7 +62,7 @@ class Watches:
     ) -> None:
         known = {*labels, NONE}
         problems = [
-            f"{option} {', '.join(unknown)}: {model} has no such label"
+            f"{option} {', '.join(unknown)}: {model} has no such label{did_you_mean(unknown[0], known)}"
             for option, names in (("--on", [label for label, _ in given]), ("--gpio", switched))
             if (unknown := [label for label in names if label not in known])
         ]

@@ -11,10 +11,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import camera_events, on_pictures
+from glsl_infer.cli import arguments, camera_events, on_pictures
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.support.files import writing
 from glsl_infer.support.plain_text import one_line
+from glsl_infer.tasks import reading
 from glsl_infer.tools.camera.presence import APPEARED, Presence, Reaction
 
 if TYPE_CHECKING:
@@ -30,44 +31,56 @@ if TYPE_CHECKING:
 _RATE_OVER = 30
 """Frames that the frame rate is the mean of."""
 
-_OPTIONS = ("serve", "background", "on_appear", "snapshot", "appear_after", "leave_after")
+_OPTIONS = ("serve", "points", "background", "on_appear", "snapshot", "appear_after", "leave_after")
 APPEAR_AFTER, LEAVE_AFTER = 3, 15
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``camera`` that need ``--task``."""
-    parser.add_argument(
+    """Declare the arguments."""
+    tasks = arguments.group(parser, "Faces, hands and people")
+    tasks.add_argument(
         "--task",
         metavar="TASK",
-        help="find something in the frames: faces, face-mesh, hand, people, selfie and more, or a file *.json of your "
-        "own, see docs/reference/task-files.md (default: classify them)",
+        help="Find something instead of classifying: faces, hands, people, selfie, another task, or a file *.json of "
+        "your own.",
     )
-    parser.add_argument(
-        "--serve", type=int, metavar="PORT", help="with --task: show the frames to browsers on this machine, as MJPEG"
+    tasks.add_argument(
+        "--points",
+        action="store_true",
+        help="With --task faces or hands, find the points of each (468 or 21) instead of boxes.",
     )
-    parser.add_argument(
+    tasks.add_argument(
         "--background",
-        metavar="WHAT",
-        help="with --task selfie and the like, shown: blur, or a colour (white, '#204080') behind what was found "
-        "(default: it is tinted)",
+        metavar="BACKGROUND",
+        help="With --task selfie, replace the background in the window or browser: blur, or a colour (white, "
+        "'#204080') (default: the background stays, and the person is tinted).",
     )
-    parser.add_argument(
-        "--on-appear", metavar="COMMAND", help="with --task: start this when something appears; it is not waited for"
+    tasks.add_argument(
+        "--serve", type=int, metavar="PORT", help="With --task, show the frames to browsers on this machine, as MJPEG."
     )
-    parser.add_argument(
-        "--snapshot", type=_path, metavar="DIR", help="with --task: write a picture here when something appears"
+    events = arguments.group(parser, "Events")
+    events.add_argument(
+        "--on-appear",
+        metavar="COMMAND",
+        help="With --task, start this command when something appears. The frames go on without waiting for it.",
     )
-    parser.add_argument(
+    events.add_argument(
+        "--snapshot",
+        type=_path,
+        metavar="DIR",
+        help="With --task, write an image to this folder when something appears.",
+    )
+    events.add_argument(
         "--appear-after",
         type=int,
-        metavar="N",
-        help=f"frames in a row that have to show something until it has appeared (default: {APPEAR_AFTER})",
+        metavar="FRAMES",
+        help=f"The number of frames in a row that must show it until it has appeared (default: {APPEAR_AFTER}).",
     )
-    parser.add_argument(
+    events.add_argument(
         "--leave-after",
         type=int,
-        metavar="N",
-        help=f"frames in a row without anything until it has left (default: {LEAVE_AFTER})",
+        metavar="FRAMES",
+        help=f"The number of frames in a row without it until it has left (default: {LEAVE_AFTER}).",
     )
 
 
@@ -86,15 +99,16 @@ def check(args: argparse.Namespace) -> None:
     for name in ("appear_after", "leave_after"):
         number = getattr(args, name)
         if number is not None and number < 1:
-            raise InputError(f"--{name.replace('_', '-')} {number}; at least 1 is possible")
+            raise InputError(f"--{name.replace('_', '-')} {number}; give 1 or more")
     if args.task is None:
         for name in _OPTIONS:
             watched = name in ("appear_after", "leave_after") and (args.on or args.gpio or args.mqtt is not None)
-            if getattr(args, name) is not None and not watched:
-                raise InputError(f"--{name.replace('_', '-')} is about a task; give --task as well")
+            if getattr(args, name) not in (None, False) and not watched:
+                raise InputError(f"--{name.replace('_', '-')} needs --task; give both")
         return
+    task_of(args)
     if args.on:
-        raise InputError("--on is about labels; with --task give --on-appear")
+        raise InputError("--on needs a classifier; with --task, give --on-appear")
     if args.background is not None:
         from glsl_infer.tasks.masks import ground
 
@@ -104,6 +118,20 @@ def check(args: argparse.Namespace) -> None:
             raise InputError(f"--background {args.background}: a camera takes blur or a colour, no picture")
     if args.serve is not None and not 0 <= args.serve <= 65535:
         raise InputError(f"--serve {args.serve}; give a port from 1 to 65535, or 0 for one that is free")
+
+
+def task_of(args: argparse.Namespace) -> str:
+    """Return the task to open: with ``--points``, the one for landmarks.
+
+    Raises:
+        InputError: the task has no points.
+    """
+    task = str(args.task)
+    if not args.points:
+        return task
+    if task not in reading.POINTS and task not in reading.POINTS.values():
+        raise InputError(f"--points needs --task {' or '.join(reading.POINTS)}; --task {task} has no other points")
+    return reading.POINTS.get(task, task)
 
 
 def run(
@@ -129,7 +157,7 @@ def run(
     presence = Presence(args.appear_after or APPEAR_AFTER, args.leave_after or LEAVE_AFTER)
     with contextlib.ExitStack() as stack:
         context = args.context if window is None else window.context
-        task = stack.enter_context(open_task(args.task, model=args.model, context=context))
+        task = stack.enter_context(open_task(task_of(args), model=args.model, context=context))
         on_pictures.check(task, args)
         server = None if args.serve is None else stack.enter_context(FrameServer(args.serve))
         if server is not None:

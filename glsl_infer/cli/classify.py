@@ -1,4 +1,4 @@
-"""Say what is on pictures: the most probable labels, best first."""
+"""Classify images: print the most probable labels, best first."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import ends, execution, progress
+from glsl_infer.cli import arguments, ends, execution, progress
 from glsl_infer.cli.table_file import check_table, open_table
 from glsl_infer.cli.terminal_text import say_error
 from glsl_infer.errors import ImageError, InputError
-from glsl_infer.gl.context import CHOICES
 from glsl_infer.runtime.pictures import paths as pictures
 from glsl_infer.support.plain_text import one_line
 
@@ -25,35 +24,43 @@ if TYPE_CHECKING:
     from glsl_infer.runtime.pipeline import PendingFrame
 
 
+EXAMPLES = (
+    "glsl-infer classify photo.jpg",
+    "glsl-infer classify model.glslnn photos/ --top 1 --csv labels.csv",
+    "glsl-infer classify photo.jpg --window",
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("images", nargs="+", type=Path, metavar="IMAGE", help="picture files, or folders of them")
-    parser.add_argument("--model", type=Path, help="a .glslnn file (default: the model that comes with the package)")
-    parser.add_argument("--top", type=int, default=5, help="labels a picture (default: 5)")
-    ends.add_operator(parser)
+    arguments.add_images(parser)
+    arguments.add_model(parser)
+    parser.add_argument("--top", type=int, default=5, metavar="N", help="The number of labels an image (default: 5).")
     execution.add_threshold(parser)
-    parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
-    parser.add_argument("--json", action="store_true", help="print one JSON list: file and predictions of each picture")
-    parser.add_argument(
+    output = arguments.group(parser, "Output")
+    output.add_argument(
         "--csv",
         type=Path,
         metavar="FILE.csv",
-        help="write a row for each picture (file, error, labels with their probabilities) instead of printing it",
+        help="Write a row for each image (file, error, labels with their probabilities) instead of printing it.",
     )
-    execution.add_selfcheck(parser)
-    execution.add_signature(parser)
-    parser.add_argument(
+    output.add_argument(
         "--window",
         action="store_true",
-        help="show the pictures with their labels in a window as well: right, space or n is the next picture, left, "
-        "backspace or p the one before, q or escape the end",
+        help="Show the images with their labels in a window as well. Right, space or n shows the next image, left, "
+        "backspace or p the previous one, and q or escape ends.",
     )
-    parser.add_argument(
+    output.add_argument(
         "--screenshot",
         type=Path,
         metavar="FILE.png",
-        help="with --window and one picture: write what the window shows, and close it",
+        help="With --window and one image, write the content of the window and close it.",
     )
+    arguments.add_context(parser)
+    execution.add_selfcheck(parser)
+    ends.add_operator(parser)
+    execution.add_signature(parser)
+    arguments.add_json(parser, "Print one JSON list with the file and the predictions of each image.")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -61,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     execution.check_signature(args)
     ends.load_operators(args.operator, draws=True)
     _check(args)
-    files = pictures.find(args.images)
+    files = pictures.find(arguments.images_of(args))
 
     def report(path: Path, predictions: Sequence[Prediction]) -> None:
         if len(files) > 1:
@@ -93,13 +100,13 @@ def run(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> None:
     """Refuse what cannot go together."""
     if args.top < 1:
-        raise InputError(f"--top {args.top}; at least 1 is possible")
+        raise InputError(f"--top {args.top}; give 1 or more")
     if args.screenshot is not None and not args.window:
-        raise InputError("--screenshot shows a window; give --window as well")
+        raise InputError("--screenshot needs --window; give both")
     if args.csv is None:
         return
     if args.window:
-        raise InputError("--window and --csv exclude each other; leave one out")
+        raise InputError("--window and --csv cannot be used together; leave one out")
     if not args.csv.absolute().parent.is_dir():
         raise InputError(f"--csv {args.csv}; no such folder")
     check_table(args.csv)

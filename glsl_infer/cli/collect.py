@@ -1,4 +1,4 @@
-"""Take photographs for train: a key for each class, from a camera, a film or a folder of pictures."""
+"""Take photographs for train: press a key for each class, with a camera, a film or a folder of images."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from glsl_infer.cli import arguments
 from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.support.files import cannot_be_written, writing
 from glsl_infer.support.plain_text import one_line
@@ -24,26 +25,42 @@ KEYS = "123456789abcdefghijklmnoprstuvwxyz"
 QUIT, SKIP = "q\x1b\x03\x04", " \r\n"
 
 
+EXAMPLES = (
+    "glsl-infer collect --classes cat,dog,none -o photos",
+    "glsl-infer collect --classes cat,dog --source film.mp4 -o photos",
+    "glsl-infer collect --classes cat,dog --source unsorted/ -o photos",
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument(
         "--camera",
         action="store_true",
-        help=f"the Raspberry Pi's camera where python3-picamera2 is installed, else {CAMERA} (the default)",
+        help=f"Use the Raspberry Pi's camera if python3-picamera2 is installed, else {CAMERA} (the default).",
     )
     shown.add_argument(
         "--source",
         metavar="SOURCE",
-        help="/dev/videoN, picamera2, a film, or a folder of pictures, of which each waits",
+        help="Read from /dev/videoN, picamera2, a film, or a folder of images. Each image of a folder waits for a key.",
+    )
+    arguments.accept(parser, "--source", "--images")
+    parser.add_argument(
+        "--classes",
+        required=True,
+        metavar="LABEL,...",
+        help="The labels. Use 'none' for photographs that should be answered 'none of these'.",
     )
     parser.add_argument(
-        "--classes", required=True, metavar="A,B,...", help="labels; 'none' for what is to be answered 'none of these'"
+        "-o",
+        "--out",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="The folder of the class folders, which are created if they are missing.",
     )
-    parser.add_argument(
-        "-o", "--out", type=Path, required=True, metavar="FOLDER", help="where the class folders are, or are made"
-    )
-    parser.add_argument("--json", action="store_true", help="print how many photographs each class got as JSON")
+    arguments.add_json(parser, "Print the number of photographs of each class as JSON.")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Print what a shell needs to complete commands and options.
+"""Print the completion script of a shell.
 
 ``source <(glsl-infer completion bash)`` in ~/.bashrc, zsh alike in ~/.zshrc; ``glsl-infer completion fish | source`` in
 ~/.config/fish/config.fish.
@@ -30,9 +30,16 @@ class Option:
     help: str
 
 
+EXAMPLES = (
+    "source <(glsl-infer completion bash)",
+    "source <(glsl-infer completion zsh)",
+    "glsl-infer completion fish | source",
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("shell", choices=SHELLS, help="the shell")
+    parser.add_argument("shell", choices=SHELLS, help="The shell.")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -49,7 +56,9 @@ def options_of(parser: argparse.ArgumentParser, command: str) -> list[Option]:
     (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
     options = []
     for action in commands.choices[command]._actions:
-        words = (action.help or "").partition(";")[0].partition(":")[0].partition(" (")[0]
+        words = (
+            (action.help or "").partition(";")[0].partition(":")[0].partition(" (")[0].partition(". ")[0].rstrip(".")
+        )
         choices = tuple(map(str, action.choices or ()))
         options += [Option(name, choices, action.nargs != 0, words) for name in action.option_strings]
     return options

@@ -1,4 +1,4 @@
-"""Make a folder to copy to a Raspberry Pi of one YAML file: models, service, install script."""
+"""Make a folder for a Raspberry Pi from one YAML file: models, service, install script."""
 
 from __future__ import annotations
 
@@ -6,34 +6,50 @@ import argparse
 import json
 from pathlib import Path
 
-from glsl_infer.cli import execution, progress
+from glsl_infer.cli import arguments, execution, progress
 from glsl_infer.errors import InputError
 
 _MOST_SECONDS = 86_400
 
 
+EXAMPLES = (
+    "glsl-infer deploy doorbell.yml --check",
+    "glsl-infer deploy doorbell.yml",
+    "glsl-infer deploy doorbell.yml -o folder",
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        "deployment", type=Path, metavar="DEPLOYMENT.yml", help="what to deploy; see docs/guide/raspberry-pi.md"
-    )
+    parser.add_argument("deployment", type=Path, metavar="DEPLOYMENT.yml", help="The description of the deployment.")
     parser.add_argument(
         "-o",
         "--out",
         type=Path,
         metavar="DIR",
-        help="the folder to make, in place of an older deployment (default: the file's name without suffix)",
+        help="The folder to write. An older deployment in it is replaced (default: the file's name without suffix).",
     )
     parser.add_argument(
-        "--timeout", type=float, default=900, metavar="SECONDS", help="most that a download may take (default: 900)"
+        "--check", action="store_true", help="Only check the file itself, without reading or writing others."
+    )
+    advanced = arguments.group(parser, arguments.ADVANCED)
+    advanced.add_argument(
+        "--timeout",
+        type=float,
+        default=900,
+        metavar="SECONDS",
+        help="The longest time of a download (default: 900).",
     )
     execution.add_signature(parser)
-    parser.add_argument("--allow-root", action="store_true", help="let the service run as root, if the file says so")
-    parser.add_argument(
-        "--allow-outside", action="store_true", help="let the file name files outside its own folder; read it first"
+    advanced.add_argument(
+        "--allow-root", action="store_true", help="Let the service run as root if the file asks for it."
     )
-    parser.add_argument("--check", action="store_true", help="only check the file itself; nothing is read or written")
-    parser.add_argument("--json", action="store_true", help="print what was made as JSON")
+    advanced.add_argument(
+        "--allow-outside",
+        action="store_true",
+        help="Let the file use files outside its own folder. Read the file before.",
+    )
+    arguments.add_json(parser, "Print a summary as JSON.")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -41,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer.tools.deploy import description, folder
 
     if not 0 < args.timeout <= _MOST_SECONDS:
-        raise InputError(f"--timeout {args.timeout:g}; more than 0 and at most {_MOST_SECONDS} seconds are possible")
+        raise InputError(f"--timeout {args.timeout:g}; give more than 0 and at most {_MOST_SECONDS} seconds")
     deployment = description.read(args.deployment)
     if deployment.service.user == "root" and not args.allow_root:
         raise InputError(

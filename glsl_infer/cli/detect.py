@@ -1,4 +1,4 @@
-"""Find faces, palms or people on pictures: boxes, points and scores."""
+"""Find faces, hands or people in images: boxes, points and scores."""
 
 from __future__ import annotations
 
@@ -13,10 +13,20 @@ if TYPE_CHECKING:
 
 TASKS = ("faces", "faces-far", "hands", "people")
 
+ALIASES = {"hand": "hands", "face-mesh": "faces"}
+"""Other spellings, unambiguous in this command."""
+
+
+EXAMPLES = (
+    "glsl-infer detect photo.jpg",
+    "glsl-infer detect photo.jpg -o faces.jpg",
+    "glsl-infer detect photos/ --task people --json",
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    on_pictures.add_arguments(parser, TASKS, "the picture with what was found drawn on it")
+    on_pictures.add_arguments(parser, TASKS, "the image with the results drawn on it")
     on_pictures.add_tiles(parser)
 
 
@@ -25,7 +35,11 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer.tasks import Detector
 
     return on_pictures.run(
-        args, partial(Detector, tiles=args.tiles), args.task, _words, lambda found, path: found.draw(path)
+        args,
+        partial(Detector, tiles=args.tiles),
+        ALIASES.get(args.task, args.task),
+        _words,
+        lambda found, path: found.draw(path),
     )
 
 

@@ -1,4 +1,4 @@
-"""Check this machine and every layer of a model on it, and print how to fix each problem.
+"""Check this machine and each layer of a model on it, and print how to fix each problem.
 
 ``tools.doctor`` has the checks.
 """
@@ -10,13 +10,19 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glsl_infer.cli import progress
+from glsl_infer.cli import arguments, progress
 from glsl_infer.cli.terminal_text import print_lines
 from glsl_infer.errors import InputError
-from glsl_infer.gl.context import CHOICES
 
 if TYPE_CHECKING:
     from glsl_infer.tools.doctor import Finding
+
+
+EXAMPLES = (
+    "glsl-infer doctor",
+    "glsl-infer doctor model.glslnn",
+    "glsl-infer doctor --json > doctor.json",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,11 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="?",
         metavar="MODEL.glslnn",
-        help="the model for the self-check (default: the model that comes with the package)",
+        help="The model for the self-check (default: the model that comes with the package).",
     )
-    parser.add_argument("--no-selfcheck", action="store_true", help="do not check the layers of a model")
-    parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
-    parser.add_argument("--json", action="store_true", help="print JSON with all figures, for a bug report")
+    parser.add_argument("--no-selfcheck", action="store_true", help="Do not check the layers of a model.")
+    arguments.add_context(parser)
+    arguments.add_json(parser, "Print JSON with all figures, for a bug report.")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,25 +7,29 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from glsl_infer.cli import arguments
 from glsl_infer.errors import InputError
 from glsl_infer.graph.picture import FITS
 from glsl_infer.graph.purposes import PURPOSES
 
 _BACKEND = "KERAS_BACKEND"
 
+GROUP = "Inputs and outputs"
+"""Title of the group of most options of this module."""
+
 FIT_WORDS = tuple(fit.partition("/")[0] for fit in FITS)
 
 
 def add_input_range(parser: argparse.ArgumentParser) -> None:
     """Declare ``--input-range``."""
-    parser.add_argument(
+    arguments.group(parser, GROUP).add_argument(
         "--input-range",
         type=_range,
         action="append",
         default=[],
         metavar="[NAME=]LOW,HIGH",
-        help="what bytes 0 and 255 of a picture are to the network (default: 0,1, or 0,255 where it begins with a "
-        "Rescaling), or between which numbers an input of numbers is; with the input's name where there are several",
+        help="The network's values for bytes 0 and 255 of an image (default: 0,1, or 0,255 if the network begins with "
+        "a Rescaling), or the range of an input of numbers. Give the input's name if there are several.",
     )
 
 
@@ -33,11 +37,11 @@ def add_max_weights(parser: argparse.ArgumentParser) -> None:
     """Declare ``--max-weights``, which ``allow_weights`` reads."""
     from glsl_infer.importers.shared import caps
 
-    parser.add_argument(
+    arguments.group(parser, arguments.ADVANCED).add_argument(
         "--max-weights",
         type=int,
         metavar="MB",
-        help=f"megabytes that the weights of a model file may unpack to (default: {caps.DEFAULT_MB})",
+        help=f"The largest unpacked size of the weights of a model file (default: {caps.DEFAULT_MB}).",
     )
 
 
@@ -57,13 +61,13 @@ def allow_weights(given: int | None) -> None:
 
 def add_operator(parser: argparse.ArgumentParser) -> None:
     """Declare ``--operator``, which ``load_operators`` reads."""
-    parser.add_argument(
+    arguments.group(parser, arguments.ADVANCED).add_argument(
         "--operator",
         action="append",
         default=[],
         metavar="[CLASS=]MODULE:FUNCTION",
-        help="a function of yours that computes a layer of yours on the CPU, again for each; the model file has its "
-        "name only, so give it to 'run' and the others, too",
+        help="A custom function for a custom layer, run on the CPU; repeat it for each layer. The model file contains "
+        "only its name, so that every command that runs the model needs this option.",
     )
 
 
@@ -101,49 +105,49 @@ def load_operators(given: Sequence[str], *, draws: bool = False) -> None:
 
 def add_fit(parser: argparse.ArgumentParser) -> None:
     """Declare ``--fit``."""
-    parser.add_argument(
+    arguments.group(parser, GROUP).add_argument(
         "--fit",
         type=_named,
         action="append",
         default=[],
         metavar="[NAME=]FIT",
-        help=f"how any picture becomes the network's: {', '.join(FIT_WORDS)} (default: center-square), or none: the "
-        "input takes numbers and no picture",
+        help=f"How an image is fitted to the network's size: {', '.join(FIT_WORDS)} (default: center-square), or none "
+        "if the input takes numbers.",
     )
 
 
 def add_input_size(parser: argparse.ArgumentParser) -> None:
     """Declare ``--input-size``."""
-    parser.add_argument(
+    arguments.group(parser, GROUP).add_argument(
         "--input-size",
         type=_size,
         action="append",
         default=[],
-        metavar="[NAME=]SIZE",
-        help="height and width of an input that a file leaves open: 320, or 240x320",
+        metavar="[NAME=]PIXELS",
+        help="Height and width of an input that the file leaves open: 320, or 240x320.",
     )
 
 
 def add_outputs(parser: argparse.ArgumentParser) -> None:
     """Declare ``--outputs``."""
-    parser.add_argument(
+    arguments.group(parser, GROUP).add_argument(
         "--outputs",
         type=lambda text: tuple(text.split(",")),
         default=(),
         metavar="NAME,...",
-        help="the outputs to export (default: all); of an .onnx file also tensors inside of it",
+        help="The outputs to export (default: all). For an .onnx file, inner tensors are possible as well.",
     )
 
 
 def add_purpose(parser: argparse.ArgumentParser) -> None:
     """Declare ``--purpose``."""
-    parser.add_argument(
+    arguments.group(parser, GROUP).add_argument(
         "--purpose",
         type=_named,
         action="append",
         default=[],
         metavar="[NAME=]PURPOSE",
-        help=f"what an output is for: {', '.join(PURPOSES)} (default: by its shape and its last layers)",
+        help=f"The purpose of an output: {', '.join(PURPOSES)} (default: by its shape and its last layers).",
     )
 
 

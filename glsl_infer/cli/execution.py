@@ -9,13 +9,13 @@ import argparse
 import errno
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from glsl_infer.cli import advice, interrupts
+from glsl_infer.cli import advice, arguments, interrupts
 from glsl_infer.cli.terminal_text import lose, say_error
-from glsl_infer.errors import GlslInferError, InputError, ShaderError
+from glsl_infer.errors import BundleError, GlslInferError, InputError, ShaderError, pip_install
 from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -30,11 +30,27 @@ _LOG_LINES, _LOG_WIDTH = 5, 200
 """What is shown of a driver's log: lines, and characters of a line."""
 
 
+class _Help(argparse.HelpFormatter):
+    """Help text with paragraphs that are wrapped, unless they have several lines."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if "\n" not in text:
+            return super()._fill_text(text, width, indent)
+        return "".join(f"{indent}{line}\n" for line in text.splitlines())
+
+
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line, and which takes no abbreviations."""
+    """An argument parser with one-line errors, examples, and no abbreviations.
+
+    Attributes:
+        examples: command lines that help shows after the description.
+        chapters: commands by the titles that help lists them under, for a parser with commands.
+    """
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**{"allow_abbrev": False, **options})
+        super().__init__(**{"allow_abbrev": False, "formatter_class": _Help, **options})
+        self.examples: Sequence[str] = ()
+        self.chapters: Mapping[str, Sequence[str]] = {}
         self.register("type", Path, _path)
         self.color = False  # Python 3.14 colours its help with the control characters that we show
 
@@ -43,14 +59,64 @@ class Parser(argparse.ArgumentParser):
         given = list(sys.argv[1:] if args is None else args)
         return super().parse_known_args(_with_pairs(given), namespace)
 
+    def format_help(self) -> str:
+        """Return the help: usage, a sentence, examples, then arguments and options by group."""
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        if self.examples:
+            formatter.start_section("examples")
+            formatter.add_text("\n".join(self.examples) + "\n")
+            formatter.end_section()
+        if self.chapters:
+            (commands,) = (action for action in self._actions if isinstance(action, argparse._SubParsersAction))
+            by_name = {choice.dest: choice for choice in commands._choices_actions}
+            for title, names in self.chapters.items():
+                formatter.start_section(title)
+                formatter.add_arguments([by_name[name] for name in names if name in by_name])
+                formatter.end_section()
+        # Positional arguments and options without a title of their own first, rare options last.
+        for group in sorted(self._action_groups, key=lambda group: group.title == arguments.ADVANCED):
+            formatter.start_section(group.title)
+            formatter.add_text(group.description)
+            shown = [action for action in group._group_actions if not isinstance(action, argparse._SubParsersAction)]
+            formatter.add_arguments(shown)
+            formatter.end_section()
+        formatter.add_text(self.epilog)
+        return formatter.format_help()
+
     def error(self, message: str) -> NoReturn:
         """Print one line and exit with 2."""
-        options = list(self._option_string_actions)
-        for action in self._actions:
-            if isinstance(action, argparse._SubParsersAction):
-                options += [name for sub in action.choices.values() for name in sub._option_string_actions]
-        say_error(f"{advice.improved(message, options)} (see {self.prog} --help)")
+        options = dict(self._option_string_actions)
+        actions = [action for action in self._actions if isinstance(action, argparse._SubParsersAction)]
+        subparsers = [sub for action in actions for sub in action.choices.values()]
+        for sub in subparsers:
+            options.update(sub._option_string_actions)
+        shown = {name: name if name in action.option_strings else _long(action) for name, action in options.items()}
+        progs = [sub.prog for sub in subparsers]
+        prog = progs[0] if len(progs) == 1 else self.prog
+        say_error(f"{advice.improved(message, shown)} (see {prog} --help)")
         self.exit(2)
+
+
+def _long(action: argparse.Action) -> str:
+    return max(action.option_strings, key=len)
+
+
+def usage_of(parser: argparse.ArgumentParser, prog: str) -> str:
+    """Return the usage of a command: its arguments and required options; the help lists the others."""
+    words = [prog]
+    actions = parser._actions
+    if any("--model" in action.option_strings for action in actions):
+        words.append("[MODEL.glslnn]")
+    for action in actions:
+        metavar = action.metavar if isinstance(action.metavar, str) else "|".join(map(str, action.choices or ()))
+        if action.option_strings and action.required:
+            words.append(f"{action.option_strings[0]} {metavar}")
+        elif not action.option_strings:
+            several = f"{metavar} ..." if action.nargs in ("*", "+") else metavar
+            words.append(f"[{several}]" if action.nargs in ("?", "*") and metavar != "IMAGE" else several)
+    return " ".join([*words, "[options]"])
 
 
 def _path(text: str) -> Path:
@@ -73,26 +139,26 @@ def _with_pairs(given: list[str]) -> list[str]:
 
 def add_debug(parser: argparse.ArgumentParser) -> None:
     """Declare ``--debug``, which ``execute`` needs."""
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    parser.add_argument("--debug", action="store_true", help="Show the traceback of an error.")
 
 
 def add_selfcheck(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--no-selfcheck``, for commands that check a driver before they first trust it."""
-    parser.add_argument(
+    """Declare ``--no-selfcheck``, for commands that check a driver at the first use of a model."""
+    arguments.group(parser, arguments.GPU).add_argument(
         "--no-selfcheck",
         action="store_true",
-        help="do not check at the first use of a model on a driver that it computes every layer right",
+        help="Do not check, at the first use of a model on a driver, that it computes every layer correctly.",
     )
     add_isolated(parser)
 
 
 def add_isolated(parser: argparse.ArgumentParser) -> None:
     """Declare ``--isolated``, for commands that draw a model."""
-    parser.add_argument(
+    arguments.group(parser, arguments.ADVANCED).add_argument(
         "--isolated",
         action="store_true",
-        help="let a process of its own compile and draw the model first, each time; else one does so at the first "
-        "use of a model on a driver",
+        help="Compile and draw the model in a separate process first, at every start (default: at the first use of a "
+        "model on a driver).",
     )
 
 
@@ -107,8 +173,8 @@ def add_threshold(parser: argparse.ArgumentParser) -> None:
         "--threshold",
         type=_probability,
         default=0.0,
-        metavar="P",
-        help="answer 'none of these' where the best label is less probable than P, from 0 to 1 (default: 0)",
+        metavar=arguments.SHARE,
+        help="Answer 'none of these' if the best label is less probable than this (default: 0).",
     )
 
 
@@ -124,11 +190,11 @@ def _probability(text: str) -> float:
 
 def add_signature(parser: argparse.ArgumentParser) -> None:
     """Declare ``--require-signature``."""
-    parser.add_argument(
+    arguments.group(parser, arguments.ADVANCED).add_argument(
         "--require-signature",
         metavar="KEY",
-        help="refuse a model file without a signature by this public key of minisign (the key itself, or its *.pub "
-        "file) in FILE.minisig beside it; needs the package cryptography",
+        help="Refuse a model file without a signature by this public key of minisign (the key itself, or its *.pub "
+        "file) in FILE.minisig next to it. Needs the package cryptography.",
     )
 
 
@@ -143,9 +209,9 @@ def check_signature(args: argparse.Namespace) -> None:
     from glsl_infer.support import signatures
 
     if getattr(args, "task", None):
-        raise InputError("--require-signature is about one model, and a task may have several; leave --task out")
+        raise InputError("--require-signature checks one model, and a task can have several; leave --task out")
     if args.model is None:
-        raise InputError("--require-signature is about a file; give --model as well")
+        raise InputError("--require-signature checks a file; give --model as well")
     signatures.require(args.model, args.require_signature)
 
 
@@ -232,7 +298,7 @@ def missing_package(error: ModuleNotFoundError) -> int:
     name = (error.name or "").partition(".")[0]
     if name not in _PIP_NAMES:
         raise error
-    say_error(f"the Python package {_PIP_NAMES[name]} is not installed; pip install {_PIP_NAMES[name]}")
+    say_error(f"the Python package {_PIP_NAMES[name]} is not installed; install it: {pip_install(_PIP_NAMES[name])}")
     return InputError.exit_code
 
 
@@ -252,6 +318,10 @@ def _message(error: GlslInferError) -> str:
 
     Lists have indented lines, and the logs of a driver several, of which the first are shown.
     """
+    if isinstance(error, BundleError):
+        from glsl_infer.bundle.rules import named
+
+        return one_line(str(error).replace(named(error.rule), ""))
     if isinstance(error, InputError):
         return _LIST.join(one_line(part) for part in str(error).split(_LIST))
     if not isinstance(error, ShaderError):

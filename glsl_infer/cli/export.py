@@ -1,14 +1,15 @@
-"""Turn a Keras, TensorFlow Lite or ONNX model into a .glslnn file."""
+"""Convert a Keras, TensorFlow Lite or ONNX model into a .glslnn file."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import math
+import shlex
 from pathlib import Path
 
 from glsl_infer.bundle import SUFFIX
-from glsl_infer.cli import ends, progress
+from glsl_infer.cli import arguments, ends, progress
 from glsl_infer.cli.export_text import print_report
 from glsl_infer.cli.terminal_text import say_warning
 from glsl_infer.compiler.ranges.precision import AUTO, BITS, PRECISIONS
@@ -38,151 +39,167 @@ MAX_CALIBRATION = 64
 VERIFY_SECONDS = 20.0
 
 
+EXAMPLES = (
+    "glsl-infer export model.keras -o model.glslnn --images photos/",
+    "glsl-infer export model.tflite -o model.glslnn --labels labels.txt --images photos/",
+    "glsl-infer export model.onnx -o model.glslnn --images photos/ --input-range=-1,1",
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
+    parser.add_argument("model", type=Path, metavar="MODEL", help="The saved model: *.keras, *.tflite or *.onnx.")
+    parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE.glslnn", help="The file to write.")
     parser.add_argument(
-        "model", type=Path, metavar="MODEL", help="a saved Keras model, *.keras, or *.tflite, or *.onnx"
-    )
-    parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE.glslnn", help="the file to write")
-    parser.add_argument("--labels", type=Path, help="text file with one label a line, where an output is for classes")
-    parser.add_argument(
-        "--weights",
-        choices=WEIGHTS_MODES,
-        default="auto",
-        help="weights as constants (a program a slice), in uniform arrays (few programs), in textures (few draws), or "
-        "for each layer whichever costs least (the default; --explain says why)",
-    )
-    parser.add_argument(
-        "--weights-for",
-        action="append",
-        default=[],
-        metavar="LAYER=MODE",
-        help="the same for one layer, by the name that --explain prints; may be given several times",
-    )
-    parser.add_argument(
-        "--uniform-vectors",
-        type=_uniform_vectors,
-        default=UNIFORM_VECTORS,
-        metavar="N",
-        help=f"the longest uniform array in vec4, {LEAST_ARRAY} to {LONGEST_ARRAY} (default: {UNIFORM_VECTORS}, which "
-        f"nearly all phones have), or '{VIDEOCORE}' for a Raspberry Pi with Mesa, whose driver reports 4095: "
-        f"{LONGEST_ARRAY}; older Pi drivers have 136",
-    )
-    parser.add_argument(
-        "--draw-cost",
-        type=float,
-        default=DRAW,
-        metavar="US",
-        help="microseconds that a draw takes the CPU, for --weights auto (default: %(default)g): with fewer, more "
-        "layers have their weights in uniforms, more draws, and less for the GPU to fetch",
-    )
-    parser.add_argument(
-        "--weight-bits",
-        choices=WEIGHT_BITS,
-        default="auto",
-        help="of weights in textures: 8 where that adds little noise and halves the fetches (auto), or 16",
-    )
-    parser.add_argument(
-        "--precision",
-        choices=PRECISIONS,
-        default=AUTO,
-        help="bits of feature maps: 16 for outputs that are numbers, for what these are made of where it costs little, "
-        "and with --calibrate for what takes most off the outputs' error for an eighth more work (auto), 8 for all, or "
-        "16 for all; a map in 16 bits takes twice the draws and fetches",
-    )
-    parser.add_argument(
-        "--precision-for",
-        action="append",
-        default=[],
-        metavar="LAYER=BITS",
-        help="8 or 16 bits for one layer, by the name that the report prints; may be given several times",
-    )
-    parser.add_argument(
-        "--tolerance",
-        type=float,
-        metavar="E",
-        help="store more maps in 16 bits, those that gain most for a millisecond first, until outputs differ from the "
-        "float network's by at most E: root mean square, as a share of their spread, e.g. 0.01; needs --calibrate",
-    )
-    parser.add_argument(
-        "--budget",
-        type=float,
-        metavar="MS",
-        help="the same, until about MS milliseconds of a Pi Zero W's frame are spent",
-    )
-    parser.add_argument(
-        "--layout", choices=LAYOUTS, default="atlas", help="all slices of a layer in one texture, or a texture for each"
-    )
-    parser.add_argument(
-        "--memory",
-        choices=MEMORY,
-        default="auto",
-        help="how layers share textures: naive (not at all), greedy in order of execution or by size, a minimum-cost "
-        "flow (needs networkx), or whichever takes the fewest bytes (the default)",
-    )
-    parser.add_argument(
-        "--calibrate",
+        "--images",
+        dest="calibrate",
         type=Path,
         action="append",
         default=[],
         metavar="DIR",
-        help=f"typical pictures (at most {MAX_CALIBRATION} are used, from all over the folder), for the ranges of ReLU "
-        "and linear layers, and for 16-bit scales that would be too coarse otherwise; a model with other inputs takes "
-        "*.npz files, or a folder of them, with an array for each input; may be given several times",
+        help=f"Typical images, of which at most {MAX_CALIBRATION} are used, taken evenly from the folder. They set the "
+        "value ranges of the layers and show the error of the export. A model with other inputs takes *.npz files with "
+        "an array for each input. Can be repeated.",
     )
+    arguments.accept(parser, "--images", "--calibrate", "--data")
     parser.add_argument(
-        "--ranges",
-        type=Path,
-        metavar="FILE.json",
-        help="ranges that glsl-infer calibrate learnt before, instead of pictures",
-    )
-    parser.add_argument(
-        "--percentile",
-        type=float,
-        default=100.0,
-        metavar="P",
-        help="how much of a channel's values its range covers, e.g. 99.99 (default: 100, which weighs what saturates "
-        "against coarser steps)",
+        "--labels", type=Path, metavar="FILE.txt", help="A text file with one label a line, for an output for classes."
     )
     ends.add_input_range(parser)
     ends.add_fit(parser)
     ends.add_input_size(parser)
     ends.add_outputs(parser)
     ends.add_purpose(parser)
-    parser.add_argument(
+    accuracy = arguments.group(parser, "Accuracy")
+    accuracy.add_argument(
+        "--precision",
+        choices=PRECISIONS,
+        default=AUTO,
+        help="The bits of feature maps: 8, 16, or auto (default), which stores outputs that are numbers in 16 "
+        "bits, and with --images the maps that reduce the error most for an eighth more work. A map in 16 bits takes "
+        "twice the draws and fetches.",
+    )
+    accuracy.add_argument(
+        "--precision-for",
+        action="append",
+        default=[],
+        metavar="LAYER=BITS",
+        help="Use 8 or 16 bits for one layer, by its name in --explain. Can be repeated.",
+    )
+    accuracy.add_argument(
+        "--tolerance",
+        type=float,
+        metavar=arguments.SHARE,
+        help="Store more maps in 16 bits, those with the largest gain for a millisecond first, until the root mean "
+        "square error of the outputs is at most this share of their spread, e.g. 0.01. Needs --images.",
+    )
+    accuracy.add_argument(
+        "--budget",
+        type=float,
+        metavar="MS",
+        help="Store more maps in 16 bits, likewise, until they cost this many milliseconds of a frame on a Pi Zero W.",
+    )
+    accuracy.add_argument(
+        "--ranges",
+        type=Path,
+        metavar="FILE.json",
+        help="Use the ranges that 'glsl-infer calibrate' measured before, instead of images.",
+    )
+    accuracy.add_argument(
+        "--strict",
+        action="store_true",
+        help="Exit with 1 if an output differs too much from the float network's on calibration images that its ranges "
+        f"have not seen: by more than {MOST_ERROR:g} of its range, or with a cosine below {LEAST_COSINE:g}.",
+    )
+    cpu = arguments.group(parser, "CPU")
+    cpu.add_argument(
         "--delegate",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="let the CPU compute layers that no shader can, in parts between those of the GPU (the default); "
-        "--no-delegate refuses them",
+        help="Compute layers that no shader supports on the CPU, between parts on the GPU (the default). "
+        "--no-delegate refuses such a model.",
     )
-    parser.add_argument(
+    cpu.add_argument(
         "--delegate-for",
         action="append",
         default=[],
         metavar="LAYER",
-        help="let the CPU compute this layer whatever shaders can; may be given several times",
+        help="Compute this layer on the CPU even if a shader supports it. Can be repeated.",
     )
+    arguments.group(parser, "Report").add_argument(
+        "--explain",
+        action="store_true",
+        help="Print the tables of layers, ranges, precision, weights and memory, and what the alternatives cost.",
+    )
+    arguments.add_json(parser, "Print the report as JSON.")
     ends.add_operator(parser)
     ends.add_max_weights(parser)
-    parser.add_argument(
+    advanced = arguments.group(parser, arguments.ADVANCED)
+    advanced.add_argument(
+        "--weights",
+        choices=WEIGHTS_MODES,
+        default="auto",
+        help="Where weights are stored: baked (constants, a program for each slice), uniform (arrays, few programs), "
+        "texture (few draws), or auto (default): for each layer the mode that costs least.",
+    )
+    advanced.add_argument(
+        "--weights-for",
+        action="append",
+        default=[],
+        metavar="LAYER=MODE",
+        help="Use a mode of --weights for one layer, by its name in --explain. Can be repeated.",
+    )
+    advanced.add_argument(
+        "--weight-bits",
+        choices=WEIGHT_BITS,
+        default="auto",
+        help="The bits of weights in textures: 16, or 8 where that adds little noise and halves the fetches (auto).",
+    )
+    advanced.add_argument(
+        "--uniform-vectors",
+        type=_uniform_vectors,
+        default=UNIFORM_VECTORS,
+        metavar="N",
+        help=f"The longest uniform array in vec4, {LEAST_ARRAY} to {LONGEST_ARRAY} (default: {UNIFORM_VECTORS}, which "
+        f"nearly all phones support), or '{VIDEOCORE}' for a Raspberry Pi with Mesa ({LONGEST_ARRAY}).",
+    )
+    advanced.add_argument(
+        "--draw-cost",
+        type=float,
+        default=DRAW,
+        metavar="US",
+        help="The CPU time of a draw in microseconds, for --weights auto (default: %(default)g). A lower cost leads to "
+        "more layers with weights in uniforms, more draws, and fewer fetches.",
+    )
+    advanced.add_argument(
+        "--layout",
+        choices=LAYOUTS,
+        default="atlas",
+        help="Store all slices of a layer in one texture (atlas, the default), or each in its own (planar).",
+    )
+    advanced.add_argument(
+        "--memory",
+        choices=MEMORY,
+        default="auto",
+        help="How layers share textures: naive (not at all), greedy in order of execution or by size, flow (a "
+        "minimum-cost flow, needs networkx), or auto (default): the planner that takes the fewest bytes.",
+    )
+    advanced.add_argument(
+        "--percentile",
+        type=float,
+        default=100.0,
+        metavar="PERCENT",
+        help="The share of a channel's values that its range covers, e.g. 99.99 (default: 100, which weighs saturation "
+        "against coarser steps).",
+    )
+    advanced.add_argument(
         "--verify",
         type=float,
         default=VERIFY_SECONDS,
         metavar="SECONDS",
-        help="how long to compile the shaders with VideoCore IV's driver, where scripts/vc4/build.sh has built it "
-        "(default: %(default)g; 0: not at all)",
+        help="The time for compiling the shaders with VideoCore IV's driver, if scripts/vc4/build.sh has built it "
+        "(default: %(default)g; 0: none).",
     )
-    parser.add_argument(
-        "--explain", action="store_true", help="print for each layer where its weights are and what else would cost"
-    )
-    parser.add_argument(
-        "--strict",
-        action="store_true",
-        help="exit with 1 if an output differs too much from the float network's on calibration images that its ranges "
-        f"have not seen: by more than {MOST_ERROR:g} of its range, or with a cosine below {LEAST_COSINE:g}",
-    )
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -201,8 +218,8 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"--percentile {args.percentile:g}; give more than 50, and 100 at most")
     if not LEAST_ARRAY <= args.uniform_vectors <= LONGEST_ARRAY:
         raise InputError(
-            f"--uniform-vectors {args.uniform_vectors}; give {LEAST_ARRAY} to {LONGEST_ARRAY}, less than what "
-            "GL_MAX_FRAGMENT_UNIFORM_VECTORS is where the model will run (glsl-infer info prints it)"
+            f"--uniform-vectors {args.uniform_vectors}; give {LEAST_ARRAY} to {LONGEST_ARRAY}, below "
+            "GL_MAX_FRAGMENT_UNIFORM_VECTORS of the target (glsl-infer info prints it)"
         )
     if not LEAST_DRAW <= args.draw_cost <= MOST_DRAW:
         raise InputError(f"--draw-cost {args.draw_cost:g}; give {LEAST_DRAW:g} to {MOST_DRAW:g} microseconds")
@@ -259,10 +276,10 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(report.as_json(), indent=1))
     else:
-        print_report(report, args.out, explain=args.explain)
-        many = many_programs.advice(report, args.uniform_vectors)
-        if many is not None:
-            print(many)
+        advice = many_programs.advice(report, args.uniform_vectors)
+        name = "classify" if args.labels is not None else "run"
+        command = f"glsl-infer {name} {shlex.quote(str(args.out))} IMAGE"
+        print_report(report, args.out, explain=args.explain, command=command, advice=advice)
     far = [output.output for found in report.unseen for output in found.outputs if not output.is_small]
     if args.strict and far:
         names = ", ".join(f"'{name}'" for name in far)

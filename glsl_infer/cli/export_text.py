@@ -1,4 +1,4 @@
-"""What ``glsl-infer export`` prints: tables of layers, ranges, costs and memory."""
+"""Text of ``glsl-infer export``: a summary, and with ``--explain`` the tables of layers, ranges, costs and memory."""
 
 from __future__ import annotations
 
@@ -12,36 +12,54 @@ if TYPE_CHECKING:
     from glsl_infer.tools.videocore.verify import Verification
 
 
-def print_report(report: ExportReport, out: Path, *, explain: bool) -> None:
-    """Print the report on the file ``out``; ``explain``: with what was measured and what the alternatives cost."""
-    if report.unseen:
-        from glsl_infer.compiler.ranges import unseen_error
+def print_report(report: ExportReport, out: Path, *, explain: bool, command: str, advice: str | None) -> None:
+    """Print what was made, how close it is to the float network, its cost, and what to do next.
 
-        for found in report.unseen:
-            print(unseen_error.sentence(found))
-        print()
-    _print_layers(report)
-    if report.spent is not None:
-        print(f"\n{_spent(report.spent)}")
+    Args:
+        report: of the export.
+        out: the exported file.
+        explain: print the tables of layers, ranges, weights and memory before.
+        command: the command that runs the exported model.
+        advice: on the number of programs, if there is any.
+    """
     if explain:
+        _print_layers(report)
         _print_sensitivity(report)
         _print_weights(report)
         _print_programs(report)
-    _print_memory(report)
+        _print_memory(report)
+        print()
+    for line in summary(report, out, command=command, advice=advice):
+        print(line)
+
+
+def summary(report: ExportReport, out: Path, *, command: str, advice: str | None) -> list[str]:
+    """Return the report in at most ten lines; see ``print_report``."""
+    from glsl_infer.compiler.ranges import unseen_error
+
     totals = report.totals
-    print()
+    lines = [
+        f"{out}: {totals['passes']} passes in {totals['jobs']} jobs, {totals['programs']} programs, "
+        f"{totals['texture_bytes'] / 1e6:.2f} MB of textures, {totals['file_bytes'] / 1e6:.2f} MB on disk"
+    ]
+    if report.unseen:
+        lines.append(unseen_error.sentence(max(report.unseen, key=lambda part: part.worst.badness)))
+    else:
+        lines.append("accuracy: not measured; give --images DIR with typical images to measure it, and to improve it")
+    if report.spent is not None:
+        lines.append(_spent(report.spent))
     if report.parts:
         from glsl_infer.tools.export_parts import line
 
-        print(line(report.parts))
-    if report.videocore is not None:
-        print(_verified(report.videocore))
+        lines.append(line(report.parts))
     if report.board is not None:
-        print(report.board)
-    print(
-        f"{out}: {totals['passes']} passes in {totals['jobs']} jobs, {totals['programs']} programs, "
-        f"{totals['texture_bytes'] / 1e6:.2f} MB of textures, {totals['file_bytes'] / 1e6:.2f} MB on disk"
-    )
+        lines.append(str(report.board))
+    if report.videocore is not None:
+        lines.append(_verified(report.videocore))
+    if advice is not None:
+        lines.append(advice)
+    lines.append(f"next: {command}; --explain prints the tables of layers, ranges, weights and memory")
+    return lines
 
 
 def _print_layers(report: ExportReport) -> None:

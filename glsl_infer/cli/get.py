@@ -1,4 +1,4 @@
-"""Fetch published networks once, checked and exported; without a name, list them."""
+"""Fetch published networks once and export them; without a name, list them."""
 
 from __future__ import annotations
 
@@ -7,20 +7,32 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glsl_infer.cli import progress
+from glsl_infer.cli import arguments, progress
 from glsl_infer.errors import InputError
 
 if TYPE_CHECKING:
     from glsl_infer.tools.get.catalogue import Model
 
 
+EXAMPLES = (
+    "glsl-infer get",
+    "glsl-infer get faces hands",
+    "glsl-infer get mobilenet-v1 --file mobilenet.tflite --labels labels.txt",
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("names", nargs="*", metavar="NAME", help="networks, or tasks that use them (default: list all)")
-    parser.add_argument("--file", type=Path, metavar="FILE", help="the network's file, fetched by hand")
-    parser.add_argument("--labels", type=Path, metavar="FILE", help="labels of a classifier given by hand, one a line")
-    parser.add_argument("--again", action="store_true", help="export anew what is here already")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="Networks, or tasks that use them (default: list all networks)."
+    )
+    parser.add_argument("--again", action="store_true", help="Export networks again that are exported already.")
+    advanced = arguments.group(parser, arguments.ADVANCED)
+    advanced.add_argument("--file", type=Path, metavar="FILE", help="Use this file of the network; do not fetch it.")
+    advanced.add_argument(
+        "--labels", type=Path, metavar="FILE.txt", help="With --file, the labels of a classifier, one a line."
+    )
+    arguments.add_json(parser, "Print JSON.")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -31,12 +43,12 @@ def run(args: argparse.Namespace) -> int:
     if not args.names:
         for option, given in (("--file", args.file), ("--labels", args.labels), ("--again", args.again)):
             if given:
-                raise InputError(f"{option} is about a network; name it as well")
+                raise InputError(f"{option} needs the name of a network; give it as well")
         _list(list(models.values()), as_json=args.json)
         return 0
     wanted = catalogue.chosen(args.names, models)
     if args.labels is not None and args.file is None:
-        raise InputError("--labels is about a network given by hand; give --file as well")
+        raise InputError("--labels needs --file; give both")
     if args.file is not None:
         wanted = [_alone(args, models)]
     made = [_get(model, args) for model in wanted]

@@ -1,4 +1,4 @@
-"""Show the OpenGL driver: names, limits, precision, and which ways to make a context work here."""
+"""Show the OpenGL driver: names, limits, precision, and the ways to create a context that work here."""
 
 from __future__ import annotations
 
@@ -6,14 +6,21 @@ import argparse
 import json
 from typing import Any
 
+from glsl_infer.cli import arguments
 from glsl_infer.cli.terminal_text import say_error
-from glsl_infer.gl.context import CHOICES, WAYS
+from glsl_infer.gl.context import WAYS
+
+EXAMPLES = (
+    "glsl-infer info",
+    "glsl-infer info --context surfaceless",
+    "glsl-infer info --json",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--context", choices=CHOICES, default="auto", help="the one to describe (default: auto)")
-    parser.add_argument("--json", action="store_true", help="print JSON, with the driver's extensions")
+    arguments.add_context(parser)
+    arguments.add_json(parser, "Print JSON, with the driver's extensions.")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -26,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     if facts["context"] is not None:
         return 0
     what = "no OpenGL ES 2.0 context can be made" if args.context == "auto" else f"--context {args.context} fails"
-    say_error(f"{what} on this machine; the reasons stand above, under 'contexts'")
+    say_error(f"{what} on this machine; the reasons are above, under 'contexts'")
     return 1
 
 

@@ -1,4 +1,4 @@
-"""Say what a model is made of, what its layers make of a picture, and what of it can be exported."""
+"""Describe a model: its layers, their cost, and all that prevents an export."""
 
 from __future__ import annotations
 
@@ -7,13 +7,19 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import ends, inspect_files, progress
+from glsl_infer.cli import arguments, ends, inspect_files, progress
 from glsl_infer.cli.terminal_text import print_lines
 from glsl_infer.errors import InputError
-from glsl_infer.gl.context import CHOICES
 
 if TYPE_CHECKING:
     from glsl_infer.bundle import Bundle
+
+
+EXAMPLES = (
+    "glsl-infer inspect model.keras",
+    "glsl-infer inspect model.glslnn --html model.html",
+    "glsl-infer inspect model.glslnn --images photo.jpg -o layers/",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,41 +28,45 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "model",
         type=Path,
         metavar="MODEL",
-        help="an exported model (.glslnn), or a model to export (.keras, .tflite, .onnx)",
+        help="An exported model (.glslnn), or a model to export (.keras, .tflite, .onnx).",
     )
-    parser.add_argument("--passes", action="store_true", help="list every pass as well: program, target, textures")
-    parser.add_argument(
-        "--layers",
+    output = arguments.group(parser, "Output")
+    output.add_argument(
+        "--passes", action="store_true", help="List every pass as well: program, render target, textures."
+    )
+    output.add_argument(
+        "--images",
+        dest="layers",
         type=Path,
         metavar="IMAGE",
-        help="run the model on a picture and write what each layer makes of it, a PNG each",
+        help="Run the exported model on an image, and write the output of each layer as a PNG file.",
     )
-    parser.add_argument(
+    arguments.accept(parser, "--images", "--layers")
+    output.add_argument(
+        "-o",
         "--out",
         type=Path,
         metavar="DIR",
-        help="with --layers: the folder to write to, made if it is not there (default: MODEL-layers)",
+        help="With --images, the folder to write to; it is created if it is missing (default: MODEL-layers).",
     )
-    parser.add_argument(
-        "--context", choices=CHOICES, default="auto", help="with --layers: how to get at the GPU (default: auto)"
-    )
-    parser.add_argument(
+    output.add_argument(
         "--html",
         type=Path,
         metavar="FILE.html",
-        help="write a page as well: the graph as a picture, layers, shapes, ranges, passes, and what shaders cost a "
-        "VideoCore IV where its compiler is installed",
+        help="Write a page: the graph, layers, shapes, ranges, passes, and the cost of the shaders on a VideoCore IV "
+        "if its compiler is installed.",
     )
-    parser.add_argument(
+    output.add_argument(
         "--onnx-view",
         type=Path,
         metavar="FILE.onnx",
-        help="write an exported model's graph as an ONNX file as well, for viewers such as Netron",
+        help="Write the graph of an exported model as an ONNX file, for viewers such as Netron.",
     )
     ends.add_input_size(parser)
+    arguments.add_context(parser)
     ends.add_operator(parser)
     ends.add_max_weights(parser)
-    parser.add_argument("--json", action="store_true", help="print everything as JSON, passes and textures included")
+    arguments.add_json(parser, "Print everything as JSON, with passes and textures.")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -73,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     if args.model.suffix != bundles.SUFFIX and (args.model.is_dir() or args.model.suffix.lower() in importers.READERS):
         return _inspect_model(args)
     if args.input_size:
-        raise InputError("--input-size is about a model that is not exported yet; leave it out")
+        raise InputError("--input-size applies to a model that is not exported yet; leave it out")
     bundle = bundles.read(args.model)
     described = inspection.inspect(bundle)
     if args.layers is not None:
@@ -94,7 +104,7 @@ def _inspect_model(args: argparse.Namespace) -> int:
     from glsl_infer.tools.inspect.layers import inspect_file
 
     if args.passes or args.layers is not None or args.onnx_view is not None:
-        raise InputError(f"{args.model}: --passes, --layers and --onnx-view are for an exported model; export it first")
+        raise InputError(f"{args.model}: --passes, --images and --onnx-view need an exported model; export it first")
     with progress.status("inspect") as tell:
         tell("loading the model")
         inspected = inspect_file(args.model, ends.by_name("--input-size", args.input_size))

@@ -1,4 +1,4 @@
-"""Write man pages of all commands, from the texts of --help.
+"""Write the man pages of all commands, made from the texts of --help.
 
 ``glsl-infer manual`` writes them where ``man glsl-infer-export`` looks while this glsl-infer is on the PATH.
 """
@@ -9,11 +9,20 @@ import argparse
 import sys
 from pathlib import Path
 
+from glsl_infer.cli import arguments
+from glsl_infer.cli.execution import Parser
 from glsl_infer.errors import InputError
 from glsl_infer.support.files import writing
 
 _WIDE = 1000
 """Characters of a line of usage: man breaks lines itself."""
+
+
+EXAMPLES = (
+    "glsl-infer manual",
+    "glsl-infer manual -o ~/.local/share/man",
+    "man glsl-infer-export",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path(sys.prefix, "share", "man"),
         metavar="DIR",
-        help="the folder whose man1/ the pages go to (default: share/man beside this command's folder)",
+        help="The folder whose subfolder man1 receives the pages (default: share/man of this environment).",
     )
 
 
@@ -76,13 +85,14 @@ def _page(name: str, parser: argparse.ArgumentParser, see: tuple[str, ...]) -> s
         ".SH DESCRIPTION",
         _text(f"{summary}."),
     ]
-    for title, positional in (("ARGUMENTS", True), ("OPTIONS", False)):
-        actions = [
-            action
-            for action in parser._actions
-            if positional is not bool(action.option_strings) and not isinstance(action, argparse._SubParsersAction)
-        ]
-        lines += [f".SH {title}"] if actions else []
+    if isinstance(parser, Parser) and parser.examples:
+        lines.append(".SH EXAMPLES")
+        for example in parser.examples:
+            lines += [".PP", f".B {_text(example)}"]
+    for group in sorted(parser._action_groups, key=lambda group: group.title == arguments.ADVANCED):
+        actions = [action for action in group._group_actions if not isinstance(action, argparse._SubParsersAction)]
+        title = "ARGUMENTS" if group is parser._positionals else (group.title or "").upper()
+        lines += [f".SH {_text(title)}"] if actions else []
         for action in actions:
             said = formatter._expand_help(action) if action.help else ""
             lines += [".TP", f".B {_text(formatter._format_action_invocation(action))}", _text(said)]

@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import execution, progress
+from glsl_infer.cli import arguments, execution, progress
 from glsl_infer.cli.terminal_text import say_error
 from glsl_infer.errors import ImageError, InputError
-from glsl_infer.gl.context import CHOICES
 from glsl_infer.support.files import output_file
 from glsl_infer.support.plain_text import one_line
 
@@ -29,35 +28,31 @@ def add_arguments(parser: argparse.ArgumentParser, tasks: Sequence[str], writes:
 
     Args:
         parser: of the command.
-        tasks: the tasks that it knows; the first is the default.
-        writes: what the file of ``-o`` shows.
+        tasks: the tasks of the command; the first is the default.
+        writes: the content of the file of ``-o``.
     """
-    parser.add_argument("images", nargs="+", type=Path, metavar="IMAGE", help="picture files, or folders of them")
-    parser.add_argument("-o", "--out", type=Path, metavar="FILE", help=f"write {writes}; for one picture")
+    arguments.add_images(parser)
+    arguments.add_model(parser, "the model of the task")
     parser.add_argument(
         "--task",
         default=tasks[0],
         metavar="TASK",
-        help=f"{', '.join(tasks)}, or a file *.json of your own, "
-        f"see docs/reference/task-files.md (default: {tasks[0]})",
+        help=f"The task: {', '.join(tasks)}, or a file *.json of your own (default: {tasks[0]}).",
     )
-    parser.add_argument(
-        "--model", type=Path, metavar="FILE.glslnn", help="another bundle than the task names, with the same outputs"
-    )
-    parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
+    parser.add_argument("-o", "--out", type=Path, metavar="FILE", help=f"Write {writes}. For one image.")
+    arguments.add_context(parser)
     execution.add_selfcheck(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON list: file, size and what was found")
+    arguments.add_json(parser, "Print one JSON list: file, size and results of each image.")
 
 
 def add_tiles(parser: argparse.ArgumentParser) -> None:
-    """Declare the argument for things that are small."""
+    """Declare the argument for small things."""
     parser.add_argument(
         "--tiles",
         type=_tiles,
         default=1,
         metavar="N",
-        help="look as well at N x N parts of the picture, for things that are small in it; takes N x N times longer "
-        "(default: 1)",
+        help="Search N x N parts of the image as well, for small things. This takes N x N times longer (default: 1).",
     )
 
 
@@ -65,7 +60,7 @@ def _tiles(text: str) -> int:
     from glsl_infer.tasks.detection import MOST_TILES
 
     if not text.isdecimal() or not 1 <= int(text) <= MOST_TILES:
-        raise argparse.ArgumentTypeError(f"{text}; from 1 to {MOST_TILES} are possible")
+        raise argparse.ArgumentTypeError(f"{text}; give 1 to {MOST_TILES}")
     return int(text)
 
 
@@ -92,7 +87,7 @@ def run(
     from glsl_infer.runtime import images
     from glsl_infer.runtime.pictures import paths, preprocess
 
-    files = paths.find(args.images)
+    files = paths.find(arguments.images_of(args))
     if args.out is not None:
         if len(files) != 1:
             raise InputError(f"--out {args.out} is one picture, and {len(files)} were given; give one, or leave it out")

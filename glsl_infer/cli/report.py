@@ -1,4 +1,4 @@
-"""Report on this machine: driver, self-checks, speed and the GPU's counters, to send and to read.
+"""Write a report on this machine: driver, self-checks, speed and the GPU's counters.
 
 docs/engineering/boards.md has the reports that were sent.
 """
@@ -10,14 +10,20 @@ import json
 from pathlib import Path
 from typing import Any
 
-from glsl_infer.cli import progress
+from glsl_infer.cli import arguments, progress
 from glsl_infer.cli.terminal_text import print_lines
 from glsl_infer.errors import InputError
-from glsl_infer.gl.context import CHOICES
 from glsl_infer.support import files
 
 RUNS = 30
 NAME = "glsl-infer-report.json"
+
+
+EXAMPLES = (
+    "glsl-infer report",
+    "glsl-infer report model.glslnn -o board.json",
+    "glsl-infer report --minutes 10 --note 'with a heat sink'",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,23 +33,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="*",
         metavar="MODEL.glslnn",
-        help="models to check and to time (default: those that come with the package)",
+        help="The models to check and to time (default: those that come with the package).",
     )
     parser.add_argument(
         "-o",
-        "--output",
+        "--out",
+        dest="output",
         type=Path,
         default=Path(NAME),
         metavar="FILE.json",
-        help=f"the report; the page is written beside it as .html (default: {NAME})",
+        help=f"The report. The same as a page to read is written next to it, as .html (default: {NAME}).",
     )
-    parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"counted frames a model (default: {RUNS})")
-    parser.add_argument(
-        "--minutes", type=float, metavar="N", help="run the first model for so many minutes as well: does it stay fast?"
+    arguments.accept(parser, "--out", "--output")
+    parser.add_argument("--note", default="", metavar="TEXT", help='A note about the machine, e.g. "with a heat sink".')
+    measured = arguments.group(parser, "Measurement")
+    measured.add_argument(
+        "--runs",
+        type=int,
+        default=RUNS,
+        metavar="N",
+        help=f"Measured frames of a model (default: {RUNS}).",
     )
-    parser.add_argument("--note", default="", metavar="TEXT", help='about the machine, such as "with a heat sink"')
-    parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
-    parser.add_argument("--json", action="store_true", help="print the report as well")
+    measured.add_argument(
+        "--minutes",
+        type=float,
+        metavar="MINUTES",
+        help="Run the first model for this long as well, to measure whether the speed is sustained.",
+    )
+    arguments.add_context(parser)
+    arguments.add_json(parser, "Print the report as well.")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Run any model on a picture, or on pictures and numbers: images become picture files, vectors numbers."""
+"""Run any model on an image, or on images and numbers, and print or write its outputs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import ends, execution, progress
+from glsl_infer.cli import arguments, ends, execution, progress
 from glsl_infer.cli.run_results import as_probabilities, report, save, sides
 from glsl_infer.cli.terminal_text import say_warning
 from glsl_infer.errors import InputError
-from glsl_infer.gl.context import CHOICES
 from glsl_infer.support.files import output_file
 
 if TYPE_CHECKING:
@@ -29,65 +28,72 @@ ALL = (".npz", ".json")
 ARRAY = ".npy"
 
 
+EXAMPLES = (
+    "glsl-infer run model.glslnn photo.jpg",
+    "glsl-infer run model.glslnn photo.jpg --whole -o large.png",
+    "glsl-infer run model.glslnn --input left=a.jpg --input right=b.npy -o outputs.npz",
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("model", type=Path, metavar="MODEL.glslnn", help="an exported model")
-    parser.add_argument(
-        "picture", type=Path, nargs="?", metavar="PICTURE", help="the file for a model with one input: a picture"
-    )
-    parser.add_argument(
+    parser.add_argument("model", type=Path, metavar="MODEL.glslnn", help="The exported model.")
+    parser.add_argument("picture", type=Path, nargs="?", metavar="IMAGE", help="The image for a model with one input.")
+    inputs = arguments.group(parser, "Inputs")
+    inputs.add_argument("--images", type=Path, metavar="IMAGE", help="The same as IMAGE, as an option.")
+    inputs.add_argument(
         "--input",
         action="append",
         default=[],
         metavar="NAME=FILE",
-        help="the file for one input, again for each: a picture, or numbers as *.npy, *.json or *.csv; a *.npz alone "
-        "holds all inputs by their names",
+        help="The file of one input; repeat it for each. A file is an image, or numbers as *.npy, *.json or *.csv. One "
+        "*.npz file alone contains all inputs by their names.",
     )
-    parser.add_argument(
+    inputs.add_argument(
+        "--whole",
+        action="store_true",
+        help="Keep the size of the image: run the model on overlapping tiles and join the resulting images (default: "
+        "the image is fitted to the model's size).",
+    )
+    inputs.add_argument(
+        "--overlap",
+        type=int,
+        metavar="PIXELS",
+        help="With --whole, the margin of a tile that is computed but not kept (default: the receptive field, so that "
+        "no seam shows; 8 if that is too large).",
+    )
+    output = arguments.group(parser, "Output")
+    output.add_argument(
         "-o",
         "--out",
         type=Path,
         metavar="FILE",
-        help="the file to write: *.npz or *.json for all outputs by their names; *.npy for the only one; *.png or what "
-        "else Pillow writes for the only image or mask",
+        help="The file to write: *.npz or *.json for all outputs by their names, *.npy for the only output, *.png or "
+        "another image format for the only image or mask.",
     )
-    parser.add_argument(
-        "--whole",
-        action="store_true",
-        help="keep the picture's own pixels and size: run the model on overlapping tiles and put its images together "
-        "(otherwise the picture is fitted to the model's)",
+    output.add_argument(
+        "--top", type=int, metavar="N", help="Of an output for classes, print the N largest values, largest first."
     )
-    parser.add_argument(
-        "--overlap",
-        type=int,
-        metavar="N",
-        help="with --whole: pixels that a tile sees beyond what is kept of it (default: as many as the network looks "
-        "around, so that no seam shows; where those are too many, 8)",
+    output.add_argument(
+        "--softmax", action="store_true", help="Convert an output for classes to probabilities if it has none yet."
     )
-    ends.add_operator(parser)
-    parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
+    arguments.add_context(parser)
     execution.add_selfcheck(parser)
+    ends.add_operator(parser)
     execution.add_signature(parser)
-    parser.add_argument(
+    output.add_argument(
         "--check-ranges",
         action="store_true",
-        help="draw layer by layer as well, and warn of layers whose ranges clip values of this input",
+        help="Draw layer by layer as well, and warn of layers whose ranges clip values of this input.",
     )
-    parser.add_argument(
-        "--top", type=int, metavar="N", help="of an output for classes, print the N largest numbers, largest first"
-    )
-    parser.add_argument(
-        "--softmax", action="store_true", help="make probabilities of an output for classes that has none yet"
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="print JSON: files, shapes of the outputs; of vectors values and labels"
-    )
+    arguments.add_json(parser, "Print JSON: files, shapes of the outputs, and values and labels of vectors.")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the model, then write or print what comes out. Whatever was given is looked at before a context is made."""
     from glsl_infer.runtime import known_shaders
 
+    args.picture = args.picture or args.images
     _check_order(args)
     execution.check_signature(args)
     ends.load_operators(args.operator, draws=True)
@@ -202,13 +208,13 @@ def _check_arguments(args: argparse.Namespace) -> None:
     if args.picture is None and not args.input:
         raise InputError("give a PICTURE, or --input NAME=FILE for each input of the model")
     if args.top is not None and args.top < 1:
-        raise InputError(f"--top {args.top}; at least 1 is possible")
+        raise InputError(f"--top {args.top}; give 1 or more")
     if args.overlap is not None and not args.whole:
-        raise InputError("--overlap is about tiles; give --whole as well")
+        raise InputError("--overlap needs --whole; give both")
     if args.whole and args.check_ranges:
-        raise InputError("--check-ranges is about an input of the model's size; leave out --whole")
+        raise InputError("--check-ranges needs an input of the model's size; leave --whole out")
     if args.whole and args.picture is None:
-        raise InputError("--whole is about a picture; give MODEL.glslnn PICTURE")
+        raise InputError("--whole needs an image; give MODEL.glslnn IMAGE")
     if args.out is None:
         return
     if args.out.suffix.lower() not in (*ALL, ARRAY):
@@ -226,7 +232,7 @@ def _check_model(args: argparse.Namespace, bundle: Bundle) -> Output | None:
     outputs = bundle.manifest.outputs
     if (args.top is not None or args.softmax) and all(output.purpose != "classes" for output in outputs):
         option = "--softmax" if args.softmax else "--top"
-        raise InputError(f"{option} is about an output for classes, which the model has not; leave it out")
+        raise InputError(f"{option} needs an output for classes, and the model has none; leave it out")
     if args.whole:
         size = bundle.manifest.input.size
         tiling.factor_of(images.output_shape(bundle), size)

@@ -1,4 +1,4 @@
-"""Cut a person out of pictures, or put another background behind."""
+"""Cut people out of images, or replace the background."""
 
 from __future__ import annotations
 
@@ -19,13 +19,20 @@ TASKS = ("selfie", "selfie-landscape")
 _ALPHA = (".png", ".webp", ".tif", ".tiff")
 
 
+EXAMPLES = (
+    "glsl-infer segment photo.jpg -o person.png",
+    "glsl-infer segment photo.jpg --background blur -o blurred.jpg",
+    "glsl-infer segment photo.jpg --background beach.jpg -o beach-photo.jpg",
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    on_pictures.add_arguments(parser, TASKS, "what was found, the rest transparent or the background")
+    on_pictures.add_arguments(parser, TASKS, "the person, with the rest transparent or the background")
     parser.add_argument(
         "--background",
-        metavar="WHAT",
-        help="blur, a colour (white, '#204080') or a picture file, behind what was found (default: transparent)",
+        metavar="BACKGROUND",
+        help="The new background: blur, a colour (white, '#204080') or an image file (default: transparent).",
     )
 
 

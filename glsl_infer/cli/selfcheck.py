@@ -1,4 +1,4 @@
-"""Check this machine's driver: a built-in picture through every layer of a model."""
+"""Compare this machine's driver with the exact reference, layer by layer."""
 
 from __future__ import annotations
 
@@ -7,13 +7,19 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glsl_infer.cli import ends
+from glsl_infer.cli import arguments, ends
 from glsl_infer.cli.execution import add_isolated, isolation
 from glsl_infer.cli.terminal_text import print_lines
-from glsl_infer.gl.context import CHOICES
 
 if TYPE_CHECKING:
     from glsl_infer.runtime.selfcheck import SelfCheck
+
+
+EXAMPLES = (
+    "glsl-infer selfcheck",
+    "glsl-infer selfcheck model.glslnn",
+    "glsl-infer selfcheck model.glslnn --json",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,12 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="?",
         metavar="MODEL.glslnn",
-        help="an exported model (default: the model that comes with the package)",
+        help="The exported model (default: the model that comes with the package).",
     )
+    arguments.add_context(parser)
     ends.add_operator(parser)
-    parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
     add_isolated(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON: driver, every layer's error, what to try")
+    arguments.add_json(parser, "Print JSON: driver, the error of every layer, and advice.")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Learn classes of your own from folders of photographs: pictures in, a .glslnn file out."""
+"""Train a classifier for your own classes from folders of photographs."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import argparse
 from pathlib import Path
 
 from glsl_infer.bundle import SUFFIX
-from glsl_infer.cli import progress
+from glsl_infer.cli import arguments, progress
 from glsl_infer.cli.terminal_text import say_warning
 from glsl_infer.errors import InputError
-from glsl_infer.gl.context import CHOICES
 from glsl_infer.support.files import output_file
 from glsl_infer.support.plain_text import one_line
+
+EXAMPLES = (
+    "glsl-infer train photos -o mine.glslnn",
+    "glsl-infer train photos -o mine.glslnn --start groceries.glslnn",
+    "glsl-infer classify mine.glslnn photo.jpg",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,31 +24,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "photographs",
         type=Path,
-        metavar="FOLDER",
-        help="CLASS/*.jpg; a folder named none is no class: what it shows is to be answered 'none of these'",
+        nargs="?",
+        metavar="DIR",
+        help="A folder with a folder of photographs for each class. The photographs in a folder named none are no "
+        "class: they are answered 'none of these'.",
     )
+    parser.add_argument("--images", type=Path, metavar="DIR", help="The same as DIR, as an option.")
     parser.add_argument(
         "-o",
         "--out",
         type=Path,
         required=True,
         metavar="FILE.glslnn",
-        help="the file to write; its card (.md) and contact sheet (.png) are written beside it",
+        help="The file to write. Its card (.md) and contact sheet (.png) are written next to it.",
     )
     parser.add_argument(
         "--start",
         type=Path,
         metavar="FILE.glslnn",
-        help="a classifier whose features are used (default: the one of those that come with the package which suits "
-        "the photographs better)",
+        help="The classifier whose features are used (default: the best for these photographs of those that come with "
+        "the package).",
     )
-    parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
-    parser.add_argument("--json", action="store_true", help="print what was made as JSON")
+    arguments.accept(parser, "--start", "--model")
+    arguments.add_context(parser)
+    arguments.add_json(parser, "Print a summary as JSON.")
 
 
 def run(args: argparse.Namespace) -> int:
     """Train and print what came of it."""
     from glsl_infer.tools.train.make import train
+
+    photographs = args.photographs or args.images
+    if photographs is None:
+        raise InputError(
+            "no photographs; give a folder with a folder for each class: glsl-infer train DIR -o FILE.glslnn"
+        )
 
     if args.out.suffix != SUFFIX:
         raise InputError(f"{args.out}: name the file *{SUFFIX}")
@@ -52,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     for path in (args.out, args.out.with_suffix(".md"), args.out.with_suffix(".png")):
         output_file(path)
     with progress.status("train") as tell:
-        made = train(args.photographs, args.out, start=args.start, context=args.context, tell=tell)
+        made = train(photographs, args.out, start=args.start, context=args.context, tell=tell)
     for warning in made.warnings:
         say_warning(one_line(warning))
     if args.json:

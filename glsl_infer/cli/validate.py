@@ -1,4 +1,4 @@
-"""Compare an exported model with its original: every layer and the result, on pictures of yours."""
+"""Compare an exported model with its original on your images: the outputs and every layer."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import ends, progress
+from glsl_infer.cli import arguments, ends, progress
 from glsl_infer.cli.terminal_text import print_lines, say_warning
 from glsl_infer.errors import InputError, RunError
-from glsl_infer.gl.context import CHOICES
 from glsl_infer.runtime.pictures import paths as pictures
 from glsl_infer.support import files
 
@@ -22,40 +21,95 @@ if TYPE_CHECKING:
 
     from glsl_infer.bundle import Bundle
 
+WORST_LAYERS = 3
+"""Layers that are printed without ``--explain``."""
+
 _LOWEST = {"cosine": "--min-cosine", "top1": "--min-top1", "sqnr_db": "--min-sqnr"}
 _HIGHEST = {"max_error": "--max-error", "mean_error": "--max-mean-error"}
 
 
+EXAMPLES = (
+    "glsl-infer validate model.keras model.glslnn --images photos/",
+    "glsl-infer validate model.keras model.glslnn --images photos/ -o report.html",
+    "glsl-infer validate model.onnx model.glslnn --images photos/ --min-cosine 0.999",
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("model", type=Path, metavar="MODEL", help="the Keras, TensorFlow Lite or ONNX model")
-    parser.add_argument("bundle", type=Path, metavar="MODEL.glslnn", help="what 'glsl-infer export' made of it")
+    parser.add_argument("model", type=Path, metavar="MODEL", help="The Keras, TensorFlow Lite or ONNX model.")
+    parser.add_argument("bundle", type=Path, metavar="MODEL.glslnn", help="The exported model.")
     parser.add_argument(
-        "--data",
+        "--images",
+        dest="data",
         type=Path,
         required=True,
         metavar="DIR",
-        help="a picture or a folder of them; *.npz files where the model has other inputs",
+        help="An image or a folder of them; *.npz files if the model has other inputs.",
     )
-    parser.add_argument("--limit", type=int, default=100, metavar="N", help="pictures, evenly spread (default: 100)")
+    arguments.accept(parser, "--images", "--data", "--calibrate")
     parser.add_argument(
-        "--layer-pictures", type=int, default=4, metavar="N", help="of them compared layer by layer (default: 4)"
+        "--limit",
+        type=int,
+        default=100,
+        metavar="N",
+        help="The largest number of images, taken evenly from the folder (default: 100).",
+    )
+    parser.add_argument(
+        "--layer-images",
+        dest="layer_pictures",
+        type=int,
+        default=4,
+        metavar="N",
+        help="The number of images that are compared layer by layer (default: 4).",
+    )
+    arguments.accept(parser, "--layer-images", "--layer-pictures")
+    parser.add_argument(
+        "-o",
+        "--out",
+        dest="report",
+        type=Path,
+        metavar="FILE.html",
+        help="Write a page with the error of each layer.",
+    )
+    arguments.accept(parser, "--out", "--report")
+    limits = arguments.group(parser, "Limits (beyond one of them, the exit code is 1)")
+    limits.add_argument(
+        "--min-cosine",
+        type=float,
+        default=0.99,
+        metavar=arguments.SHARE,
+        help="The lowest cosine similarity of an output (default: 0.99).",
+    )
+    limits.add_argument(
+        "--min-top1",
+        type=float,
+        default=0.95,
+        metavar=arguments.SHARE,
+        help="The lowest share of images with the same first label (default: 0.95).",
+    )
+    limits.add_argument(
+        "--min-sqnr",
+        type=float,
+        metavar="DB",
+        help="The lowest signal-to-quantisation-noise ratio of an output, in dB.",
+    )
+    limits.add_argument("--max-error", type=float, metavar="ERROR", help="The largest error of any value of an output.")
+    limits.add_argument("--max-mean-error", type=float, metavar="ERROR", help="The largest mean error of an output.")
+    limits.add_argument(
+        "--min-layer-cosine",
+        type=float,
+        metavar=arguments.SHARE,
+        help="The lowest cosine similarity of every layer (default: not checked).",
+    )
+    arguments.group(parser, "Report").add_argument(
+        "--explain", action="store_true", help=f"Print all compared layers (default: the {WORST_LAYERS} worst)."
     )
     ends.add_input_range(parser)
+    arguments.add_context(parser)
     ends.add_operator(parser)
     ends.add_max_weights(parser)
-    parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
-    limits = parser.add_argument_group("thresholds: exit code 1 beyond")
-    limits.add_argument("--min-cosine", type=float, default=0.99, help="cosine similarity of outputs (default: 0.99)")
-    limits.add_argument(
-        "--min-top1", type=float, default=0.95, help="share of pictures with the same first label (default: 0.95)"
-    )
-    limits.add_argument("--min-sqnr", type=float, metavar="DB", help="signal to quantisation noise of outputs, in dB")
-    limits.add_argument("--max-error", type=float, help="largest error of any number of an output")
-    limits.add_argument("--max-mean-error", type=float, help="mean error of the outputs' numbers")
-    limits.add_argument("--min-layer-cosine", type=float, metavar="C", help="cosine similarity of every layer")
-    parser.add_argument("--report", type=Path, metavar="FILE.html", help="write a page with the error of each layer")
-    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+    arguments.add_json(parser, "Print everything as JSON.")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -72,6 +126,7 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     bundle = bundles.read(args.bundle)
     given, skipped = _samples(args, bundle)
+    asked = len(given) + skipped
     with progress.counter(compare.steps(len(given), args.layer_pictures), "pictures") as done:
         agreement = compare.compare(
             args.model,
@@ -84,14 +139,14 @@ def run(args: argparse.Namespace) -> int:
             explain=args.report is not None,
             tell=done,
         )
-    agreement = {"model": str(args.model), "bundle": str(args.bundle), "skipped": skipped, **agreement}
+    agreement = {"model": str(args.model), "bundle": str(args.bundle), "skipped": skipped, "asked": asked, **agreement}
     failures = _failures(args, agreement)
     if args.report is not None:
         _write(args.report, agreement, failures)
     if args.json:
         print(json.dumps({**agreement, "failures": failures}, indent=1))
     else:
-        print_lines(_text(agreement))
+        print_lines(_text(agreement, every_layer=args.explain))
         if failures:
             print_lines(["", *verdict.sentences(agreement)])
     if failures:
@@ -102,7 +157,7 @@ def run(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> None:
     for name, number in (("--limit", args.limit), ("--layer-pictures", args.layer_pictures)):
         if number < 1:
-            raise InputError(f"{name} {number}; at least 1 is possible")
+            raise InputError(f"{name} {number}; give 1 or more")
     for name in (*_LOWEST.values(), *_HIGHEST.values(), "--min-layer-cosine"):
         threshold = getattr(args, name[2:].replace("-", "_"))
         if threshold is not None and math.isnan(threshold):  # no comparison with it holds: everything would pass
@@ -122,7 +177,7 @@ def _samples(args: argparse.Namespace, bundle: Bundle) -> tuple[list[Mapping[str
     from glsl_infer.graph.reference import by_name
     from glsl_infer.tools import calibration
 
-    paths = pictures.find([args.data], also=(calibration.NUMBERS,))
+    paths = pictures.find([args.data], also=(calibration.NUMBERS,))  # a *.npz file can hold several samples
     count = min(args.limit, len(paths))
     given: list[Mapping[str, NDArray[Any]]] = []
     skipped = 0
@@ -134,7 +189,8 @@ def _samples(args: argparse.Namespace, bundle: Bundle) -> tuple[list[Mapping[str
             say_warning(f"{error}; left out")
     if not given:
         raise InputError(f"{args.data}: no picture in it can be read")
-    return given, skipped
+    count = min(args.limit, len(given))
+    return [given[index * len(given) // count] for index in range(count)], skipped
 
 
 def _failures(args: argparse.Namespace, agreement: Mapping[str, Any]) -> list[str]:
@@ -171,7 +227,18 @@ def _write(path: Path, agreement: dict[str, Any], failures: list[str]) -> None:
         raise files.cannot_be_written(path, error) from None
 
 
-def _text(agreement: dict[str, Any]) -> list[str]:
+def _counted(agreement: Mapping[str, Any]) -> str:
+    """Return the number of compared images, and of those asked for if it differs."""
+    compared, asked = agreement["pictures"], agreement["asked"]
+    images = f"{compared} image{'s' * (compared != 1)}"
+    return images if compared == asked else f"{images} (of {asked} that were asked for)"
+
+
+def _similarity(layer: Mapping[str, Any]) -> float:
+    return float(layer["cosine"])
+
+
+def _text(agreement: dict[str, Any], *, every_layer: bool) -> list[str]:
     from glsl_infer.tools.validate.page import clipped_share, decibels
 
     lines = [
@@ -183,7 +250,7 @@ def _text(agreement: dict[str, Any]) -> list[str]:
         what = "probabilities" if end["softmax"] else "outputs"
         what = what if len(agreement["outputs"]) == 1 else f"'{end['name']}'"
         lines.append(
-            f"{what} of {agreement['pictures']} pictures: cosine similarity {end['cosine']:.6f} "
+            f"{what} of {_counted(agreement)}: cosine similarity {end['cosine']:.6f} "
             f"(worst picture {end['worst_cosine']:.6f}), SQNR {decibels(end['sqnr_db'])}, "
             f"error {end['max_error']:.4g} at the most and {end['mean_error']:.4g} in the mean"
         )
@@ -191,8 +258,9 @@ def _text(agreement: dict[str, Any]) -> list[str]:
             lines.append(f"same first label: {100 * end['top1']:.2f} %")
         if "same" in end:
             lines.append(f"same class of a pixel: {100 * end['same']:.2f} %")
-    if agreement["layers"]:
-        wide = max(5, *(len(layer["layer"]) for layer in agreement["layers"]))
+    shown = agreement["layers"] if every_layer else sorted(agreement["layers"], key=_similarity)[:WORST_LAYERS]
+    if shown:
+        wide = max(5, *(len(layer["layer"]) for layer in shown))
         lines += [
             "",
             f"{'layer':{wide}} {'cosine':>9} {'max err':>9} {'mean err':>9} {'SQNR':>9} {'clipped':>8}  "
@@ -201,8 +269,10 @@ def _text(agreement: dict[str, Any]) -> list[str]:
         lines += [
             f"{layer['layer']:{wide}} {layer['cosine']:9.6f} {layer['max_error']:9.4g} {layer['mean_error']:9.4g} "
             f"{decibels(layer['sqnr_db']):>9} {clipped_share(layer):>8}  {layer['computes']}"
-            for layer in agreement["layers"]
+            for layer in shown
         ]
-    if agreement["not_compared"]:
-        lines += ["", f"not compared, for the model has no such output: {', '.join(agreement['not_compared'])}"]
+        hidden = len(agreement["layers"]) - len(shown)
+        lines += [f"and {hidden} layers that are closer (--explain shows them)"] if hidden else []
+    if agreement["not_compared"] and every_layer:
+        lines += [f"layers without a counterpart in the model: {', '.join(agreement['not_compared'])}"]
     return lines

@@ -1,4 +1,4 @@
-"""Show what each layer costs a Raspberry Pi's VideoCore IV, by that GPU's own compiler."""
+"""Estimate the cost of each layer on a Raspberry Pi's VideoCore IV, with that GPU's own compiler."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import progress, vc4_pixels, vc4_time
+from glsl_infer.cli import arguments, progress, vc4_pixels, vc4_time
 from glsl_infer.cli.terminal_text import say_error, say_warning
 from glsl_infer.errors import InputError
+from glsl_infer.support import files
+from glsl_infer.support.near_names import did_you_mean
 from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -20,58 +22,88 @@ if TYPE_CHECKING:
     from glsl_infer.tools.videocore.report import Report
 
 
+STANDARD_OUTPUT = Path("-")
+
+EXAMPLES = (
+    "glsl-infer vc4 model.glslnn",
+    "glsl-infer vc4 before.glslnn after.glslnn",
+    "glsl-infer vc4 model.glslnn --csv layers.csv",
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     from glsl_infer.tools.videocore.driver import RELEASES
     from glsl_infer.tools.videocore.estimate import DRAW_SHARE
 
     parser.add_argument(
-        "models", type=Path, nargs="+", metavar="MODEL.glslnn", help="exported models; several stand side by side"
-    )
-    parser.add_argument(
-        "--driver",
+        "models",
         type=Path,
-        metavar="DIR",
-        help="folder of Mesa's vc4 driver and shim (default: VC4_PREFIX, VC4_RUN, or what scripts/vc4/build.sh built)",
+        nargs="+",
+        metavar="MODEL.glslnn",
+        help="Exported models. Several are shown side by side.",
     )
-    parser.add_argument(
-        "--mesa",
-        choices=tuple(RELEASES),
-        help="compile by Mesa 22 of Debian 12, or by Mesa 25 of Debian 13 (default: by each that is there)",
+    output = arguments.group(parser, "Output")
+    output.add_argument(
+        "--shaders",
+        action="store_true",
+        help="Print the table of shader figures and advice about shaders, for maintainers of glsl-infer.",
     )
-    formats = parser.add_mutually_exclusive_group()
-    parser.add_argument("--json", action="store_true", help="print JSON, with every program and all advice")
-    formats.add_argument("--csv", action="store_true", help="print a row for each layer, for spreadsheets")
+    arguments.add_json(parser, "Print JSON, with every program and all advice.")
+    formats = output.add_mutually_exclusive_group()
     formats.add_argument(
-        "--disassemble", metavar="LAYER", help="print the QPU instructions of this layer's shader, of its first pass"
+        "--csv",
+        nargs="?",
+        const=STANDARD_OUTPUT,
+        type=Path,
+        metavar="FILE.csv",
+        help="Write a row for each layer, for spreadsheets. Without a file, it is printed.",
+    )
+    formats.add_argument(
+        "--disassemble", metavar="LAYER", help="Print the QPU instructions of the shader of this layer's first pass."
     )
     formats.add_argument(
         "--pixels",
         action="store_true",
-        help="draw on a virtual VideoCore IV instead, and print how every layer differs from the exact reference",
+        help="Draw on a virtual VideoCore IV instead, and print how every layer differs from the exact reference.",
     )
     formats.add_argument(
         "--time",
         action="store_true",
-        help="draw on a virtual VideoCore IV instead, and print a frame's milliseconds on a board as a range",
+        help="Draw on a virtual VideoCore IV instead, and print the frame time on each board as a range.",
     )
-    parser.add_argument(
-        "--picture",
+    output.add_argument(
+        "--images",
+        dest="picture",
         type=Path,
         action="append",
         default=[],
-        metavar="FILE",
-        help="with --pixels: draw this picture end to end as well; may be given several times",
+        metavar="IMAGE",
+        help="With --pixels, draw this image from input to output as well. Can be repeated.",
     )
-    parser.add_argument(
-        "--plot", type=Path, metavar="FILE.png", help="draw the layers' instructions as well (png, svg, pdf)"
+    arguments.accept(parser, "--images", "--picture")
+    output.add_argument(
+        "--plot", type=Path, metavar="FILE.png", help="Draw the instructions of the layers as well (png, svg, pdf)."
     )
-    parser.add_argument(
+    advanced = arguments.group(parser, arguments.ADVANCED)
+    advanced.add_argument(
+        "--driver",
+        type=Path,
+        metavar="DIR",
+        help="The folder of Mesa's vc4 driver and shim (default: VC4_PREFIX, VC4_RUN, or the result of "
+        "scripts/vc4/build.sh).",
+    )
+    advanced.add_argument(
+        "--mesa",
+        choices=tuple(RELEASES),
+        help="Compile with Mesa 22 of Debian 12 or Mesa 25 of Debian 13 (default: with each that is installed).",
+    )
+    advanced.add_argument(
         "--draw-share",
         type=float,
         default=DRAW_SHARE,
-        metavar="S",
-        help="for the estimate: what a draw costs beside one with a job of its own, 0 to 1 (default: %(default)s)",
+        metavar=arguments.SHARE,
+        help="The estimated cost of a draw as a share of the cost of one with its own job (default: %(default)s).",
     )
 
 
@@ -85,27 +117,40 @@ def run(args: argparse.Namespace) -> int:
     if args.plot is not None:
         plot.check(args.plot)
     if args.json and (args.csv or args.disassemble is not None):
-        raise InputError("--json prints what --csv and --disassemble print in other forms; give one of them")
+        raise InputError("--json cannot be used with --csv or --disassemble; leave one out")
+    for option, given in (
+        ("--json", args.json),
+        ("--csv", args.csv is not None),
+        ("--disassemble", args.disassemble is not None),
+        ("--pixels", args.pixels),
+        ("--time", args.time),
+    ):
+        if args.shaders and given:
+            raise InputError(f"--shaders and {option} cannot be used together; leave one out")
     if args.picture and not args.pixels:
-        raise InputError("--picture is drawn with --pixels; give both")
+        raise InputError("--images is used with --pixels only; give both")
+    if args.csv not in (None, STANDARD_OUTPUT):
+        if not args.csv.absolute().parent.is_dir():
+            raise InputError(f"--csv {args.csv}; no such folder")
+        files.output_file(args.csv)
     for path in args.models:  # a bad file is refused before a driver is looked for, and before any is measured
         made = bundles.read(path)
         if args.pixels or args.time:
             made.require_whole(f"glsl-infer vc4 --{'pixels' if args.pixels else 'time'}")
         elif made.parts:
-            say_warning(f"{path}: what the CPU computes ({', '.join(made.cpu_operators)}) is not counted")
+            say_warning(f"{path}: the operators on the CPU ({', '.join(made.cpu_operators)}) are not counted")
     compilers = driver.find_all(args.driver, args.mesa)
     if args.pixels:
         if args.plot is not None:
-            raise InputError("--plot draws what --pixels leaves out; give one of them")
+            raise InputError("--plot and --pixels cannot be used together; leave one out")
         return vc4_pixels.run(args.models, compilers, args.picture, as_json=args.json)
     if args.time:
         if args.plot is not None:
-            raise InputError("--plot draws what --time leaves out; give one of them")
+            raise InputError("--plot and --time cannot be used together; leave one out")
         return vc4_time.run(args.models, compilers, as_json=args.json)
     if args.disassemble is not None:
         if args.plot is not None:
-            raise InputError("--plot draws what --disassemble leaves out; give one of them")
+            raise InputError("--plot and --disassemble cannot be used together; leave one out")
         _disassemble(args.models, compilers, args.disassemble)
         return 0
     reports = _reports(args.models, compilers)
@@ -113,6 +158,16 @@ def run(args: argparse.Namespace) -> int:
     if args.plot is not None:
         plot.plot(reports, args.plot)
     return _complain(reports)
+
+
+def _write_csv(path: Path, text: str) -> None:
+    if path == STANDARD_OUTPUT:
+        print(text)
+        return
+    try:
+        files.write_text(path, f"{text}\n")
+    except (OSError, ValueError) as error:
+        raise files.cannot_be_written(path, error) from None
 
 
 def _reports(models: Sequence[Path], compilers: Sequence[Driver]) -> list[Report]:
@@ -127,7 +182,10 @@ def _print(args: argparse.Namespace, reports: Sequence[Report]) -> None:
     if args.json:
         print(json.dumps({"bundles": [_as_json(report, args.draw_share) for report in reports]}, indent=1))
     elif args.csv:
-        print(table.as_csv(reports, args.draw_share))
+        _write_csv(args.csv, table.as_csv(reports, args.draw_share))
+    elif not args.shaders:
+        by_file = {path: [report for report in reports if report.file == str(path)] for path in args.models}
+        print("\n\n".join(table.summary(found, args.draw_share) for found in by_file.values() if found))
     elif len(args.models) == 1:
         print(table.as_text(reports, args.draw_share))
     else:
@@ -150,6 +208,7 @@ def _as_json(report: Report, draw_share: float) -> dict[str, Any]:
             for board in estimate.BOARDS
         ],
         "advice": [vars(entry) for entry in advice.advise(report)],
+        "network_advice": [vars(entry) for entry in advice.advise_author(report, estimate.BOARDS[0], draw_share)],
     }
 
 
@@ -174,8 +233,9 @@ def _disassemble(models: Sequence[Path], compilers: Sequence[Driver], layer: str
         layers = [list(dict.fromkeys(entry.layer for entry in part.manifest.passes)) for part in gpu_parts(path)]
         number = next((number for number, names in enumerate(layers) if layer in names), None)
         if number is None:
-            known = ", ".join(name for names in layers for name in names)
-            raise InputError(f"{path}: no layer '{layer}' that draws; there are: {known}")
+            known = [name for names in layers for name in names]
+            meant = did_you_mean(layer, known)
+            raise InputError(f"{path}: no layer '{layer}' that draws{meant}; there are: {', '.join(known)}")
         found.append(number)
     for path, number, driver in ((*pair, driver) for pair in zip(models, found) for driver in compilers):
         with tempfile.TemporaryDirectory() as folder:

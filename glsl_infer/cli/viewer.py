@@ -27,7 +27,7 @@ def check(args: argparse.Namespace, files: list[Path]) -> None:
         InputError: naming the arguments.
     """
     if args.json:
-        raise InputError("--window and --json exclude each other; leave one out")
+        raise InputError("--window and --json cannot be used together; leave one out")
     if args.context not in ("auto", "glfw"):
         raise InputError(f"--window computes in the window's own context; leave --context {args.context} out")
     if args.screenshot is None:

@@ -95,7 +95,7 @@ def warnings(
         layer_errors: from ``errors``, in the order of computation.
         calibrated: whether there were typical inputs.
     """
-    varied = "calibrate with more varied pictures" if calibrated else "give more varied pictures with --calibrate DIR"
+    varied = "calibrate with more varied pictures" if calibrated else "give more varied pictures with --images DIR"
     sentences = []
     steep = {name: gain for name, gain in layer_gains.items() if not gain <= MAX_GAIN}
     if steep:

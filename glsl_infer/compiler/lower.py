@@ -24,6 +24,7 @@ from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, WEIGHTS_MODES, Cos
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program import CompiledNetwork, WeightsChoice
 from glsl_infer.program.layout import LAYOUTS, Share
+from glsl_infer.support.near_names import did_you_mean
 
 
 def to_program(
@@ -142,7 +143,8 @@ def to_program(
     choices = list(program.choices)
     for name in alone:
         if name not in choices:
-            raise InputError(f"no layer '{name}' has weights to choose for; there are: {', '.join(choices)}")
+            meant = did_you_mean(name, choices)
+            raise InputError(f"no layer '{name}' has weights to choose for{meant}; there are: {', '.join(choices)}")
     shares, uses = sharing.plan(program, builder.grids, memory)
     typical.let_go()  # what was looked for in them is found
     del builder, program  # with copies of all weights

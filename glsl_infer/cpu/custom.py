@@ -63,7 +63,7 @@ def load(given: str) -> str:
     except AttributeError:
         raise InputError(f"--operator {name}: module '{module}' has no '{function}'") from None
     if not callable(loaded):
-        raise InputError(f"--operator {name}: '{function}' is no function")
+        raise InputError(f"--operator {name}: '{function}' is not a function")
     _known[name] = loaded
     _classes[kind or "".join(part.title() for part in function.split("_"))] = name
     return name

@@ -17,7 +17,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from glsl_infer.errors import ContextError, GlError
+from glsl_infer.errors import ContextError, GlError, pip_install
 from glsl_infer.gl import constants as GL
 
 LIBRARIES_HINT = "on Debian, Ubuntu or Raspberry Pi OS: sudo apt install libegl1 libgles2 libgl1-mesa-dri"
@@ -202,7 +202,7 @@ def _library(attribute: str, name: str) -> ctypes.CDLL:
         library = getattr(EGLPlatform(), attribute)
     except ModuleNotFoundError as error:
         if error.name == "OpenGL":
-            raise ContextError("the Python package PyOpenGL is not installed", "pip install PyOpenGL") from None
+            raise ContextError("the Python package PyOpenGL is not installed", pip_install("PyOpenGL")) from None
         library = None
     except (ImportError, OSError, AttributeError, TypeError, AssertionError):  # what PyOpenGL makes of a missing one
         library = None

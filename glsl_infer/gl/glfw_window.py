@@ -16,12 +16,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from glsl_infer.errors import ContextError
+from glsl_infer.errors import ContextError, pip_install
 from glsl_infer.gl import egl
 from glsl_infer.gl.api import LIBRARIES_HINT
 
 _SCREEN_HINT = "set DISPLAY or WAYLAND_DISPLAY to a screen that you may use, or run it under xvfb-run (apt: xvfb)"
-_GLFW_HINT = "pip install glfw, or on Debian, Ubuntu or Raspberry Pi OS: sudo apt install libglfw3"
+_GLFW_HINT = f"{pip_install('glfw')}, or on Debian, Ubuntu or Raspberry Pi OS: sudo apt install libglfw3"
 _XLIB_HINT = "on Debian, Ubuntu or Raspberry Pi OS: sudo apt install libx11-6"
 _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 _HIDDEN_SIZE = (64, 64)

@@ -68,7 +68,7 @@ class ChannelGather(CopyOperator):
         if ZERO in channels and any(zero != int(zero) or not 0 <= zero <= 255 for zero in kept.zeros):
             raise ModelError.layer(
                 node.name,
-                "zeros beside values of which no byte is 0",
+                "zeros next to values without a zero byte",
                 "let a 1x1 convolution of the picture come first, or take the picture over [0, 1]",
             )
         places = [None if channel == ZERO else (source.views[channel // 4], channel % 4) for channel in channels]

@@ -57,7 +57,7 @@ class KernelOperator(OnCpu):
         try:
             return self.kernel.shape_of({**self.attrs, **node.attrs}, weights, inputs)
         except (ValueError, TypeError, LookupError) as error:
-            raise ModelError.layer(node.name, str(error), "check what it is given") from None
+            raise ModelError.layer(node.name, str(error), "check its inputs") from None
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Compute it with the kernel."""

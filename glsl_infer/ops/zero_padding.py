@@ -49,7 +49,7 @@ class ZeroPadding(CopyOperator):
             raise ModelError.layer(
                 node.name,
                 "zeros around the picture, whose gutter holds bytes of 0",
-                "let the convolution behind it pad, or a 1x1 convolution of the picture come first",
+                "let the next convolution pad, or a 1x1 convolution of the picture come first",
             )
         slicewise(
             node,

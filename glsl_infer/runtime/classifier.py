@@ -96,7 +96,7 @@ class Classifier(Closing):
             InputError: ``top`` is below 1.
         """
         if top < 1:
-            raise InputError(f"top={top}; at least 1 is possible")
+            raise InputError(f"top={top}; give 1 or more")
         return self.rank(self.session.run({self._input.name: self._load(image)}), top)
 
     def start(self, image: ImageSource) -> PendingFrame[Results]:

@@ -107,7 +107,7 @@ def check_picture(shape: Sequence[int]) -> None:
     """
     if len(shape) != 3:
         what = f"a vector of {shape[0]} values" if len(shape) == 1 else f"numbers of shape {tuple(shape)}"
-        raise InputError(f"the model ends in {what}, which is no picture")
+        raise InputError(f"the model ends in {what}, which is not a picture")
     if shape[2] not in (1, 3):
         raise InputError(f"the model's image has {shape[2]} channels; a picture has 1 or 3")
 

@@ -152,5 +152,5 @@ class Inputs:
         if name is None and len(names) == 1:
             name = names[0]
         if name not in self.pictures:
-            raise InputError(f"{name!r} is no picture of the model; its pictures are: {', '.join(names) or 'none'}")
+            raise InputError(f"{name!r} is not a picture of the model; its pictures are: {', '.join(names) or 'none'}")
         return self.pictures[name].pixels(handles)

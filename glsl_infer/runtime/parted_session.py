@@ -160,7 +160,9 @@ class PartedSession(Session):
             name = pictures[0]
         entry = next((entry for entry in self.bundle.manifest.inputs if entry.name == name), None)
         if entry is None or entry.kind != PICTURE:
-            raise InputError(f"{name!r} is no picture of the model; its pictures are: {', '.join(pictures) or 'none'}")
+            raise InputError(
+                f"{name!r} is not a picture of the model; its pictures are: {', '.join(pictures) or 'none'}"
+            )
         return self._pixels(entry, self._given[entry.name])
 
     def statistics(self) -> Statistics:

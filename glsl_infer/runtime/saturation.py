@@ -77,7 +77,7 @@ def sentence(found: Iterable[Saturation]) -> str:
     named = ", ".join(f"'{layer.layer}' ({100.0 * layer.share:.2g} % of its values)" for layer in much[:3])
     others = f" and {len(much) - 3} more" if len(much) > 3 else ""
     return (
-        f"ranges clip values of this input in the layers {named}{others}: export with --calibrate and more images like "
+        f"ranges clip values of this input in the layers {named}{others}: export with --images and more images like "
         "it, or with --precision 16"
     )
 

@@ -24,6 +24,7 @@ from glsl_infer.runtime.pictures.picture_input import Picture
 from glsl_infer.runtime.pipeline import PendingFrame, Pipeline, Slot, Wait, check_wait
 from glsl_infer.runtime.saturation import Saturation
 from glsl_infer.support.ndarray import NDArray
+from glsl_infer.support.near_names import did_you_mean
 from glsl_infer.support.weakly import weakly
 
 if TYPE_CHECKING:
@@ -259,7 +260,9 @@ class Session(Drawable):
         """
         self._settle()
         if name not in self._computed:
-            raise InputError(f"no layer '{name}'; there are: {', '.join(self._computed)}")
+            raise InputError(
+                f"no layer '{name}'{did_you_mean(name, self._computed)}; there are: {', '.join(self._computed)}"
+            )
         wanted = self._computed[name].inputs
         if len(inputs) != len(wanted):
             raise InputError(f"layer '{name}' has {len(wanted)} inputs ({', '.join(wanted)}), {len(inputs)} were given")

@@ -110,7 +110,7 @@ def _signature(path: Path) -> _Signature:
         lines = _small(path).splitlines()
         data, of_all = (base64.b64decode(lines[index], validate=True) for index in (1, 3))
     except FileNotFoundError:
-        raise InputError(f"{path}: no such file; a signature is required, and it must lie beside the model") from None
+        raise InputError(f"{path}: no such file; a signature is required, and it must be next to the model") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
     except (ValueError, IndexError):

@@ -6,7 +6,6 @@ Numbers are decimal (``0.001`` or ``1e-3``), truth is ``true`` or ``false``: YAM
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import asdict
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_origin
 
 from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.support.files import not_a_file
+from glsl_infer.support.near_names import nearest
 from glsl_infer.support.settings import Settings, allowed, fits, group_in, hints_of
 
 if TYPE_CHECKING:
@@ -44,12 +44,12 @@ def read(path: Path, kind: type[Kind]) -> Kind:
         if problem:
             raise InputError(f"{path}: is {problem}; give a YAML file")
         if path.stat().st_size > _LARGEST:
-            raise InputError(f"{path}: is larger than {_LARGEST >> 10} KiB; that is no file of settings")
+            raise InputError(f"{path}: is larger than {_LARGEST >> 10} KiB; that is not a file of settings")
         text = path.read_text("utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except UnicodeDecodeError:
-        raise InputError(f"{path}: is no text in UTF-8; give a YAML file") from None
+        raise InputError(f"{path}: is not UTF-8 text; give a YAML file") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
     return parse(text, kind, str(path))
@@ -66,9 +66,9 @@ def parse(text: str, kind: type[Kind], source: str) -> Kind:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise InputError(f"{source}:{mark.line + 1 if mark else 1}: is no YAML ({error.problem})") from None
+        raise InputError(f"{source}:{mark.line + 1 if mark else 1}: is not YAML ({error.problem})") from None
     except (yaml.YAMLError, RecursionError) as error:
-        raise InputError(f"{source}: is no YAML ({' '.join(str(error).split())})") from None
+        raise InputError(f"{source}: is not YAML ({' '.join(str(error).split())})") from None
     if node is None:
         raise InputError(f"{source}: holds no settings; {{}} is the one that leaves all at their defaults")
     return cast(Kind, _Reader(source, kind).group(kind, node, ""))
@@ -100,7 +100,7 @@ class _Reader:
             name = key.value if key.id == "scalar" else _shown(key)
             inner = f"{place}.{name}" if place else name
             if name not in hints:
-                raise self._wrong(key, inner, f"is no setting; {self._instead(name, kind, place)}")
+                raise self._wrong(key, inner, f"is not a setting; {self._instead(name, kind, place)}")
             if name in values:
                 raise self._wrong(key, inner, "is there twice; keep one")
             values[name] = self._value(hints[name], value, inner)
@@ -129,9 +129,9 @@ class _Reader:
         """Return what may have been meant by an unknown key."""
         here = list(hints_of(kind))
         elsewhere = [path for path in _paths(self.root) if path.rpartition(".")[2] == name]
-        close = difflib.get_close_matches(name, here, 1) or elsewhere[:1]
+        close = nearest(name, here) or next(iter(elsewhere), None)
         known = f"{place or 'the top level'} has {', '.join(here)}"
-        return f"did you mean {close[0]}? {known}" if close else known
+        return f"did you mean {close}? {known}" if close else known
 
     def _wrong(self, node: Node, place: str, what: str) -> InputError:
         return InputError(f"{self.source}:{node.start_mark.line + 1}: {place + ' ' if place else ''}{what}")

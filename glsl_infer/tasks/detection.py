@@ -43,7 +43,7 @@ class Detector(Task[Found[Detection]]):
         context: Union[str, Context] = "auto",
     ) -> None:
         if not 1 <= tiles <= MOST_TILES:
-            raise InputError(f"tiles={tiles}; from 1 to {MOST_TILES} are possible")
+            raise InputError(f"tiles={tiles}; give 1 to {MOST_TILES}")
         self._tiles = tiles
         super().__init__(task, model=model, context=context)
 

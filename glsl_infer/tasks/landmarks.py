@@ -59,7 +59,7 @@ class Landmarker(Task[Found[Landmarks]]):
         self._since = 0
         self.detections = 0
         if most is not None and most < 1:
-            raise InputError(f"most={most}; at least 1 is possible")
+            raise InputError(f"most={most}; give 1 or more")
         super().__init__(task, model=model, context=context)
 
     @property

@@ -49,7 +49,7 @@ def find(model: str, source: Path) -> Path:
         return source.parent / model
     if Path(model).name != model or "\0" in model:
         raise InputError(
-            f"the model {model!r:.80} is no name; give one that 'glsl-infer get' lists, or a file *{SUFFIX}"
+            f"the model {model!r:.80} is not a name; give one that 'glsl-infer get' lists, or a file *{SUFFIX}"
         )
     path = folder() / f"{model}{SUFFIX}"
     if not path.is_file():

@@ -11,6 +11,7 @@ from glsl_infer.bundle.json_fields import Fields, integer, items, text
 from glsl_infer.errors import BundleError, InputError
 from glsl_infer.support import json_text
 from glsl_infer.support.files import not_a_file
+from glsl_infer.support.near_names import did_you_mean
 from glsl_infer.tasks.anchors import Level, sizes_of
 from glsl_infer.tasks.boxes import ACTIVATIONS, GROWTHS, MERGES, NONE, ORDERS, SIGMOID, WEIGHTED, Code
 from glsl_infer.tasks.description import (
@@ -33,6 +34,11 @@ FOLDER = Path(__file__).with_name("data")
 """Where the tasks that come with the package are described."""
 
 SUFFIX = ".json"
+
+POINTS = {"faces": "face-mesh", "hands": "hand"}
+"""The task that finds the points of the things that a task of the same name finds boxes of."""
+
+_ALIASES = {"face": "faces", "person": "people"}
 _MOST_BYTES = 1 << 20
 _MOST_POINTS = 1 << 14
 _LARGEST = 1e6
@@ -58,8 +64,13 @@ def find(name: str | Path, *, beside: Path | None = None) -> Description:
     """
     given = str(name)
     if not given.lower().endswith(SUFFIX):
-        if given not in names():
-            raise InputError(f"task '{given}'; give one of {', '.join(names())}, or a file *.json of your own")
+        known = names()
+        given = given if given in known else _ALIASES.get(given, given)
+        if given not in known:
+            raise InputError(
+                f"task '{given}': no such task{did_you_mean(given, [*known, *_ALIASES])}; give one of "
+                f"{', '.join(known)}, or a file *.json of your own"
+            )
         return read(FOLDER / f"{given}{SUFFIX}")
     return read(Path(name) if beside is None else beside.parent / name)
 
@@ -75,14 +86,14 @@ def read(path: Path) -> Description:
         if other:
             raise InputError(f"{path}: is {other}, not a task; give a JSON file")
         if path.stat().st_size > _MOST_BYTES:
-            raise InputError(f"{path}: is larger than {_MOST_BYTES >> 20} MiB; that is no task")
+            raise InputError(f"{path}: is larger than {_MOST_BYTES >> 20} MiB; that is not a task")
         data = json_text.loads(path.read_text("utf-8-sig"))
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is no JSON ({error}); {_ADVICE}") from None
+        raise InputError(f"{path}: is not JSON ({error}); {_ADVICE}") from None
     try:
         return _description(Fields(data, "the task"), path)
     except BundleError as error:

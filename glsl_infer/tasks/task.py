@@ -20,6 +20,7 @@ from glsl_infer.runtime.pictures.picture_input import TexturePicture
 from glsl_infer.runtime.pictures.preprocess import ImageSource
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.closing import Closing
+from glsl_infer.support.near_names import did_you_mean
 from glsl_infer.tasks import models, reading
 from glsl_infer.tasks.description import Description
 
@@ -129,7 +130,9 @@ class Task(Closing, Generic[Result]):
         """
         outputs = {output.name: output for output in self.session.bundle.manifest.outputs}
         if name not in outputs:
-            raise InputError(f"there is no output '{name}'; the model has {', '.join(outputs)}")
+            raise InputError(
+                f"there is no output '{name}'{did_you_mean(name, outputs)}; the model has {', '.join(outputs)}"
+            )
         return outputs[name].shape
 
     def _rows(self, names: Sequence[str], columns: int) -> int:

@@ -44,7 +44,7 @@ def calibrate(
     graph = importers.survey(model, options.input_range, ends).whole()
     samples = calibration_samples(graph, calibration)
     if not samples:
-        raise InputError("nothing to learn ranges from; give typical pictures with --calibrate DIR")
+        raise InputError("nothing to learn ranges from; give typical pictures with --images DIR")
     built = build(graph, [""] * classes_of(optimize.optimize(graph)), options=options, calibration=samples, tell=tell)
     known = learnt([part.prepared for part in built.gpu], [part.program for part in built.gpu])
     stored = StoredRanges(graph.name, fingerprint(built.graph), known)

@@ -42,7 +42,7 @@ def samples(graph: Graph | None, paths: Sequence[str | Path]) -> list[Inputs]:
             problems.append(str(error))
     if problems:
         more = len(problems) - SAID
-        raise InputError("\n  ".join(problems[:SAID] + [f"and {more} more files of --calibrate"] * (more > 0)))
+        raise InputError("\n  ".join(problems[:SAID] + [f"and {more} more files of --images"] * (more > 0)))
     return samples
 
 
@@ -61,7 +61,7 @@ def _samples(graph: Graph, path: Path) -> list[Inputs]:
         return _from_npz(graph, path)
     if not alone:
         names = ", ".join(node.name for node in graph.inputs)
-        raise InputError(f"{path}: the model reads {names}; give --calibrate *.npz files with an array for each")
+        raise InputError(f"{path}: the model reads {names}; give --images *.npz files with an array for each")
     return [_fitted(graph.inputs[0], path)]
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from glsl_infer.tools.videocore.verify import Verification
 
 
-_CALIBRATE = "give --calibrate DIR with typical pictures for a finer scale"
+_CALIBRATE = "give --images DIR with typical pictures for a finer scale"
 _CALIBRATED = "on what it was calibrated with, so that no scale could be finer"
 
 

@@ -43,7 +43,7 @@ RANGES = (
     Refusal(
         "ZeroPadding2D",
         "alone around a picture of which byte 0 is not 0",
-        "zeros around the picture, whose gutter holds bytes of 0; let the convolution behind it pad, or a 1x1 "
+        "zeros around the picture, whose gutter holds bytes of 0; let the next convolution pad, or a 1x1 "
         "convolution of the picture come first",
         lambda x: L.MaxPooling2D(2)(L.ZeroPadding2D(1, name="subject")(x)),
         input_range=(-1.0, 1.0),

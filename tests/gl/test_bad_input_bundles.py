@@ -22,7 +22,7 @@ from glsl_infer.support.resources import default_model
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs/images/example.jpg"
 SHIPPED = default_model().read_bytes()
 AGAIN, GIVE = "export or copy the file again", "give a *.glslnn file"
-UPDATE = "update glsl-infer: git pull in its checkout, then pip install ."
+UPDATE = "update glsl-infer: git pull in its checkout, then "
 
 
 def model_refused(capfd: Capture, model: Path) -> str:

@@ -200,6 +200,6 @@ def test_refusals(model: Path, tmp_path: Path, capsys: Capture) -> None:
     assert "/dev/videoN" in refused(capsys, ["camera", "--source", tmp_path / "nothing"])
     assert "--every 0" in refused(capsys, ["camera", "--source", source, "--every", "0"])
     assert "--window and --json" in refused(capsys, ["camera", "--source", source, "--window", "--json"])
-    assert "--window as well" in refused(capsys, ["camera", "--source", source, "--screenshot", "a.png"])
+    assert "needs --window" in refused(capsys, ["camera", "--source", source, "--screenshot", "a.png"])
     (tmp_path / "empty").mkdir()
     assert "without pictures" in refused(capsys, ["camera", "--source", tmp_path / "empty"])

@@ -92,9 +92,9 @@ def test_nothing_readable_ends_at_once(folder: Path, capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--window", "--json"], "--window and --json exclude each other"),
+        (["--window", "--json"], "--window and --json cannot be used together"),
         (["--window", "--context", "device"], "leave --context device out"),
-        (["--screenshot", "x.png"], "give --window as well"),
+        (["--screenshot", "x.png"], "needs --window"),
         (["--window", "--screenshot", "x.jpg"], "name the file *.png"),
         (["--window", "--screenshot", "nowhere/x.png"], "no such folder"),
         (["--window", "--screenshot", "x.png", "{folder}"], "takes one picture, 4 were given"),

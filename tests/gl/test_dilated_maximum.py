@@ -40,5 +40,5 @@ def test_all_steps_are_the_maps(context: Context, offset: float) -> None:
 
 
 def test_without_pictures_it_is_refused() -> None:
-    with pytest.raises(ModelError, match="--calibrate"):
+    with pytest.raises(ModelError, match="--images"):
         build(pool(0.0), (), options=Options())

@@ -79,7 +79,7 @@ def test_the_session_leaves_the_texture_to_its_owner(context: Context, session: 
             for _ in range(3):
                 session.run(shared)
             assert context.gl.IsTexture(shared.texture)
-        with pytest.raises(ImageError, match="is no texture of this session's context"):
+        with pytest.raises(ImageError, match="is not a texture of this session's context"):
             session.run(shared)
 
 

@@ -179,7 +179,7 @@ def test_no_library(screen: str, monkeypatch: pytest.MonkeyPatch, error: ImportE
 
     monkeypatch.delitem(sys.modules, "glfw")
     monkeypatch.setattr(builtins, "__import__", without_glfw)
-    with pytest.raises(ContextError, match=rf"{reason}.*; pip install glfw, or on Debian"):
+    with pytest.raises(ContextError, match=rf"{reason}.*; .*python.* -m pip install glfw, or on Debian"):
         Context("glfw")
 
 

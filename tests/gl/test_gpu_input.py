@@ -188,7 +188,7 @@ def test_a_texture_may_change_while_its_frame_is_on_its_way(context: Context, se
 
 def test_what_is_no_texture_is_refused(context: Context, session: Session) -> None:
     before = session.run(tiny_picture(0))
-    with pytest.raises(ImageError, match="4711 is no texture of this session's context"):
+    with pytest.raises(ImageError, match="4711 is not a texture of this session's context"):
         session.run(TexturePicture(4711, 20, 20))
     for width, height in ((0, 5), (5, -1), (1 << 20, 5)):
         with pytest.raises(ImageError, match=f"a texture of {width} x {height}; this GPU has them from 1 x 1 to"):

@@ -100,7 +100,7 @@ def test_numbers_of_every_kind_of_file(numbers: Path, tmp_path: Path) -> None:
         (["--input", "image=PICTURE", "--input", "numbers=FEW.csv"], "reads numbers of shape (7,); float64 (1, 2) was"),
         (["--input", "image=PICTURE", "--input", "numbers=NONE.npy"], "cannot be read (No such file or directory)"),
         (["--input", "BAD.npz"], "no *.npz file of NumPy"),
-        (["--input", "numbers=FEW.csv", "--input", "image=PICTURE", "--whole"], "--whole is about a picture"),
+        (["--input", "numbers=FEW.csv", "--input", "image=PICTURE", "--whole"], "--whole needs an image"),
     ],
 )
 def test_inputs_that_do_not_fit(

@@ -287,7 +287,7 @@ def test_a_camera_shows_its_frames_to_a_browser(folder: Path, tmp_path: Path) ->
         (["--task", "selfie", "--window", "--background", "no-colour"], "give blur, a colour"),
         (["--task", "faces", "--appear-after", "0"], "--appear-after 0"),
         (["--task", "faces", "--on-appear", ""], "the command is empty"),
-        (["--task", "faces", "--on-appear", "'"], "is no command"),
+        (["--task", "faces", "--on-appear", "'"], "is not a command"),
     ],
 )
 def test_what_a_camera_cannot_do(words: list[str], said: str, tmp_path: Path, capsys: Capture) -> None:

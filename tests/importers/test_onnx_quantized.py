@@ -206,5 +206,5 @@ def test_half_and_packed_weights() -> None:
 
 
 def test_a_file_without_ranges_asks_for_pictures() -> None:
-    with pytest.raises(ModelError, match="--calibrate"):
+    with pytest.raises(ModelError, match="--images"):
         prepare(optimize(importer.load(random_network(2).model())))

@@ -174,7 +174,7 @@ def test_ranges_are_those_of_the_file() -> None:
 
 def test_a_file_without_ranges_asks_for_pictures() -> None:
     made, output = random_network(2)
-    with pytest.raises(ModelError, match="--calibrate"):
+    with pytest.raises(ModelError, match="--images"):
         prepared(made.bytes([output]))
 
 

@@ -91,7 +91,7 @@ def test_files_that_are_no_models(tmp_path: Path, content: bytes | None) -> None
 @pytest.mark.parametrize(
     "body, message",
     [
-        (L.Conv2D(8, 3, name="bare"), "layer 'bare': the values of 'linear' have no fixed range; .*--calibrate DIR"),
+        (L.Conv2D(8, 3, name="bare"), "layer 'bare': the values of 'linear' have no fixed range; .*--images DIR"),
         (L.Conv2D(8, 3, activation="relu", name="bare"), r"layer 'bare'.*'relu'.*ReLU\(max_value=...\)"),
         (L.RandomCrop(4, 4, name="turned"), "layer 'turned': a RandomCrop cannot be exported"),
     ],

@@ -73,7 +73,7 @@ def test_a_model_that_exports(good: Path, capsys: Capture) -> None:
     assert made["needs_pictures"]
     assert made["counts"] == {"shader": 4, "dropped": 1}
     assert main(["inspect", str(good)]) == 0
-    assert "can be exported; export needs --calibrate DIR" in capsys.readouterr().out
+    assert "can be exported; export needs --images DIR" in capsys.readouterr().out
 
 
 def test_every_problem_is_listed_also_behind_a_refused_layer(bad: Path, capsys: Capture) -> None:
@@ -117,7 +117,7 @@ def test_the_table_has_a_line_for_each_layer(bad: Path, capsys: Capture) -> None
 
 def test_export_reports_the_same_problems_and_labels_and_pictures(bad: Path, tmp_path: Path, capsys: Capture) -> None:
     made = inspected(capsys, bad)
-    assert main(["export", str(bad), "-o", str(tmp_path / "o.glslnn"), "--calibrate", str(tmp_path / "none")]) == 2
+    assert main(["export", str(bad), "-o", str(tmp_path / "o.glslnn"), "--images", str(tmp_path / "none")]) == 2
     message = capsys.readouterr().err
     for problem in made["problems"]:
         assert problem in message
@@ -150,6 +150,4 @@ def test_nothing_of_a_lambda_runs(tmp_path: Path) -> None:
 
 
 def test_what_is_for_exported_models_only(good: Path, capsys: Capture) -> None:
-    assert "--passes, --layers and --onnx-view are for an exported model" in refused(
-        capsys, ["inspect", good, "--passes"]
-    )
+    assert "--passes, --images and --onnx-view need an exported model" in refused(capsys, ["inspect", good, "--passes"])

@@ -174,7 +174,7 @@ def test_a_manifest_without_coarse_labels(other_folder):
         ("a,square,angular\n", "manifest.csv: has no line for oval"),
         ("a,square,angular\nb,oval,\n", "manifest.csv:3: has no coarse_label"),
         ("a,oval,round\nb,square,angular\nc,oval,long\n", "manifest.csv:4: oval belongs to long here and to round"),
-        ("a,oval\xe9,round", "manifest.csv: is no text in UTF-8"),
+        ("a,oval\xe9,round", "manifest.csv: is not UTF-8 text"),
     ],
 )
 def test_manifests_that_cannot_be_right(other_folder, lines, message):

@@ -95,7 +95,7 @@ def test_large_weights_that_cancel_are_warned_of(factor: float, warned: bool) ->
     assert len(found) == warned
     if warned:
         assert found[0].startswith("layer 'difference': a step in what it reads may be 4000 steps of its output")
-        assert "train it with weight decay, or give more varied pictures with --calibrate DIR" in found[0]
+        assert "train it with weight decay, or give more varied pictures with --images DIR" in found[0]
         (calibrated,) = amplification.warnings(gains, {}, calibrated=True)
         assert calibrated.endswith("or calibrate with more varied pictures"), "nobody is told to do what was done"
 

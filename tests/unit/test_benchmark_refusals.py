@@ -35,7 +35,10 @@ def written(path: Path, data: object) -> Path:
 def test_a_plot_without_matplotlib(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     message = refused(capsys, ["benchmark", "--profile", "--plot", "p.png"])
-    assert "--plot needs Matplotlib, which is not installed: pip install matplotlib" in message
+    assert (
+        "--plot needs Matplotlib, which is not installed; install it: " in message
+        and "-m pip install matplotlib" in message
+    )
 
 
 @pytest.mark.parametrize(

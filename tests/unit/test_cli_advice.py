@@ -44,6 +44,9 @@ def test_versions(capsys: Capture) -> None:
         ("detect m.glslnn p.png", "detect --model m.glslnn p.png"),
         ("calibrate --calibrate d --model m.keras", "calibrate m.keras --calibrate d"),
         ("deploy --model d.yml", "deploy --model d.yml"),
+        ("vc4 --csv m.glslnn", "vc4 --csv=- m.glslnn"),
+        ("vc4 m.glslnn --csv", "vc4 m.glslnn --csv=-"),
+        ("vc4 m.glslnn --csv f.csv", "vc4 m.glslnn --csv f.csv"),
         ("", ""),
     ],
 )
@@ -54,9 +57,9 @@ def test_models_stand_anywhere(given: str, wanted: str) -> None:
 def test_top_and_softmax_are_about_classes(tmp_path: Path, capsys: Capture) -> None:
     assert len(LABELS) == 3
     given = ["run", ROOT / "models/superres-x2-96.glslnn", ROOT / "docs/images/example.jpg", "-o", tmp_path / "o.png"]
-    assert "--top is about an output for classes" in refused(capsys, [*given, "--top", "2"])
-    assert "--softmax is about an output for classes" in refused(capsys, [*given, "--softmax"])
-    assert "--top 0; at least 1" in refused(capsys, ["run", write_tiny(tmp_path), "a.png", "--top", "0"])
+    assert "--top needs an output for classes" in refused(capsys, [*given, "--top", "2"])
+    assert "--softmax needs an output for classes" in refused(capsys, [*given, "--softmax"])
+    assert "--top 0; give 1 or more" in refused(capsys, ["run", write_tiny(tmp_path), "a.png", "--top", "0"])
 
 
 # Terminals -----------------------------------------------------------------------------------------
@@ -126,7 +129,7 @@ def test_bash_completes(capsys: Capture, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     assert set(completed(script, "glsl-infer", "")) == set(COMMANDS)
     assert completed(script, "glsl-infer", "self") == ["selfcheck"]
-    assert completed(script, "glsl-infer", "export", "--calib") == ["--calibrate"]
+    assert completed(script, "glsl-infer", "export", "--imag") == ["--images"]
     assert set(completed(script, "glsl-infer", "export", "--layout", "")) == {"atlas", "planar"}
     assert completed(script, "classify", "--wind") == ["--window"]
     assert completed(script, "classify", "ph") == ["photo.jpg"]
@@ -138,7 +141,7 @@ def test_other_shells_know_every_option(shell: str, capsys: Capture, tmp_path: P
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
     assert all(command in script for command in COMMANDS)
-    for name in ("calibrate", "require-signature", "csv"):
+    for name in ("images", "require-signature", "csv"):
         assert re.search(rf"(-l |--){name}\b", script)
     if shutil.which(shell):
         (tmp_path / "script").write_text(script)

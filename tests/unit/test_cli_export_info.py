@@ -13,13 +13,18 @@ from command_line import Capture, refused
 from tiny import LABELS, tiny_graph, tiny_picture
 
 from glsl_infer.cli import info, main
+from glsl_infer.cli.export_text import summary
 from glsl_infer.compiler import optimize
 from glsl_infer.compiler.build import Options, _Told, build
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
+from glsl_infer.compiler.ranges.sensitivity import Sensitivity, Spent
+from glsl_infer.compiler.ranges.unseen_error import OutputError, UnseenError
 from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.program import MemoryUse, WeightsChoice
+from glsl_infer.tools.export_parts import PartReport
 from glsl_infer.tools.export_report import ExportReport, LayerReport
+from glsl_infer.tools.videocore.foresight import Foresight
 from glsl_infer.tools.videocore.verify import LayerCheck, Verification
 
 
@@ -119,7 +124,7 @@ def test_export_prints_a_report(
     ]
     argv += ["--layout", "planar", "--memory", "by-size", "--percentile", "99.9", "--input-range", "-1,1"]
     argv += ["--fit", "a=stretch", "--purpose", "b=values", "--draw-cost", "45"]
-    assert main([str(one) for one in argv]) == 0
+    assert main([str(one) for one in [*argv, "--explain"]]) == 0
     options = Options(
         weights="baked",
         layout="planar",
@@ -144,7 +149,8 @@ def test_export_prints_a_report(
     ]
     output = capsys.readouterr()
     assert output.err == "warning: layer 'pool': coarse\n"
-    rows = {line.split()[0]: line.split() for line in output.out.splitlines() if line}
+    tables = [table for table in output.out.split("\n\n") if not table.startswith("us a frame")]
+    rows = {line.split()[0]: line.split() for table in tables for line in table.splitlines() if line}
     assert rows["conv"] == ["conv", "conv2d", "63x63x32", "baked", "8", "8", "16.03", "0.29", "256x128"]
     assert rows["each"] == ["each", "conv2d", "63x63x32", "baked", "8", "8", "-", "-", "8", "of", "63x63"]
     assert rows["relu"] == ["relu", "0", "5.5", "0.25", "percentile", "99.9"]
@@ -155,9 +161,27 @@ def test_export_prints_a_report(
     assert rows["by-size"] == ["by-size", "0.066", "1", "used", "here"]
     assert rows["flow"] == ["flow", "-", "-", "networkx", "is", "not", "installed"]
     assert rows["slices"][:3] == ["slices", "alone", "0.130"]
-    assert output.out.endswith(
-        f"{out}: 9 passes in 2 jobs, 9 programs, 0.13 MB of textures, 0.03 MB on disk\n",
+    made = f"{out}: 9 passes in 2 jobs, 9 programs, 0.13 MB of textures, 0.03 MB on disk"
+    assert output.out.splitlines()[-3] == made
+    assert main([str(one) for one in argv]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == output.out.splitlines()[-3:] and lines[-1].startswith(f"next: glsl-infer classify {out} IMAGE; ")
+
+
+def test_the_longest_summary_has_ten_lines() -> None:
+    unseen = UnseenError((OutputError("logits", 0.1, 0.9, 0.08, 0.05),), (), 4, True)
+    spent = Spent((Sensitivity("conv", 0.1, 1.0, 16),), 0.1, 0.05, 0.01, None)
+    full = replace(
+        report(),
+        unseen=(unseen, unseen),
+        spent=spent,
+        videocore=Verification("VC4", "", (LayerCheck("conv", 8, 8),)),
+        parts=(PartReport("cpu", ("a",), "1 linear", 0, 0),),
+        board=Foresight(1.0, 0.5, 9, 2, 9, 0.0, ()),
     )
+    lines = summary(full, Path("m.glslnn"), command="glsl-infer run m.glslnn IMAGE", advice="fewer programs")
+    assert 7 <= len(lines) <= 10 and not any("\n" in line for line in lines)
+    assert "worst output 'logits'" in lines[1] and lines[-1].startswith("next: ")
 
 
 def test_export_as_json(capsys: Capture, exported: list[Any], export_arguments: dict[str, Path]) -> None:

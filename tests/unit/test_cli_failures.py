@@ -15,7 +15,7 @@ from command_line import Capture, refused
 import glsl_infer
 from glsl_infer.cli import classify, main
 from glsl_infer.cli.execution import Parser, add_debug, execute
-from glsl_infer.errors import RunError, ShaderError
+from glsl_infer.errors import RunError, ShaderError, pip_install
 
 
 def raising(error: BaseException) -> Callable[[object], int]:
@@ -168,7 +168,9 @@ def test_a_package_that_is_missing_is_one_line(module: str, package: str, argv: 
     picture.touch()
     done = run_python("-c", WITHOUT, module, *argv, str(picture))
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"error: the Python package {package} is not installed; pip install {package}\n"
+    assert done.stderr == (
+        f"error: the Python package {package} is not installed; install it: {pip_install(package)}\n"
+    )
 
 
 def test_another_module_that_is_missing_is_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:

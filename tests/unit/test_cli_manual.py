@@ -44,7 +44,7 @@ def test_groff_finds_nothing_wrong(folder: Path) -> None:
     assert done.stderr == ""
     # Bold and underlined letters as a terminal has them, or as a printer; lines are justified by more spaces.
     plain = " ".join(re.sub(r"\x1b\[[\d;]*m|.\x08", "", done.stdout).split())
-    assert "--calibrate DIR" in plain and "99.99" in plain and "glsl_infer" not in plain
+    assert "--images DIR" in plain and "99.99" in plain and "glsl_infer" not in plain
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path, capsys: Capture) -> None:

@@ -85,7 +85,7 @@ def test_pictures_come_before_batch_norms() -> None:
 
 
 def test_without_batch_norms_pictures_are_asked_for() -> None:
-    with pytest.raises(ModelError, match="--calibrate DIR"):
+    with pytest.raises(ModelError, match="--images DIR"):
         prepare(optimize(network(norms=False)))
 
 

@@ -100,7 +100,7 @@ def test_an_unknown_range_is_asked_for() -> None:
         pool_node("pool", "b"),
     ]
     graph = Graph("m", body, "pool")
-    with pytest.raises(ModelError, match=r"layer 'n': its numbers go from the CPU to the GPU.*--calibrate DIR"):
+    with pytest.raises(ModelError, match=r"layer 'n': its values go from the CPU to the GPU.*--images DIR"):
         build(graph, tuple("abcd"))
     made = build(graph, tuple("abcd"), calibration=[RNG.integers(0, 256, (8, 8, 3), np.uint8)])
     assert len(made.parts) == 3

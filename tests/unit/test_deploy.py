@@ -271,7 +271,7 @@ def test_a_task_of_ones_own(here: Path, capsys: Capture, monkeypatch: pytest.Mon
     signed = ["deploy", here / "deployment.yml", "--require-signature", KEY]
     assert "sides.glslnn.minisig: no such file; a signature is required" in refused(capsys, signed)
     (made / "sides.json").write_text((made / "sides.json").read_text().replace("squares.json", "../squares.json"))
-    assert "has to lie beside the task" in refused(capsys, ["deploy", here / "deployment.yml"])
+    assert "must be next to the task" in refused(capsys, ["deploy", here / "deployment.yml"])
 
 
 def test_labels_that_start_commands(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,7 +328,7 @@ def test_a_download_that_never_ends(here: Path, drops: str, capsys: Capture) -> 
     message = refused(capsys, ["deploy", "--timeout", "0.5", described(here, text)], code=1)
     assert "was not downloaded in 0.5 seconds; try again, or give --timeout SECONDS" in message
     assert not (here / "deployment").exists()
-    assert "--timeout 0; more than 0" in refused(capsys, ["deploy", "--timeout", "0", described(here, text)])
+    assert "--timeout 0; give more than 0" in refused(capsys, ["deploy", "--timeout", "0", described(here, text)])
 
 
 SECRET = "s3cret"
@@ -399,8 +399,8 @@ def test_no_refusal_shows_a_password(here: Path, capsys: Capture, source: str, h
         (ONE + "target: phone\n", 4, "raspberry-pi or files"),
         ("models: []\n", 1, "a list of groups"),
         ("service:\n  top: 1\n", 1, "models is ()"),
-        ("models: [\n", 2, "is no YAML"),
-        ("service:\n  task: noses\n", 0, "task 'noses'; give one of dogs, face-mesh"),
+        ("models: [\n", 2, "is not YAML"),
+        ("service:\n  task: noses\n", 0, "task 'noses': no such task; give one of dogs, face-mesh"),
         ("service:\n  task: faces\n  top: 2\n  on: [{label: a, command: b}]\n", 2, "are about labels"),
         (ONE + "service:\n  snapshots: true\n", 5, "are about a task"),
         (ONE + "service:\n  on: []\n", 5, "a list of groups"),

@@ -152,7 +152,7 @@ def test_commands_that_need_no_network(tmp_path: Path, monkeypatch: pytest.Monke
     assert all(name in listed for name in KNOWN) and "Apache-2.0" in listed
     assert main(["get", "--json"]) == 0
     assert [row["here"] for row in json.loads(capsys.readouterr().out)] == [False] * len(KNOWN)
-    assert "name it as well" in refused(capsys, ["get", "--file", tmp_path / "x"])
+    assert "needs the name of a network" in refused(capsys, ["get", "--file", tmp_path / "x"])
     assert "is the file of one network" in refused(capsys, ["get", "hands", "--file", tmp_path / "x"])
     making.bundle_of(KNOWN["face-detection"]).parent.mkdir()
     making.bundle_of(KNOWN["face-detection"]).write_bytes(b"")

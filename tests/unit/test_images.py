@@ -47,7 +47,7 @@ def test_what_is_no_picture() -> None:
     for shape, made, said in (
         ((6,), tiny_bundle(), "the model ends in a vector of 6 values"),
         ((4, 4, 2), image_models.filtered(2), "has 2 channels; a picture has 1 or 3"),
-        ((4, 4), tiny_bundle(), r"numbers of shape \(4, 4\), which is no picture"),
+        ((4, 4), tiny_bundle(), r"numbers of shape \(4, 4\), which is not a picture"),
     ):
         with pytest.raises(InputError, match=said):
             images.to_picture(np.zeros(shape, np.float32), made)

@@ -52,7 +52,7 @@ def test_arrays_of_grey_and_of_rgba() -> None:
     ids=lambda array: f"{array.dtype}-{array.shape}",
 )
 def test_other_arrays_are_refused(array: Pixels) -> None:
-    with pytest.raises(ImageError, match=r"no picture; give uint8 of shape") as error:
+    with pytest.raises(ImageError, match=r"not a picture; give uint8 of shape") as error:
         preprocess.load(array, 2)
     assert str(array.dtype) in str(error.value)
     assert str(array.shape) in str(error.value)

@@ -100,7 +100,10 @@ def test_messages_of_errors() -> None:
     layer = errors.ModelError.layer("b1-conv", "axis=1", "only the last can be exported")
     assert str(layer) == "layer 'b1-conv': axis=1; only the last can be exported"
     missing = errors.MissingExtraError.of("TensorFlow", "tensorflow", "training")
-    assert str(missing) == "training needs TensorFlow, which is not installed: pip install tensorflow"
+    assert str(missing) == (
+        f"training needs TensorFlow, which is not installed; install it: {errors.pip_install('tensorflow')}"
+    )
+    assert errors.pip_install("tensorflow").endswith("python -m pip install tensorflow")
 
 
 # No TensorFlow -------------------------------------------------------------------------------------

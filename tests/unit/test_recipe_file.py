@@ -52,13 +52,17 @@ def test_comments_anchors_and_quotes_are_yaml_as_usual():
 @pytest.mark.parametrize(
     "text, line, expected",
     [
-        ("seed: 1\nbach: 64", 2, "bach is no setting; did you mean batch?"),
-        ("rate: 0.01", 1, "rate is no setting; did you mean optimizer.rate?"),
-        ("epochs: 600", 1, "epochs is no setting; did you mean phases.epochs?"),
-        ("optimizer:\n  nmae: adam", 2, "optimizer.nmae is no setting; did you mean name? optimizer has name, rate,"),
-        ("phases:\n- {epochs: 3}\n- {epoch: 3}", 3, "phases[1].epoch is no setting; did you mean epochs?"),
-        ("colour: 1", 1, "colour is no setting; the top level has seed, batch,"),
-        ("[1, 2]: 3", 1, "a list is no setting"),
+        ("seed: 1\nbach: 64", 2, "bach is not a setting; did you mean batch?"),
+        ("rate: 0.01", 1, "rate is not a setting; did you mean optimizer.rate?"),
+        ("epochs: 600", 1, "epochs is not a setting; did you mean phases.epochs?"),
+        (
+            "optimizer:\n  nmae: adam",
+            2,
+            "optimizer.nmae is not a setting; did you mean name? optimizer has name, rate,",
+        ),
+        ("phases:\n- {epochs: 3}\n- {epoch: 3}", 3, "phases[1].epoch is not a setting; did you mean epochs?"),
+        ("colour: 1", 1, "colour is not a setting; the top level has seed, batch,"),
+        ("[1, 2]: 3", 1, "a list is not a setting"),
         ("seed: 1\nseed: 2", 2, "seed is there twice"),
     ],
 )
@@ -72,7 +76,7 @@ def test_unknown_keys(text, line, expected):
         ("\nbatch: 0", 2, "batch is '0'; it must be a whole number of at least 1"),
         ("batch: 3.5", 1, "batch is '3.5'; it must be a whole number"),
         ("batch: 0x10", 1, "batch is '0x10'"),
-        ("batch: '64'x", 1, "is no YAML"),
+        ("batch: '64'x", 1, "is not YAML"),
         ("batch: true", 1, "batch is 'true'"),
         ("batch: " + "9" * 5000, 1, "batch is '999"),
         ("seed: -1", 1, "seed is '-1'; it must be a whole number from 0 to 4294967295"),
@@ -127,10 +131,10 @@ def test_settings_that_do_not_go_together(text, line, expected):
     [
         ("", "r.yaml: holds no settings"),
         ("# nothing\n", "r.yaml: holds no settings"),
-        ("seed: 1\n  batch: 2", "r.yaml:2: is no YAML (mapping values are not allowed here)"),
-        ("seed: 1\n---\nseed: 2", "r.yaml:2: is no YAML (but found another document)"),
-        ("seed: \x01", "r.yaml: is no YAML (unacceptable character"),
-        ("[" * 5000, "r.yaml: is no YAML"),
+        ("seed: 1\n  batch: 2", "r.yaml:2: is not YAML (mapping values are not allowed here)"),
+        ("seed: 1\n---\nseed: 2", "r.yaml:2: is not YAML (but found another document)"),
+        ("seed: \x01", "r.yaml: is not YAML (unacceptable character"),
+        ("[" * 5000, "r.yaml: is not YAML"),
     ],
 )
 def test_what_is_no_yaml(text, expected):
@@ -143,7 +147,7 @@ def test_files_that_cannot_be_read(tmp_path):
     os.mkfifo(tmp_path / "pipe.yaml")
     for name, expected in {
         "none.yaml": "no such file",
-        "latin.yaml": "no text in UTF-8",
+        "latin.yaml": "not UTF-8 text",
         "large.yaml": "larger than 256 KiB",
         "pipe.yaml": "is a pipe",
         ".": "is a folder",

@@ -91,7 +91,7 @@ def test_all_layers_without_a_range_are_named(tmp_path: Path) -> None:
         del data["maps"][name]
     path.write_text(json.dumps(data), "utf-8")
     read = ranges_file.read(path)
-    with pytest.raises(InputError, match="no range for 'conv0', 'conv1'; give pictures with --calibrate DIR, too"):
+    with pytest.raises(InputError, match="no range for 'conv0', 'conv1'; give pictures with --images DIR, too"):
         read.of(graph, "r.json")
     prepare(graph, PICTURES, known_ranges=read.of(graph, "r.json", calibrated=True))
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 import tiny
 
 from glsl_infer.tools.videocore import floor, table
-from glsl_infer.tools.videocore.advice import advise
+from glsl_infer.tools.videocore.advice import advise, advise_author
+from glsl_infer.tools.videocore.estimate import BOARDS, layer_ms
 from glsl_infer.tools.videocore.report import Report, report
 from glsl_infer.tools.videocore.transcript import Job, Measured, Shader
 
@@ -115,6 +116,17 @@ def test_a_layer_has_a_row_for_each_compiler() -> None:
     assert sum("estimate at 250 MHz (Pi Zero W) (Mesa 25.0.7): " in line for line in lines) == 1
     (line,) = (line for line in table.as_text(reports[:1], 0.2).splitlines() if line.startswith("stem "))
     assert "22.3.6" not in line, "one compiler needs no column"
+
+
+def test_a_summary_advises_the_author_in_ten_lines() -> None:
+    slow = replace(GOOD, instructions=10**7, executed=10**7)
+    found = replace(made(expand=slow), file="tiny")
+    lines = table.summary([found], 0.2).splitlines()
+    assert len(lines) <= 10 and lines[0].startswith("tiny: ")
+    assert any(line.startswith("to make it faster, halve the channels of 'expand' (") for line in lines)
+    assert any("halve width and height of the input image: saves about " in line for line in lines)
+    hints = advise_author(found, BOARDS[0], 0.2)
+    assert hints[0].saves == round(layer_ms(next(row for row in found.rows if row.layer == "expand"), BOARDS[0]) / 2)
 
 
 def test_models_stand_side_by_side_for_each_compiler() -> None:

@@ -27,7 +27,7 @@ def model(driver: Driver, tmp_path: Path) -> Path:
 
 
 def test_a_line_for_each_layer_and_the_totals(model: Path, capsys: Capture, each_driver: Driver) -> None:
-    code = main(["vc4", str(model), "--mesa", each_driver.mesa])
+    code = main(["vc4", str(model), "--mesa", each_driver.mesa, "--shaders"])
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
     assert lines[0] == f"{model}: VC4 V3D 2.1, OpenGL ES 2.0 Mesa {each_driver.version}"
@@ -60,12 +60,24 @@ def test_json_and_csv_agree(model: Path, drivers: tuple[Driver, ...], capsys: Ca
 
 def test_two_models_stand_side_by_side(model: Path, driver: Driver, tmp_path: Path, capsys: Capture) -> None:
     other = tiny.write_tiny(tmp_path, "planar.glslnn", layout="planar")
-    main(["vc4", str(model), str(other), "--mesa", driver.mesa])
+    main(["vc4", str(model), str(other), "--mesa", driver.mesa, "--shaders"])
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["layer", "tiny", "planar", "change"]
     expand = next(line.split() for line in lines if line.startswith("expand "))
     assert abs(float(expand[-1].rstrip("%"))) < 3.0  # the layouts may tie their fetches in other ways
     assert any(line.startswith("planar: ") and " 0 loads " in line for line in lines)
+
+
+def test_a_summary_advises_the_author(model: Path, tmp_path: Path, capsys: Capture) -> None:
+    main(["vc4", str(model)])
+    lines = capsys.readouterr().out.splitlines()
+    assert 4 <= len(lines) <= 10 and lines[0].startswith(f"{model}: ")
+    assert any("to make it faster, " in line for line in lines) and lines[-1].startswith("--shaders prints")
+    main(["vc4", str(model), "--csv", str(tmp_path / "layers.csv")])
+    written = (tmp_path / "layers.csv").read_text("utf-8")
+    main(["vc4", str(model), "--csv"])
+    assert capsys.readouterr().out == written and written.startswith("file,mesa,layer,")
+    assert "--shaders and --json cannot be used together" in refused(capsys, ["vc4", model, "--shaders", "--json"])
 
 
 def test_disassembly_of_a_layer(model: Path, drivers: tuple[Driver, ...], capsys: Capture) -> None:
@@ -134,7 +146,7 @@ def test_the_gpu_parts_of_a_model_are_counted_together(driver: Driver, tmp_path:
     passes = [entry for part in made.gpu_parts for entry in part.manifest.passes]
     assert [one["layer"] for one in found["layers"]] == list(dict.fromkeys(entry.layer for entry in passes))
     assert found["totals"]["passes"] == len(passes)
-    assert "what the CPU computes (tensor_reshape, linear, attention, tensor_norm, tensor_softmax" in printed.err
+    assert "the operators on the CPU (tensor_reshape, linear, attention, tensor_norm, tensor_softmax" in printed.err
     assert main(["vc4", str(path), "--disassemble", "b"]) == 0
     assert capsys.readouterr().out.startswith(f"; {path}: layer 'b'")
     assert "--time needs a model that the GPU computes alone" in refused(capsys, ["vc4", path, "--time"])

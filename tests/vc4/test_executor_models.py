@@ -104,7 +104,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str], executor: Executor) -> 
     assert [one["rounding"] for one in found["roundings"]] == ["hardware", "nearest"]
     assert found["roundings"][0]["counters"]["jobs"] == 33
     assert main(["vc4", path, "--picture", str(PHOTOGRAPH)]) == 2
-    assert "--picture is drawn with --pixels" in capsys.readouterr().err
+    assert "--images is used with --pixels" in capsys.readouterr().err
 
 
 def run(executor: Executor, *command: str, **environment: str) -> str:

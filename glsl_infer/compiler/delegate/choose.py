@@ -11,6 +11,7 @@ from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.node import NORMAL, SEEN
 from glsl_infer.ops.on_cpu import range_keys
 from glsl_infer.ops.operator import GraphOnlyOperator
+from glsl_infer.support.near_names import did_you_mean
 
 TEXTURE_RANKS = (1, 3)
 """Axes of what textures hold: vectors and feature maps."""
@@ -44,8 +45,11 @@ def named_layers(graph: Graph, names: Sequence[str]) -> tuple[str, ...]:
     given = {node.name for node in graph.nodes if node.operator.is_input or ops.get(node.op).is_constant}
     for name in names:
         if owners.get(name, name) in given or name not in owners:
-            known = ", ".join(node.name for node in graph.nodes if node.name not in given)
-            raise InputError(f"--delegate-for {name}: no layer of that name computes; there are: {known}")
+            known = [node.name for node in graph.nodes if node.name not in given]
+            meant = did_you_mean(name, known)
+            raise InputError(
+                f"--delegate-for {name}: no layer of that name computes{meant}; there are: {', '.join(known)}"
+            )
     return tuple(dict.fromkeys(owners[name] for name in names))
 
 

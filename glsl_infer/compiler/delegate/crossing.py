@@ -53,8 +53,8 @@ def input_node(graph: Graph, name: str, known: Mapping[str, Range], *, calibrate
     if name not in known and bounds is None and not calibrated:
         raise ModelError.layer(
             name,
-            "its numbers go from the CPU to the GPU, and nobody knows their range",
-            "give --calibrate DIR with typical pictures",
+            "its values go from the CPU to the GPU, and their range is unknown",
+            "give --images DIR with typical pictures",
         )
     if len(shape) == 1:
         low, high = bounds or (None, None)

@@ -42,7 +42,7 @@ def open_refusal(node: Node) -> ModelError:
     return ModelError.layer(
         node.name,
         "the range of its numbers is not known",
-        f"give --input-range {node.name}=LOW,HIGH, or typical numbers with --calibrate FILE.npz",
+        f"give --input-range {node.name}=LOW,HIGH, or typical numbers with --images FILE.npz",
     )
 
 

@@ -18,6 +18,7 @@ from glsl_infer.graph import Graph, Node, host_steps
 from glsl_infer.graph.purposes import IMAGE, MASK
 from glsl_infer.lowering.fine import ONE_DRAW
 from glsl_infer.ops.operator import CopyOperator
+from glsl_infer.support.near_names import did_you_mean
 
 PRECISIONS = AUTO, EIGHT, SIXTEEN = ("auto", "8", "16")
 """``auto``: outputs that are numbers, and what they are made of, in 16 bits, and with typical pictures what gains most
@@ -177,7 +178,8 @@ def require_known(graph: Graph, names: Mapping[str, int]) -> None:
     unknown = [name for name in names if name not in there]
     if unknown:
         wrong = ", ".join(f"'{name}'" for name in unknown)
-        raise InputError(f"no layer {wrong} has a precision to choose; there are: {', '.join(there)}")
+        meant = did_you_mean(unknown[0], there)
+        raise InputError(f"no layer {wrong} has a precision to choose{meant}; there are: {', '.join(there)}")
 
 
 def _stores(graph: Graph, node: Node) -> bool:

@@ -138,7 +138,7 @@ def spend(
         InputError: there are no pictures.
     """
     if not pictures:
-        raise InputError("--tolerance and --budget compare outputs on typical pictures; give --calibrate DIR")
+        raise InputError("--tolerance and --budget compare outputs on typical pictures; give --images DIR")
     possible = precision.possible_layers(graph)
     cost = {name: milliseconds(graph, node) for name, node in possible.items()}
     shares = _shares(graph, possible)

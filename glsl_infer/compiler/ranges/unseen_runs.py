@@ -155,7 +155,7 @@ class Runs:
             return found
         tried = [*changes()]
         if self._folds:
-            tried.append(Change("--calibrate with more images, until ranges cover what they show", drawn, seen=True))
+            tried.append(Change("--images with more images, until ranges cover what they show", drawn, seen=True))
         remedies = []
         for change in tried:
             other = self.errors(change.network, causes=False, seen=change.seen)
@@ -208,7 +208,7 @@ class Runs:
         return UnseenError(tuple(outputs), tuple(layers), len(self._places), bool(self._folds) and not seen)
 
     def _least_cosine(self, name: str, results: Sequence[Mapping[str, Array]]) -> float:
-        """Return the smallest cosine of an image's output; of a few numbers, whose sign is nearly all, of all images'."""
+        """Return the smallest cosine of an image's output; for outputs of a few values, that of all images together."""
         pairs = [(exact[name].ravel(), result[name].ravel()) for exact, result in zip(self._floats, results)]
         if len(pairs[0][0]) < FEW_NUMBERS:
             exact, result = (np.concatenate(side) for side in zip(*pairs))

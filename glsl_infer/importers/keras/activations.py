@@ -115,7 +115,7 @@ def power(call: Call) -> list[Node]:
     exponent = call.arguments[-1]
     if len(call.inputs) != 1 or not isinstance(exponent, (int, float)):
         raise call.refused(
-            "a power whose exponent is no number", "give it as a number, or use keras.ops.exp of a product"
+            "a power whose exponent is not a number", "give it as a number, or use keras.ops.exp of a product"
         )
     advice = "multiply the tensor by itself, or use keras.ops.exp"
     return [_node(call.name, call.inputs, _made(call, lambda: powers.power(float(exponent)), advice))]

@@ -100,13 +100,13 @@ def _check_object(source: object, name: str, entry: dict[str, Any]) -> None:
     if parts[0] == "keras" and inside and inside[0] not in _ROOMS and not known:
         given = entry.get("config") if name == "function" else name
         raise ModelError(
-            f"{source}: names '{module}.{given:.60}', which is no part of a network; nothing of it was loaded; do not "
+            f"{source}: names '{module}.{given:.60}', which is not part of a network; nothing of it was loaded; do not "
             "trust this file"
         )
     if name == "function" and parts[0] not in ("", "builtins", "keras"):
         raise ModelError(
-            f"{source}: names the function '{module}.{entry.get('config')!s:.60}', which is none of Keras; nothing of "
-            "it was loaded; do not trust this file"
+            f"{source}: names the function '{module}.{entry.get('config')!s:.60}', which is not a function of "
+            "Keras; nothing of it was loaded; do not trust this file"
         )
 
 

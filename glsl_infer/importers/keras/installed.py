@@ -6,7 +6,7 @@ import os
 import re
 from typing import Any
 
-from glsl_infer.errors import InputError, MissingExtraError
+from glsl_infer.errors import InputError, MissingExtraError, pip_install
 from glsl_infer.importers.keras.quiet import stderr_silenced
 from glsl_infer.support import llvm_clash
 
@@ -52,5 +52,5 @@ def require_version(version: str) -> None:
         oldest = ".".join(map(str, OLDEST))
         raise InputError(
             f"Keras {version} can be made to execute code by a model file (CVE-2025-1550); it takes at least {oldest}: "
-            f'pip install "keras>={oldest}"'
+            + pip_install(f'"keras>={oldest}"')
         )

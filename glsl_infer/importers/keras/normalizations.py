@@ -23,7 +23,7 @@ def _weight(call: Call, value: Any, default: float) -> Numbers:
     if per_channel.shape[1] != call.shapes[0][-1] or (per_channel != per_channel[0]).any():
         raise call.refused(
             f"a normalisation with weights of its own for each pixel, {numbers.shape}",
-            "give it no weights (center=False, scale=False), and put a DepthwiseConv2D(1) behind",
+            "give it no weights (center=False, scale=False), and add a DepthwiseConv2D(1) after it",
         )
     return tuple(per_channel[0].tolist())
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.importers.keras.installed import keras
+from glsl_infer.support.near_names import did_you_mean
 
 Sizes = Mapping[str, tuple[int, int]]
 """(height, width) of inputs, by their names; the empty name stands for all with open sizes."""
@@ -24,10 +25,13 @@ def with_sizes(model: Any, sizes: Sizes) -> Any:
         InputError: a size for no input, or for one that has another.
         ModelError: the layers cannot be called on such inputs.
     """
-    names = [tensor.name for tensor in model.inputs]
+    names = [str(tensor.name) for tensor in model.inputs]
     unknown = [name for name in sizes if name and name not in names]
     if unknown:
-        raise InputError(f"--input-size {unknown[0]}: the model has no such input; it has {', '.join(map(str, names))}")
+        raise InputError(
+            f"--input-size {unknown[0]}: the model has no such input{did_you_mean(unknown[0], names)}; it has "
+            f"{', '.join(names)}"
+        )
     free, chosen = open_inputs(model), dict[str, tuple[int, int]]()
     for tensor in model.inputs:
         size = sizes.get(tensor.name) or (sizes.get("") if tensor.name in free else None)

@@ -32,7 +32,7 @@ def moved(move: Callable[[Call, Numbers], Numbers]) -> Converter:
         try:
             result = move(call, numbers)
         except (ValueError, TypeError, IndexError) as error:
-            raise call.refused(f"{type(call.layer).__name__}: {error}", "check what it is given") from None
+            raise call.refused(f"{type(call.layer).__name__}: {error}", "check its inputs") from None
         if len(result) != 1:
             raise call.refused("a change of the batch", "keep the batch as it is, the first axis")
         return placed(call, result[0])

@@ -33,7 +33,9 @@ def affine(call: Call) -> list[Node]:
         raise call.refused(given, f"use bilinear or nearest, and fill_mode {', '.join(_PADDINGS)} with fill_value=0")
     picture, transform = call.arguments[:2]
     if not is_tensor(picture) or len(call.shapes[0]) != 3:
-        raise call.refused("a transform of what is no map", "give it a feature map (height, width, channels)")
+        raise call.refused(
+            "a transform of a tensor that is not a feature map", "give it a feature map (height, width, channels)"
+        )
     height, width = call.shapes[0][:2]
     attrs = {"mode": layer.interpolation, "padding": _PADDINGS[layer.fill_mode], "align_corners": False}
     rows, columns = np.mgrid[:height, :width].reshape(2, -1)

@@ -42,7 +42,7 @@ def input_view(declared: Declared, model: Model, sizes: dict[str, tuple[int, int
     if declared.type not in _TYPES:
         raise ModelError.layer(name, f"an input of type {declared.type}", "inputs of float, int8 or uint8 are read")
     if declared.shape is None:
-        raise ModelError.layer(name, "an input whose shape the file does not say", "export the model with a shape")
+        raise ModelError.layer(name, "an input of unknown shape", "export the model with a shape")
     last = _is_channels_last(declared, model)
     shape = _known(name, declared.shape, sizes, channels_last=last)
     if math.prod(shape) > MOST_NUMBERS or len(shape) > 4 or (len(shape) > 2 and shape[0] != 1):

@@ -94,7 +94,7 @@ def _by_function(call: Call, function: str) -> list[Given]:
     places, and ``attributes``, those of the operator that are numbers and texts.
     """
     if call.declared is None or None in call.declared or len([name for name in call.operator.outputs if name]) != 1:
-        raise call.refused("whose shape the file does not say", "give it one output, with its shape in the file")
+        raise call.refused("of unknown shape", "give it one output, with its shape in the file")
     plain = {
         name: value for name, value in call.operator.attributes.items() if isinstance(value, (int, float, str, tuple))
     }

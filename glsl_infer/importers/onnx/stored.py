@@ -110,14 +110,14 @@ class Stored:
         location = about.get("location", "")
         if self._folder is None:
             raise ModelError(
-                f"'{text(tensor.name):.96}' lies in another file, '{location:.96}'; give the model as a file"
+                f"'{text(tensor.name):.96}' is stored in another file, '{location:.96}'; give the model as a file"
             )
         inside = self._folder.resolve()
         try:
             path = (inside / location).resolve()
             if not location or Path(location).is_absolute() or inside not in path.parents or not path.is_file():
                 raise ModelError(
-                    f"{self._source}: '{text(tensor.name):.96}' lies in '{location:.96}', which is no file in the "
+                    f"{self._source}: '{text(tensor.name):.96}' is stored in '{location:.96}', which is no file in the "
                     "folder of the model; put it there"
                 )
             offset, whole = int(about.get("offset", 0)), path.stat().st_size

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from glsl_infer import ops
-from glsl_infer.errors import ModelError
+from glsl_infer.errors import ModelError, pip_install
 from glsl_infer.graph import Shape
 from glsl_infer.importers.onnx import group_pieces, norm_pieces, pieces, ranges, types
 from glsl_infer.importers.onnx.call import Call, Given
@@ -207,7 +207,9 @@ class Walk:
 
     def _converted(self, call: Call) -> list[Given]:
         if not call.views:
-            raise call.refused("of constants alone", "pip install onnxslim onnxruntime, which then compute it once")
+            raise call.refused(
+                "of constants alone", f"{pip_install('onnxslim onnxruntime')}, which then compute it once"
+            )
         try:
             with np.errstate(all="ignore"):
                 views = ranges.saturated(call, convert(call))

@@ -15,6 +15,7 @@ from glsl_infer.graph import Graph, Node, Shape
 from glsl_infer.graph.node import SEEN
 from glsl_infer.graph.picture import FITS, PICTURE_CHANNELS, is_picture, with_picture_range
 from glsl_infer.graph.purposes import PURPOSES
+from glsl_infer.support.near_names import did_you_mean
 
 Range = tuple[float, float]
 """(value that byte 0 stands for, value that byte 255 stands for) of a picture; (lowest, highest) of numbers."""
@@ -110,7 +111,10 @@ def _with_outputs(graph: Graph, wanted: Iterable[str]) -> Graph:
     known = {output.name: output for output in graph.outputs}
     missing = [name for name in wanted if name not in known]
     if missing:
-        raise InputError(f"--outputs {missing[0]}: the model has no such output; it has {', '.join(known)}")
+        raise InputError(
+            f"--outputs {missing[0]}: the model has no such output{did_you_mean(missing[0], known)}; it has "
+            f"{', '.join(known)}"
+        )
     outputs = [known[name] for name in wanted]
     read = {layer for output in outputs for layer in output.layers}
     kept: list[Node] = []

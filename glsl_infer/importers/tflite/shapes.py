@@ -16,6 +16,7 @@ from glsl_infer.errors import InputError
 from glsl_infer.importers.tflite.constants import Constants
 from glsl_infer.importers.tflite.evaluate import ELEMENTWISE, NO_NUMBERS, REDUCTIONS, slices_of
 from glsl_infer.importers.tflite.model import Model, Operator, Tensor
+from glsl_infer.support.near_names import did_you_mean
 
 Shape = tuple[int, ...]
 Sizes = Mapping[str, tuple[int, int]]
@@ -70,8 +71,9 @@ def _sized(model: Model, tensors: list[Tensor], sizes: dict[str, tuple[int, int]
     changed: set[int] = set()
     unknown = [name for name in sizes if name and name not in dict(model.inputs)]
     if unknown:
-        known = ", ".join(name for name, _ in model.inputs)
-        raise InputError(f"--input-size {unknown[0]}: the model has no such input; it has {known}")
+        names = [name for name, _ in model.inputs]
+        meant = did_you_mean(unknown[0], names)
+        raise InputError(f"--input-size {unknown[0]}: the model has no such input{meant}; it has {', '.join(names)}")
     for name, index in model.inputs:
         tensor = tensors[index]
         size = sizes.get(name) or (sizes.get("") if tensor.free else None)

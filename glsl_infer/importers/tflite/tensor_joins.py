@@ -28,7 +28,7 @@ def _beside_constants(call: Call, axis: int) -> list[Node]:
     axis %= len(call.shapes[0])
     computed = [place for place, constant in enumerate(call.constants) if constant is None]
     if computed != list(range(computed[0], computed[0] + len(computed))) or len(computed) != len(call.inputs):
-        raise call.refused("with a constant between tensors", "put constants before or behind them")
+        raise call.refused("with a constant between tensors", "put constants before or after them")
     rank = len(call.shapes[0])
     size = [*call.shapes[0][:axis], 0, *call.shapes[0][axis + 1 :]]
     ends: list[NDArray[np.float32]] = []

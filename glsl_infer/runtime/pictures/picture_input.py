@@ -148,7 +148,7 @@ class PictureInput:
             whole = TexturePicture(texture, whole.width, whole.height, external=True)
         if isinstance(whole, TexturePicture):
             if not self._gl.IsTexture(whole.texture):
-                raise ImageError(f"{whole.texture} is no texture of this session's context; give the name of one")
+                raise ImageError(f"{whole.texture} is not a texture of this session's context; give the name of one")
             given = resampling.Picture(whole.texture, whole.width, whole.height, whole.external)
             if turned is not None:
                 self._scaled.add(name)

@@ -167,7 +167,7 @@ def _from_array(array: NDArray[np.uint8]) -> Image.Image:
     grey = array.ndim == 2
     if array.dtype != np.uint8 or not (grey or (array.ndim == 3 and array.shape[2] in (3, 4))) or 0 in array.shape:
         raise ImageError(
-            f"an array of shape {array.shape} and type {array.dtype} is no picture; "
+            f"an array of shape {array.shape} and type {array.dtype} is not a picture; "
             "give uint8 of shape (height, width, 3), (height, width, 4) or (height, width)"
         )
     return Image.fromarray(array)

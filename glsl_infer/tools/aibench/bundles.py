@@ -29,7 +29,8 @@ QUANTISED = frozenset(("mobilenet-v1",))
 """Networks whose maps all have 8 bits in the paper, and here."""
 
 _ADVICE = (
-    "to build it, run glsl-infer aibench in a checkout of the project with TensorFlow (pip install -e '.[train]'), and "
+    "to build it, run glsl-infer aibench in a checkout of the project with TensorFlow "
+    "(.venv/bin/python -m pip install -e '.[train]'), and "
     "copy its folder of models here for --models DIR"
 )
 

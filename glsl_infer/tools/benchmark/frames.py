@@ -107,7 +107,7 @@ def check_counts(runs: int, warm_up: int) -> None:
     if runs < 1:
         raise InputError(f"--runs {runs}; at least 1 is needed (100 give a steady median)")
     if warm_up < 0:
-        raise InputError(f"--warm-up {warm_up}; 0 or more are possible (10 are usual)")
+        raise InputError(f"--warm-up {warm_up}; give 0 or more (10 is usual)")
 
 
 def series(frames: list[FrameTimes]) -> dict[str, list[float]]:

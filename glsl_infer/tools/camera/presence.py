@@ -58,7 +58,7 @@ class Reaction:
         try:
             self._words = shlex.split(command or "")
         except ValueError as error:
-            raise InputError(f"{option} {command}: is no command ({error})") from None
+            raise InputError(f"{option} {command}: is not a command ({error})") from None
         if command is not None and not self._words:
             raise InputError(f"{option}: the command is empty; give a program and its arguments")
         self._folder = folder

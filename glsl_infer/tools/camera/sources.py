@@ -74,7 +74,7 @@ def open_source(name: str) -> CameraSource:
     if stat.S_ISCHR(mode):
         return CameraSource(name, True, _v4l2(name, _av("reading a camera")))
     if not stat.S_ISREG(mode):
-        raise InputError(f"--source {name}: is no film, no folder and no camera")
+        raise InputError(f"--source {name}: is not a film, a folder or a camera")
     if path.suffix.lower() in _ANIMATED:
         return CameraSource(name, False, _animation(path))
     if path.suffix.lower() in pictures.SUFFIXES:

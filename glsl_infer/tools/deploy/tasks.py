@@ -43,7 +43,7 @@ def put(task: str, base: Path, new: Path, key: str | None = None) -> list[str]:
             continue
         path = models.find(model, source)
         if model.endswith(models.SUFFIX) and Path(model).name != model:
-            raise InputError(f"{source}: model {model}: a task that is deployed has its bundles beside it")
+            raise InputError(f"{source}: model {model}: the models of a deployed task must be next to its file")
         if key is not None and model.endswith(models.SUFFIX):
             signatures.require(path, key)
         bundles.read(path)
@@ -62,7 +62,7 @@ def _needed(description: Description) -> list[Description]:
     if not isinstance(rules, LandmarkRules):
         return [description]
     if rules.detector.lower().endswith(reading.SUFFIX) and Path(rules.detector).name != rules.detector:
-        raise InputError(f"{description.source}: detector {rules.detector}: it has to lie beside the task")
+        raise InputError(f"{description.source}: detector {rules.detector}: it must be next to the task")
     return [description, reading.find(rules.detector, beside=description.source)]
 
 

@@ -11,12 +11,16 @@ from glsl_infer.bundle.json_fields import Fields, items, number
 from glsl_infer.errors import BundleError, InputError
 from glsl_infer.graph.picture import FITS
 from glsl_infer.support import saved_json
+from glsl_infer.support.near_names import did_you_mean
 from glsl_infer.tools.get.samples import KINDS
 
 FILE = Path(__file__).with_name("catalogue.json")
 
 TOOLS = PIP, NPM = "pip", "npm"
 FIT_NAMES = tuple(fit.partition("/")[0] for fit in FITS)
+
+_ALIASES = {"face": "faces", "person": "people"}
+"""Other spellings of tasks."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 _LARGEST = 1 << 28
@@ -90,10 +94,14 @@ def chosen(names: list[str], models: dict[str, Model]) -> list[Model]:
         InputError: an unknown name.
     """
     wanted: dict[str, Model] = {}
-    for name in names:
+    for given in names:
+        name = _ALIASES.get(given, given)
         found = [model for model in models.values() if name == model.name or name in model.tasks]
         if not found:
-            raise InputError(f"'{name}': no such network; there are {', '.join(models)}")
+            tasks = [task for model in models.values() for task in model.tasks]
+            raise InputError(
+                f"'{name}': no such network{did_you_mean(name, [*models, *tasks])}; there are {', '.join(models)}"
+            )
         for model in found:
             wanted.update({needed: models[needed] for needed in model.needs})
             wanted[model.name] = model

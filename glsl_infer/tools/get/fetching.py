@@ -73,7 +73,7 @@ def by_hand(path: Path, model: Model, pinned: str = "") -> File:
     if found != known:
         raise InputError(
             f"{path}: is another file than the {model.name} that is known (its sha256 begins with {found[:12]}, not "
-            f"{known[:12]}); export it yourself: glsl-infer export {path} -o FILE.glslnn --calibrate DIR"
+            f"{known[:12]}); export it yourself: glsl-infer export {path} -o FILE.glslnn --images DIR"
         )
     return File(data, "", str(path))
 

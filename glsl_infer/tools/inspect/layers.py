@@ -16,7 +16,7 @@ from glsl_infer.graph import Graph
 from glsl_infer.importers.shared.ends import Ends
 from glsl_infer.importers.shared.verdict import CPU, PLACES, SHADER, LayerVerdict, Survey
 
-NEEDS_PICTURES = "export needs --calibrate DIR with typical pictures, for the ranges of layers whose values have none"
+NEEDS_PICTURES = "export needs --images DIR with typical pictures, for the ranges of layers whose values have none"
 
 
 @dataclass(frozen=True)

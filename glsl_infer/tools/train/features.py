@@ -89,7 +89,7 @@ def read_start(path: Path) -> Start:
         or inputs[0].attrs["shape"][2] != 3
         or bundle.manifest.classes is None
     ):
-        raise InputError(f"{path}: is no classifier of one picture of three colours; start from one that is")
+        raise InputError(f"{path}: is not a classifier of one colour image; start from one that is")
     wanted = {ends[-1].inputs[0]} if ends else set()
     if not wanted:
         raise InputError(f"{path}: does not end in a dense layer; start from a classifier that does")

@@ -83,7 +83,7 @@ def find(folder: Path) -> Photographs:
     if problems:
         raise together(problems)
     if not classes:
-        raise InputError(f"{folder}: '{NEGATIVE}' is no class; put the photographs of another class beside it")
+        raise InputError(f"{folder}: '{NEGATIVE}' is not a class; add a folder with photographs of another class")
     if len(classes) > MOST_CLASSES:
         raise InputError(f"{folder}: {len(classes)} classes; at most {MOST_CLASSES} are possible")
     counts = [truth.count(index) for index in range(len(classes))]

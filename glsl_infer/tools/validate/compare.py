@@ -77,9 +77,9 @@ def compare(
         that the self-check refuses, or None; ``softmax``, whether
         probabilities were compared, those of each pixel where it is a map, and not logits), ``layers`` in order
         (``Agreement.as_json`` with ``layer``, ``op`` and ``computes``, the model's layer whose output it has; and
-        ``ClippedCount.as_json`` of maps with a range of their own),
-        ``not_compared`` (layers that the model has no output for), ``loses_most`` (``ranges.loss.Loss``, or None; only
-        where it is too far, or with ``explain``).
+        ``ClippedCount.as_json`` of maps with a range of their own), ``not_compared`` (inner layers without a
+        counterpart in the model), ``loses_most`` (``ranges.loss.Loss``, or None; only where it is too far, or with
+        ``explain``).
 
     Raises:
         InputError: the files do not belong together, or one cannot be used.
@@ -116,6 +116,8 @@ def compare(
             gl = session.context.gl
             driver = f"{gl.text(GL.GL_RENDERER)}, {gl.text(GL.GL_VERSION)}, {session.context.how}"
             compared = [layer for layer in layers if layer.name in by_layer and by_layer[layer.name].pictures]
+            described = bundle.graph.outputs if bundle.parts else bundle.network.outputs
+            compared_outputs = {name for output in described for name in output.layers}
             found: dict[str, Any] = {
                 "pictures": len(samples),
                 "framework": _framework(model)[0],
@@ -140,7 +142,9 @@ def compare(
                     }
                     for layer in compared
                 ],
-                "not_compared": [layer.name for layer in layers if layer not in compared],
+                "not_compared": [
+                    layer.name for layer in layers if layer not in compared and layer.name not in compared_outputs
+                ],
             }
             too_far = bool(beyond(found))
             if too_far or explain:

@@ -23,7 +23,7 @@ PICTURES = 2
 """How many pictures the reference computes: it takes seconds for each."""
 
 _EXPORT = (
-    "to come nearer, export with --calibrate and more typical pictures, with --tolerance 0.01, or with --precision 16"
+    "to come nearer, export with --images and more typical pictures, with --tolerance 0.01, or with --precision 16"
 )
 
 

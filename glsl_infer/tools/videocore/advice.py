@@ -1,10 +1,11 @@
-"""What to change in a bundle's shaders, where it would save something worth having."""
+"""Advice on networks, for their authors, and on shaders, for maintainers of the compiler."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from glsl_infer.program.layout import GPU_TILE
+from glsl_infer.tools.videocore.estimate import Board, gpu_ms, layer_ms
 from glsl_infer.tools.videocore.report import SMALL, Report, Row
 
 OVER_FLOOR = 1.4
@@ -19,9 +20,19 @@ EMPTY = 0.25
 """Share of a layer's tiles that is drawn on, below which they are mostly waste."""
 
 
+MOST_LAYERS = 3
+"""Layers of a network that get advice for its author."""
+
+SLOW = 0.05
+"""Share of a frame from which a layer gets advice for the network's author."""
+
+CHANNELS = frozenset({"conv2d", "convolution_products", "convolution_sum", "dense", "dense_products"})
+"""Operators whose cost is proportional to their output channels."""
+
+
 @dataclass(frozen=True)
 class Advice:
-    """What to change in a layer, and the instructions times pixels that it may save (0: it saves something else)."""
+    """A change of a layer or network, and its largest saving: executed instructions or milliseconds (0: another)."""
 
     layer: str
     text: str
@@ -37,6 +48,33 @@ def advise(report: Report) -> list[Advice]:
         for advice in _jobs(row) + _code(row, row.total > SMALL * report.total)
     ]
     return sorted(hints, key=lambda entry: -entry.saves)
+
+
+def advise_author(report: Report, board: Board, draw_share: float) -> list[Advice]:
+    """Return the changes of a network that save most of a frame's time, for the slowest layers; ``saves`` is in ms."""
+    rows = sorted(report.rows, key=lambda row: -layer_ms(row, board, draw_share))
+    frame = sum(layer_ms(row, board, draw_share) for row in rows)
+    advice = []
+    for row in rows[:MOST_LAYERS]:
+        milliseconds, computing = layer_ms(row, board, draw_share), gpu_ms(row, board)
+        if milliseconds < SLOW * frame or row.failed:
+            continue
+        share = f"{milliseconds:.1f} of {frame:.1f} ms"
+        if row.op in CHANNELS and row.passes > 1:
+            because = "mostly computing" if computing > milliseconds / 2 else f"mostly its {row.passes} draws"
+            change = f"halve the channels of '{row.layer}' ({share}, {because})"
+            advice.append(Advice(row.layer, change, round(milliseconds / 2)))
+        elif computing > milliseconds / 2:
+            change = f"halve width and height before '{row.layer}' ({share}), with a stride of 2 in an earlier layer"
+            advice.append(Advice(row.layer, change, round(computing * 3 / 4)))
+    computing = sum(gpu_ms(row, board) for row in rows)
+    if computing > frame / 2:
+        advice.append(Advice("", "halve width and height of the input image", round(computing * 3 / 4)))
+    elif rows:
+        draws = sum(row.passes for row in rows)
+        change = f"use fewer layers or channels: most of the frame's time is the cost of its {draws} draws"
+        advice.append(Advice("", change, 0))
+    return advice
 
 
 def _jobs(row: Row) -> list[Advice]:

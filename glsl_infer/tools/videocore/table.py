@@ -10,7 +10,7 @@ from typing import Any
 
 from glsl_infer.support import plain_text
 from glsl_infer.tools.videocore import estimate
-from glsl_infer.tools.videocore.advice import advise
+from glsl_infer.tools.videocore.advice import advise, advise_author
 from glsl_infer.tools.videocore.report import Report, Row
 
 NOTHING = "-"
@@ -53,12 +53,33 @@ def as_text(reports: Sequence[Report], draw_share: float) -> str:
         lines += ["", *estimates(report, draw_share, with_mesa)]
         advice = advise(report)
         if advice:
-            lines += ["", f"what to change{with_mesa}:"]
+            lines += ["", f"advice about shaders{with_mesa}:"]
         for hint in advice[:MOST_ADVICE]:
             saves = f" (up to {hint.saves / 1e6:.1f} million)" if hint.saves else ""
             lines.append(f"  {hint.layer}: {hint.text}{saves}")
         if len(advice) > MOST_ADVICE:
             lines.append(f"  and {len(advice) - MOST_ADVICE} more (--json has all)")
+    return "\n".join(map(plain_text.one_line, lines))
+
+
+def summary(reports: Sequence[Report], draw_share: float) -> str:
+    """Return at most ten lines for the author of a network: cost, estimates, and what to change.
+
+    Args:
+        reports: of the bundle, one from each compiler. The last is described.
+        draw_share: see ``estimate.estimate``.
+    """
+    report, sums = reports[-1], reports[-1].totals
+    lines = [
+        f"{report.file}: {sums['passes']} draws in {sums['jobs']} jobs, {sums['programs']} programs, "
+        f"{sums['total'] / 1e6:.1f} million instructions (Mesa {report.mesa})",
+        *estimates(report, draw_share),
+    ]
+    board = estimate.BOARDS[0]
+    for hint in advise_author(report, board, draw_share):
+        saves = f": saves about {hint.saves} ms" if hint.saves else ""
+        lines.append(f"to make it faster, {hint.text}{saves}")
+    lines.append("--shaders prints the figures of every layer, and advice about shaders")
     return "\n".join(map(plain_text.one_line, lines))
 
 

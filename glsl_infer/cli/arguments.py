@@ -1,0 +1,87 @@
+"""Argument declarations that the commands share: groups of options, and older spellings that help does not list."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from glsl_infer.errors import InputError
+from glsl_infer.gl.context import CHOICES
+
+GPU, ADVANCED = "GPU", "Advanced"
+"""Titles of groups that several modules add options to."""
+
+SHARE = "0..1"
+"""Metavar of options that take a share or a probability."""
+
+
+def group(parser: argparse.ArgumentParser, title: str) -> argparse._ArgumentGroup:
+    """Return the group of options with a title; add it if the parser does not have it."""
+    for existing in parser._action_groups:
+        if existing.title == title:
+            return existing
+    return parser.add_argument_group(title)
+
+
+def accept(parser: argparse.ArgumentParser, option: str, *spellings: str) -> None:
+    """Accept other spellings of an option, which neither help nor suggestions list."""
+    action = parser._option_string_actions[option]
+    for spelling in spellings:
+        parser._option_string_actions[spelling] = action
+
+
+def add_context(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--context``."""
+    group(parser, GPU).add_argument(
+        "--context",
+        choices=CHOICES,
+        default="auto",
+        help="The way to create the OpenGL ES context (default: auto, the first way that works).",
+    )
+
+
+def add_json(parser: argparse.ArgumentParser, content: str) -> None:
+    """Declare ``--json``.
+
+    Args:
+        parser: of the command.
+        content: the sentence about the printed JSON.
+    """
+    parser.add_argument("--json", action="store_true", help=content)
+
+
+def add_model(parser: argparse.ArgumentParser, default: str = "the model that comes with the package") -> None:
+    """Declare the model of a command whose other positional arguments are images."""
+    parser.add_argument(
+        "--model",
+        type=Path,
+        metavar="MODEL.glslnn",
+        help=f"The exported model (default: {default}). The option name can be omitted.",
+    )
+
+
+def add_images(parser: argparse.ArgumentParser) -> None:
+    """Declare positional images, also accepted as ``--images``; ``images_of`` returns them."""
+    parser.add_argument("images", nargs="*", type=Path, metavar="IMAGE", help="Image files, or folders of them.")
+    parser.add_argument(
+        "--images",
+        dest="more_images",
+        nargs="+",
+        action="extend",
+        default=[],
+        type=Path,
+        metavar="IMAGE",
+        help="The same as IMAGE, as an option.",
+    )
+
+
+def images_of(args: argparse.Namespace) -> list[Path]:
+    """Return the images of ``add_images``.
+
+    Raises:
+        InputError: there is none.
+    """
+    images: list[Path] = [*args.images, *args.more_images]
+    if not images:
+        raise InputError("no image; give image files, or a folder of them, after the command")
+    return images

@@ -1,0 +1,54 @@
+"""Suggestions for misspelt tasks, networks, outputs and packages' install commands."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import Capture, refused
+
+from glsl_infer.errors import BundleError, InputError, pip_install
+from glsl_infer.support.near_names import did_you_mean, nearest
+from glsl_infer.tasks import reading
+from glsl_infer.tools.get import catalogue
+
+
+@pytest.mark.parametrize(
+    ("word", "name"), [("landmark", "landmarks"), ("FACES", "faces"), ("clasify", "classify"), ("zzz", None)]
+)
+def test_nearest_name(word: str, name: str | None) -> None:
+    assert nearest(word, ["classify", "faces", "landmarks"]) == name
+    assert did_you_mean(word, ["classify", "faces", "landmarks"]) == (f"; did you mean {name}?" if name else "")
+
+
+def test_misspelt_tasks_and_networks() -> None:
+    with pytest.raises(InputError, match=r"task 'face-mehs'.*did you mean face-mesh\?"):
+        reading.find("face-mehs")
+    with pytest.raises(InputError, match=r"'selfi': no such network; did you mean selfie\?"):
+        catalogue.chosen(["selfi"], catalogue.read())
+
+
+def test_other_spellings_of_tasks() -> None:
+    assert reading.find("face").name == "faces" and reading.find("person").name == "people"
+    models = catalogue.read()
+    assert catalogue.chosen(["face"], models) == catalogue.chosen(["faces"], models)
+
+
+def test_install_command_names_this_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = tmp_path / "my venv/bin/python"
+    monkeypatch.setattr(sys, "executable", str(python))
+    assert pip_install("tflite") == f"'{python}' -m pip install tflite"
+    monkeypatch.chdir(tmp_path)
+    assert pip_install("tflite") == "'my venv/bin/python' -m pip install tflite"
+
+
+def test_rules_are_only_in_debug_output(capsys: Capture, tmp_path: Path) -> None:
+    model = tmp_path / "damaged.glslnn"
+    model.write_bytes(b"PK\3\4" + bytes(30))
+    message = refused(capsys, ["inspect", model])
+    assert str(model) in message and "(rule" not in message
+    from glsl_infer.cli import main
+
+    with pytest.raises(BundleError, match=r"\(rule: container\)"):
+        main(["inspect", str(model), "--debug"])
