@@ -208,7 +208,7 @@ class Runs:
         return UnseenError(tuple(outputs), tuple(layers), len(self._places), bool(self._folds) and not seen)
 
     def _least_cosine(self, name: str, results: Sequence[Mapping[str, Array]]) -> float:
-        """Return the smallest cosine of an image's output; of a few numbers, whose sign is nearly all, of all images'."""
+        """Return the smallest cosine of an image's output; of few numbers, all images' cosine."""
         pairs = [(exact[name].ravel(), result[name].ravel()) for exact, result in zip(self._floats, results)]
         if len(pairs[0][0]) < FEW_NUMBERS:
             exact, result = (np.concatenate(side) for side in zip(*pairs))
