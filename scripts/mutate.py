@@ -40,7 +40,7 @@ from pathlib import Path
 from typing import Any
 
 from mutation_parts.mutants import Mutant, modules, of_module, pick
-from mutation_parts.results import function, kept, table
+from mutation_parts.results import function, kept, table, trimmed
 
 ROOT = Path(__file__).resolve().parents[1]
 HOOK = ROOT / "scripts/mutation_parts/hook"
@@ -430,11 +430,16 @@ def main() -> int:
     parser.add_argument("--measure", action="store_true", help="measure tests that an existing file of --reach lacks")
     parser.add_argument("--imported", type=Path, help="folder that mutation_parts/imported.py filled")
     parser.add_argument("--table", type=Path, nargs="+", metavar="RESULTS", help="print results, and run nothing")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="write the printed runs, shortened, into this file")
     parser.add_argument("--page", type=Path, help="write the printed table into this Markdown file")
     arguments = parser.parse_args()
     if arguments.table:
-        text = table([json.loads(path.read_text("utf-8")) for path in arguments.table])
+        stored = [json.loads(path.read_text("utf-8")) for path in arguments.table]
+        runs = [run for one in stored for run in (one if isinstance(one, list) else [one])]
+        text = table(runs)
         print(text)
+        if arguments.keep:
+            arguments.keep.write_text(json.dumps([trimmed(run) for run in runs], indent=0) + "\n", "utf-8")
         if arguments.page:
             before, _, rest = arguments.page.read_text("utf-8").partition(BEGIN)
             arguments.page.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}", "utf-8")

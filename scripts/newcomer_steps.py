@@ -1,4 +1,4 @@
-"""What five newcomers type, and on which page it stands."""
+"""The commands of five typical beginnings, each with the page that has it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ NEWCOMERS = (
     ),
     Newcomer(
         "keras",
-        "a Keras model of one's own as a bundle, compared with the model",
+        "a Keras model, exported and compared with the original",
         (("models/superres-x2-96.keras", "mine.keras"), ("docs/images/*.jpg", "photos/"), (FACE, "photo.jpg")),
         (
             Step(README, "make classify IMAGE=docs/images/example.jpg"),

@@ -204,11 +204,11 @@ def write(minutes: dict[str, list[float]]) -> None:
     lines = [
         "# Newcomers",
         "",
-        "Five newcomers, each with a fresh clone, an empty HOME and a machine that has Debian's packages, type what",
-        "the pages say. `scripts/newcomers.py` plays them and writes this page. Minutes include what pip",
-        f"and npm fetch; measured on {os.cpu_count()} busy cores, drawing on llvmpipe.",
+        "The time of five typical beginnings. `scripts/newcomers.py` makes a fresh clone and an empty HOME for each,",
+        "runs the commands of the guides, and writes this page. Minutes include downloads by pip and npm. Measured on",
+        f"{os.cpu_count()} busy cores with llvmpipe, on a machine that has all Debian packages.",
         "",
-        "| wants | minutes | of that, the longest |",
+        "| task | minutes | the longest step |",
         "|---|---|---|",
     ]
     for one in NEWCOMERS:

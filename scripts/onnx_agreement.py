@@ -45,16 +45,16 @@ def main() -> int:
         worst = max(worst, error)
         blocks_of.update(set(blocks))
     lines = [
-        "# ONNX networks beside ONNX Runtime",
+        "# Random ONNX networks",
         "",
-        "`scripts/onnx_agreement.py` writes this page. Each network is made of random blocks by",
-        f"`tests/onnx_networks.py`, in an opset from {min(opsets)} to {max(opsets)}; its seed is its number.",
-        f"Compared are the graph's float reference and ONNX Runtime {metadata.version('onnxruntime')}, not optimising,",
-        "on random numbers.",
+        "How far imported ONNX files differ from ONNX Runtime. `scripts/onnx_agreement.py` makes networks of random",
+        f"blocks (`tests/onnx_networks.py`) in opsets {min(opsets)} to {max(opsets)}, compares the float",
+        f"reference of the graph with ONNX Runtime {metadata.version('onnxruntime')} (without its",
+        "optimisations) on random inputs, and writes this page.",
         "",
-        f"{len(passed)} of {count} networks agree within {MOST:g} of an output's largest number.",
-        f"The worst is {worst:.2g} off.",
-        f"Each of their {len(blocks_of)} kinds of blocks is in at least {min(blocks_of.values())} networks.",
+        f"{len(passed)} of {count} networks agree within {MOST:g} of the largest value of an output.",
+        f"The largest difference is {worst:.2g}.",
+        f"There are {len(blocks_of)} kinds of blocks, each in at least {min(blocks_of.values())} networks.",
         "",
     ]
     if failed:

@@ -48,23 +48,26 @@ LEARNT = ROOT / "docs/engineering/accuracy/learnt_rounding.json"
 LEARNT_HEAD = ["network", "right", "same", "off"]
 LEARNT_TEXT = """## Rounding learnt
 
-MobileNetV2 0.35 trained on groceries (scripts/learnt_rounding.py); no epoch was better: `taught` is the same. Labels
-`right`, `same` as in floats, logits `off`.
+MobileNetV2 0.35 trained on groceries (`scripts/learnt_rounding.py`). No epoch of learning was better than the start.
+Columns: labels that are `right`, that are the `same` as in floats, and the error of the logits (`off`).
 """
-MADE_OF = """## What the error is made of
+MADE_OF = """## Sources of the error
 
-With weights alone as drawn; maps alone in steps, or cut at ranges' ends.
+The score as drawn, with the error of weights alone, of steps of maps alone, and of values outside the ranges
+alone (`ends`).
 """
-TEXT = """# 8 and 16 bits
+TEXT = """# Precision
 
-`scripts/precision.py --write` makes this page: the exported file beside the float network, on pictures that chose no
-range. `iou` of boxes or masks, `points` in % of a box, `pixels`, `same` first label. Cost: a frame on VideoCore IV;
-`-`: not counted. `noise`: the float network, bytes up to half off.
+The effect of 8 and 16 bits on exported files, compared with the float network on pictures that were not used
+for calibration. `scripts/precision.py --write` writes this page. The scores are `iou` of boxes or masks,
+`points` in % of a box, `pixels`, and the share of the `same` first label. The cost is a frame on VideoCore IV;
+`-` is not counted. `noise` is the float network with bytes that are up to half off.
 
-Detectors count by rows they are sure of, where two pictures have any. Auto misses face-mesh 0.15 pixels, hands 0.25
-and palms 0.95; MobileNetV2 0.97 beats `noise`. Tried for the mesh (0.311): zero points by channel
-(0.257; padding forbids), by lane (0.299). Equalisation changes nothing. Maps of signed square roots, built:
-face-detection 0.982 for 1.13 times the instructions, face-mesh 0.208 for 1.34, palms 0.929 for 1.31."""
+Detectors are compared on the rows that they are sure of, on pictures that have any. With `auto`, MobileNetV2
+0.97 is better than `noise`. Changes that were tried for the face mesh (0.311 pixels before): zero points for
+each channel (0.257, but padding does not allow them) or each lane (0.299). Equalisation changes nothing. Maps
+of signed square roots give face-detection 0.982 for 1.13 times the instructions, face-mesh 0.208 for 1.34, and
+palms 0.929 for 1.31."""
 
 
 def shown(made: Sequence[dict[str, Any]]) -> str:

@@ -17,6 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from glsl_infer.support.child_process import module_command
+
 ROOT = Path(__file__).resolve().parents[1]
 
 ENGINE = (
@@ -110,7 +112,7 @@ def main() -> int:
         drawing = {"LIBGL_ALWAYS_SOFTWARE": "1", "GALLIUM_DRIVER": "llvmpipe", "LP_NUM_THREADS": "0"}
         for tests in (ENGINE, KERAS):
             done = subprocess.run(
-                [sys.executable, "-m", "pytest", "--tier", "test", "-q", *tests, *arguments],
+                module_command("pytest", "--tier", "test", "-q", *tests, *arguments),
                 cwd=ROOT,
                 env={**os.environ, **drawing, **variables},
                 check=False,

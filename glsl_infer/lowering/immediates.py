@@ -30,9 +30,9 @@ def streamed(numbers: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def bound(number: float) -> float:
     """Return a bound of a clamp as a shader should have it."""
-    return float(streamed(np.float32(number))) if number else NEARLY_ZERO
+    return float(streamed(np.asarray(number, np.float32))) if number else NEARLY_ZERO
 
 
 def factor(number: float) -> float:
     """Return a factor in a shader's text as it should have it."""
-    return float(streamed(np.float32(number)))
+    return float(streamed(np.asarray(number, np.float32)))

@@ -77,7 +77,7 @@ class ConstantMap(Operator):
 
 def constant_map(name: str, value: NDArray[np.floating]) -> Node:
     """Return the node of a map (height, width, channels), over a range that is as wide as its numbers."""
-    ends = (float(min(value.min(), 0.0)), float(max(value.max(), 0.0)))
+    ends = (min(float(value.min()), 0.0), max(float(value.max()), 0.0))
     return Node(name, "constant_map", (), {SEEN: ends}, {"value": np.ascontiguousarray(value, np.float32)})
 
 

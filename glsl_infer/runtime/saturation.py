@@ -22,10 +22,6 @@ MUCH = 0.001
 """Share of a layer's values from which on a warning is due."""
 
 
-class RangeWarning(UserWarning):
-    """Layers clip values of the input: the ranges do not cover it."""
-
-
 @dataclass(frozen=True)
 class Saturation:
     """Values of a layer at the ends of its range.
@@ -70,7 +66,7 @@ def warn(found: Iterable[Saturation]) -> None:
     """Warn of layers that clip much."""
     text = sentence(found)
     if text:
-        warnings.warn(text, RangeWarning, stacklevel=3)
+        warnings.warn(text, stacklevel=3)
 
 
 def sentence(found: Iterable[Saturation]) -> str:

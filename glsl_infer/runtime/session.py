@@ -51,7 +51,7 @@ class Session(Drawable):
         operators: functions for a model's custom operators, by the names that it has for them.
         isolated: let a child process compile and draw the model first, so that a file that makes the driver crash, hang
             or fill the memory does so there; ``"first"``: unless the model has passed on this driver before.
-        check_ranges: let ``run`` draw every input layer by layer first, and warn (``saturation.RangeWarning``) if
+        check_ranges: let ``run`` draw every input layer by layer first, and warn (``UserWarning``) if
             ranges clip its values.
 
     Attributes:

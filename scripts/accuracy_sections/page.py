@@ -14,10 +14,10 @@ NAMES = {"float": "float32 Keras", "exact": "exact reference", "gpu": "GPU"}
 HEAD = """# Accuracy
 
 `python scripts/accuracy.py` (after `scripts/get-data trashnet data/trashnet`) measures these numbers and writes this
-page; `docs/engineering/accuracy/` has every layer's. Measured on {machines}.
+page. `docs/engineering/accuracy/` has the numbers of every layer. Measured on {machines}.
 
-*Worst* is the largest distance of a stored number from the float64 value before rounding, in steps: 1/255 of the range
-of a feature map, or scale/256 for 16-bit values. 0.5 is perfect rounding, {bound} the limit.
+*Worst* is the largest distance between a stored value and the float64 value before rounding, in steps. A step is 1/255
+of the range of a feature map, or scale/256 for 16-bit values. Perfect rounding has 0.5. The limit is {bound}.
 """
 
 LAYERS = """
@@ -35,7 +35,8 @@ their mean over the classes. Their standard deviation is {spread:.2f}.
 
 {errors}
 
-Limit of both ratios: {ratio}. The GPU's first label is Keras' on **{same} of {photographs}** (required: {agree}).
+The limit of both ratios is {ratio}. The GPU has the first label of Keras on **{same} of {photographs}** photographs
+(limit: {agree}).
 Top-1 accuracy: {top1}.
 """
 
@@ -49,7 +50,7 @@ stored values. Networks whose sums are too large for 32-bit floats are left out.
 """
 
 COUNTS = """
-## What a frame takes
+## Draws of a frame
 
 X22 at 385x385: baked and uniform weights give {same} in both layouts. {frames}.
 """

@@ -24,7 +24,7 @@ MOBILENET = """
 
 Random weights are a hard case: each layer enlarges small changes, and the logits differ little between photographs
 (standard deviation {spread:.2f}). *Keras, noise* is float32 Keras on photographs whose bytes are moved by at most 1 at
-random. The GPU's mean error may be {ratio} times the exact reference's.
+random. The limit of the GPU's mean error is {ratio} times the error of the exact reference.
 
 {ends}
 
@@ -35,15 +35,15 @@ NETWORKS = """
 ## Networks with random weights
 
 Calibrated with {calibration} training photographs of {sizes} pixels, measured on {photographs} others.
-*Cosine*: the smallest of a picture's outputs to float32 Keras.{noise}
-GPU / exact reference, mean error: at most {ratio:.3f} (limit {limit}): a number rounded otherwise changes
-many behind it.
+*Cosine* is the smallest cosine similarity between the outputs and float32 Keras on a picture.{noise}
+The mean error of the GPU is at most {ratio:.3f} times the error of the exact reference (limit {limit}), because a value
+that is rounded differently changes many later values.
 
 {table}
 """
 
 TEXTBOOK = """
-## A small network of your own
+## A small network
 
 Rescaling, four 3x3 convolutions with ReLU and MaxPooling2D, Flatten, Dropout, Dense, Dense: trained on trashnet at
 {size}x{size}, calibrated with {calibration} training photographs and measured on the {photographs} of the test split.
@@ -112,7 +112,7 @@ def networks(numbers: dict[str, Any]) -> str:
         sizes=f"{min(sizes)} to {max(sizes)}",
         ratio=max(row["gpu"]["mean"] / row["exact"]["mean"] for row in numbers["rows"]),
         limit=BOUNDS["ratio"],
-        noise=f"\nKeras' own, of pictures up to half a byte off: {', '.join(noise)}." if noise else "",
+        noise=f"\nKeras with pictures that are up to half a byte off: {', '.join(noise)}." if noise else "",
         table=table(["network", "cosine, exact reference", "cosine, GPU"], rows),
     )
 

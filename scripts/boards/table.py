@@ -34,26 +34,27 @@ _LEFT_OUT = ("extensions", "contexts")
 _HEAD = """\
 # Boards
 
-What people measured with one command, on whatever they have:
+Measurements that users sent, made with one command:
 
     glsl-infer report                       # a minute or two; writes glsl-infer-report.json and a page to read
     glsl-infer report --minutes 10          # also: does it stay as fast when it gets warm?
 
-It says which driver runs, whether every layer of every shipped model is right, and how long a frame takes. It names no
-user, host or folder. [The app](../guide/android.md) makes one, too: *Model*, *Report on this device*. Please attach the
-.json file to an issue; `scripts/boards/add FILE.json` puts it into `boards/` and this table.
+A report contains the driver, the self-check of every shipped model, and the time of a frame. It contains no
+names of users, hosts or folders. [The app](../guide/android.md) makes reports too: *Model*, *Report on this
+device*. Please attach the JSON file to an issue. `scripts/boards/add FILE.json` adds it to `boards/` and to
+this table.
 
 ## Milliseconds of a frame
 
-The median of a report's frames, from a picture in memory to the result. *Self-check* counts the models of which every
-layer is right.
+The median of all frames, from a picture in memory to the result. *Self-check* counts the models whose layers
+are all correct.
 """
 
 _PREDICTION = """
-## Predicted
+## Estimates
 
-Nobody has sent a report from a VideoCore IV yet. These are estimates, in milliseconds, from instructions, draws
-and jobs that Mesa's own compiler and driver count ([how](videocore.md)).
+There is no report from a VideoCore IV yet. These are [estimates](videocore.md#the-estimate) in milliseconds,
+from the instructions, draws and jobs that Mesa's compiler and driver count.
 """
 
 

@@ -27,6 +27,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -65,6 +66,7 @@ def main() -> int:
         "--run", metavar="COMMAND", help="instead of steps, a shell command in the copy of the checkout"
     )
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends the commands in the root, too
     if shutil.which("mmdebstrap") is None:
         print("error: mmdebstrap is not installed; type: scripts/system-packages --debian-root", file=sys.stderr)
         return 2

@@ -31,6 +31,16 @@ def kept(killers: Mapping[str, str]) -> dict[str, str]:
     return {test: killers[test] for test in [*first.values()][::-1][:KEPT]}
 
 
+def trimmed(run: Results) -> dict[str, Any]:
+    """Return a run without the fields that only another run needs."""
+    names = ("module", "line", "function", "kind", "before", "after", "state", "cpu")
+    mutants = [
+        {**{name: one[name] for name in names}, "killers": sorted({function(test) for test in one["killers"]})[:KEPT]}
+        for one in run["mutants"]
+    ]
+    return {**run, "mutants": mutants}
+
+
 def table(results: Sequence[Results]) -> str:
     """Return runs in Markdown: their mutants by room and kind, and the parts of the suite."""
     counted = [one for run in results for one in [_counted(run)]]

@@ -151,7 +151,6 @@ COMPOSED = Group(
             "SeparableConv2D",
             "3x3 to 8 channels",
             _on_stem(lambda x: L.SeparableConv2D(8, 3, padding="same")(x)),
-            bound=0.02,
         ),
         Row(
             "Conv2DTranspose",

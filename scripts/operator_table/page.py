@@ -17,39 +17,44 @@ from operator_table.row import TOLERANCE, Group, Row
 
 HEAD = f"""# Operators
 
-Keras layers you can export, and their cost. `glsl-infer inspect` names refused ones, and what to use instead.
-Sequences are maps of one row, frames below each other; what has no line may run on the [CPU](cpu-operators.md).
+The Keras layers that can be exported, and their cost. [TensorFlow Lite and ONNX](#tensorflow-lite-and-onnx)
+have a table below. `glsl-infer inspect MODEL` lists the refused layers of a model, and what to use instead.
+Layers that are not on this page run on the [CPU](cpu-operators.md) if they can. A sequence is a map of one row.
+Frames of a film are below each other.
 
-A line has layers, the operators of the bundle that they become, and passes/fetches: draws, and texels read for each
-pixel of each slice (4 channels) of the output. They are for the sizes shown, else 8 channels, with `--weights
-uniform`. Operations of `keras.ops`, and signs such as `+`, cost what layers do.
+Each line has the layers, the operators of the bundle that they become, and two numbers: passes/fetches. Passes
+are draws. Fetches are the texels that are read for each pixel of each slice (4 channels) of the output. They
+are for the sizes in the line, or for 8 channels, with `--weights uniform`. Operations of `keras.ops`, and signs
+such as `+`, cost the same as layers.
 
-Stored numbers are within {TOLERANCE} of a step (0.5 is perfect rounding). A step is 1/255 of a feature map's range,
-or 1/65536 of a vector's. Lines with *pictures* learn each channel's range from typical ones (`export --calibrate DIR`).
+Stored values are within {TOLERANCE} of a step of the exact value. Perfect rounding is within 0.5. A step is
+1/255 of the range of a feature map, or 1/65536 of the range of a vector. Lines with *pictures* learn the range
+of each channel from typical pictures (`export --calibrate DIR`).
 """
 
 LIMITS = f"""
 ## Limits
 
-- At most 16 inputs and outputs; 4,096 numbers in a vector unless Flatten, Concatenate or Dense leads to Dense, a
-  Reshape or the output.
-- Textures of at most {MAX_TEXTURE_SIZE}x{MAX_TEXTURE_SIZE} texels, for all slices of a layer; {MAX_TEXTURES} in a
-  pass.
-- Refused by name: Lambda, layers of your own classes ([functions](cpu-operators.md#custom-operators)
-  help), quantised weights (but int8 Dense), `channels_first`.
+- A model has at most 16 inputs and 16 outputs. A vector has at most 4,096 values, unless Flatten, Concatenate or Dense
+  leads to Dense, a Reshape or the output.
+- A texture with all slices of a layer has at most {MAX_TEXTURE_SIZE}x{MAX_TEXTURE_SIZE} texels. A pass reads at most
+  {MAX_TEXTURES} textures.
+- Lambda layers, layers of your own classes without a [function](cpu-operators.md#custom-operators), quantised weights
+  (except int8 Dense) and `channels_first` are refused, with the name of the layer.
 """
 
 TAIL = """
 ## keras.applications
 
-With random weights the lowest cosine of {compared} networks with Keras is {low:.4f} to {high:.4f}
-([numbers](keras-applications.json); goal 0.999; below: {below}), alike as drawn; of the other {others} floats alone
-were compared. With batch norms' offsets around 0 it is 0.92; Keras' own, for noise of half a byte, too.
+With random weights, the lowest cosine similarity between {compared} exported networks and Keras is {low:.4f} to
+{high:.4f} ([numbers](keras-applications.json)). Below {goal:g}: {below}. As drawn they are the same. Of the
+other {others} networks only the floats were compared. With offsets of batch normalisation around 0, the lowest
+is 0.92, which Keras itself reaches with noise of half a byte on the picture.
 
 """
 
-GOAL = 0.999
-"""The least cosine that a network of keras.applications should have."""
+CLOSE = 0.999
+"""Networks of keras.applications with a lower cosine similarity are listed."""
 
 NETWORKS = Path(__file__).resolve().parents[2] / "docs/reference/keras-applications.json"
 
@@ -62,10 +67,10 @@ SHARED = ("fused", "alone")
 MATRIX = f"""
 ## TensorFlow Lite and ONNX
 
-Shaders compute operators, at most {TOLERANCE} of a step off, unless marked: *bytes*, only moved;
-*folded* into neighbours; *CPU*, in NumPy. 22/10: VideoCore IV's
-instructions a pixel, of the cheapest line, and a floor (2 a texel, 1 a lane or weight, 4 last); all with
-two threads but `global_deviation`.
+Shaders compute these operators with an error of at most {TOLERANCE} of a step, unless marked: *bytes* are only
+moved, *folded* operators become part of their neighbours, and *CPU* operators run in NumPy. Numbers such as
+22/10 are VideoCore IV's instructions a pixel for the cheapest line, and a floor (2 a texel, 1 a lane or weight,
+4 at the end). All have two threads except `global_deviation`.
 
 """
 
@@ -99,8 +104,10 @@ def _networks() -> str:
     known = {name: row["open"]["auto"] for name, row in rows.items() if "exact" in row["open"].get("auto", {})}
     cosines = {name: min(one["exact"], one.get("drawn", 1.0)) for name, one in known.items()}
     low, high = min(cosines.values()), max(cosines.values())
-    below = ", ".join(f"{name} {cosine:.4f}" for name, cosine in cosines.items() if cosine < GOAL) or "none"
-    return TAIL.format(compared=len(cosines), low=low, high=high, below=below, others=len(rows) - len(cosines))
+    below = ", ".join(f"{name} {cosine:.4f}" for name, cosine in cosines.items() if cosine < CLOSE) or "none"
+    return TAIL.format(
+        compared=len(cosines), low=low, high=high, below=below, goal=CLOSE, others=len(rows) - len(cosines)
+    )
 
 
 def unmeasured(text: str) -> str:

@@ -486,3 +486,16 @@ def test_what_pytorch_writes_in_pieces_is_drawn(measured: bool) -> None:
     kinds = [node.op for node in graph.nodes]
     assert kinds.count("group_statistics") == 2 and kinds.count("zero_padding") == 4
     assert not [kind for kind in kinds if ops.get(kind).on_cpu]
+
+
+def test_zeros_beside_a_map_are_channels_that_shaders_make() -> None:
+    """As converters of BlazeFace pad channels."""
+    made = File(8)
+    x = made.conv(made.input((1, 3, 8, 6)), 5)
+    before, behind = made.constant(np.zeros((1, 2, 8, 6))), made.constant(np.zeros((1, 3, 8, 6)))
+    joined = made.op("Concat", [before, x, behind, x], (1, 15, 8, 6), axis=1)
+    made.output(made.conv(joined, 4))
+    model = made.model()
+    assert agreement(model) <= 2e-5
+    graph = importer.imported(model, ends=importer.Ends(fits={"": "none"})).survey.whole()
+    assert not [node.op for node in graph.nodes if ops.get(node.op).on_cpu]

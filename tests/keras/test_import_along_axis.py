@@ -8,7 +8,7 @@ import pytest
 from imported import check, cpu_operators
 
 L, K = keras.layers, keras.ops
-X = keras.Input((8, 6, 3))
+X = keras.Input((8, 6, 3), name="shared")  # a name that no later layer gets
 RNG = np.random.default_rng(0)
 
 

@@ -14,7 +14,7 @@ from glsl_infer.importers import keras as importer
 from glsl_infer.tools.export import export
 
 L = keras.layers
-X = keras.Input((8, 8, 3))
+X = keras.Input((8, 8, 3), name="shared")  # a name that no later layer gets
 
 
 class Subclassed(keras.Model):

@@ -17,7 +17,7 @@ from glsl_infer.graph import Graph, reference
 from glsl_infer.importers.keras import to_graph
 
 L, K = keras.layers, keras.ops
-X = keras.Input((8, 6, 3))
+X = keras.Input((8, 6, 3), name="shared")  # a name that no later layer gets
 
 
 def stem(channels: int = 5) -> keras.KerasTensor:

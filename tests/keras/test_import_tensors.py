@@ -19,7 +19,7 @@ from glsl_infer.errors import ModelError
 from glsl_infer.graph import reference
 from glsl_infer.importers.keras import to_graph
 
-X = keras.Input((6, 6, 3))
+X = keras.Input((6, 6, 3), name="shared")  # a name that no later layer gets
 WEIGHTS = np.linspace(-1, 1, 72, dtype=np.float32).reshape(9, 8)
 
 

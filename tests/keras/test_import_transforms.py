@@ -12,7 +12,7 @@ from glsl_infer.errors import ModelError
 from glsl_infer.importers.keras import to_graph
 
 L, K = keras.layers, keras.ops
-X = keras.Input((8, 6, 3))
+X = keras.Input((8, 6, 3), name="shared")  # a name that no later layer gets
 TURN = np.array([[0.83, 0.31, 0.72, -0.21, 1.13, -0.64, 0.011, -0.017]], np.float32)
 
 

@@ -9,6 +9,7 @@ import pytest
 from command_line import run_script
 
 from glsl_infer.errors import InputError
+from glsl_infer.tools.get import catalogue
 from glsl_infer.tools.report import saved
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -84,3 +85,17 @@ def test_parts_of_other_types_are_refused(change: dict[str, object], words: str,
     path.write_text(json.dumps({**whole, "measured": "", "note": "", **change}))
     with pytest.raises(InputError, match=words):
         saved.read(path)
+
+
+def test_the_estimates_of_readme_and_guide_are_the_stored_ones() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    guide = (ROOT / "docs/guide/speed-on-a-pi.md").read_text("utf-8")
+    rows = [[cell.strip() for cell in line.split("|")] for line in guide.splitlines() if line.startswith("| ")]
+    estimates = {row[2].strip("`"): int(row[4].split()[0]) for row in rows if row[4][:1].isdigit()}
+    stored = json.loads((ROOT / "boards/predicted.json").read_text("utf-8"))["Pi Zero W"]
+    shipped = {name: round(times["total"]) for name, times in stored.items() if name != "trashnet-x22-257"}
+    fetched = {task: model.zero_ms for model in catalogue.read().values() for task in model.tasks if task != "dogs"}
+    assert {**shipped, **fetched}.items() <= estimates.items()
+    for name, times in stored.items():
+        (row,) = (line for line in readme.splitlines() if line.startswith(f"| [{name}]"))
+        assert f" {times['total']:.0f} ms" in row

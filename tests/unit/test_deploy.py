@@ -484,3 +484,7 @@ def test_the_file_in_the_docs_is_right(tmp_path: Path, capsys: Capture) -> None:
     assert "right (trash, shipped)" in capsys.readouterr().out
     assert main(["deploy", "--check", str(described(tmp_path, task))]) == 0
     assert "right (task faces-far)" in capsys.readouterr().out
+    for name in ("doorbell", "raspberry-pi"):
+        page = (Path(__file__).resolve().parents[2] / f"docs/guide/{name}.md").read_text("utf-8")
+        shown = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[0]
+        assert main(["deploy", "--check", str(described(tmp_path, shown))]) == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from glsl_infer.lowering import followed_sums
+from glsl_infer.lowering import cut_sums, followed_sums
 from glsl_infer.lowering.conv_columns import columns_of
 from glsl_infer.lowering.cut_sums import byte_start, starts
 from glsl_infer.lowering.typical import PICTURES, Texels
@@ -109,3 +109,14 @@ def test_matrix_products_take_one_thread_and_then_as_many_as_before() -> None:
     with blas.one_thread():
         assert all(count() == 1 for count, _ in known)
     assert [count() for count, _ in known] == before
+
+
+def test_positions_count_as_much_in_a_mean_loss_as_they_should() -> None:
+    """A sum of 1 loses half of 2**-23 with each addition, one of 4 half of 2**-21."""
+    sums, changed = np.array([[1.0], [4.0]], np.float32), np.ones((2, 1), bool)
+    fourth = cut_sums._Fourth(sums, changed, np.zeros(2, np.float32), np.array([0.25, 0.75], np.float32))
+    mean, spread = fourth.losses(0.0)
+    losses, bits = np.array([-(2.0**-24), -(2.0**-22)]), np.array([2.0**-23, 2.0**-21])
+    expected = losses @ [0.25, 0.75]
+    assert mean == pytest.approx(expected)
+    assert spread == pytest.approx(((losses - expected) ** 2 + bits**2 / 12.0) @ [0.25, 0.75])

@@ -51,3 +51,18 @@ def test_every_type_has_a_schema(name: str) -> None:
     assert list(entry["properties"]) == list(DATA["objects"][name]["keys"])
     references = {word for word in json.dumps(made).split('"') if word.startswith("#/$defs/")}
     assert {reference.removeprefix("#/$defs/") for reference in references} <= set(made["$defs"])
+
+
+def test_the_limits_page_has_the_limits() -> None:
+    page = (ROOT / "docs/reference/limits.md").read_text("utf-8")
+    caps = {name: value for name, (value, _) in DATA["caps"].items()}
+    rows = {
+        "inputs, outputs": f"{caps['MAX_INPUTS']} each",
+        "layers": f"{caps['MAX_LAYERS']:,}",
+        "textures of a model together": f"{caps['MAX_TEXTURE_BYTES'] >> 20} MiB",
+        "passes of a frame": f"{caps['MAX_PASSES']:,}",
+        "a bundle, unpacked": f"{caps['MAX_BYTES'] >> 20} MiB",
+        "parts": f"{caps['MAX_PARTS']}",
+        "axes of a tensor on the CPU": f"{caps['MAX_RANK']}",
+    }
+    assert {name for name, value in rows.items() if f"| {name} | {value} |" not in page} == set()

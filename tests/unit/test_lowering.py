@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from graphs import PLS, classifier, conv_node, input_node, pool_node
+from graphs import PLS, classifier, conv_node, dense_node, input_node, pool_node
 from tiny import tiny_graph, tiny_program
 
 from glsl_infer.compiler import lower, optimize
@@ -275,9 +275,28 @@ def test_the_longest_vector_of_a_map() -> None:
 
 
 @pytest.mark.parametrize(("function", "quads"), [("relu(6)", 1), ("prelu(0.1,0.2,0.3,0.4,0.5,0.6)", 3)])
-def test_values_with_functions_of_their_own_are_drawn_texel_by_texel(function: str, quads: int) -> None:
+@pytest.mark.parametrize("op", ["vector_norm", "dense"])
+def test_values_with_functions_of_their_own_are_drawn_texel_by_texel(op: str, function: str, quads: int) -> None:
     rng = np.random.default_rng(0)
     nodes = [input_node(4), conv_node(rng, "c", ("image",), 3, 6), pool_node("p", "c")]
-    graph = Graph("g", (*nodes, Node("end", "vector_norm", ("p",), {"activation": function})), "end")
-    drawn = [one for one in program(graph).passes if one.layer == "end"]
+    end = Node("end", "vector_norm", ("p",), {"activation": function})
+    if op == "dense":
+        end = dense_node(rng, "end", "p", 6, 6, activation=function)
+    drawn = [one for one in program(Graph("g", (*nodes, end), "end")).passes if one.layer == "end"]
     assert [len(one.quads) for one in drawn] == [1] * quads
+
+
+def test_values_that_follow_one_another_are_copied_at_once() -> None:
+    rng = np.random.default_rng(0)
+    nodes = (input_node(4), conv_node(rng, "c", ("image",), 3, 12), pool_node("p", "c"))
+    end = Node("end", "vector_gather", ("p",), {"channels": (0, 1, 2, 3, 4, 5, 9, 10, 8)})
+    drawn = [one for one in program(Graph("g", (*nodes, end), "end")).passes if one.layer == "end"]
+    assert sorted((quad.x, quad.width) for one in drawn for quad in one.quads) == [(0, 3), (3, 1), (4, 1)]
+
+
+def test_a_softmax_over_channels_takes_the_largest_of_every_slice() -> None:
+    rng = np.random.default_rng(0)
+    nodes = (input_node(4), conv_node(rng, "c", ("image",), 3, 12), Node("end", "channel_softmax", ("c",)))
+    made = program(Graph("g", nodes, "end"))
+    texts = [made.members[one.fragment].decode() for one in made.programs if one.name.startswith("end")]
+    assert texts and all(text.count("x = max(x, ") == 2 for text in texts)

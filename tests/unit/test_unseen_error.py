@@ -138,3 +138,17 @@ def test_copies_reach_further_than_a_flat_image() -> None:
     image[0, 0] = 200
     assert varied.with_contrast(image).max() > 240 and varied.with_contrast(image).dtype == np.uint8
     assert varied.in_bright_colours(image).mean() > image.mean() + 30
+
+
+def test_an_output_of_one_number_is_compared_over_all_images() -> None:
+    """The cosine of one number is its sign: near 0 that is no error."""
+    mean = Node("mean", "global_average_pool", ("mixed",), {"scale": None})
+    layers = (
+        convolution("mixed", "image", [[1.0], [-0.5], [-0.5]], [0.0], "linear"),
+        mean,
+    )
+    graph = Graph("test", [input_node(SIDE), *layers], [GraphOutput("number", ("mean",), (), VALUES)])
+    calibration = images(255, 255, 255)
+    calibration[0][..., 0] = 200
+    (found,) = exported(graph, calibration, "8").unseen
+    assert found.worst.cosine > 0.95

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import needs
 import pytest
 
 from glsl_infer import bundle as bundles
@@ -32,8 +33,8 @@ dozens takes up to 0.002 of a step from sums above 64.
 """
 
 
-FINE_CUT_PRODUCTS = 0.1
-"""The same where the texels of a sum have 16 bits: 0.085 was seen."""
+FINE_CUT_PRODUCTS = 0.4
+"""The same where the texels of a sum have 16 bits: 0.31 was seen, where weights of 16 bits lie in a texture too."""
 
 FINE_STEPS = 8.0
 """Steps of 16 bits by which a layer may be off: 4.6 is the most that was seen, where weights lie in a texture."""
@@ -163,7 +164,7 @@ def test_random_networks_of_every_operator(drivers: tuple[Driver, ...], rounding
     """Right however a float becomes a byte: where it is cut, shaders round (``ROUND_STORES``)."""
     chosen = [driver for driver in drivers if driver.mesa == mesa]
     if not chosen:
-        pytest.skip("VC4_PREFIX names a driver of another version")
+        needs.missing(f"no driver of Mesa {mesa}; scripts/vc4/build.sh builds it")
     executor = find(chosen[0])
     program = Path(__file__).parent / "random_layers.py"
     networks = json.loads(run(executor, str(program), "1", VC4_EXECUTOR_ROUND=rounding, VC4_EXECUTOR_PACK=pack))

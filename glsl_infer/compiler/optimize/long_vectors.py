@@ -98,8 +98,8 @@ def _flattened(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> I
     height, width, channels = graph.shapes[node.inputs[0]]
     numbers = np.arange(height * width * channels).reshape(height, width, channels)
     missing = np.full((height, width, channels % 2), MISSING)
-    rows = np.concatenate([numbers, missing], axis=2).reshape(height, width, -1, 2).transpose(2, 0, 1, 3)
-    rows = rows.reshape(-1, 2 * width)
+    pairs = np.concatenate([numbers, missing], axis=2).reshape(height, width, -1, 2)
+    rows = pairs.transpose(2, 0, 1, 3).reshape(-1, 2 * width)
     pieces = -(-rows.size // LONGEST)
     most = min(-(-len(rows) // pieces), LONGEST // (2 * width))
     parts: list[Part] = []

@@ -89,7 +89,7 @@ def observe(graph: Graph, names: Collection[str], pictures: Sequence[Inputs]) ->
 
 def extremes(seen: Sequence[Shown]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the lowest and the highest value of every channel, (channels,) each, over all pictures."""
-    return np.min([one.low for one in seen], axis=0), np.max([one.high for one in seen], axis=0)
+    return np.stack([one.low for one in seen]).min(axis=0), np.stack([one.high for one in seen]).max(axis=0)
 
 
 def _shown(values: NDArray[np.float32]) -> Shown:

@@ -17,7 +17,7 @@ class OutputError:
     Attributes:
         output: its name.
         error: root mean square, as a share of the output's range over all measured images, 0 included.
-        cosine: the smallest cosine similarity of an image's output.
+        cosine: the smallest cosine similarity of an image's output, or of all images' where an output has few numbers.
         clipped: ``error`` where values are clipped to the ranges and not rounded.
         rounded: ``error`` where they are rounded and not clipped.
     """

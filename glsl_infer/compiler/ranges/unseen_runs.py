@@ -33,6 +33,8 @@ MOST_WORK = 2e10
 """Operations of the float network that one measurement may take: half a minute of one core. At least two images are
 measured, whatever they take."""
 
+FEW_NUMBERS = 16
+
 Store = Callable[[Node, Array], Array]
 """(layer, exact values) -> stored values."""
 
@@ -191,7 +193,7 @@ class Runs:
             OutputError(
                 name,
                 self._furthest(name, [ways[0] for ways, _ in found]),
-                min(_cosine(exact[name], ways[0][name]) for exact, (ways, _) in zip(self._floats, found)),
+                self._least_cosine(name, [ways[0] for ways, _ in found]),
                 self._furthest(name, [ways[1] for ways, _ in found]) if causes else 0.0,
                 self._furthest(name, [ways[2] for ways, _ in found]) if causes else 0.0,
             )
@@ -204,6 +206,14 @@ class Runs:
             if clipped or rounded:
                 layers.append(LayerLoss(name, float(clipped / max(energy, 1e-30)), float(rounded / max(energy, 1e-30))))
         return UnseenError(tuple(outputs), tuple(layers), len(self._places), bool(self._folds) and not seen)
+
+    def _least_cosine(self, name: str, results: Sequence[Mapping[str, Array]]) -> float:
+        """Return the smallest cosine of an image's output; for outputs of a few values, that of all images together."""
+        pairs = [(exact[name].ravel(), result[name].ravel()) for exact, result in zip(self._floats, results)]
+        if len(pairs[0][0]) < FEW_NUMBERS:
+            exact, result = (np.concatenate(side) for side in zip(*pairs))
+            return _cosine(exact, result)
+        return min(_cosine(exact, result) for exact, result in pairs)
 
     def _furthest(self, name: str, results: Sequence[Mapping[str, Array]]) -> float:
         """Return the largest error of an image's output, as a share of the output's range."""
@@ -277,7 +287,7 @@ def _loss(node: Node, exact: Array, stored: Array, told_apart: tuple[float, floa
     low, high = _ends(node, exact.shape[-1])
     inside = np.clip(exact, low, high)
     beyond = np.clip(exact, *told_apart) - np.clip(inside, *told_apart)
-    around = exact - exact.mean(axis=(0, 1))
+    around = exact - exact.mean(axis=(0, 1)) if exact.shape[0] * exact.shape[1] > 1 else exact
     return float((around**2).sum()), float((beyond**2).sum()), float(((stored - inside) ** 2).sum())
 
 

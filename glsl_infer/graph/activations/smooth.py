@@ -20,7 +20,7 @@ _erf = np.frompyfunc(math.erf, 1, 1)
 
 
 def _gelu(x: Array) -> Array:
-    y: Array = 0.5 * x * (1.0 + _erf(x * math.sqrt(0.5)).astype(x.dtype))
+    y: Array = 0.5 * x * (1.0 + np.asarray(_erf(x * math.sqrt(0.5)), x.dtype))
     return y
 
 

@@ -173,8 +173,8 @@ def _fitted(
         off = np.abs(gamma * one + beta - other)
         if not (off <= 4.0 * tolerance * (1.0 + np.abs(other))).all():
             return None
-    gamma, beta = np.float32(gamma), np.where(np.abs(beta) < tolerance, 0.0, beta).astype(np.float32)
-    return _short(gamma, tolerance), _short(beta, tolerance)
+    beta = np.where(np.abs(beta) < tolerance, 0.0, beta)
+    return _short(gamma.astype(np.float32), tolerance), _short(beta.astype(np.float32), tolerance)
 
 
 def _short(numbers: NDArray[np.floating], tolerance: float) -> tuple[float, ...]:
