@@ -178,7 +178,12 @@ def test_classification_is_a_task_too(tmp_path: Path, context: Context) -> None:
             "64 rows of 8 numbers for the boxes of 16",
         ),
         ("squares", DETECTOR, {"points": ["one", "two", "three"], "lines": []}, "which are no rows of 10"),
-        ("squares", DETECTOR, {"scores": "score"}, "no output 'score' .did you mean scores.*; the model has scores, boxes"),
+        (
+            "squares",
+            DETECTOR,
+            {"scores": "score"},
+            "no output 'score' .did you mean scores.*; the model has scores, boxes",
+        ),
         ("squares", DETECTOR, {"model": "nowhere.glslnn"}, "no such file"),
         ("sides", LANDMARKS, {"lines": [[0, 2]]}, "'lines' names point 2; there are 2"),
         ("sides", LANDMARKS, {"presence": "sides"}, "4 numbers, where one is needed"),
