@@ -52,7 +52,8 @@ def _section(name: str, parser: argparse.ArgumentParser) -> str:
     required = [_invocation(one) for one in actions if one.option_strings and one.required]
     positional = [_invocation(one) for one in actions if not one.option_strings]
     lines = [f"## {name}", "", _block(parser.description), "```text"]
-    lines += [" ".join([name, "[options]", *required, *positional]), "```", ""]
+    usage = " ".join([name, "[options]", *required, *positional])
+    lines += [" ".join((parser.usage or usage).split()), *_examples(parser), "```", ""]
     for group in parser._action_groups:
         rows = list(_rows(parser, group))
         if rows:
@@ -63,6 +64,11 @@ def _section(name: str, parser: argparse.ArgumentParser) -> str:
     if parser.epilog:
         lines += ["```text", parser.epilog.strip(), "```", ""]
     return "\n".join(lines)
+
+
+def _examples(parser: argparse.ArgumentParser) -> list[str]:
+    examples = parser.examples if isinstance(parser, Parser) else ()
+    return ["", *examples] if examples else []
 
 
 def _rows(parser: argparse.ArgumentParser, group: argparse._ArgumentGroup) -> Iterator[str]:

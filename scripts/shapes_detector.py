@@ -1,7 +1,7 @@
 """A detector of your own in ten minutes: circles, squares and triangles, from pictures that this script draws.
 
     python scripts/shapes_detector.py train build/shapes          # Keras: shapes.keras, pictures, and the task
-    glsl-infer export build/shapes/shapes.keras -o build/shapes/shapes.glslnn --calibrate build/shapes/pictures
+    glsl-infer export build/shapes/shapes.keras -o build/shapes/shapes.glslnn --images build/shapes/pictures
     python scripts/shapes_detector.py evaluate build/shapes       # draws 300 new pictures, and counts
     glsl-infer detect build/shapes/pictures/00.png --task build/shapes/shapes.json -o shapes.png
 

@@ -1,6 +1,6 @@
 // One slice of a convolution, as convolution_texture.frag, for weights of 8 bits: a column of weights is one texel. A
 // row has the columns of weights, three of biases, one of scales, and three of the residual's factors if it has some;
-// docs/reference/bundle-format.md has all of it.
+// docs/bundle-format.md has all of it.
 //
 // ROW            coordinate of the first texel of the fragment's row, at its centre
 // RESIDUAL       a texel that is added

@@ -1,7 +1,7 @@
 // Two channels of a convolution's slice, stored in 16 bits: as convolution_bytes.frag, but a row of the texture has the
 // weights of two output channels. A texel has those of two columns, so that both halves of a slice together fetch as
 // many as one draw of all four channels, and multiply as often. Rows of channels 2 and 3 are in the lower half of the
-// texture; docs/reference/graph-format.md has all of a row.
+// texture; docs/graph-format.md has all of a row.
 //
 // LOW_BYTES      weights have 16 bits: a texel of low bytes follows each of high bytes
 // ROW            coordinate of the first texel of the fragment's row, at its centre

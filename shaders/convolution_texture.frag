@@ -1,7 +1,7 @@
 // One slice of a convolution, as convolution.frag, but its weights lie in a texture with two rows for each slice, so
 // that one draw of many quads serves all slices of a layer. A column of weights, four output channels of one input
 // channel, is two texels: high bytes in the upper half of the texture, low bytes in the lower half.
-// docs/reference/bundle-format.md has all of a row.
+// docs/bundle-format.md has all of a row.
 //
 // ROW            coordinate of the first texel of the fragment's upper row, at its centre
 // RESIDUAL       a texel that is added

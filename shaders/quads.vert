@@ -1,5 +1,5 @@
 //@ about: Passes the corners of the quads through: a position in clip space, and for every source the texture
-//@ about: coordinate there, two sources to a vec4. The runner works both out (bundle-format.md, "Quads").
+//@ about: coordinate there, two sources to a vec4. The runner works both out (docs/bundle-format.md, "Quads").
 //@ about: No comment gets into a bundle: its readers accept exactly this text, with the lines for 1 to 7 varyings.
 #version 100
 attribute vec2 position;

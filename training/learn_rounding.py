@@ -6,7 +6,7 @@
 The network learns from its own float answers, so that pictures need no labels; a fifth of them is held out to judge. It
 is rounded wherever ``glsl-infer export`` stores it, in the ranges that export chooses (``training.rounded``). The
 weights of the best epoch are kept, those from before if none is better. Export the result as any model, with the same
-pictures for --calibrate.
+pictures for --images.
 """
 
 from __future__ import annotations

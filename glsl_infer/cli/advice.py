@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from glsl_infer.errors import InputError
-from glsl_infer.support.near_names import did_you_mean, nearest
+from glsl_infer.support.near_names import nearest, nearest_file
 
 MODEL = "--model"
 SUFFIX = ".glslnn"
@@ -21,6 +21,7 @@ _OPTION = ("camera", "classify", "detect", "landmarks", "segment")
 
 _CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)$")
 _NUMBER = re.compile(r"(argument .*): invalid (int|float|_uniform_vectors) value: '(.*)'$")
+_MISSING = re.compile(r"([^\n]+?): no such file(?=;|$)")
 _URL = re.compile(r"(https?|ftp|file):/+")
 
 
@@ -64,14 +65,26 @@ def improved(message: str, options: Mapping[str, str]) -> str:
     choice = _CHOICE.search(message)
     if choice and message.startswith("argument COMMAND: "):
         names = re.findall(r"[^\s,']+", choice[2])
-        return f"no command '{choice[1]}'{did_you_mean(choice[1], names)}"
+        return f"no command '{choice[1]}'{_suggestion(choice[1], names)}"
     if choice:
-        return message + did_you_mean(choice[1], re.findall(r"[^\s,']+", choice[2]))
+        return message + _suggestion(choice[1], re.findall(r"[^\s,']+", choice[2]))
     if message.startswith("unrecognized arguments: "):
         unknown = [word.partition("=")[0] for word in message.split()[2:] if word.startswith("-")]
         spelling = nearest(unknown[0], options) if unknown else None
         return message if spelling is None else f"{message}; did you mean {options[spelling]}?"
     return message
+
+
+def _suggestion(word: str, names: Iterable[str]) -> str:
+    name = nearest(word, names)
+    return "" if name is None else f"; did you mean {name}?"
+
+
+def with_file_name(message: str) -> str:
+    """Return the message of an error; if it is about a missing file, with a file of a similar name."""
+    match = _MISSING.match(message)
+    near = nearest_file(Path(match[1])) if match else None
+    return message if match is None or near is None else f"{match[0]} (did you mean {near}?){message[match.end() :]}"
 
 
 def refuse_urls(args: argparse.Namespace) -> None:

@@ -321,9 +321,9 @@ def _message(error: GlslInferError) -> str:
     if isinstance(error, BundleError):
         from glsl_infer.bundle.rules import named
 
-        return one_line(str(error).replace(named(error.rule), ""))
+        return one_line(advice.with_file_name(str(error).replace(named(error.rule), "")))
     if isinstance(error, InputError):
-        return _LIST.join(one_line(part) for part in str(error).split(_LIST))
+        return _LIST.join(one_line(part) for part in advice.with_file_name(str(error)).split(_LIST))
     if not isinstance(error, ShaderError):
         return str(error)
     what, *log = str(error).splitlines()

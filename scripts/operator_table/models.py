@@ -75,7 +75,7 @@ def bundle_of(graph: Graph, calibration: Sequence[NDArray[np.uint8]]) -> tuple[B
     try:
         return build(graph, _labels(graph), options=OPTIONS)[0], False
     except ModelError as error:
-        if "--calibrate" not in str(error):
+        if "--images" not in str(error):
             raise
         return build(graph, _labels(graph), options=OPTIONS, calibration=calibration)[0], True
 

@@ -29,7 +29,7 @@ such as `+`, cost the same as layers.
 
 Stored values are within {TOLERANCE} of a step of the exact value. Perfect rounding is within 0.5. A step is
 1/255 of the range of a feature map, or 1/65536 of the range of a vector. Lines with *pictures* learn the range
-of each channel from typical pictures (`export --calibrate DIR`).
+of each channel from typical pictures (`export --images DIR`).
 """
 
 LIMITS = f"""

@@ -6,7 +6,7 @@ from typing import Any
 
 from operator_table.row import KERAS, L, Refusal, stem, vector
 
-_NO_RANGE = "; give typical pictures with --calibrate DIR, or follow the layer with ReLU(max_value=...) or a sigmoid"
+_NO_RANGE = "; give typical pictures with --images DIR, or follow the layer with ReLU(max_value=...) or a sigmoid"
 
 
 def _unread(x: Any) -> Any:
@@ -20,14 +20,14 @@ def _pool_of_inverted(x: Any) -> Any:
 RANGES = (
     Refusal(
         "Conv2D, Add, BatchNormalization ...",
-        "without activation, no `--calibrate`",
+        "without activation, no `--images`",
         f"the values of 'linear' have no fixed range{_NO_RANGE}",
         lambda x: L.Conv2D(8, 3, name="subject")(stem(x)),
         calibrated=False,
     ),
     Refusal(
         "Conv2D, ReLU ...",
-        "relu, no `--calibrate`",
+        "relu, no `--images`",
         f"the values of 'relu' have no fixed range{_NO_RANGE}",
         lambda x: L.Conv2D(8, 3, activation="relu", name="subject")(stem(x)),
         calibrated=False,

@@ -57,7 +57,7 @@ def test_a_bright_image_is_clipped_and_a_dark_one_is_not(made: Bundle, context: 
     with Session(made, context=context, check_ranges=True) as session:
         (found, *others) = session.saturation(image(255))
         assert found.layer == "threshold" and found.high > 0.2 and not found.low and not others
-        with pytest.warns(UserWarning, match=r"'threshold' \(.* % of its values\).*--calibrate"):
+        with pytest.warns(UserWarning, match=r"'threshold' \(.* % of its values\).*--images"):
             session.run(image(255))
         with warnings.catch_warnings():
             warnings.simplefilter("error", UserWarning)

@@ -77,7 +77,7 @@ def test_small_things_are_found_in_parts_of_the_picture(folder: Path, context: C
         found = tiled(pixels)
     assert sorted((round(one.points[:, 0].mean()), round(one.points[:, 1].mean())) for one in found) == sorted(middles)
     assert all(one.size == (320, 320) for one in found)
-    with pytest.raises(InputError, match="tiles=9; from 1 to 8"):
+    with pytest.raises(InputError, match="tiles=9; give 1 to 8"):
         Detector(folder / "squares.json", tiles=9, context=context)
 
 
@@ -178,7 +178,12 @@ def test_classification_is_a_task_too(tmp_path: Path, context: Context) -> None:
             "64 rows of 8 numbers for the boxes of 16",
         ),
         ("squares", DETECTOR, {"points": ["one", "two", "three"], "lines": []}, "which are no rows of 10"),
-        ("squares", DETECTOR, {"scores": "score"}, "no output 'score'; the model has scores, boxes"),
+        (
+            "squares",
+            DETECTOR,
+            {"scores": "score"},
+            "no output 'score' .did you mean scores.*; the model has scores, boxes",
+        ),
         ("squares", DETECTOR, {"model": "nowhere.glslnn"}, "no such file"),
         ("sides", LANDMARKS, {"lines": [[0, 2]]}, "'lines' names point 2; there are 2"),
         ("sides", LANDMARKS, {"presence": "sides"}, "4 numbers, where one is needed"),
@@ -281,7 +286,7 @@ def test_a_camera_shows_its_frames_to_a_browser(folder: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--serve", "80"], "--serve is about a task"),
+        (["--serve", "80"], "--serve needs --task"),
         (["--task", "faces", "--serve", "70000"], "--serve 70000"),
         (["--task", "selfie", "--background", "blur"], "nothing is shown; give --window or --serve"),
         (["--task", "selfie", "--window", "--background", "no-colour"], "give blur, a colour"),

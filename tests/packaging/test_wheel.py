@@ -135,6 +135,7 @@ def test_it_needs_four_packages(metadata: Message) -> None:
         "fence",
         "signatures",
         "dev",
+        "test",
     }
 
 

@@ -256,5 +256,5 @@ def test_functions_that_cannot_be_loaded() -> None:
         custom.load("no_such_module_anywhere:f")
     with pytest.raises(InputError, match="has no 'nothing'"):
         custom.load("json:nothing")
-    with pytest.raises(InputError, match="is no function"):
+    with pytest.raises(InputError, match="is not a function"):
         custom.load("json:__name__")

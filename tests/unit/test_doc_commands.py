@@ -19,6 +19,7 @@ import pytest
 from pages import PAGES, ROOT, Command, arguments_of, commands, has_parser, script_lines, script_of
 
 from glsl_infer.cli import COMMANDS
+from glsl_infer.cli.advice import models_anywhere
 
 ALL = [one for page in PAGES for one in commands(page)]
 MODULES = {name: importlib.import_module(f"glsl_infer.cli.{name}") for name in COMMANDS}
@@ -49,7 +50,7 @@ def of_command_line(one: Command) -> str:
     printed = io.StringIO()
     try:
         with contextlib.redirect_stderr(printed):
-            parser.parse_args(arguments_of(one))
+            parser.parse_args(models_anywhere([name, *arguments_of(one)])[1:])
     except SystemExit:
         return printed.getvalue().splitlines()[-1]
     return ""

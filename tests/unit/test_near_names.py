@@ -19,14 +19,24 @@ from glsl_infer.tools.get import catalogue
 )
 def test_nearest_name(word: str, name: str | None) -> None:
     assert nearest(word, ["classify", "faces", "landmarks"]) == name
-    assert did_you_mean(word, ["classify", "faces", "landmarks"]) == (f"; did you mean {name}?" if name else "")
+    assert did_you_mean(word, ["classify", "faces", "landmarks"]) == (f" (did you mean {name}?)" if name else "")
 
 
 def test_misspelt_tasks_and_networks() -> None:
     with pytest.raises(InputError, match=r"task 'face-mehs'.*did you mean face-mesh\?"):
         reading.find("face-mehs")
-    with pytest.raises(InputError, match=r"'selfi': no such network; did you mean selfie\?"):
+    with pytest.raises(InputError, match=r"'selfi': no such network \(did you mean selfie\?\)"):
         catalogue.chosen(["selfi"], catalogue.read())
+
+
+def test_misspelt_files(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "trashnet.glslnn").write_bytes(b"")
+    (tmp_path / "photo.jpg").write_bytes(b"")
+    message = refused(capsys, ["inspect", tmp_path / "trashnt.glslnn"])
+    assert f"no such file (did you mean {tmp_path / 'trashnet.glslnn'}?)" in message
+    assert f"(did you mean {tmp_path / 'photo.jpg'}?)" in refused(capsys, ["detect", tmp_path / "photos.jpg"])
+    assert "did you mean" not in refused(capsys, ["inspect", tmp_path / "else.glslnn"])
+    assert "did you mean" not in refused(capsys, ["inspect", tmp_path / "missing/trashnet.glslnn"])
 
 
 def test_other_spellings_of_tasks() -> None:

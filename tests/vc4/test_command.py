@@ -88,7 +88,7 @@ def test_disassembly_of_a_layer(model: Path, drivers: tuple[Driver, ...], capsys
     assert heads == [f"; {model}: layer 'unit-pw', program 'unit-pw'{compiler}" for compiler in compilers]
     assert sum("load_tmu0" in line for line in lines) == 8 * len(drivers)
     message = refused(capsys, ["vc4", model, "--disassemble", "unit"])
-    assert "no layer 'unit' that draws; there are: stem, expand, " in message
+    assert "no layer 'unit' that draws (did you mean unit-pw?); there are: stem, expand, " in message
 
 
 def test_a_plot_is_a_picture(model: Path, tmp_path: Path, capsys: Capture) -> None:
