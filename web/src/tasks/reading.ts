@@ -33,7 +33,7 @@ export function readTask(name: string, text: string): Description {
     fields.done();
     return { name, what, model, rules };
   } catch (error) {
-    throw new InputError(`${name}.json: ${(error as Error).message}; docs/reference/task-files.md has all keys`);
+    throw new InputError(`${name}.json: ${(error as Error).message}; task-files.md has all keys`);
   }
 }
 
