@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+import platform_api
 
 ANDROID = Path(__file__).resolve().parent
 
@@ -40,7 +44,6 @@ class Tools:
         run([ANDROID / "fetch-tools"], show=True)
         (self._libraries,) = (self.root / "usr" / "lib").glob("*-linux-gnu*")
         java = self.root / "usr" / "share" / "java"
-        self.android_jar = java / "com.android.android-23.jar"
         self.dx = java / "com.android.dx.jar"
         self.apksigner = java / "apksigner.jar"
         self.jna = java / "jna.jar"
@@ -62,20 +65,55 @@ class Tools:
         )
 
     def javac(self, sources: Iterable[Path], out: Path, *, classpath: Sequence[Path] = (), android: bool) -> None:
-        """Compile to ``out`` for Java 8: against Android's classes, or against the JDK's own.
+        """Compile to ``out`` for Java 8; every warning is an error, apart from those about the old version itself.
 
-        Every warning is an error, apart from those about the old version itself.
+        Args:
+            sources: folders of Java files.
+            out: a folder, made if it is missing.
+            classpath: jars and folders of classes.
+            android: use Android's classes too, and refuse what API level 23 lacks, of Android or of Java.
+
+        Raises:
+            ToolError: the sources do not compile, or use something that API level 23 lacks.
         """
         out.mkdir(parents=True, exist_ok=True)
-        # dx takes classes up to Java 7's 51 plus what 8 adds without lambdas; --release knows no other boot classes.
-        target = ["-source", "8", "-target", "8", "-bootclasspath", self.android_jar] if android else ["--release", "8"]
         files = sorted(path for source in sources for path in source.rglob("*.java"))
-        joined = ":".join(str(path) for path in classpath)
+        joined = ":".join(str(path) for path in (*([self._android_stubs()] if android else []), *classpath))
         run(
-            ["javac", "-encoding", "UTF-8", "-Xlint:all,-options", "-Werror", *target]
+            ["javac", "-encoding", "UTF-8", "-Xlint:all,-options", "-Werror", "--release", "8"]
             + (["-cp", joined] if joined else [])
             + ["-d", out, *files]
         )
+        if android:
+            classes = [platform_api.read_class(path.read_bytes()) for path in sorted(out.rglob("*.class"))]
+            problems = platform_api.missing_in_android(classes, platform_api.JAVA_ADDITIONS.read_text("utf-8"))
+            if problems:
+                raise ToolError(
+                    "the sources use Java classes or methods that Android 6.0 (API level 23) lacks "
+                    "(android/java-8-additions.txt):\n" + "\n".join(problems)
+                )
+
+    def _android_stubs(self) -> Path:
+        """Return the folder of the listed classes of Android, compiled once for each version of the list."""
+        text = platform_api.ANDROID_API.read_text("utf-8")
+        generator = Path(platform_api.__file__).read_bytes()
+        folder = self.root / f"android-api-{hashlib.sha256(text.encode() + generator).hexdigest()[:16]}"
+        if folder.is_dir():
+            return folder
+        with tempfile.TemporaryDirectory(prefix=".api-", dir=self.root) as name:
+            sources, classes = Path(name) / "sources", Path(name) / "classes"
+            for path, source in platform_api.stub_sources(text).items():
+                (sources / path).parent.mkdir(parents=True, exist_ok=True)
+                (sources / path).write_text(source, "utf-8")
+            classes.mkdir()
+            files = sorted(sources.rglob("*.java"))
+            run(["javac", "-encoding", "UTF-8", "-Xlint:none", "-nowarn", "--release", "8", "-d", classes, *files])
+            try:
+                classes.rename(folder)
+            except OSError:
+                if not folder.is_dir():  # else another process made the same one meanwhile
+                    raise
+        return folder
 
     def java(self, classpath: Sequence[Path], main: str) -> list[str]:
         """Return the command line that starts a class on the JVM with JNA, to which its arguments are added."""

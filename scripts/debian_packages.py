@@ -126,6 +126,7 @@ def fetch(
     needs: bool = False,
     missing: bool = False,
     source: bool = False,
+    archives_only: bool = False,
 ) -> None:
     """Fetch packages and unpack them into ``folder``, which is made where it is missing.
 
@@ -137,6 +138,7 @@ def fetch(
         needs: with all packages that these need.
         missing: with those of them that are not installed on this machine, whose release ``suites`` must be.
         source: source packages: ``folder`` gets a folder of each.
+        archives_only: of source packages, the archives alone, which needs no ``dpkg-source``.
 
     Raises:
         PackageError: a mirror or a package is not there, or is not signed.
@@ -159,7 +161,8 @@ def fetch(
         settings.write_text(apt(["apt-config", "dump", *REACHING]) + own_settings(home, suites[0], architecture))
         update(settings, mirrors, suites)
         if source:
-            apt(["apt-get", "source", "-qq", *packages], settings, folder.resolve())
+            only = ["--download-only"] if archives_only else []
+            apt(["apt-get", "source", "-qq", *only, *packages], settings, folder.resolve())
             return
         if needs or missing:
             apt(["apt-get", "install", "-yqq", "--no-install-recommends", "--download-only", *packages], settings)
@@ -240,12 +243,14 @@ def main() -> int:
         help="also fetch those of them that are not installed; from this machine's own release",
     )
     parser.add_argument("--source", action="store_true", help="fetch source packages")
+    parser.add_argument("--archives-only", action="store_true", help="with --source: do not unpack them")
     given = parser.parse_args()
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         print("error: this is not a Debian system, so Debian's packages cannot be fetched here", file=sys.stderr)
         return 1
     suites = given.suite or [(own_release() if given.missing else "") or "bookworm"]
     kinds = {"needs": given.needs, "missing": given.missing, "source": given.source}
+    kinds["archives_only"] = given.archives_only
     try:
         fetch(given.folder, given.packages, suites, architecture=given.arch, **kinds)
     except PackageError as error:

@@ -65,6 +65,7 @@ def test_a_bundle_of_another_model_is_refused(folder: Path, tmp_path: Path) -> N
     )
 
 
+@pytest.mark.exhaustive
 def test_a_bundle_agrees_with_its_model_layer_by_layer(folder: Path, tmp_path: Path) -> None:
     """In a folder of which nothing may be executed."""
     report = folder / "report.html"

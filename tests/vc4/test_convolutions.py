@@ -110,6 +110,7 @@ def test_partial_sums_of_a_block_of_many_slices_compile(drivers: Drivers, tmp_pa
     assert alone(drivers, tmp_path, batch, 120) == {("partial sums", "", 2)}
 
 
+@pytest.mark.exhaustive
 def test_a_batch_compiles_as_the_table_says(drivers: Drivers, tmp_path: Path) -> None:
     """What the script measures: 12 of its convolutions on maps of 3x3 pixels."""
     batch = next(batches())
@@ -118,6 +119,7 @@ def test_a_batch_compiles_as_the_table_says(drivers: Drivers, tmp_path: Path) ->
         assert found == [rows[case.name] for case in batch.cases], mesa
 
 
+@pytest.mark.exhaustive
 def test_more_rows_of_tiles_than_registers_compile(drivers: Drivers, tmp_path: Path) -> None:
     """A texture of 512 small slices, as InceptionV3's last branch reads: 16 columns and 32 rows of tiles."""
     batch = Batch(4, (Case(1, 512, "plain", "uniform", "relu"),))

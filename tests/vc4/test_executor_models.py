@@ -86,6 +86,7 @@ def with_choices(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.exhaustive
 def test_flags_that_a_thread_switch_loses_are_counted(
     executor: Executor, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -175,6 +176,7 @@ def test_random_networks_of_every_operator(drivers: tuple[Driver, ...], rounding
             assert layer["worst"] <= 0.52 + cut, (name, layer)
 
 
+@pytest.mark.exhaustive
 def test_maps_of_16_bits(executor: Executor) -> None:
     """Its floats are right to some steps of 16 bits, of which 8 bits have 256."""
     program = Path(__file__).parent / "random_layers.py"

@@ -239,6 +239,7 @@ def test_partial_sums_with_weights_in_textures(
     assert products and set(products) == {2}
 
 
+@pytest.mark.exhaustive
 def test_as_many_slices_of_one_texel_as_a_text_holds(
     drivers: tuple[Driver, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,6 +266,7 @@ def test_many_tiles_beside_each_other(
     assert (failures, set(threads.values()), mode) == ({}, {2}, "texture")
 
 
+@pytest.mark.exhaustive
 def test_a_wide_layer_has_few_rows_of_tiles_in_common(drivers: tuple[Driver, ...], tmp_path: Path) -> None:
     options = Options(uniform_vectors=3500, precision="8")
     failures, threads, mode = compiled(layer(12, 1536, (1, 1)), options, drivers, tmp_path)
@@ -315,7 +317,7 @@ def test_a_residual_of_what_16_bits_are_stored_of(
     assert (failures, set(threads.values()), mode) == ({}, {2}, "texture")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(10)
 @pairs_of(
     ("weight_bits", ["auto", "16"]),
     ("residual", [False, True]),
@@ -339,6 +341,7 @@ def test_what_stores_16_bits_by_two_channels_at_a_time(
     assert mode == "texture" or slices > FINE_READS
 
 
+@pytest.mark.exhaustive
 def test_a_window_of_16_bits_with_more_operations_than_a_shader_may_have(
     drivers: tuple[Driver, ...], tmp_path: Path
 ) -> None:
@@ -347,6 +350,7 @@ def test_a_window_of_16_bits_with_more_operations_than_a_shader_may_have(
     assert (failures, set(threads.values()), mode) == ({}, {2}, "partial sums")
 
 
+@pytest.mark.sampled(3)
 @each_of(
     ("bits", [8, 16]),
     ("kernel, groups, channels, filters", [((7, 7), 2, 26, 4), ((7, 1), 3, 96, 15), ((3, 3), 8, 208, 40)]),

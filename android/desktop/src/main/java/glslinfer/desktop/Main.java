@@ -53,8 +53,8 @@ import java.util.Map;
  *
  * <p>Exit status 2: what was given cannot be used; 1: something failed. Results are JSON on standard output.
  *
- * <p>A line for <code>serve</code> has the words of a command, URL-encoded and separated by spaces. The answer is a line
- * of JSON: the exit status, and what the command printed on each of the two streams.
+ * <p>A line for <code>serve</code> has the words of a command, URL-encoded and separated by spaces. The answer is a
+ * line of JSON: the exit status, and what the command printed on each of the two streams.
  */
 public final class Main {
     private static Egl context;
