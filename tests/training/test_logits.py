@@ -39,12 +39,14 @@ def compute(engine, model, paths):
     return computed
 
 
+@pytest.mark.exhaustive
 def test_exact_is_the_reference_bit_for_bit(bundle, paths):
     made = bundles.read(bundle)
     expected = np.stack([reference.run(made, load_picture(path, SIZE), mode="stored") for path in paths])
     assert np.array_equal(compute("exact", bundle, paths).logits, expected)
 
 
+@pytest.mark.exhaustive
 def test_the_number_of_processes_changes_nothing(bundle, paths, monkeypatch):
     expected = compute("exact", bundle, paths).logits
     for cores in (1, 3):
@@ -62,6 +64,7 @@ def test_float_is_keras(model, paths):
     assert np.array_equal(alone.logits[0], computed.logits[-1]), "a picture's logits depend on its neighbours"
 
 
+@pytest.mark.exhaustive
 def test_gpu_is_near_the_reference(bundle, paths):
     computed = compute("gpu", bundle, paths)
     exact = compute("exact", bundle, paths).logits
