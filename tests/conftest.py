@@ -23,9 +23,11 @@ os.environ.setdefault("PYTHONFAULTHANDLER", "1")  # a child process that crashes
 os.environ["GLSL_INFER_CACHE"] = "off"
 os.environ["GLSL_INFER_ISOLATION"] = "off"  # a process more for each command that draws; test_isolation has its own
 
-# A shell starts background jobs with interruptions ignored, and so would be the processes that tests interrupt.
+# A shell starts background jobs with interruptions ignored, nohup with SIGHUP; processes that tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 sys.path.insert(0, str(Path(__file__).parent))  # helpers shared by tests: tiny.py, graphs.py
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))  # what pages of docs/ are written from: operator_table

@@ -29,8 +29,8 @@ def made(mobilenet: MobileNet) -> Bundle:
     eight = Options(precision="8")  # what is tested here
     bundle, program, prepared = build(mobilenet.graph, labels, options=eight, calibration=list(mobilenet.calibration))
     assert prepared.wide == (), "every layer is one pass for each output slice, or for all"
-    # Random weights make the rounding of every layer larger, and the exporter warns of the layer and of the output.
-    by_layer, by_output = report(program, bundle, prepared, list(mobilenet.calibration)).warnings
+    # Random weights make the rounding of every layer larger, and the exporter warns of the output and of the layer.
+    by_output, by_layer = report(program, bundle, prepared, list(mobilenet.calibration)).warnings
     assert re.match(r"layer 'conv_[dp]w_\d+': 8 bits are off by \d+\.\d of 255 steps here", by_layer)
     assert re.match(r"worst output '\w+': .* mostly by rounding", by_output)
     return bundle
