@@ -20,7 +20,6 @@ Messages are for the person who reads them: what was given, what is allowed, wha
 from __future__ import annotations
 
 import contextlib
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -150,6 +149,8 @@ def pip_install(pip_names: str) -> str:
     Args:
         pip_names: arguments for pip, quoted for a shell.
     """
+    import shlex  # a start without an error does without it
+
     python = Path(sys.executable) if sys.executable else Path("python3")
     with contextlib.suppress(OSError, ValueError):
         python = python.relative_to(Path.cwd())

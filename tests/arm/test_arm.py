@@ -15,6 +15,8 @@ from glsl_infer import bundle
 from glsl_infer.graph import reference
 from glsl_infer.graph.host_steps import softmax
 
+pytestmark = pytest.mark.exhaustive
+
 PAGE = (ROOT / "docs/guide/raspberry-pi.md").read_text("utf-8")
 
 

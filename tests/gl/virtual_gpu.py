@@ -14,17 +14,13 @@ REGISTERS = "the compiler has too few registers for such a shader, and the drive
 TRUNCATION = "sums round toward zero, and so each a little too low"
 OWN_UNIFORMS = "shaders have uniforms there that say where sums start"
 
-FINE_KINDS = (
-    "activation|average_pool|binary|channel_argmax|channel_gather|channel_softmax|concat|depthwise|dilated|dilated_wide|"
-    "max_pool|more_channels|residual|resize|shuffle|shuffled_pixels|spatial_slice|upsample_nearest|zero_padding"
-)
 KNOWN = {
     "test_then_to_a_hidden_window": NO_WINDOWS,
     "test_dma_import.py::test_the_(round_trip|script)": NO_IMPORTS,
     r"reads_and_stores_16_bits\[wide\]": REGISTERS,
-    rf"reads_and_stores_16_bits\[({FINE_KINDS})\]": TRUNCATION,
-    r"test_fine_maps.py::test_a_padded_map_put|narrow_ranges\[(log_sigmoid|mish|softplus)\]": TRUNCATION,
-    r"residuals_sums_and_alone\[(mish|reciprocal)-atlas-baked\]": TRUNCATION,
+    r"test_fine_maps.py::test_(every_operator|a_padded_map_put)|narrow_ranges\[": TRUNCATION,
+    r"residuals_sums_and_alone\[(mish|reciprocal|silu)-atlas-baked\]": TRUNCATION,
+    r"test_every_layer_is_exact\[wide-": TRUNCATION,
     r"test_sums_in_one_draw.py::test_random_shapes\[16-": TRUNCATION,
     r"test_a_row\[keras.ops.arg(max|min)-axis-3-keepdims-true-inside\]": TRUNCATION,
     "test_the_exact_calls_of_the_tiny_network|test_another_driver_has_uniforms": OWN_UNIFORMS,
