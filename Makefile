@@ -32,7 +32,7 @@ SEED ?= $(shell date +%s)
 PYTEST = $(BIN)/python -m pytest --tier $(TIER)
 WEB := web/node_modules/.ready web/tfjs/node_modules/.ready
 
-.PHONY: help classify dev quick test test-all test-rest sweep web apk aar docs lint types python-types clean \
+.PHONY: help classify dev quick quick-tests test test-all test-rest sweep web apk aar docs lint types python-types clean \
 	test-engine test-drivers test-llvmpipe test-softpipe test-vc4 test-virtual-gpu test-web test-android test-arm test-keras test-training \
 	test-debian12 test-debian13 test-cpus vc4-drivers check
 
@@ -45,8 +45,11 @@ classify: $(VENV)/.run
 dev: $(VENV)/.dev
 
 # Tests of packages that `make dev` leaves out are skipped here in CI, too.
-quick: export CI :=
-quick: lint python-types
+quick: $(VENV)/.dev
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target quick-tests lint python-types
+
+quick-tests: export CI :=
+quick-tests: $(VENV)/.dev
 	$(BIN)/python -m pytest -q --tier quick tests/unit tests/test_tour.py
 
 # The longest first. What several of them need is there before they begin. Three fill two cores, because parts wait, too.

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 
+import needs
 import pytest
 
 from glsl_infer.cli import progress
@@ -18,6 +19,7 @@ def test_a_counter_is_silent_in_a_log(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_a_counter_counts_on_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    needs.installed("tqdm")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TQDM_MININTERVAL", "0")
     with progress.counter(4, "pictures") as done:
