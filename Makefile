@@ -50,7 +50,7 @@ quick: $(VENV)/.dev
 
 quick-tests: export CI :=
 quick-tests: $(VENV)/.dev
-	$(BIN)/python -m pytest -q --tier quick tests/unit tests/test_tour.py
+	env -u MAKEFLAGS $(BIN)/python -m pytest -q --tier quick tests/unit tests/test_tour.py
 
 # The longest first. What several of them need is there before they begin. Three fill two cores, because parts wait, too.
 PARTS := test-llvmpipe test-keras test-training test-engine test-vc4 test-android check test-virtual-gpu test-softpipe test-web
