@@ -6,6 +6,8 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
+import needs
+
 Shader = tuple[str, str, str]
 """Name, stage (``vert`` or ``frag``) and text."""
 
@@ -19,7 +21,8 @@ def lint(shaders: Iterable[Shader], folder: Path) -> None:
         path = folder / f"{number}.{stage}"
         path.write_text(text)
         files[path] = (name, text)
-    done = subprocess.run(["glslangValidator", *map(str, files)], capture_output=True, text=True, check=False)
+    validator = needs.program("glslangValidator", "glslang-tools")
+    done = subprocess.run([validator, *map(str, files)], capture_output=True, text=True, check=False)
     if done.returncode:
         # The log has the name of each file, and after it the errors of that file.
         parts = done.stdout.split(f"{folder}/")
