@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         required=True,
         metavar="DIR",
-        help=f"Typical images, of which at most {MAX_CALIBRATION} are used, or *.npz files. Can be repeated.",
+        help=f"Typical images, of which at most {MAX_CALIBRATION} are used, or *.npy and *.npz files. Can be repeated.",
     )
     arguments.accept(parser, "--images", "--calibrate", "--data")
     ends.add_input_range(parser)
@@ -52,14 +52,14 @@ def run(args: argparse.Namespace) -> int:
     """Learn ranges, write them, and print how many."""
     from glsl_infer.compiler.build import Options
     from glsl_infer.tools.calibrate import calibrate
-    from glsl_infer.tools.calibration import NUMBERS
+    from glsl_infer.tools.calibration import FILES
 
     if args.out.suffix != SUFFIX:
         raise InputError(f"{args.out}: name the file *{SUFFIX}")
     if not args.out.parent.is_dir():
         raise InputError(f"{args.out.parent}: no such folder")
     output_file(args.out)
-    files = spread(pictures.find(args.calibrate, also=(NUMBERS,)), MAX_CALIBRATION)
+    files = spread(pictures.find(args.calibrate, also=FILES), MAX_CALIBRATION)
     options = Options(
         input_ranges=ends.by_name("--input-range", args.input_range),
         fits=ends.by_name("--fit", args.fit),

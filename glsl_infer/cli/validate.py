@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="DIR",
-        help="An image or a folder of them; *.npz files if the model has other inputs.",
+        help="An image or a folder of them; *.npy or *.npz files if the model has other inputs.",
     )
     arguments.accept(parser, "--images", "--data", "--calibrate")
     parser.add_argument(
@@ -177,7 +177,7 @@ def _samples(args: argparse.Namespace, bundle: Bundle) -> tuple[list[Mapping[str
     from glsl_infer.graph.reference import by_name
     from glsl_infer.tools import calibration
 
-    paths = pictures.find([args.data], also=(calibration.NUMBERS,))  # a *.npz file can hold several samples
+    paths = pictures.find([args.data], also=calibration.FILES)  # a file of arrays can hold several samples
     count = min(args.limit, len(paths))
     given: list[Mapping[str, NDArray[Any]]] = []
     skipped = 0
