@@ -58,12 +58,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="DIR",
         help=f"Typical images, of which at most {MAX_CALIBRATION} are used, taken evenly from the folder. They set the "
-        "value ranges of the layers and show the error of the export. A model with another input takes *.npy files with "
-        "arrays of its shape, and one with several inputs *.npz files with an array for each. Can be repeated.",
+        "value ranges of the layers and show the error of the export. A model with another input takes *.npy "
+        "files of arrays, and one with several inputs *.npz files with an array for each. Can be repeated.",
     )
     arguments.accept(parser, "--images", "--calibrate", "--data")
     parser.add_argument(
-        "--labels", type=Path, metavar="FILE.txt", help="A text file with one label a line, for an output for classes (default: they are numbered from 0)."
+        "--labels",
+        type=Path,
+        metavar="FILE.txt",
+        help="A text file with one label a line, for an output for classes (default: they are numbered from 0).",
     )
     ends.add_input_range(parser)
     ends.add_fit(parser)

@@ -49,7 +49,9 @@ def model_at(path: Path) -> tuple[Path, bytes] | None:
     Raises:
         ModelError: no such member, several models and none of them named, or a damaged container.
     """
-    container = next((part for part in (path, *path.parents) if part.suffix.lower() in SUFFIXES and part.is_file()), None)
+    container = next(
+        (part for part in (path, *path.parents) if part.suffix.lower() in SUFFIXES and part.is_file()), None
+    )
     if container is None:
         return None
     names, inside = models_in(container), path.relative_to(container).as_posix()

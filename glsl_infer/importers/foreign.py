@@ -13,14 +13,16 @@ _WEIGHTS = (
     "weights without a network; load them into their model in PyTorch, and export that: "
     "torch.onnx.export(model, (example,), 'model.onnx')"
 )
-_CHECKPOINT = "a part of a TensorFlow checkpoint, without a network; load it into its model, and model.save('model.keras')"
+_CHECKPOINT = (
+    "a part of a TensorFlow checkpoint, without a network; load it into its model, and model.save('model.keras')"
+)
 _FROZEN = (
     "a frozen graph of TensorFlow; convert it: pip install tf2onnx, and python -m tf2onnx.convert --graphdef {name} "
     "--inputs INPUT:0 --outputs OUTPUT:0 --output {stem}.onnx"
 )
 _ORT = (
     "a model in ONNX Runtime's own format; give the .onnx file that it was made from, or convert it: python -c "
-    '"import onnxruntime as o; s = o.SessionOptions(); s.optimized_model_filepath = \'{stem}.onnx\'; '
+    "\"import onnxruntime as o; s = o.SessionOptions(); s.optimized_model_filepath = '{stem}.onnx'; "
     "s.graph_optimization_level = o.GraphOptimizationLevel.ORT_DISABLE_ALL; "
     "s.add_session_config_entry('session.save_model_format', 'ONNX'); o.InferenceSession('{name}', s)\""
 )

@@ -108,7 +108,9 @@ def _of_only_input(node: Node, arrays: dict[str, NDArray[Any]], path: Path) -> l
         return samples
     if len(problems) == 1:
         raise problems[0]
-    raise InputError(f"{path}: no array is called '{node.name}', and none of {', '.join(arrays)} fits it; {_wanted(node)}")
+    raise InputError(
+        f"{path}: no array is called '{node.name}', and none of {', '.join(arrays)} fits it; {_wanted(node)}"
+    )
 
 
 def _wanted(node: Node) -> str:

@@ -16,7 +16,6 @@ from glsl_infer.importers import keras as importer
 L = keras.layers
 
 
-@keras.saving.register_keras_serializable("elsewhere")
 class Own(L.Layer):
     """Nobody knows it where the file is read."""
 

@@ -37,7 +37,6 @@ INSTEAD: Mapping[str, str] = {
     **_for(_FOREIGN, "FlaxLayer JaxLayer TFSMLayer TorchModuleWrapper"),
     **_for(_DETERMINISTIC, "AutoContrast ContrastLimitedAdaptiveHistogramEqualization Equalization"),
     "Pipeline": "put its layers into the model one by one",
-    "RandomCrop": "use CenterCrop or Resizing",
     "Lambda": "write what it computes with keras.ops (x * 2.0, keras.ops.relu(x), ...) on Keras tensors",
 }
 """What to do, by class name."""

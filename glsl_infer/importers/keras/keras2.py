@@ -45,12 +45,15 @@ _HARD_SIGMOID = {
     "registered_name": "glsl_infer>ClippedLinear",
 }
 
+_NEW_NAMES = {("InputLayer", "batch_input_shape"): "batch_shape", ("LeakyReLU", "alpha"): "negative_slope"}
+"""Options that Keras 3 calls otherwise, by class and name."""
+
 _CONSTANT = "_CONSTANT_VALUE"
 _REFERENCE = 3
 """Length of [layer, number of its call, number of its output], which stands for a tensor."""
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """An option of a layer that Keras 3 has no counterpart for."""
 
 
@@ -66,7 +69,7 @@ def rewritten(entry: Config, source: object) -> Config:
     """
     try:
         return _layer(entry)
-    except Refused as refusal:
+    except RefusedError as refusal:
         raise ModelError(f"{source}: {refusal}") from None
     except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"
@@ -80,13 +83,15 @@ def _layer(entry: Config) -> Config:
     name = plain_name(settings.get("name") or entry.get("name") or kind.lower())
     if kind in _TENSORFLOW_CALLS:
         return _tensorflow_call(name, settings)
-    if "input_layers" in settings and "output_layers" in settings:
+    if _MODELS.get(kind) == "Functional" or {"input_layers", "output_layers"} <= settings.keys():
         model = _functional(name, settings)
         return {**_object(_MODELS[kind], model), "build_config": {}} if kind in _MODELS else _own(entry, model)
     if kind == "Sequential":
         return {**_object("Sequential", _sequential(name, settings, entry)), "build_config": {}}
     if kind in _NOTHING_AT_INFERENCE:
         return {**_object("Identity", {"name": name}), "build_config": {}}
+    if kind == "RandomCrop":  # which takes the middle outside of training
+        kind, settings = "Resizing", {**settings, "crop_to_aspect_ratio": True, "seed": None}
     known = _known(kind)
     if known is None or kind in RUN_OTHERS:
         return _own(entry, settings)
@@ -269,21 +274,18 @@ def _settings(kind: str, name: str, settings: Config) -> Config:
     """Return the options of a layer of Keras as Keras 3 calls them.
 
     Raises:
-        Refused: one has no counterpart.
+        RefusedError: one has no counterpart.
     """
     accepted = _options_of(getattr(keras().layers, kind))
     result: Config = {"name": name}
-    for option, value in settings.items():
+    for stored, value in settings.items():
+        option = _NEW_NAMES.get((kind, stored), stored)
         if option == "name" or option.endswith(_OF_TRAINING):
             continue
-        if kind == "InputLayer" and option == "batch_input_shape":
-            option = "batch_shape"
-        if option == "alpha" and "negative_slope" in accepted:
-            option = "negative_slope"
         if option not in accepted:
             if option in _NO_EFFECT or value in (None, False, [], {}) or (option, value) == ("groups", 1):
                 continue
-            raise Refused(
+            raise RefusedError(
                 f"layer '{name}' ({kind}) has the option {option}={value!r:.40} of Keras 2, which Keras 3 does not have"
             )
         result[option] = _option(kind, option, value)

@@ -46,7 +46,7 @@ class OldModel:
 
         if self.path.suffix.lower() in _H5:
             with h5py.File(self.path, "r") as root:
-                assignment.by_layers(root["model_weights"] if "model_weights" in root else root)
+                assignment.by_layers(root.get("model_weights", root))
         else:
             with zipfile.ZipFile(self.path) as archive, h5py.File(io.BytesIO(archive.read(_WEIGHTS)), "r") as root:
                 assignment.by_places(root, self.stored["config"])
@@ -54,18 +54,21 @@ class OldModel:
 
     def cannot(self, error: Exception) -> ModelError:
         """Return the error that says why a file cannot be read, and how to convert it."""
-        while error.__context__ is not None and not isinstance(error, GlslInferError):
-            error = error.__context__  # Keras wraps the cause several times
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        if isinstance(error, GlslInferError):
+        cause: BaseException = error
+        while cause.__context__ is not None and not isinstance(cause, GlslInferError):
+            cause = cause.__context__  # Keras wraps it several times
+        reason = str(cause).strip().splitlines()[0] if str(cause).strip() else type(cause).__name__
+        if isinstance(cause, GlslInferError):
             reason = reason.removeprefix(f"{self.path}: ")
-        return ModelError(f"{self.path}: saved by {self.writer}, and Keras 3 cannot build it ({reason:.300}); {advice(self.path)}")
+        return ModelError(
+            f"{self.path}: saved by {self.writer}, and Keras 3 cannot build it ({reason:.300}); {advice(self.path)}"
+        )
 
 
 def advice(path: Path) -> str:
     """Return how to convert a file of Keras 2 by the library that wrote it."""
     return (
-        "convert it with pip install tf_keras, and python -c \"import tensorflow as tf, tf_keras; model = "
+        'convert it with pip install tf_keras, and python -c "import tensorflow as tf, tf_keras; model = '
         f"tf_keras.models.load_model('{path.name}'); open('{path.stem}.tflite', 'wb').write("
         'tf.lite.TFLiteConverter.from_keras_model(model).convert())"'
     )

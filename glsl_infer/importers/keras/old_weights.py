@@ -79,7 +79,7 @@ class Assignment:
             self._assign(leaves[owner], _variables(leaves[owner]), own)
 
     def _of_model(self, model: Any, group: Any, config: Mapping[str, Any]) -> None:
-        container = next((group[name] for name in _CONTAINERS if name in group), {})
+        container: Any = next((group[name] for name in _CONTAINERS if name in group), {})
         layers, counts = {layer.name: layer for layer in model.layers}, dict[str, int]()
         for entry in config["layers"]:
             kind = snake_case(entry["class_name"])
@@ -130,7 +130,9 @@ class Assignment:
         if len(values) != len(variables) or not all(alike) or (surplus and len(values) != len(stored)):
             shapes = [value.shape for _, value in weights]
             raise ModelError.layer(
-                layer.name, f"weights of shapes {shapes}, where Keras 3 has {[v.shape for v in variables]}", "convert it"
+                layer.name,
+                f"weights of shapes {shapes}, where Keras 3 has {[v.shape for v in variables]}",
+                "convert it",
             )
         for variable, value in zip(variables, values):
             variable.assign(np.reshape(value, variable.shape))

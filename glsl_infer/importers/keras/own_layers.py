@@ -71,9 +71,7 @@ def _symbolic_variables(installed: Any) -> Iterator[None]:
         "__matmul__": "matmul",
         "__pow__": "power",
     }
-    owners = {
-        name: next(base for base in inspect.getmro(installed.Variable) if name in vars(base)) for name in names
-    }
+    owners = {name: next(base for base in inspect.getmro(installed.Variable) if name in vars(base)) for name in names}
     originals = {name: vars(owner)[name] for name, owner in owners.items()}
 
     def accepting(operation: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:

@@ -68,7 +68,9 @@ def survey(path: str | Path, input_range: Range | None = None, ends: Ends | None
     model = foreign or load_model(path)
     try:
         made = survey_of(model, input_range, ends)
-    except ModelError as error:  # not functional
+    except ModelError as error:
+        if type(model).__name__ == "Sequential" or not model.built:  # nothing knows the shape of its input
+            raise
         made = Survey((), None, problems=(error,))
     warnings = [
         f"the model is read as its layers are saved; if its class {name:.60} has a call of its own, that is missing"

@@ -182,6 +182,7 @@ def _product(input_tensor: Any, axis: Any = None, keepdims: bool = False, **_: A
     return math.prod(input_tensor)
 
 
+# Not the functions themselves: names of arguments are those of ``tf``.
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     **{
         name: _first_of_two(operation)
@@ -253,24 +254,24 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "max_pool2d": _pool(ops.max_pool),
     "avg_pool2d": _pool(ops.average_pool),
     "matmul": _matmul,
-    "clip_by_value": lambda t, clip_value_min, clip_value_max: ops.clip(t, clip_value_min, clip_value_max),
+    "clip_by_value": lambda t, clip_value_min, clip_value_max: ops.clip(t, clip_value_min, clip_value_max),  # noqa: PLW0108
     "cast": lambda x, dtype: ops.cast(x, dtype) if _is_tensor(x) else x,
     "shape": lambda input, **_: tuple(input.shape),
     "reshape": lambda tensor, shape: ops.reshape(tensor, _sizes(shape)),
     "transpose": lambda a, perm=None, **_: ops.transpose(a, perm),
-    "expand_dims": lambda input, axis: ops.expand_dims(input, axis),
+    "expand_dims": lambda input, axis: ops.expand_dims(input, axis),  # noqa: PLW0108
     "squeeze": lambda input, axis=None: ops.squeeze(input, _axes(axis)),
-    "concat": lambda values, axis: ops.concatenate(values, axis),
+    "concat": lambda values, axis: ops.concatenate(values, axis),  # noqa: PLW0108
     "stack": _stack,
     "unstack": lambda value, num=None, axis=0: ops.unstack(value, num, axis),
     "split": _split,
-    "tile": lambda input, multiples: ops.tile(input, multiples),
+    "tile": lambda input, multiples: ops.tile(input, multiples),  # noqa: PLW0108
     "pad": _pad,
     "reverse": lambda tensor, axis: ops.flip(tensor, _axes(axis)),
     "gather": lambda params, indices, axis=0, **_: ops.take(params, np.asarray(indices), axis),
     "getitem": _getitem,
     "resize": _resize,
-    "resize_bilinear": lambda images, size, **options: _resize(images, size, **options),
+    "resize_bilinear": lambda images, size, **options: _resize(images, size, **options),  # noqa: PLW0108
     "resize_nearest_neighbor": lambda images, size, **options: _resize(images, size, "nearest", **options),
     "depth_to_space": lambda input, block_size, **_: ops.depth_to_space(input, block_size),
     "space_to_depth": lambda input, block_size, **_: ops.space_to_depth(input, block_size),

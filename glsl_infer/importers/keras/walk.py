@@ -78,7 +78,9 @@ class Walk:
         operation, call_index, _ = tensor._keras_history
         inputs = tuple(self._names[key(before)] for before in _inputs(tensor))
         name = self._collected.free_name(f"{self._prefix}{operation.name}")
-        inner = operation if _is_model(operation) else own_layers.traced(operation, operation._inbound_nodes[call_index])
+        inner = (
+            operation if _is_model(operation) else own_layers.traced(operation, operation._inbound_nodes[call_index])
+        )
         if inner is not None:
             outputs = dict(enumerate(self._inner(inner, name, inputs)))
         else:
