@@ -44,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ends.add_outputs(parser)
     ends.add_purpose(parser)
     ends.add_max_weights(parser)
+    ends.add_import(parser)
     ends.add_operator(parser)
     arguments.add_json(parser, "Print a summary as JSON.")
 
@@ -68,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
         outputs=args.outputs,
     )
     ends.allow_weights(args.max_weights)
+    ends.remember_modules(args.imports)
     ends.load_operators(args.operator)
     with progress.status("calibrate") as tell:
         stored = calibrate(args.model, args.out, files, options=options, tell=tell)

@@ -135,6 +135,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Print the tables of layers, ranges, precision, weights and memory, and what the alternatives cost.",
     )
     arguments.add_json(parser, "Print the report as JSON.")
+    ends.add_import(parser)
     ends.add_operator(parser)
     ends.add_max_weights(parser)
     advanced = arguments.group(parser, arguments.ADVANCED)
@@ -260,6 +261,7 @@ def run(args: argparse.Namespace) -> int:
         delegate_for=tuple(args.delegate_for),
     )
     ends.allow_weights(args.max_weights)
+    ends.remember_modules(args.imports)
     ends.load_operators(args.operator)
     heap.keep()
     with progress.status("export") as tell:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glsl_infer.errors import InputError, RunError
+from glsl_infer.errors import InputError, ModelError, RunError
 from glsl_infer.importers import containers, conversion, foreign
 from glsl_infer.importers.shared.ends import Ends
 from glsl_infer.importers.shared.verdict import REFUSED
@@ -73,6 +73,25 @@ def plain_file(path: Path, folder: Path) -> Path:
         return path
     written = folder / "plain.tflite"
     written.write_bytes(tflite[1])
+    return written
+
+
+def converted_file(path: Path, folder: Path, refused: str) -> Path:
+    """Return the TensorFlow Lite file that TensorFlow's converter makes of a Keras model.
+
+    Args:
+        path: the model.
+        folder: where to write the file.
+        refused: why the Keras reader does not read it, for the message.
+
+    Raises:
+        ModelError: it cannot be converted either.
+    """
+    written = folder / "converted.tflite"
+    try:
+        written.write_bytes(conversion.converted(path))
+    except (InputError, RunError):
+        raise ModelError(refused) from None
     return written
 
 

@@ -67,16 +67,20 @@ def _check_saved_model(path: Path) -> None:
 
 def _of_keras(path: Path, sizes: dict[str, list[int]]) -> Any:
     import tensorflow as tf
+    from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
     model = keras_importer.load_model(path)
-    model = keras_importer.with_sizes(model, {name: (size[0], size[1]) for name, size in sizes.items()})
+    if sizes:
+        model = keras_importer.with_sizes(model, {name: (size[0], size[1]) for name, size in sizes.items()})
     signature = _signature(model, path)
 
     @tf.function(input_signature=[signature])  # type: ignore[untyped-decorator]
     def serve(inputs: Any) -> Any:
         return model(inputs, training=False)
 
-    return tf.lite.TFLiteConverter.from_concrete_functions([serve.get_concrete_function()], model)
+    # The converter leaves variables of Keras 3 as they are, which a TensorFlow Lite file reads at its start.
+    frozen = convert_variables_to_constants_v2(serve.get_concrete_function())
+    return tf.lite.TFLiteConverter.from_concrete_functions([frozen])
 
 
 def _signature(model: Any, path: Path) -> Any:

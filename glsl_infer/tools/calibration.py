@@ -156,7 +156,7 @@ def _bytes_of(node: Node, array: NDArray[Any], path: Path) -> NDArray[np.uint8]:
     stored = values.astype(np.float64) * (255.0 / scale) + zero
     if not (stored.min() > -1.0 and stored.max() < 256.0):  # also of NaN
         low, high = float(values.min()), float(values.max())
-        ends = sorted((-float(zero[0] * scale[0]) / 255.0, float((255.0 - zero[0]) * scale[0]) / 255.0))
+        ends = sorted((0.0 - float(zero[0] * scale[0]) / 255.0, float((255.0 - zero[0]) * scale[0]) / 255.0))
         raise InputError(
             f"{path}: values from {low:.4g} to {high:.4g} for '{node.name}', whose bytes stand for {ends[0]:.4g} to "
             f"{ends[1]:.4g}; give --input-range={low:.4g},{high:.4g}, {other}"

@@ -1,4 +1,4 @@
-"""Models that Keras 2 saved (.keras and .h5): read by rewriting their configuration to that of Keras 3."""
+"""Models that Keras 2 (.keras, .h5) or TensorFlow.js (model.json) saved: their configuration becomes Keras 3's."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import GlslInferError, ModelError
-from glsl_infer.importers.keras import keras2, saved
+from glsl_infer.importers.keras import keras2, saved, tfjs
 from glsl_infer.importers.keras.old_weights import Assignment
 from glsl_infer.support import json_text
+
+_NEW = 3
+"""The version of Keras whose configurations are read as they are."""
 
 _METADATA = "metadata.json"
 _WEIGHTS = "model.weights.h5"
@@ -44,7 +47,9 @@ class OldModel:
         assignment = Assignment(model)
         import h5py
 
-        if self.path.suffix.lower() in _H5:
+        if self.path.suffix.lower() == tfjs.SUFFIX:
+            assignment.by_names(tfjs.weights_of(self.path))
+        elif self.path.suffix.lower() in _H5:
             with h5py.File(self.path, "r") as root:
                 assignment.by_layers(root.get("model_weights", root))
         else:
@@ -57,12 +62,19 @@ class OldModel:
         cause: BaseException = error
         while cause.__context__ is not None and not isinstance(cause, GlslInferError):
             cause = cause.__context__  # Keras wraps it several times
+        advised = advice(self.path) if self.path.suffix.lower() != tfjs.SUFFIX else _TFJS_ADVICE
         reason = str(cause).strip().splitlines()[0] if str(cause).strip() else type(cause).__name__
         if isinstance(cause, GlslInferError):
             reason = reason.removeprefix(f"{self.path}: ")
         return ModelError(
-            f"{self.path}: saved by {self.writer}, and Keras 3 cannot build it ({reason:.300}); {advice(self.path)}"
+            f"{self.path}: saved by {self.writer}, and Keras 3 cannot build it ({reason:.300}); {advised}"
         )
+
+
+_TFJS_ADVICE = (
+    "convert it with pip install tensorflowjs, and tensorflowjs_converter --input_format=tfjs_layers_model "
+    "--output_format=keras model.json model.h5"
+)
 
 
 def advice(path: Path) -> str:
@@ -81,7 +93,9 @@ def read(path: Path) -> OldModel | None:
         ModelError: Keras 2 saved it, and it cannot be rewritten.
     """
     try:
-        if zipfile.is_zipfile(path):
+        if path.suffix.lower() == tfjs.SUFFIX:
+            version, stored = tfjs.topology_of(path)
+        elif zipfile.is_zipfile(path):
             version, stored = _of_zip(path)
         elif path.suffix.lower() in _H5:
             version, stored = _of_h5(path)
@@ -89,7 +103,9 @@ def read(path: Path) -> OldModel | None:
             return None
     except (OSError, KeyError, ValueError, RuntimeError, RecursionError, zipfile.BadZipFile):
         return None
-    is_new = (_number(version) or 0) >= 3
+    is_new = (_number(version) or 0) >= _NEW
+    if is_new and path.suffix.lower() == tfjs.SUFFIX:
+        return OldModel(path, f"Keras {version}", stored, stored)
     if is_new or not isinstance(stored, dict) or not isinstance(stored.get("config"), (dict, list)):
         return None
     writer = f"Keras {version}" if _number(version) else version or "an early version of Keras"

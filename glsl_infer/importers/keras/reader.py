@@ -69,7 +69,9 @@ def survey(path: str | Path, input_range: Range | None = None, ends: Ends | None
     try:
         made = survey_of(model, input_range, ends)
     except ModelError as error:
-        if type(model).__name__ == "Sequential" or not model.built:  # nothing knows the shape of its input
+        if type(model).__name__ == "Sequential" or not getattr(
+            model, "built", False
+        ):  # nothing knows the shape of its input
             raise
         made = Survey((), None, problems=(error,))
     warnings = [
