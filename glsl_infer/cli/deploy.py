@@ -92,5 +92,7 @@ def run(args: argparse.Namespace) -> int:
     if task:
         print(f"  task {task}")
     if deployment.target == "raspberry-pi":
-        print(f"\ncopy it and install it:\n  scp -r {out} PI:\n  ssh PI sudo ./{out.name}/install.sh")
+        print(
+            f"\ncopy it and install it:\n  scp -r {out} USER@raspberrypi.local:\n  ssh USER@raspberrypi.local sudo ./{out.name}/install.sh"
+        )
     return 0

@@ -21,7 +21,7 @@ _JOB = "glsl_infer.importers.conversion_job"
 def saved_model_of(path: Path) -> Path | None:
     """Return the folder of a SavedModel, given it or the ``saved_model.pb`` in it; None of any other path."""
     folder = path.parent if path.name == SAVED_MODEL else path
-    return folder if (folder / SAVED_MODEL).is_file() else None
+    return folder if (folder / SAVED_MODEL).is_file() and (folder / "variables").is_dir() else None
 
 
 def converted(path: Path, sizes: Sequence[tuple[str, tuple[int, int]]] = ()) -> bytes:

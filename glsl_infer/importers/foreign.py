@@ -72,5 +72,7 @@ def described(path: Path) -> str:
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         listed = ", ".join(f"{name:.60}" for name in names[:_SHOWN])
         return f"an archive of {listed}{more}; unpack it, and give the model inside: unzip {path.name}"
+    if path.name == "saved_model.pb":
+        return "a part of a SavedModel; give its folder, with the folder 'variables' in it"
     known = _KINDS.get(path.suffix.lower(), "not a kind of model file that can be read")
     return known.replace("{name}", path.name).replace("{stem}", path.stem)
