@@ -282,7 +282,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(report.as_json(), indent=1))
     else:
         advice = many_programs.advice(report, args.uniform_vectors)
-        name = "classify" if report.classes else "run"
+        name = "classify" if args.labels is not None or report.classes else "run"
         command = f"glsl-infer {name} {shlex.quote(str(args.out))} IMAGE"
         print_report(report, args.out, explain=args.explain, command=command, advice=advice)
     far = [output.output for found in report.unseen for output in found.outputs if not output.is_small]

@@ -53,7 +53,7 @@ _REFERENCE = 3
 """Length of [layer, number of its call, number of its output], which stands for a tensor."""
 
 
-class RefusedError(Exception):
+class _RefusedError(Exception):
     """An option of a layer that Keras 3 has no counterpart for."""
 
 
@@ -69,7 +69,7 @@ def rewritten(entry: Config, source: object) -> Config:
     """
     try:
         return _layer(entry)
-    except RefusedError as refusal:
+    except _RefusedError as refusal:
         raise ModelError(f"{source}: {refusal}") from None
     except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"
@@ -274,7 +274,7 @@ def _settings(kind: str, name: str, settings: Config) -> Config:
     """Return the options of a layer of Keras as Keras 3 calls them.
 
     Raises:
-        RefusedError: one has no counterpart.
+        _RefusedError: one has no counterpart.
     """
     accepted = _options_of(getattr(keras().layers, kind))
     result: Config = {"name": name}
@@ -285,7 +285,7 @@ def _settings(kind: str, name: str, settings: Config) -> Config:
         if option not in accepted:
             if option in _NO_EFFECT or value in (None, False, [], {}) or (option, value) == ("groups", 1):
                 continue
-            raise RefusedError(
+            raise _RefusedError(
                 f"layer '{name}' ({kind}) has the option {option}={value!r:.40} of Keras 2, which Keras 3 does not have"
             )
         result[option] = _option(kind, option, value)
