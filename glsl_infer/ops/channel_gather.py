@@ -72,7 +72,7 @@ class ChannelGather(CopyOperator):
                 "let a 1x1 convolution of the picture come first, or take the picture over [0, 1]",
             )
         places = [None if channel == ZERO else (source.views[channel // 4], channel % 4) for channel in channels]
-        gather(node, build, places, kept, beside=source.views[0])
+        gather(node, build, places, kept, fallback=source.views[0])
 
 
 def _picked(given: Range, channels: Sequence[int]) -> Range:

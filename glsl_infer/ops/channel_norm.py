@@ -99,7 +99,7 @@ class ChannelNorm(Operator):
             )
             uniforms = {
                 **binding.texels(ROLE),
-                **slices.own(index),
+                **slices.slice_uniforms(index),
                 "factor": factor[index].tolist(),
                 "offset": offset[index].tolist(),
                 **out.uniforms(index),

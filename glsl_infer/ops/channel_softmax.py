@@ -71,7 +71,7 @@ class ChannelSoftmax(Operator):
                 },
                 defines={"UNIT": slices.unit},
             )
-            uniforms = {**binding.texels(ROLE), **slices.own(index)}
+            uniforms = {**binding.texels(ROLE), **slices.slice_uniforms(index)}
             size = (target.width, target.height)
             build.draw_tile(node, fragment, view, size, binding, uniforms, part=str(index) if unused else None)
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from glsl_infer.errors import ModelError
-from glsl_infer.lowering import cut_sums, fold
-from glsl_infer.lowering.rescaled import rescaled
+from glsl_infer.lowering import fold, truncation
+from glsl_infer.lowering.per_slice import rescaled_per_slice
 from glsl_infer.ops.operator import Operator
 from glsl_infer.ops.traits import AxisWindow, moved
 from glsl_infer.ops.zero_padding import pad, padded_shape
@@ -54,7 +54,7 @@ class ConstantPadding(Operator):
         zeros = np.broadcast_to(np.asarray(node.attrs["zeros"], np.float64), (source.channels,))
         factor = source.scale_of / scales
         offset = (zeros - source.zero_of * factor) / 255.0
-        lost = cut_sums.most_lost([factor])
+        lost = truncation.most_lost([factor])
         numbers = {
             "factor": fold.slices(factor),
             "offset": fold.slices(offset),
@@ -66,7 +66,7 @@ class ConstantPadding(Operator):
             edges = [*build.position(view), *build.position(view, source.width, source.height)]
             return {"edges": edges, **{name: rows[index].tolist() for name, rows in numbers.items()}}
 
-        rescaled(node, build, "constant_padding.frag", offset=(-left, -top), defines={}, uniforms=uniforms)
+        rescaled_per_slice(node, build, "constant_padding.frag", offset=(-left, -top), defines={}, uniforms=uniforms)
 
 
 OPERATOR = ConstantPadding()

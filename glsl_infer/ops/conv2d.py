@@ -113,7 +113,7 @@ class Conv2D(Operator):
 
         in_pairs = target.bits == 16 and weight_pairs.fits(columns) and kernel.output.alike_in_lanes
 
-        def texture_of(bits: str) -> texture_choice.Possible:
+        def texture_of(bits: str) -> texture_choice.TextureOption:
             return texture_choice.possible(
                 reads,
                 columns,
@@ -125,7 +125,7 @@ class Conv2D(Operator):
                 stores_fine=target.bits == 16,
                 spares=spares,
                 in_pairs=in_pairs,
-                given=build.typical.given,
+                has_images=build.typical.given,
             )
 
         texture = texture_of("16" if exact or node.name in build.exact else build.weight_bits)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph.kernels import input_channels
-from glsl_infer.lowering import codegen, cut_sums, fold, products_texture, weights_plan
+from glsl_infer.lowering import codegen, fold, products_texture, truncation, weights_plan
 from glsl_infer.lowering.conv_columns import Columns, columns_of
 from glsl_infer.lowering.product_blocks import (
     block_draws,
@@ -203,7 +203,7 @@ class ConvolutionProducts(Operator):
         block: int,
         slots: range,
     ) -> NDArray[np.float32]:
-        """Return where the sums of a block start on a device that cuts them, (slices, 4); see ``lowering.cut_sums``.
+        """Return where the sums of a block start on a device that cuts them, (slices, 4); see ``lowering.truncation``.
 
         Args:
             node: the layer.
@@ -219,15 +219,17 @@ class ConvolutionProducts(Operator):
         source = build.feature_map(node.inputs[0])
         part = slice(columns.starts[slots[0]], columns.starts[slots[-1] + 1])
 
-        def find() -> cut_sums.Starts:
+        def find() -> truncation.Starts:
             constants = np.zeros_like(packed)
             constants[:, part] = packed[:, part]
             texels = build.typical.texels(
                 node.inputs[0], source, node.attrs["padding"], alpha=build.shows_alpha(source)
             )
-            return cut_sums.starts(columns, constants, biases, texels, node.attrs["strides"], ends=(-128.0, 128.0))
+            return truncation.starts(
+                columns, constants, biases, texels, node.attrs["strides"], saturation=(-128.0, 128.0)
+            )
 
-        return cut_sums.Starts.known(build.typical, f"{node.name} {block} {slots}", columns.slices, find).cut
+        return truncation.Starts.known(build.typical, f"{node.name} {block} {slots}", columns.slices, find).cut
 
     def read_weights(
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]

@@ -183,7 +183,7 @@ def _pays(
     reads = [[tile.texture for tile in read] for read in tiles]
     times, pixels = build.times(node, target)
     each = [[*read, other] for read, other in zip(reads, others)]
-    saved = number_texture.draws_saved(target, each, times, last_alone=False)
+    saved = number_texture.draws_saved(target, each, times, separate_last_slice=False)
     pixels *= times * target.width * target.height
     most_read = max(len({*read}) for read in reads) + (residual is not None) + 1  # the numbers' own
     if saved < LEAST_SAVED or most_read > MAX_TEXTURES:

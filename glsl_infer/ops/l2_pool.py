@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from glsl_infer.lowering import fold
-from glsl_infer.lowering.rescaled import rescaled
+from glsl_infer.lowering.per_slice import rescaled_per_slice
 from glsl_infer.ops.average_pool import window_means
 from glsl_infer.ops.max_pool import pooled_shape, window_macros, written_out
 from glsl_infer.ops.operator import Operator
@@ -63,7 +63,7 @@ class L2Pool(Operator):
             values: dict[str, Sequence[float]] = {name: rows[index].tolist() for name, rows in numbers.items()}
             return {**values, "bounds": bounds} if "BOUNDED" in defines else values
 
-        rescaled(
+        rescaled_per_slice(
             node,
             build,
             "l2_pool.frag",

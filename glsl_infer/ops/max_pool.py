@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from glsl_infer.errors import ModelError
-from glsl_infer.lowering.slicewise import slicewise
+from glsl_infer.lowering.per_slice import per_slice
 from glsl_infer.ops.operator import CopyOperator, feature_map
 from glsl_infer.ops.traits import AxisWindow, window_reads
 
@@ -91,13 +91,13 @@ def draw_windows(
 ) -> None:
     """Append the draws of a pooling by a template in shaders/.
 
-    ``texels`` are the lines of ``written_out``, for a template that has a place for them; ``fine`` see ``slicewise``;
+    ``texels`` are the lines of ``written_out``, for a template that has a place for them; ``fine`` see ``per_slice``;
     ``more`` are other macros of it; windows of more than ``most`` texels have loops that stay loops.
     """
     top, _, left, _ = node.attrs["padding"]
     stride_y, stride_x = node.attrs["strides"]
     defines = {**window_macros(node, texels, most), **(more or {})}
-    slicewise(
+    per_slice(
         node,
         build,
         template,

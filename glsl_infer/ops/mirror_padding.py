@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from glsl_infer.errors import ModelError
-from glsl_infer.lowering.slicewise import slicewise
+from glsl_infer.lowering.per_slice import per_slice
 from glsl_infer.ops.operator import CopyOperator, feature_map
 from glsl_infer.ops.traits import AxisWindow, moved
 
@@ -61,7 +61,7 @@ class MirrorPadding(CopyOperator):
         """Copy every slice, at coordinates that are mirrored or held at the edges."""
         top, _, left, _ = node.attrs["padding"]
         mode = node.attrs["mode"]
-        slicewise(
+        per_slice(
             node,
             build,
             "mirror_padding.frag",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
-from glsl_infer.lowering.slicewise import slicewise
+from glsl_infer.lowering.per_slice import per_slice
 from glsl_infer.ops.operator import Operator, feature_map
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Resize(Operator):
                 "inverse": [1.0 / columns[2], 1.0 / rows[2]],
             }
 
-        slicewise(
+        per_slice(
             node,
             build,
             "resize.frag",

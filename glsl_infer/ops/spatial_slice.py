@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from glsl_infer.errors import ModelError
-from glsl_infer.lowering.slicewise import slicewise
+from glsl_infer.lowering.per_slice import per_slice
 from glsl_infer.ops.operator import CopyOperator, feature_map
 from glsl_infer.ops.traits import AxisWindow
 
@@ -59,7 +59,7 @@ class SpatialSlice(CopyOperator):
     def passes(self, node: Node, build: Builder) -> None:
         """Copy every slice from where the part lies."""
         (top, left), (stride_y, stride_x) = node.attrs["begin"], node.attrs["strides"]
-        slicewise(
+        per_slice(
             node,
             build,
             "copy.frag",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from glsl_infer.lowering.slicewise import slicewise
+from glsl_infer.lowering.per_slice import per_slice
 from glsl_infer.ops.operator import CopyOperator, feature_map
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Transpose(CopyOperator):
 
     def passes(self, node: Node, build: Builder) -> None:
         """Copy every slice, at coordinates that are swapped."""
-        slicewise(
+        per_slice(
             node,
             build,
             "transpose.frag",

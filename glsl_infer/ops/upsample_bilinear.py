@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from glsl_infer.lowering.slicewise import slicewise
+from glsl_infer.lowering.per_slice import per_slice
 from glsl_infer.ops.operator import Operator
 from glsl_infer.ops.traits import AxisWindow, enlarged
 from glsl_infer.ops.upsample_nearest import enlarged_shape
@@ -51,7 +51,7 @@ class UpsampleBilinear(Operator):
         def size_of(_: FeatureMap, view: View) -> dict[str, Sequence[float]]:
             return {"source_size": [1.0 / texel for texel in build.texel(view.texture)]}
 
-        slicewise(
+        per_slice(
             node,
             build,
             "upsample_bilinear.frag",

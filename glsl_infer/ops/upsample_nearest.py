@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from glsl_infer.errors import ModelError
-from glsl_infer.lowering.slicewise import slicewise
+from glsl_infer.lowering.per_slice import per_slice
 from glsl_infer.ops.operator import CopyOperator, feature_map
 from glsl_infer.ops.traits import AxisWindow, enlarged
 
@@ -43,7 +43,7 @@ class UpsampleNearest(CopyOperator):
             # From the point where a pixel would lie among texel centres to the middle of its part of the texel.
             return {"shift": [0.5 / size_x - 0.5, 0.5 / size_y - 0.5]}
 
-        slicewise(node, build, "copy.frag", stride=(1.0 / size_x, 1.0 / size_y), uniforms=shift)
+        per_slice(node, build, "copy.frag", stride=(1.0 / size_x, 1.0 / size_y), uniforms=shift)
 
 
 def enlarged_shape(node: Node, shape: Shape) -> Shape:

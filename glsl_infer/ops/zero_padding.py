@@ -9,7 +9,7 @@ import numpy as np
 
 from glsl_infer.errors import ModelError
 from glsl_infer.graph.picture import has_alpha_lane
-from glsl_infer.lowering.slicewise import slicewise
+from glsl_infer.lowering.per_slice import per_slice
 from glsl_infer.ops.operator import CopyOperator, feature_map
 from glsl_infer.ops.traits import AxisWindow, moved
 
@@ -51,7 +51,7 @@ class ZeroPadding(CopyOperator):
                 "zeros around the picture, whose gutter holds bytes of 0",
                 "let the next convolution pad, or a 1x1 convolution of the picture come first",
             )
-        slicewise(
+        per_slice(
             node,
             build,
             "copy.frag",
