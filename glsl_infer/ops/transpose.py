@@ -1,4 +1,4 @@
-"""Rows become columns, and columns rows."""
+"""Exchange rows and columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Transpose(CopyOperator):
-    """Pixel (y, x) of the output is pixel (x, y) of the input. No attributes."""
+    """Output pixel (y, x) is input pixel (x, y). It has no attributes."""
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (width, height, channels)."""
@@ -27,7 +27,7 @@ class Transpose(CopyOperator):
         return swapped
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Copy every slice, at coordinates that are swapped."""
+        """Copy each slice, with swapped coordinates."""
         per_slice(
             node,
             build,
