@@ -70,7 +70,7 @@ def test_biases_make_up_for_what_rounding_adds_in_the_mean() -> None:
     stored = weight_bytes.pack(
         Constants(weights, bias),
         lambda numbers, most: weight_rounding.rounded(numbers, most, columns=columns, column_factors=seen),
-        lambda added: weight_rounding.moved(added, columns=columns, column_factors=seen),
+        lambda added: weight_rounding.output_shift(added, columns=columns, column_factors=seen),
     ).unpack()
     means = seen.values.mean(axis=1)
     off = (means * (stored.weights - weights)).sum(axis=1) + stored.bias - bias
