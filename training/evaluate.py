@@ -80,7 +80,7 @@ def evaluate(args: argparse.Namespace) -> dict[str, Any]:
     pictures = labelled_pictures.find(args.data, labels)
     if args.limit:
         pictures = pictures.spread(args.limit)
-    coarse_of_label = manifest.coarse_labels(args.data.absolute().parent, labels, whole=False)
+    coarse_of_label = manifest.coarse_labels(args.data.absolute().parent, labels, complete=False)
     coarse = None if coarse_of_label is None else tuple(coarse_of_label[label] for label in labels)
     pictures, skipped = _readable(pictures, strict=args.strict)
     engines = ["float", *(["exact"] if args.reference else []), *(["gpu"] if args.gpu else [])]

@@ -64,7 +64,7 @@ def find(folder: Path, labels: tuple[str, ...]) -> LabelledPictures:
     """List the images of a split. Classes can be missing, as in a small val split, but unknown ones are refused.
 
     Raises:
-        InputError: as for ``class_folders``; a class folder is not a label, or there are no images.
+        InputError: as for ``class_folders``; also if a class folder is not a label, or all are empty.
     """
     classes = class_folders(folder)
     unknown = sorted(classes - set(labels))

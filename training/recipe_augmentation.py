@@ -80,7 +80,7 @@ class Augmentation(Settings):
     cutout: Cutout = Cutout()
 
     def conflict(self) -> str | None:
-        """Return what does not go together, in words, or None."""
+        """Return a description of options that exclude each other, or None."""
         if self.mixup.share + self.cutmix.share > 1:
             return (
                 f"mixup.share {self.mixup.share:g} and cutmix.share {self.cutmix.share:g} are more than 1 together; "

@@ -79,7 +79,7 @@ class RunFolder:
         """Return the state and the history of the run; the state is None before the first validation.
 
         Raises:
-            InputError: there is no run, or it was started with other arguments or another recipe.
+            InputError: the folder has no run, or its run was started with other arguments or another recipe.
         """
         try:
             started = json.loads((self.path / "config.json").read_text("utf-8"))

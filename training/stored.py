@@ -34,7 +34,7 @@ class Range(NamedTuple):
 
 @keras.saving.register_keras_serializable(package="glsl_infer_training")
 class StoredIn8Bits(keras.layers.Layer):  # type: ignore[misc]
-    """Round each channel to 256 steps between its limits, and clip it to these.
+    """Round each channel to 256 steps between its limits, with clipping.
 
     The range is widened to contain 0, and 0 is one of the steps, because convolutions pad with 0.
     """

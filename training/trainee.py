@@ -70,7 +70,7 @@ class Trainee(keras.Model):  # type: ignore[misc]
         """Set an attribute.
 
         With JAX, Keras stores the training state in an attribute and would search its hundreds of arrays for layers and
-        variables at every step. There are none.
+        variables at every step, without finding any.
         """
         if name == "_jax_state":
             object.__setattr__(self, name, value)

@@ -18,13 +18,13 @@ FILL = 0.5
 
 
 class PicturesOnDevice(keras.layers.Layer):  # type: ignore[misc]
-    """All training pictures as 8-bit pixels, and the layer that takes varied batches from them.
+    """All training images as 8-bit pixels, and the layer that draws augmented batches from them.
 
-    Pixels are packed, four bytes in an int32, so that a place is read by one access: a picture is gathered
-    from four neighbours of each of its new places. They are no weight: a saved model knows nothing of them.
+    Four bytes of a pixel are packed into an int32, because interpolation gathers four neighbours for each pixel of the
+    result. The pixels are no weights: a saved model does not include them.
 
     Args:
-        pixels: uint8 (pictures, side, side, 3).
+        pixels: uint8 (images, side, side, 3).
 
     Raises:
         InputError: more pixels than 32 bits can number.
