@@ -9,7 +9,7 @@ import numpy as np
 
 from glsl_infer.ops.max_pool import draw_windows, pooled_shape, windows, written_out
 from glsl_infer.ops.operator import Operator
-from glsl_infer.ops.traits import Reach, window_reads
+from glsl_infer.ops.traits import AxisWindow, window_reads
 from glsl_infer.ops.zero_padding import pad
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class AveragePool(Operator):
         """Return (height, width, channels) of the windows that fit."""
         return pooled_shape(node, inputs[0])
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
         """Return which pixels of its input one depends on."""
         return window_reads(node, *node.attrs["pool"])
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from glsl_infer.errors import ModelError
 from glsl_infer.ops.operator import CopyOperator, ViewOperator, feature_map
-from glsl_infer.program.layout import Range, joined
+from glsl_infer.program.layout import Range, concatenated_range
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -39,7 +39,7 @@ class Concatenation(CopyOperator):
 
     def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
         """Return the inputs' ranges, channel by channel."""
-        return joined(ranges, [shape[2] for shape in shapes])
+        return concatenated_range(ranges, [shape[2] for shape in shapes])
 
 
 class Concat(Concatenation, ViewOperator):
@@ -64,7 +64,7 @@ class Concat(Concatenation, ViewOperator):
                 f"a concatenation of {', '.join(str(part.channels) for part in maps)} channels",
                 "run glsl_infer.compiler.optimize.optimize on the graph, or use multiples of 4",
             )
-        joint = joined([source.range for source in maps], [source.channels for source in maps])
+        joint = concatenated_range([source.range for source in maps], [source.channels for source in maps])
         build.set_value(
             node,
             replace(

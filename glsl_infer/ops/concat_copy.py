@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from glsl_infer.lowering.gather import gather
 from glsl_infer.ops.concat import Concatenation
-from glsl_infer.program.layout import joined
+from glsl_infer.program.layout import concatenated_range
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Node
@@ -19,7 +19,7 @@ class ConcatCopy(Concatenation):
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass for each output slice, which takes its lanes from where they lie."""
         maps = [build.feature_map(name) for name in node.inputs]
-        joint = joined([source.range for source in maps], [source.channels for source in maps])
+        joint = concatenated_range([source.range for source in maps], [source.channels for source in maps])
         places = [(source.views[channel // 4], channel % 4) for source in maps for channel in range(source.channels)]
         gather(node, build, places, joint)
 

@@ -12,7 +12,7 @@ from glsl_infer.errors import ModelError
 from glsl_infer.lowering import cut_sums, fold
 from glsl_infer.lowering.rescaled import rescaled
 from glsl_infer.ops.operator import Operator
-from glsl_infer.ops.traits import Reach, moved
+from glsl_infer.ops.traits import AxisWindow, moved
 from glsl_infer.ops.zero_padding import pad, padded_shape
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class ConstantPadding(Operator):
             )
         return padded_shape(node, inputs[0])
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
         """Return which pixels of its input one depends on."""
         return moved(node)
 

@@ -16,7 +16,7 @@ from glsl_infer.lowering.conv_columns import Columns, columns_of
 from glsl_infer.lowering.weight_texture import Constants
 from glsl_infer.ops.convolution_window import convolve, output_size
 from glsl_infer.ops.operator import Operator
-from glsl_infer.ops.traits import Reach, window_reads
+from glsl_infer.ops.traits import AxisWindow, window_reads
 from glsl_infer.ops.zero_padding import pad
 from glsl_infer.program.layout import FeatureMap, FineMap
 
@@ -64,7 +64,7 @@ class Conv2D(Operator):
             raise ModelError.layer(node.name, f"a residual of {inputs[1]} on an output of {out}", "make them equal")
         return out
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
         """Return which pixels of its input one depends on."""
         height, width = node.weights["kernel"].shape[:2]
         down, across = node.attrs["dilations"]

@@ -22,7 +22,7 @@ from glsl_infer.lowering.product_blocks import (
 )
 from glsl_infer.ops.convolution_window import convolve, output_size
 from glsl_infer.ops.operator import Bounds, Operator
-from glsl_infer.ops.traits import Reach, window_reads
+from glsl_infer.ops.traits import AxisWindow, window_reads
 from glsl_infer.ops.zero_padding import pad
 from glsl_infer.program import Slice, quantize
 from glsl_infer.program.layout import FeatureMap, FineMap, slices_of
@@ -61,7 +61,7 @@ class ConvolutionProducts(Operator):
             len(blocks_of(columns, node.attrs["block"])) * 4 * columns.slices,
         )
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
         """Return which pixels of its input one depends on."""
         height, width = node.weights["kernel"].shape[:2]
         down, across = node.attrs["dilations"]

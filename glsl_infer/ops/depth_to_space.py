@@ -11,7 +11,7 @@ from glsl_infer.errors import ModelError
 from glsl_infer.lowering import codegen
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.ops.operator import CopyOperator, feature_map
-from glsl_infer.ops.traits import Reach, enlarged
+from glsl_infer.ops.traits import AxisWindow, enlarged
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -48,7 +48,7 @@ class DepthToSpace(CopyOperator):
             )
         return height * down, width * across, channels // (down * across)
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
         """Return which pixels of its input one depends on."""
         return enlarged(*block_of(node))
 

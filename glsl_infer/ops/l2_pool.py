@@ -12,7 +12,7 @@ from glsl_infer.lowering.rescaled import rescaled
 from glsl_infer.ops.average_pool import window_means
 from glsl_infer.ops.max_pool import pooled_shape, window_macros, written_out
 from glsl_infer.ops.operator import Operator
-from glsl_infer.ops.traits import Reach, window_reads
+from glsl_infer.ops.traits import AxisWindow, window_reads
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -33,7 +33,7 @@ class L2Pool(Operator):
         """Return (height, width, channels) of the windows that fit."""
         return pooled_shape(node, inputs[0])
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
         """Return which pixels of its input one depends on."""
         return window_reads(node, *node.attrs["pool"])
 

@@ -10,7 +10,7 @@ import numpy as np
 from glsl_infer.errors import ModelError
 from glsl_infer.lowering.slicewise import slicewise
 from glsl_infer.ops.operator import CopyOperator, feature_map
-from glsl_infer.ops.traits import Reach, window_reads
+from glsl_infer.ops.traits import AxisWindow, window_reads
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -31,7 +31,7 @@ class MaxPool(CopyOperator):
         """Return (height, width, channels) of the windows that fit."""
         return pooled_shape(node, inputs[0])
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
         """Return which pixels of its input one depends on."""
         return window_reads(node, *node.attrs["pool"])
 

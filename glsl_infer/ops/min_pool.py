@@ -9,7 +9,7 @@ from glsl_infer.errors import ModelError
 from glsl_infer.ops.max_pool import MOST_UNROLLED, draw_windows, pooled_shape
 from glsl_infer.ops.max_pool import OPERATOR as MAX_POOL
 from glsl_infer.ops.operator import CopyOperator
-from glsl_infer.ops.traits import Reach, window_reads
+from glsl_infer.ops.traits import AxisWindow, window_reads
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -26,7 +26,7 @@ class MinPool(CopyOperator):
         """Return (height, width, channels) of the windows that fit."""
         return pooled_shape(node, inputs[0])
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
         """Return which pixels of its input one depends on."""
         return window_reads(node, *node.attrs["pool"])
 

@@ -10,7 +10,7 @@ import numpy as np
 from glsl_infer.errors import ModelError
 from glsl_infer.lowering.slicewise import slicewise
 from glsl_infer.ops.operator import CopyOperator, feature_map
-from glsl_infer.ops.traits import Reach, moved
+from glsl_infer.ops.traits import AxisWindow, moved
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -44,7 +44,7 @@ class MirrorPadding(CopyOperator):
             )
         return height + top + bottom, width + left + right, channels
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
         """Return which pixels of its input one depends on."""
         return moved(node)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from glsl_infer.errors import ModelError
 from glsl_infer.lowering.slicewise import slicewise
 from glsl_infer.ops.operator import CopyOperator, feature_map
-from glsl_infer.ops.traits import Reach
+from glsl_infer.ops.traits import AxisWindow
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -38,7 +38,7 @@ class SpatialSlice(CopyOperator):
                 )
         return size[0], size[1], channels
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
         """Return which pixels of its input one depends on."""
         (top, left), (down, across) = node.attrs["begin"], node.attrs["strides"]
         return ((down, top, top), (across, left, left)) if min(down, across) > 0 else None

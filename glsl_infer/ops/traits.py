@@ -15,25 +15,25 @@ Affine = tuple[NDArray[np.float64], NDArray[np.float64]]
 """(scale, offset), each of one number or (channels,): the output is ``x * scale + offset``."""
 
 
-Reach = tuple[float, float, float]
+AxisWindow = tuple[float, float, float]
 """Along an axis (step, first, last): output i depends on none of the input but step * i + first to step * i + last."""
 
-SAME: Reach = (1.0, 0.0, 0.0)
+SAME: AxisWindow = (1.0, 0.0, 0.0)
 
 
-def window_reads(node: Node, height: int, width: int) -> tuple[Reach, Reach]:
+def window_reads(node: Node, height: int, width: int) -> tuple[AxisWindow, AxisWindow]:
     """Return what windows of so many pixels read, by the node's strides and padding."""
     (down, across), (top, _, left, _) = node.attrs["strides"], node.attrs["padding"]
     return (down, -top, height - 1 - top), (across, -left, width - 1 - left)
 
 
-def moved(node: Node) -> tuple[Reach, Reach]:
+def moved(node: Node) -> tuple[AxisWindow, AxisWindow]:
     """Return what a padded map reads, or a cut one."""
     top, _, left, _ = node.attrs["padding"]
     return (1.0, -top, -top), (1.0, -left, -left)
 
 
-def enlarged(down: int, across: int) -> tuple[Reach, Reach]:
+def enlarged(down: int, across: int) -> tuple[AxisWindow, AxisWindow]:
     """Return what a map reads of which each pixel becomes a block."""
     return (1.0 / down, 1.0 / down - 1.0, 0.0), (1.0 / across, 1.0 / across - 1.0, 0.0)
 
@@ -127,6 +127,6 @@ class Traits:
         """
         return None
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
         """Return which rows and which columns of its inputs an output depends on; None if on all, or nobody knows."""
         return (SAME, SAME) if self.local else None

@@ -9,7 +9,7 @@ import numpy as np
 
 from glsl_infer.lowering.slicewise import slicewise
 from glsl_infer.ops.operator import Operator
-from glsl_infer.ops.traits import Reach, enlarged
+from glsl_infer.ops.traits import AxisWindow, enlarged
 from glsl_infer.ops.upsample_nearest import enlarged_shape
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class UpsampleBilinear(Operator):
         """Return (height * size y, width * size x, channels)."""
         return enlarged_shape(node, inputs[0])
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
         """Return which pixels of its input one depends on."""
         (down, _, _), (across, _, _) = enlarged(*node.attrs["size"])
         return (down, down / 2 - 1.5, down / 2 + 0.5), (across, across / 2 - 1.5, across / 2 + 0.5)

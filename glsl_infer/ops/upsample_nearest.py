@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from glsl_infer.errors import ModelError
 from glsl_infer.lowering.slicewise import slicewise
 from glsl_infer.ops.operator import CopyOperator, feature_map
-from glsl_infer.ops.traits import Reach, enlarged
+from glsl_infer.ops.traits import AxisWindow, enlarged
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -26,7 +26,7 @@ class UpsampleNearest(CopyOperator):
         """Return (height * size y, width * size x, channels)."""
         return enlarged_shape(node, inputs[0])
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
         """Return which pixels of its input one depends on."""
         return enlarged(*node.attrs["size"])
 

@@ -11,7 +11,7 @@ from glsl_infer.errors import ModelError
 from glsl_infer.graph.picture import has_alpha_lane
 from glsl_infer.lowering.slicewise import slicewise
 from glsl_infer.ops.operator import CopyOperator, feature_map
-from glsl_infer.ops.traits import Reach, moved
+from glsl_infer.ops.traits import AxisWindow, moved
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -29,7 +29,7 @@ class ZeroPadding(CopyOperator):
         """Return the input's shape, grown by the padding."""
         return padded_shape(node, inputs[0])
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
         """Return which pixels of its input one depends on."""
         return moved(node)
 
