@@ -4,7 +4,7 @@ Stores of Mesa's software drivers round to nearest, at half a step. An NVIDIA H2
 step, depending on the byte. On such drivers, shaders round themselves (shaders/store.glsl). Then the largest
 error of a layer of the shipped model on the H200 was 0.5001 of a step, as on Mesa.
 
-VideoCore IV truncates sums toward zero. Its shaders correct the bias (``lowering.cut_sums``), unless this test finds
+VideoCore IV truncates sums toward zero. Its shaders correct the bias (``lowering.truncation``), unless this test finds
 that the device rounds.
 """
 

@@ -123,8 +123,8 @@ def _range_of(bundle: Bundle, channels: int) -> tuple[NDArray[np.float64], NDArr
 def overlap_of(bundle: Bundle) -> tuple[int, int]:
     """Return by how many pixels tiles overlap unless somebody says, and what their places are multiples of.
 
-    That is as far as the network looks around (``graph.receptive_field``), so that no seam shows; ``OVERLAP`` where it looks
-    farther than ``MOST_SHARE``.
+    That is as far as the network looks around (``graph.receptive_field``), so that no seam shows; ``OVERLAP`` where it
+    looks farther than ``MOST_SHARE``.
     """
     size = bundle.manifest.input.size
     seen = receptive_field(bundle.graph)
