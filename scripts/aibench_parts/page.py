@@ -159,8 +159,7 @@ def _phones(numbers: Numbers) -> str:
         "The phones of the paper's table 2: ms a picture in tests 1 to 8, megapixels in test 9. *Score* is by the "
         "formula above, *paper* is the published score. For these phones the formula is "
         f"{100 * median(off):.0f} % off in the median and {100 * max(off):.0f} % at most. It gives slow phones too "
-        "much.\n\n"
-        + _table(phones.SHOWN, [[row[column] for column in phones.SHOWN] for row in rows])
+        "much.\n\n" + _table(phones.SHOWN, [[row[column] for column in phones.SHOWN] for row in rows])
     )
 
 
