@@ -37,6 +37,9 @@ class Landmarker(Task[Found[Landmarks]]):
         detector_model: another bundle than the detector's description names.
         most: how many things are looked at in a picture at most, by default what the description says.
         tiles: the detector's, see ``Detector``.
+
+    Attributes:
+        number: the number of points of a thing.
     """
 
     kind = LANDMARKS
@@ -146,7 +149,7 @@ class Landmarker(Task[Found[Landmarks]]):
         assert isinstance(rules, LandmarkRules)
         self._rules, self._most = rules, self._wanted or rules.most
         self._picture_input()
-        number = self._rows([rules.points], rules.dimensions)
+        self.number = number = self._rows([rules.points], rules.dimensions)
         for name in (rules.presence, *rules.attributes.values()):
             if name is not None and self._rows([name], 1) != 1:
                 raise InputError(f"output '{name}' has {self._rows([name], 1)} numbers, where one is needed")
