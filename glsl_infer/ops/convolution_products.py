@@ -195,7 +195,7 @@ class ConvolutionProducts(Operator):
                         (target.width, target.height),
                         draw.binding,
                         uniforms,
-                        block_kernel=f"{index}.{b}.{half}" if mode == "baked" else None,
+                        part=f"{index}.{b}.{half}" if mode == "baked" else None,
                     )
 
     def _truncated_starts(

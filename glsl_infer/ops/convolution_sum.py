@@ -140,7 +140,7 @@ class ConvolutionSum(Operator):
                 includes=["fixed_point.glsl", "store.glsl", *["late.glsl"] * (ordered_fetches or texture is not None)],
                 activation=out.activation,
                 constants=out.constants,
-                texture_constants=() if texture is None else out.numbers,
+                fetched=() if texture is None else out.numbers,
                 saturates=True,
                 lines=lines,
                 defines=defines,
