@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from glsl_infer.errors import InputError
+from glsl_infer.runtime.pictures.formats import missing_decoder
+from glsl_infer.runtime.pictures.paths import SUFFIXES, is_hidden, is_image
 from glsl_infer.tools.export import read_labels
 from training.command import warn
 
 SPLITS = ("train", "val", "test")
-SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"}
 
 _SPLIT_WORDS = {*SPLITS, "valid", "validation", "training", "testing", "eval", "evaluation"}
 
@@ -125,7 +126,7 @@ def _folders(folder: Path) -> list[Path]:
 def _entries(folder: Path) -> list[Path]:
     """Return the sorted content of a folder, without hidden entries."""
     try:
-        return sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+        return sorted(entry for entry in folder.iterdir() if not is_hidden(entry.name))
     except OSError as error:
         raise InputError(f"{folder}: cannot be read ({error.strerror})") from None
 
@@ -136,7 +137,7 @@ def _pictures(folder: Path, other_files: list[Path]) -> list[Path]:
     for entry in _entries(folder):
         if entry.is_dir():
             _check_inner(entry)
-        elif entry.suffix.lower() in SUFFIXES:
+        elif is_image(entry) and missing_decoder(entry) is None:
             pictures.append(entry)
         else:
             other_files.append(entry)
@@ -144,8 +145,9 @@ def _pictures(folder: Path, other_files: list[Path]) -> list[Path]:
 
 
 def _check_inner(folder: Path) -> None:
-    for _, _, files in os.walk(folder):
-        images = [name for name in files if Path(name).suffix.lower() in SUFFIXES and not name.startswith(".")]
+    for _, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not is_hidden(name)]
+        images = [name for name in files if is_image(Path(name))]
         if images:
             raise InputError(
                 f"{folder}: pictures in a folder inside a class folder, {images[0]} for one; move them up, make it "

@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import InputError
+from glsl_infer.runtime.pictures.formats import missing_decoder
+from glsl_infer.runtime.pictures.paths import SUFFIXES, is_hidden, is_image
 from glsl_infer.runtime.pictures.preprocess import open_image
 from training import reading
-from training.class_folders import SPLITS, SUFFIXES, draw
+from training.class_folders import SPLITS, draw
 
 Picture = NDArray[np.uint8]
 
@@ -37,11 +39,11 @@ def find(folder: Path) -> dict[str, list[Path]]:
     visited = set()  # a link can lead to a parent folder
     for name, folders, files in os.walk(folder, followlinks=True):
         visited.add(os.path.realpath(name))
-        visible = sorted(entry for entry in folders if not entry.startswith("."))
+        visible = sorted(entry for entry in folders if not is_hidden(entry))
         folders[:] = [entry for entry in visible if os.path.realpath(Path(name, entry)) not in visited]
         for file in sorted(files):
             path = Path(name, file)
-            if path.suffix.lower() in SUFFIXES and not file.startswith("."):
+            if is_image(path) and missing_decoder(path) is None:
                 splits[_split(path.relative_to(folder))].append(path)
     for name in ("train", "val"):
         if not splits[name]:

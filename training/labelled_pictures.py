@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError
+from glsl_infer.runtime.pictures.formats import missing_decoder
+from glsl_infer.runtime.pictures.paths import SUFFIXES, is_hidden, is_image
 from glsl_infer.tools.export import read_labels
-from training.class_folders import SPLITS, SUFFIXES, a_few
+from training.class_folders import SPLITS, a_few
 
 LABELS = "labels.txt"
 
@@ -52,7 +54,7 @@ def class_folders(folder: Path) -> set[str]:
     """
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; give one split, a folder of CLASS/*.jpg")
-    classes = {entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith(".")}
+    classes = {entry.name for entry in folder.iterdir() if entry.is_dir() and not is_hidden(entry.name)}
     if classes and classes <= set(SPLITS):
         raise InputError(
             f"{folder}: holds the splits {', '.join(sorted(classes))}; give one of them, as in {folder / min(classes)}"
@@ -78,7 +80,7 @@ def find(folder: Path, labels: tuple[str, ...]) -> LabelledPictures:
         for index, label in enumerate(labels)
         if label in classes
         for path in sorted((folder / label).iterdir())
-        if path.suffix.lower() in SUFFIXES
+        if is_image(path) and missing_decoder(path) is None
     ]
     if not entries:
         raise InputError(f"{folder}: no pictures; expected {folder}/CLASS/*.jpg (or {', '.join(sorted(SUFFIXES))})")

@@ -20,8 +20,8 @@ FILL = 0.5
 class PicturesOnDevice(keras.layers.Layer):  # type: ignore[misc]
     """All training images as 8-bit pixels, and the layer that draws augmented batches from them.
 
-    Four bytes of a pixel are packed into an int32, because interpolation gathers four neighbours for each pixel of the
-    result. The pixels are no weights: a saved model does not include them.
+    The channels of a pixel are packed into an int32 and read by a single access, because interpolation reads four
+    neighbours for each pixel of the result. The pixels are not trained, and saved models do not include them.
 
     Args:
         pixels: uint8 (images, side, side, 3).

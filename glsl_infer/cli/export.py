@@ -232,7 +232,7 @@ def run(args: argparse.Namespace) -> int:
     calibration: list[Path] = []
     known: list[InputError] = []
     try:
-        calibration = spread(pictures.find(args.calibrate, also=(NUMBERS,)), MAX_CALIBRATION)
+        calibration = spread(pictures.find(args.calibrate, also=(NUMBERS,), warn=say_warning), MAX_CALIBRATION)
     except InputError as error:
         known.append(error)
     options = Options(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,6 +16,8 @@ _MOST_FILES = 1000
 
 def nearest(word: str, names: Iterable[str]) -> str | None:
     """Return the name most similar to a word, ignoring case; None if all differ too much."""
+    import difflib  # loaded only after an error, for a fast start
+
     by_lower = {name.lower(): name for name in names}
     matches = difflib.get_close_matches(word.lower(), list(by_lower), 1, _SIMILAR)
     return by_lower[matches[0]] if matches else None

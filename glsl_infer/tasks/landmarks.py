@@ -39,6 +39,9 @@ class Landmarker(Task[Found[Landmarks]]):
         most: largest number of objects in an image, by default the description's.
         tiles: as for ``Detector``.
         context: as for ``Task``.
+
+    Attributes:
+        number: number of points of an object.
     """
 
     kind = LANDMARKS
@@ -148,7 +151,7 @@ class Landmarker(Task[Found[Landmarks]]):
         assert isinstance(rules, LandmarkRules)
         self._rules, self._most = rules, self._requested_most or rules.most
         self._picture_input()
-        point_count = self._rows([rules.points], rules.dimensions)
+        self.number = point_count = self._rows([rules.points], rules.dimensions)
         for name in (rules.presence, *rules.attributes.values()):
             if name is not None and self._rows([name], 1) != 1:
                 raise InputError(f"output '{name}' has {self._rows([name], 1)} numbers, where one is needed")
