@@ -30,7 +30,7 @@ _LISTED = 5
 
 
 def read(path: Path) -> dict[str, Arrays]:
-    """Return the weights of each layer by its name, in the file's order.
+    """Read the weights of each layer, by its name, in the file's order.
 
     Raises:
         InputError: the file cannot be read, or has no layers.
@@ -51,7 +51,7 @@ def read(path: Path) -> dict[str, Arrays]:
         raise InputError(f"{path}: cannot be read as HDF5 weights of Keras ({error})") from None
 
 
-def matched(model: keras.Model, file_layers: Mapping[str, Arrays], path: Path) -> None:
+def set_weights(model: keras.Model, file_layers: Mapping[str, Arrays], path: Path) -> None:
     """Set a model's weights to those of layers with the same names.
 
     Raises:
@@ -79,7 +79,7 @@ def matched(model: keras.Model, file_layers: Mapping[str, Arrays], path: Path) -
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Load, match and save; return the exit status."""
+    """Load the weights, save the network, and return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("weights", type=Path, help="an HDF5 file")
     parser.add_argument("-o", "--output", type=Path, required=True, help="the *.keras file to write")
@@ -89,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     try:
         model = x22(arguments.size, arguments.classes, activation=arguments.activation)
-        matched(model, read(arguments.weights), arguments.weights)
+        set_weights(model, read(arguments.weights), arguments.weights)
         model.save(arguments.output)
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -53,7 +53,7 @@ def train(args: argparse.Namespace) -> None:
     if args.preview:
         images.format_of(args.preview)
     if args.data_parallel:
-        _share(recipe.batch)
+        _use_all_devices(recipe.batch)
     keras.utils.set_random_seed(recipe.seed)
     if args.model in TEACHERS:
         _refuse_options_of_x22(args, recipe)
@@ -69,7 +69,7 @@ def train(args: argparse.Namespace) -> None:
         network = build(args.input_size)
     except ValueError as error:
         raise InputError(str(error)) from None
-    start = _start(args.init, network) if args.init else None
+    start = _initial_weights(args.init, network) if args.init else None
     teacher = _teacher(args.teacher, classes) if args.teacher else None
     folder = RunFolder(args.out)
     config_keys = ("model", "input_size", "width", "stages", "activation", "init", "teacher")
@@ -136,7 +136,7 @@ def _read(dataset: data.Dataset, args: argparse.Namespace, recipe: Recipe) -> Pi
     )
 
 
-def _start(path: Path, network: keras.Model) -> Weights:
+def _initial_weights(path: Path, network: keras.Model) -> Weights:
     """Return trainable weights for ``network``: those of the saved model with equal name and shape, else new ones.
 
     Raises:
@@ -192,7 +192,7 @@ def _load(path: Path) -> keras.Model:
         raise InputError(f"{path}: cannot be read as a Keras model ({str(error).splitlines()[0]})") from None
 
 
-def _share(batch: int) -> None:
+def _use_all_devices(batch: int) -> None:
     """Distribute each batch over all accelerators.
 
     Raises:
