@@ -1,4 +1,4 @@
-/** Where a reader of GLSL stands, and what it does at every step. */
+/** Position and state of the GLSL parser. */
 
 import {
   GLSL_MOST_BRACKETS,
@@ -10,16 +10,16 @@ import {
 import type { Lines, Macro } from "./shaderLines.ts";
 import { hull, type Branch, type Called, type Cost, type Value, type Variable } from "./shaderValues.ts";
 
-/** Names of components; several may follow one another. */
+/** Names of components; they can be chained. */
 const SWIZZLE = /^([xyzw]{1,4}|[rgba]{1,4})$/;
 
-/** Types of numbers that variables may have. */
+/** Types of numeric variables. */
 export const NUMBERS = GLSL_TYPES.filter((kind) => kind !== "int" && kind !== "sampler2D");
 
 const NAME = /^(?!gl_|webgl_|_webgl_|\w*__)[A-Za-z_]\w*$/;
 const WORDS = [...GLSL_TYPES, "for", "if", "return", "void", "const"];
 
-/** A reader's place in the tokens of a shader: what comes next, which names there are, and what was counted so far. */
+/** State of the parser in the tokens of a shader: position, declared names, and counts. */
 export interface Cursor {
   readonly lines: Lines;
   tokens: readonly string[];
@@ -29,16 +29,16 @@ export interface Cursor {
   readonly scopes: Map<string, Variable>[];
   readonly branches: Branch[];
   count: Cost;
-  /** Operations of the statement that is read. */
+  /** Operations of the current statement. */
   operators: number;
-  /** Whether the function that is read fetches texels, and the marks of what it returns. */
+  /** Whether the current function fetches texels, and the marks of its results. */
   fetches: boolean;
   returned: number;
-  /** What the parameters of the macro that is read stand for, and where it is used. */
+  /** Values of the current macro's parameters, and its costs. */
   bound: ReadonlyMap<string, readonly [Value, Cost]>;
   place: number | undefined;
   inCoordinate: boolean;
-  /** How many tokens were read; how deep it stands in macros, brackets, blocks and `if`. */
+  /** Number of tokens read, and the depth of macros, brackets, blocks and `if`. */
   used: number;
   expanding: number;
   deep: number;
@@ -46,7 +46,7 @@ export interface Cursor {
   conditional: number;
 }
 
-/** Return the cursor at the beginning of a shader. */
+/** Return the state at the start of a shader. */
 export function cursorOf(lines: Lines): Cursor {
   return {
     lines,
@@ -71,18 +71,18 @@ export function cursorOf(lines: Lines): Cursor {
   };
 }
 
-/** Whether a token is a type of the format. */
+/** Return whether a token is a type of the format. */
 export const isKind = (token: string): boolean => GLSL_TYPES.includes(token);
 
-/** Refuse the shader, with the line where it stands. */
+/** Refuse the shader, with the current line. */
 export function fail(cursor: Cursor, what: string): never {
   return cursor.lines.fail(cursor.lines.numbers[Math.min(cursor.place ?? cursor.at, cursor.lines.numbers.length - 1)] ?? 1, what);
 }
 
-/** Return the next token, or one some places away; empty beyond the ends. */
+/** Return the next token, or another one relative to it; empty beyond the ends. */
 export const peek = (cursor: Cursor, ahead = 0): string => cursor.tokens[cursor.at + ahead] ?? "";
 
-/** Return the next token and go on. */
+/** Return the next token and advance. */
 export function next(cursor: Cursor): string {
   const token = peek(cursor);
   if (token) cursor.at += 1;
@@ -91,21 +91,21 @@ export function next(cursor: Cursor): string {
   return token;
 }
 
-/** Go on if this token is next; return whether it was. */
+/** Advance if the next token is this one; return whether it was. */
 export function take(cursor: Cursor, token: string): boolean {
   const found = peek(cursor) === token;
   if (found) next(cursor);
   return found;
 }
 
-/** Go on over components, if some are next; return whether they were. */
+/** Advance over components, if any; return whether there were some. */
 export function swizzle(cursor: Cursor): boolean {
   const found = take(cursor, ".");
   if (found && !SWIZZLE.test(next(cursor))) fail(cursor, "a component is expected");
   return found;
 }
 
-/** Go on over these tokens, or refuse. */
+/** Advance over these tokens, or refuse the shader. */
 export function expect(cursor: Cursor, ...wanted: string[]): void {
   for (const token of wanted) if (!take(cursor, token)) fail(cursor, `'${token}' is expected, not '${peek(cursor)}'`);
 }
@@ -116,20 +116,20 @@ export function add(cursor: Cursor, [written, executed]: Cost): void {
   if (cursor.count[0] > GLSL_MOST_WRITTEN || cursor.count[1] > GLSL_MOST_EXECUTED) fail(cursor, "the shader has more operations than any of this format");
 }
 
-/** Count brackets that are open. */
+/** Change the depth of open brackets. */
 export function nested(cursor: Cursor, step: number): void {
   cursor.deep += step;
   if (cursor.deep > GLSL_MOST_BRACKETS) fail(cursor, `brackets are more than ${GLSL_MOST_BRACKETS} deep in each other`);
 }
 
-/** Return the next token, which has to be a name. */
+/** Return the next token, which must be a name. */
 export function nameOf(cursor: Cursor): string {
   const token = next(cursor);
   if (!NAME.test(token) || WORDS.includes(token)) fail(cursor, `a name is expected, not '${token}'`);
   return token;
 }
 
-/** Return the innermost variable of a name. */
+/** Return the innermost variable with a name. */
 export function find(cursor: Cursor, name: string): Variable | undefined {
   let found: Variable | undefined;
   for (const scope of cursor.scopes) found = scope.get(name) ?? found;

@@ -1,4 +1,4 @@
-/** Expressions, calls of functions, fetches and macros: what they may be worth, and what they cost. */
+/** Expressions, function calls, fetches and macros: intervals of their values, and their costs. */
 
 import {
   GLSL_CURVES,
@@ -19,7 +19,7 @@ import { ANY, hull, isKnown, mixed, WILD, type Cost, type Value } from "./shader
 
 const LEVELS = new Map(["||", "&&", "== !=", "< > <= >=", "+ -", "* /"].flatMap((signs, k) => signs.split(" ").map((sign) => [sign, k + 1])));
 
-/** Parse an expression; return what it may be worth. */
+/** Parse an expression; return its possible values. */
 export function expression(cursor: Cursor): Value {
   let value = binary(cursor, 1);
   if (take(cursor, "?")) {
@@ -40,7 +40,7 @@ function binary(cursor: Cursor, level: number): Value {
   return value;
 }
 
-/** Return the value of an operation, if it is one that no compiler can choke on. */
+/** Return the value of an operation; refuse operations that can crash compilers. */
 export function combine(cursor: Cursor, sign: string, left: Value, right: Value): Value {
   cursor.operators += 1;
   add(cursor, [1, 1]);
@@ -49,7 +49,7 @@ export function combine(cursor: Cursor, sign: string, left: Value, right: Value)
   return constant(cursor, mixed(sign, left, right) ?? fail(cursor, "a division by a constant that is 0 or may be, or of integers"));
 }
 
-/** Return a constant, if it is neither infinite nor too far from the texture in a coordinate. */
+/** Return a constant; refuse infinite ones, and coordinates too far from the texture. */
 function constant(cursor: Cursor, value: Value): Value {
   if (Math.max(-value[1], value[2]) > (cursor.inCoordinate ? GLSL_MOST_COORDINATE : MAX_NUMBER)) {
     fail(cursor, "a constant is infinite, or too large for a coordinate");
@@ -100,7 +100,7 @@ function primary(cursor: Cursor): Value {
   return isKnown(variable.value) ? constant(cursor, variable.value) : variable.value;
 }
 
-/** Parse the arguments of a function; `names` are all that a macro may stand for. */
+/** Parse the arguments of a function; `names` has all possible functions of a macro. */
 function call(cursor: Cursor, names: readonly string[]): Value {
   nested(cursor, 1);
   expect(cursor, "(");
@@ -120,7 +120,7 @@ function call(cursor: Cursor, names: readonly string[]): Value {
   const isConstant = given.length > 0 && given.every(isKnown);
   const least = Math.min(...given.map((value) => value[1]));
   const most = Math.max(...given.map((value) => value[2]));
-  const isBounded = names.every((name) => ["min", "max", "clamp"].includes(name)); // by any of them
+  const isBounded = names.every((name) => ["min", "max", "clamp"].includes(name)); // any of them
   const isWild = (value: Value): boolean => (value[3] & WILD) > 0;
   let wild = given.length && (isBounded ? given.every(isWild) : given.some(isWild)) ? WILD : 0;
   for (const name of names) {
@@ -147,11 +147,11 @@ function call(cursor: Cursor, names: readonly string[]): Value {
   if (!isConstant || cursor.functions.has(first)) return [false, NaN, NaN, wild];
   if (isKind(first)) return [first === "int", least, most, wild];
   if (isBounded) return constant(cursor, [false, least, most, wild]);
-  const far = 4 * Math.max(1, -least, most) ** 2; // of any of the others
+  const far = 4 * Math.max(1, -least, most) ** 2; // any of the others
   return constant(cursor, [false, -far, far, wild]);
 }
 
-/** Forget the values of global variables: a function of the shader may have changed each. */
+/** Discard the values of global variables, because a function of the shader could have changed them. */
 function forget(cursor: Cursor): void {
   for (const [name, variable] of cursor.scopes[0]!) {
     if (variable.kind !== "global") continue;
@@ -160,7 +160,7 @@ function forget(cursor: Cursor): void {
   }
 }
 
-/** Parse what texture2D is given, behind its bracket. */
+/** Parse the arguments of texture2D after its bracket. */
 function fetch(cursor: Cursor): Value {
   if (find(cursor, next(cursor))?.kind !== "sampler2D") fail(cursor, "texture2D reads a sampler of the shader");
   expect(cursor, ",");
@@ -176,7 +176,7 @@ function fetch(cursor: Cursor): Value {
   return ANY;
 }
 
-/** Parse every definition that a macro may have here, in its place; return what it may be worth. */
+/** Parse every possible definition of a macro at its use; return its possible values. */
 export function macro(cursor: Cursor, name: string, work: (cursor: Cursor) => Value | void): Value {
   const definitions = cursor.macros.get(name)!;
   const params = definitions[0]!.params;
@@ -191,7 +191,7 @@ export function macro(cursor: Cursor, name: string, work: (cursor: Cursor) => Va
     expect(cursor, given.length ? "," : "(");
     const value = expression(cursor);
     given.push([value, [cursor.count[0] - start[0], cursor.count[1] - start[1]]]);
-    cursor.count = start; // where it is used it counts
+    cursor.count = start; // counted where it is used
   }
   if (given.length) expect(cursor, ")");
   alone &&= [";", ")", ","].includes(peek(cursor));

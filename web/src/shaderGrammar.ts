@@ -1,4 +1,4 @@
-/** The GLSL that bundles hold: a subset that a reader understands, so that no driver meets anything else. */
+/** Parser of the GLSL subset in bundles, so that drivers compile only checked code. */
 
 import { GLSL_CURVES, GLSL_FUNCTIONS, GLSL_MOST_ARRAY } from "./formatConstants.ts";
 import { cursorOf, declare, expect, fail, isKind, nameOf, next, NUMBERS, peek, take, type Cursor } from "./shaderCursor.ts";
@@ -7,7 +7,7 @@ import { readLines } from "./shaderLines.ts";
 import { block, declaration, directive } from "./shaderStatements.ts";
 import { ANY, INTEGER, UNIFORM } from "./shaderValues.ts";
 
-/** What a shader declares and costs: kinds of uniforms by name, and operations as a compiler sees them. */
+/** Declarations and costs of a shader: kinds of uniforms by name, and operations as compilers see them. */
 export interface Shader {
   readonly kinds: ReadonlyMap<string, string>;
   readonly written: number;
@@ -16,12 +16,12 @@ export interface Shader {
 /**
  * Check a fragment shader, without the prelude.
  *
- * @throws BundleError it is not of the format's GLSL; the message names the member and the line.
+ * @throws BundleError it is not in the format's GLSL subset; with the member and the line.
  */
 export function parse(member: string, text: string): Shader {
   const cursor = cursorOf(readLines(member, text));
   const kinds = new Map<string, string>();
-  let isOver = false; // behind main
+  let isOver = false; // after main
   while (cursor.at < cursor.tokens.length - 1) {
     if (directive(cursor)) continue;
     const word = next(cursor);
@@ -54,7 +54,7 @@ function size(cursor: Cursor): number {
   return Math.trunc(least);
 }
 
-/** Parse a function behind its type; return whether it is main, behind which nothing stands. */
+/** Parse a function after its type; return whether it is main, which must be the last. */
 function functionOf(cursor: Cursor, kind: string, isOver: boolean): boolean {
   const name = nameOf(cursor);
   expect(cursor, "(");

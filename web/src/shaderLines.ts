@@ -1,4 +1,7 @@
-/** The lines of a fragment shader: comments go, conditions are decided where they can be, the rest becomes tokens. */
+/**
+ * Preprocessor of fragment shaders: removes comments, evaluates conditions if possible, and splits the result into
+ * tokens.
+ */
 
 import {
   GLSL_DEVICE,
@@ -13,7 +16,7 @@ import {
 } from "./formatConstants.ts";
 import { refuse } from "./refusal.ts";
 
-/** One definition. No `params`: no brackets; `loose`: an operator stands outside of brackets. */
+/** A macro definition. Without `params` it has no brackets; `loose`: it has an operator outside of brackets. */
 export interface Macro {
   readonly name: string;
   readonly params: readonly string[] | undefined;
@@ -22,7 +25,10 @@ export interface Macro {
   readonly loose: boolean;
 }
 
-/** Tokens, the line of each, and the definitions that `#0`, `#1` ... stand for; a text is the name of one that ends. */
+/**
+ * Tokens, the line of each, and the macro definitions of the tokens `#0`, `#1` ...; a text is the name of a macro that
+ * ends.
+ */
 export interface Lines {
   readonly tokens: string[];
   readonly numbers: number[];
@@ -30,7 +36,7 @@ export interface Lines {
   readonly fail: (line: number, what: string) => never;
 }
 
-/** Decided, or not known: the device decides. */
+/** Value of a condition; undefined if it depends on the device. */
 type Decision = boolean | undefined;
 
 const TOKEN = new RegExp(GLSL_TOKEN_PATTERN.source.slice(1, -1), "y");
@@ -38,7 +44,7 @@ const TERM = /(!?)defined\((\w+)\)/g;
 const OPERATORS = "+ * / - ? < == > && || != <= >=".split(" ");
 const BESIDE = "*/-[";
 
-/** Return the tokens of a shader. `#if`, `#else` and `#endif` are left where a device decides. */
+/** Return the tokens of a shader. `#if`, `#else` and `#endif` remain for conditions that depend on the device. */
 export function readLines(member: string, text: string): Lines {
   const tokens: string[] = [];
   const numbers: number[] = [];

@@ -1,4 +1,4 @@
-/** Statements and blocks: which variables have a value, and how often a loop turns. */
+/** Statements and blocks: assignment of variables, and numbers of loop iterations. */
 
 import { GLSL_MOST_BLOCKS, GLSL_MOST_CHOICE, GLSL_MOST_LOOP, GLSL_MOST_TURNS, GLSL_STATEMENTS, GLSL_TYPES } from "./formatConstants.ts";
 import {
@@ -19,7 +19,7 @@ import {
 import { combine, expression, macro } from "./shaderExpressions.ts";
 import { ANY, hull, INTEGER, isKnown, WILD } from "./shaderValues.ts";
 
-/** Parse a line of the preprocessor, if one is next; return whether it was. */
+/** Parse a preprocessor line, if it is next; return whether it was. */
 export function directive(cursor: Cursor): boolean {
   const token = peek(cursor);
   if (token[0] !== "#") return false;
@@ -43,7 +43,7 @@ export function directive(cursor: Cursor): boolean {
   return true;
 }
 
-/** Parse statements up to a closing bracket, with names of their own. */
+/** Parse statements up to a closing bracket, in a new scope. */
 export function block(cursor: Cursor): void {
   expect(cursor, "{");
   cursor.depth += 1;
@@ -91,7 +91,7 @@ function statement(cursor: Cursor): void {
   }
 }
 
-/** Parse declarations behind their type. */
+/** Parse declarations after their type. */
 export function declaration(cursor: Cursor, kind: string, isConstant: boolean): void {
   if (!NUMBERS.includes(kind)) fail(cursor, `'${kind.slice(0, 20)}' is not of this format`);
   const isLocal = cursor.scopes.length > 1;
@@ -139,7 +139,7 @@ function loop(cursor: Cursor): void {
   if (!whole || !(most <= GLSL_MOST_TURNS)) fail(cursor, `a loop has a constant number of turns, at most ${GLSL_MOST_TURNS}`);
   const header = [...cursor.tokens.slice(start, start + 4), ...cursor.tokens.slice(cursor.at, cursor.at + 7)].join(" ");
   const end = cursor.tokens[start + 2];
-  const isEnded = header === `TURNS ( ${end} ) { END_AFTER ( ${end} , ${turn} )`; // TURNS may be more: it ends there
+  const isEnded = header === `TURNS ( ${end} ) { END_AFTER ( ${end} , ${turn} )`; // ends before TURNS
   cursor.scopes.push(new Map());
   declare(cursor, turn, "turn", INTEGER);
   const before = cursor.count[1];

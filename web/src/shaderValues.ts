@@ -1,29 +1,32 @@
-/** What a reader knows of the numbers in a shader: constants as intervals, and marks. */
+/** Values of numbers in a shader, as known without running it: constants as intervals, and marks. */
 
 /**
- * Whether it is an integer, the smallest and largest number that it may be as a constant (NaN: nobody can know), and
- * marks: `WILD` may be no number at all, as 0 / 0; `PLAIN` is made of uniforms.
+ * Whether it is an integer, smallest and largest value as a constant (NaN: unknown), and marks: `WILD` can be NaN, such
+ * as 0 / 0; `PLAIN` consists of uniforms.
  */
 export type Value = readonly [isInteger: boolean, least: number, most: number, marks: number];
 
-/** Operations as a compiler sees them, with functions in their places; and those of a fragment, loops with all turns. */
+/**
+ * Operations as compilers see them, with inlined functions; and the executed operations of a fragment, with all loop
+ * iterations.
+ */
 export type Cost = [written: number, executed: number];
 
-/** What calls of it cost; whether it fetches texels, and whether what it returns may be no number. */
+/** Costs of a call; whether it fetches texels, and whether its result can be NaN. */
 export interface Called {
   readonly cost: Cost;
   readonly fetches: boolean;
   readonly wild: number;
 }
 
-/** `value` is undefined before anything is assigned; `size`: elements of an array, or 0. */
+/** `value` is undefined before an assignment; `size`: elements of an array, or 0. */
 export interface Variable {
   readonly kind: string;
   value: Value | undefined;
   readonly size: number;
 }
 
-/** A condition of the preprocessor: how deep in blocks it begins, and which variables got a value now and before #else. */
+/** A preprocessor condition: its depth in blocks, and the variables assigned in this branch and before #else. */
 export interface Branch {
   readonly depth: number;
   readonly now: Variable[];
@@ -40,7 +43,7 @@ const TINY = 1e-30;
 
 export const isKnown = (value: Value): boolean => !Number.isNaN(value[1]);
 
-/** Return what holds one value or the other: a constant, if one of them is. */
+/** Return the union of two values; a constant if one of them is. */
 export function hull(one: Value, other: Value): Value {
   const marks = ((one[3] | other[3]) & WILD) | (one[3] & other[3]);
   if (!isKnown(one) || !isKnown(other)) {
@@ -50,7 +53,7 @@ export function hull(one: Value, other: Value): Value {
   return [one[0], Math.min(one[1], other[1]), Math.max(one[2], other[2]), marks];
 }
 
-/** Return the value of an operation with numbers; undefined for a division that may be by 0, or of integers. */
+/** Return the result of an operation on numbers; undefined for integer division and possible divisions by 0. */
 export function mixed(sign: string, left: Value, right: Value): Value | undefined {
   const [whole, a, b, marks] = left;
   const [, c, d, others] = right;
