@@ -11,7 +11,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Expressions with calls of functions, fetches and macros: what they may be worth, and what they cost. */
+/** Parser of expressions with function calls, fetches and macros: intervals of their values, and their costs. */
 abstract class ShaderCalls extends ShaderExpressions {
     static final List<String> FUNCTIONS = Arrays.asList(FormatConstants.GLSL_FUNCTIONS);
     static final List<String> CURVES = Arrays.asList(FormatConstants.GLSL_CURVES);
@@ -69,7 +69,7 @@ abstract class ShaderCalls extends ShaderExpressions {
         }
         nested(-1);
         isConstant &= given > 0;
-        boolean isBounded = Arrays.asList("min", "max", "clamp").containsAll(names); // by any of them
+        boolean isBounded = Arrays.asList("min", "max", "clamp").containsAll(names); // any of them
         wild = wild > 0 && !(isBounded && tame > 0) ? ShaderValues.WILD : 0;
         for (String name : names) {
             add(costOf(name), 1);
@@ -107,10 +107,10 @@ abstract class ShaderCalls extends ShaderExpressions {
             return constant(new Value(false, least, most, wild));
         }
         double far = Math.max(1, Math.max(-least, most));
-        return constant(new Value(false, -4 * far * far, 4 * far * far, wild)); // of any of the others
+        return constant(new Value(false, -4 * far * far, 4 * far * far, wild)); // any of the others
     }
 
-    /** Forgets the values of global variables: a function of the shader may have changed each. */
+    /** Discards the values of global variables, because a function of the shader could have changed them. */
     private void forget() {
         for (Map.Entry<String, Variable> entry : scopes.get(0).entrySet()) {
             Variable variable = entry.getValue();
@@ -123,7 +123,7 @@ abstract class ShaderCalls extends ShaderExpressions {
         }
     }
 
-    /** Parses what texture2D is given, behind its bracket. */
+    /** Parses the arguments of texture2D after its bracket. */
     private Value fetch() {
         Variable variable = find(next());
         if (variable == null || !variable.kind.equals("sampler2D")) {
@@ -171,7 +171,7 @@ abstract class ShaderCalls extends ShaderExpressions {
             argument.value = expression();
             argument.cost = new Cost(count.written - start.written, count.executed - start.executed);
             given.add(argument);
-            count = start; // where it is used it counts
+            count = start; // counted where it is used
         }
         if (!given.isEmpty()) {
             expect(")");

@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
 
-/** A reader's place in the tokens of a shader: what comes next, which names there are, and what was counted so far. */
+/** State of the GLSL parser in the tokens of a shader: position, declared names, and counts. */
 abstract class ShaderCursor {
     static final List<String> KINDS = Arrays.asList(FormatConstants.GLSL_TYPES);
 
@@ -32,7 +32,7 @@ abstract class ShaderCursor {
     Cost count = new Cost(0, 0);
     int operators;
 
-    /** Whether the function that is read fetches texels, and the marks of what it returns. */
+    /** Whether the current function fetches texels, and the marks of its results. */
     boolean fetches;
 
     int returned;

@@ -7,7 +7,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.regex.Pattern;
 
-/** Expressions of the GLSL that bundles hold: what they may be worth, and what they cost. */
+/** Parser of expressions in a bundle's GLSL: intervals of their values, and their costs. */
 abstract class ShaderExpressions extends ShaderCursor {
     static final Pattern SWIZZLE = Pattern.compile("[xyzw]{1,4}|[rgba]{1,4}");
 
@@ -17,10 +17,10 @@ abstract class ShaderExpressions extends ShaderCursor {
         super(lines);
     }
 
-    /** Parses the arguments of a function; {@code names} are all that a macro may stand for. */
+    /** Parses the arguments of a function; {@code names} has all possible functions of a macro. */
     abstract Value call(List<String> names);
 
-    /** Parses every definition that a macro may have here, in its place; returns what it may be worth. */
+    /** Parses every possible definition of a macro at its use; returns its possible values. */
     abstract Value macro(String name, boolean isStatement);
 
     Value expression() {
@@ -52,7 +52,7 @@ abstract class ShaderExpressions extends ShaderCursor {
         return value;
     }
 
-    /** Returns the value of an operation, if it is one that no compiler can choke on. */
+    /** Returns the value of an operation; refuses operations that can crash compilers. */
     Value combine(String sign, Value left, Value right) {
         operators++;
         add(1, 1);
@@ -69,7 +69,7 @@ abstract class ShaderExpressions extends ShaderCursor {
         return value.isKnown() ? constant(value) : value;
     }
 
-    /** Returns a constant, if it is neither infinite nor too far from the texture in a coordinate. */
+    /** Returns a constant; refuses infinite ones, and coordinates too far from the texture. */
     Value constant(Value value) {
         double most = inCoordinate ? FormatConstants.GLSL_MOST_COORDINATE : FormatConstants.MAX_NUMBER;
         if (Math.max(-value.least, value.most) > most) {

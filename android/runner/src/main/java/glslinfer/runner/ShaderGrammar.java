@@ -9,19 +9,19 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.regex.Pattern;
 
-/** The GLSL that bundles hold: a subset that a reader understands, so that no driver meets anything else. */
+/** Parser of the GLSL subset in bundles, so that drivers compile only checked code. */
 final class ShaderGrammar extends ShaderStatements {
     /** Kinds of uniforms by name. */
     final Map<String, String> uniforms = new TreeMap<String, String>();
 
     private static final Pattern VARYING = Pattern.compile("coord[0-6]");
 
-    private boolean isOver; // behind main
+    private boolean isOver; // after main
 
     /**
      * Checks a fragment shader, without the prelude.
      *
-     * @throws Errors.BundleError it is not of the format's GLSL; the message names the member and the line
+     * @throws Errors.BundleError it is not in the format's GLSL subset; with the member and the line
      */
     ShaderGrammar(String member, String text) {
         super(new ShaderLines(member, text));
@@ -35,7 +35,7 @@ final class ShaderGrammar extends ShaderStatements {
         }
     }
 
-    /** Returns the operations as a compiler sees them. */
+    /** Returns the number of operations as compilers see them. */
     long written() {
         return functions.get("main").cost.written;
     }

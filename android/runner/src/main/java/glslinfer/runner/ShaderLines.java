@@ -10,15 +10,18 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** The lines of a fragment shader: comments go, conditions are decided where they can be, the rest becomes tokens. */
+/**
+ * Preprocessor of fragment shaders: removes comments, evaluates conditions if possible, and splits the result into
+ * tokens.
+ */
 final class ShaderLines {
-    /** Tokens; {@code #if}, {@code #else} and {@code #endif} are left where a device decides. */
+    /** Tokens; {@code #if}, {@code #else} and {@code #endif} remain for conditions that depend on the device. */
     final List<String> tokens = new ArrayList<String>();
 
-    /** The line of each token, from 1. */
+    /** Line of each token, from 1. */
     final List<Integer> numbers = new ArrayList<Integer>();
 
-    /** The definitions that {@code #0}, {@code #1} ... stand for. */
+    /** Macro definitions of the tokens {@code #0}, {@code #1} ... */
     final List<Macro> macros = new ArrayList<Macro>();
 
     private static final List<String> LINES = Arrays.asList(FormatConstants.GLSL_LINES);
@@ -36,7 +39,7 @@ final class ShaderLines {
     private final List<State> branches = new ArrayList<State>();
     private int number;
 
-    /** What is known of a macro, or of the branch of a condition. */
+    /** State of a macro, or of the branch of a condition. */
     private enum State {
         YES,
         NO,
@@ -47,18 +50,18 @@ final class ShaderLines {
         }
     }
 
-    /** One definition; without a body it is the end of one. */
+    /** A macro definition; without a body it is the end of one. */
     static final class Macro {
         String name;
         List<String> params = Collections.emptyList();
         List<String> body;
         boolean certain;
 
-        /** An operator stands outside of brackets. */
+        /** It has an operator outside of brackets. */
         boolean loose;
     }
 
-    /** Reads a shader, or throws BundleError. */
+    /** Reads a shader; throws BundleError. */
     ShaderLines(String member, String text) {
         this.member = member;
         for (String name : FormatConstants.GLSL_DEVICE) {
@@ -95,7 +98,7 @@ final class ShaderLines {
         }
     }
 
-    /** Returns the refusal of a line. */
+    /** Returns the error for a line. */
     BundleError refused(int line, String what) {
         return new BundleError("shader '" + member + "' line " + line + ": " + what + "; export the model again");
     }

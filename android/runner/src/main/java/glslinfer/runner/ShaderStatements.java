@@ -9,7 +9,7 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 
-/** Statements of the GLSL that bundles hold: which are understood, and what they assign and cost. */
+/** Parser of statements in a bundle's GLSL: assignments and costs. */
 abstract class ShaderStatements extends ShaderCalls {
     static final List<String> NUMBERS = Arrays.asList("float", "vec2", "vec3", "vec4");
 
@@ -24,7 +24,7 @@ abstract class ShaderStatements extends ShaderCalls {
         super(lines);
     }
 
-    /** Reads a condition or a definition, if one is next; returns whether it was. */
+    /** Parses a condition or a definition, if it is next; returns whether it was. */
     boolean directive() {
         String token = tokens.get(at);
         if (!token.startsWith("#")) {
@@ -72,7 +72,7 @@ abstract class ShaderStatements extends ShaderCalls {
         macros.put(macro.name, all);
     }
 
-    /** Parses statements up to a closing bracket, with names of their own. */
+    /** Parses statements up to a closing bracket, in a new scope. */
     void block() {
         expect("{");
         if (++depth > FormatConstants.GLSL_MOST_BLOCKS) {
@@ -204,7 +204,7 @@ abstract class ShaderStatements extends ShaderCalls {
         if (!turns.whole || !(turns.most <= FormatConstants.GLSL_MOST_TURNS)) {
             throw refused("a loop has a constant number of turns, at most " + FormatConstants.GLSL_MOST_TURNS);
         }
-        // TURNS may be more than it is given: it ends there.
+        // Ends before TURNS.
         String end = peek(start + 2 - at);
         List<String> header = Arrays.asList("TURNS", "(", end, ")", "{", "END_AFTER", "(", end, ",", turn, ")");
         boolean isEnded = true;

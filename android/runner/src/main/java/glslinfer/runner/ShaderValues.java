@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** What a reader knows of the numbers and names in a shader: constants as intervals, and marks. */
+/** Values of numbers in a shader, as known without running it: constants as intervals, and marks. */
 final class ShaderValues {
     static final int WILD = 1;
     static final int PLAIN = 2;
@@ -17,8 +17,8 @@ final class ShaderValues {
     private ShaderValues() {}
 
     /**
-     * Whether it is an integer, the smallest and largest number that it may be as a constant (NaN: unknown), and marks:
-     * WILD may be no number at all, as 0 / 0; PLAIN is made of uniforms.
+     * Whether it is an integer, smallest and largest value as a constant (NaN: unknown), and marks: WILD can be NaN,
+     * such as 0 / 0; PLAIN consists of uniforms.
      */
     static final class Value {
         final boolean whole;
@@ -41,7 +41,7 @@ final class ShaderValues {
             return !Double.isNaN(least);
         }
 
-        /** Returns what holds one value or the other: a constant, if one of them is. */
+        /** Returns the union of two values; a constant if one of them is. */
         Value hull(Value other) {
             int both = (marks | other.marks) & WILD | marks & other.marks;
             if (!isKnown() || !other.isKnown()) {
@@ -52,7 +52,10 @@ final class ShaderValues {
         }
     }
 
-    /** Operations as a compiler sees them, functions in their places; and those of a fragment, loops with all turns. */
+    /**
+     * Operations as compilers see them, with inlined functions; and the executed operations of a fragment, with all
+     * loop iterations.
+     */
     static final class Cost {
         final long written;
         final long executed;
@@ -67,14 +70,14 @@ final class ShaderValues {
         }
     }
 
-    /** What calls of a function cost; whether it fetches texels, and whether what it returns may be no number. */
+    /** Costs of a function call; whether it fetches texels, and whether its result can be NaN. */
     static final class Called {
         Cost cost = new Cost(0, 0);
         boolean fetches;
         int wild;
     }
 
-    /** A name's; {@code value} is null before anything is assigned. */
+    /** A variable; {@code value} is null before an assignment. */
     static final class Variable {
         final String kind;
         final int size;
@@ -87,7 +90,7 @@ final class ShaderValues {
         }
     }
 
-    /** What a branch of a condition assigns first, and what the branch before it did. */
+    /** Variables first assigned in this branch of a condition, and in the branch before. */
     static final class Branch {
         final int depth;
         final List<Variable> now = new ArrayList<Variable>();
@@ -99,13 +102,13 @@ final class ShaderValues {
         }
     }
 
-    /** What a macro's parameter stands for. */
+    /** Argument of a macro's parameter. */
     static final class Argument {
         Value value;
         Cost cost;
     }
 
-    /** Returns the value of an operation with numbers; null for a division that may be by 0, or of integers. */
+    /** Returns the result of an operation on numbers; null for integer division and possible divisions by 0. */
     static Value mixed(char sign, Value left, Value right) {
         double a = left.least;
         double b = left.most;

@@ -12,17 +12,17 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * Whether fragment shaders are of the format's GLSL, and passes set every uniform that they declare: one that nobody
- * sets holds 0, and results are wrong.
+ * Checks that fragment shaders are in the format's GLSL subset, and that passes set all declared uniforms; an unset
+ * uniform would be 0 and give wrong results.
  */
 final class UniformCheck {
     private UniformCheck() {}
 
     /**
-     * Refuses a shader that is not of the format's GLSL, or declares other uniforms than its program sets.
+     * Refuses a shader that is not in the GLSL subset, or declares other uniforms than its program sets.
      *
      * @param members has the prelude and the fragment shader of each program
-     * @throws BundleError naming the shader and its line, or the program and the uniform
+     * @throws BundleError with the shader and its line, or the program and the uniform
      */
     static void check(Collection<Program.ShaderProgram> programs, Map<String, byte[]> members, Rule.Cursor at) {
         at.rule = Rule.SHADERS;
