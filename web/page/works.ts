@@ -33,7 +33,7 @@ export interface Work {
   readonly model?: GlslInfer;
   /** Its file in the page's list, which can be compared. */
   readonly listed?: string;
-  /** Whether it draws on images; otherwise the page shows them. */
+  /** True if it draws on images; otherwise the page shows them. */
   readonly draws: boolean;
   /** Return the region that is read of an image of that size. */
   part(size: Size): Rectangle;

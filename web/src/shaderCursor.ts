@@ -31,7 +31,7 @@ export interface Cursor {
   count: Cost;
   /** Operations of the current statement. */
   operators: number;
-  /** Whether the current function fetches texels, and the marks of its results. */
+  /** True if the current function fetches texels, and the marks of its results. */
   fetches: boolean;
   returned: number;
   /** Values of the current macro's parameters, and its costs. */

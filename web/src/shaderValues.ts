@@ -1,7 +1,7 @@
 /** Values of numbers in a shader, as known without running it: constants as intervals, and marks. */
 
 /**
- * Whether it is an integer, smallest and largest value as a constant (NaN: unknown), and marks: `WILD` can be NaN, such
+ * True for an integer, smallest and largest value as a constant (NaN: unknown), and marks: `WILD` can be NaN, such
  * as 0 / 0; `PLAIN` consists of uniforms.
  */
 export type Value = readonly [isInteger: boolean, least: number, most: number, marks: number];

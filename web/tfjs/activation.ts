@@ -4,7 +4,7 @@ import type { Layer } from "./graph.ts";
 
 /** An activation of x, or of `factor` * x + an offset that are included in a bundle's weights. */
 export interface Activation {
-  /** Whether it only clips; the weights of a bundle are then in units of the stored range. */
+  /** True if it only clips; the weights of a bundle are then in units of the stored range. */
   readonly clipsOnly: boolean;
   readonly factor: number;
   /** Factor, lower and upper limit of each clamped multiple. */

@@ -79,7 +79,7 @@ export class Context {
     return renderer(this.gl);
   }
 
-  /** Whether the context is currently lost. */
+  /** True if the context is currently lost. */
   get isLost(): boolean {
     return this._lost || this.gl.isContextLost();
   }

@@ -29,7 +29,7 @@ export class Cut {
     readonly angle = 0,
   ) {}
 
-  /** Whether it is valid: finite, and of at least a pixel. */
+  /** True if it is valid: finite, and of at least a pixel. */
   get usable(): boolean {
     const { x, y, width, height, angle } = this;
     return [x, y, width, height, angle].every(Number.isFinite) && Math.min(width, height) >= 1;

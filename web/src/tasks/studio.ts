@@ -60,7 +60,7 @@ export class Studio {
     return new Studio(canvas, gl);
   }
 
-  /** Whether the context is lost. */
+  /** True if the context is lost. */
   get isLost(): boolean {
     return this._gl.isContextLost();
   }

@@ -203,7 +203,7 @@ public final class Main {
         System.out.println("[" + facts + "]");
     }
 
-    /** Reads the inputs that words say: NAME=FILE. */
+    /** Reads the inputs in arguments NAME=FILE. */
     private static Map<String, Object> inputs(Session session, List<String> words) throws IOException {
         Map<String, Object> inputs = new LinkedHashMap<String, Object>();
         for (String word : words) {

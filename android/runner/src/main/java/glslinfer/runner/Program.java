@@ -175,7 +175,7 @@ public final class Program {
         public final String layer;
         public final String program;
         public final String target;
-        /** Whether the target is cleared first, at the start of a job. */
+        /** True if the target is cleared first, at the start of a job. */
         public final boolean clear;
         public final List<String> textures;
         final List<Source> sources;

@@ -32,7 +32,7 @@ abstract class ShaderCursor {
     Cost count = new Cost(0, 0);
     int operators;
 
-    /** Whether the current function fetches texels, and the marks of its results. */
+    /** True if the current function fetches texels, and the marks of its results. */
     boolean fetches;
 
     int returned;

@@ -17,7 +17,7 @@ final class ShaderValues {
     private ShaderValues() {}
 
     /**
-     * Whether it is an integer, smallest and largest value as a constant (NaN: unknown), and marks: WILD can be NaN,
+     * True for an integer, smallest and largest value as a constant (NaN: unknown), and marks: WILD can be NaN,
      * such as 0 / 0; PLAIN consists of uniforms.
      */
     static final class Value {
