@@ -152,7 +152,7 @@ def learn(data: dict[str, NDArray[np.uint8]], seconds: float) -> tuple[list[Any]
     for number in range(JUDGED):
         predicted, truth = judged(jax.random.key(1000 + number))
         np.add.at(counts, (np.asarray(truth).ravel(), np.asarray(predicted).ravel()), 1)
-    scores = {"steps": done, "pictures": JUDGED * COUNT, **united(counts)}
+    scores = {"steps": steps_done, "pictures": JUDGED * COUNT, **united(counts)}
     print(json.dumps(scores), flush=True)
     return learnt, scores
 
