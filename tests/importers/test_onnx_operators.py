@@ -316,6 +316,7 @@ CASES: dict[str, list[Build]] = {
     "Gelu": [unary("Gelu", 20), unary("Gelu", 20, approximate="tanh")],
     "Gemm": [gemm, gemm_of_two, gemm_from_left],
     "GlobalAveragePool": [unary("GlobalAveragePool"), line("GlobalAveragePool", shape=(1, 4, 1))],
+    "GlobalLpPool": [unary("GlobalLpPool"), unary("GlobalLpPool", p=3)],
     "GlobalMaxPool": [unary("GlobalMaxPool")],
     "GroupNormalization": [normal("GroupNormalization", 21, [(4,), (4,)], num_groups=2),
                            normal("GroupNormalization", 18, [(2,), (2,)], num_groups=2)],
