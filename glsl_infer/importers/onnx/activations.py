@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 
@@ -177,10 +177,4 @@ CONVERTERS: dict[str, Converter] = {
     "Shrink": _of(_shrink),
     "Swish": _swish,
     "ThresholdedRelu": _of(_thresholded),
-}
-
-OF_MICROSOFT: Mapping[str, Converter] = {
-    "FastGelu": lambda call: applied(call, "gelu_tanh"),
-    "Gelu": _of(_gelu),
-    "QuickGelu": _swish,
 }

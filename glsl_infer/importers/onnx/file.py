@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import ModelError
+from glsl_infer.importers.onnx.contrib import in_onnx
 from glsl_infer.importers.onnx.functions import inlined
 from glsl_infer.importers.onnx.installed import schema
 from glsl_infer.importers.onnx.model import Declared, Model, Numbers, Operator, Part, Sizes, in_order
@@ -67,7 +68,8 @@ def parse(proto: Any, source: str = "the model", name: str = "model", folder: Pa
     reader = _Reader(onnx, source, Stored(onnx, source, folder), versions)
     try:
         graph = inlined(proto, source, MOST_OPERATORS)
-        return reader.model(graph, name)
+        written = {text(output) for node in proto.graph.node for output in node.output}
+        return reader.model(graph, name, frozenset(written - {""}))
     except (ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError, UnicodeError) as error:
         raise ModelError(f"{source}: a damaged ONNX file ({_line(error)}); get it anew") from None
 
@@ -83,7 +85,7 @@ class _Reader:
         self._onnx, self._source, self._stored, self._versions = onnx, source, stored, versions
         self._left = MOST_OPERATORS
 
-    def model(self, graph: Any, name: str) -> Model:
+    def model(self, graph: Any, name: str, tensors: frozenset[str]) -> Model:
         part = self._part(graph, 0)
         inputs = tuple(self._declared(value) for value in graph.input if text(value.name) not in part.constants)
         outputs = tuple(self._declared(value) for value in graph.output)
@@ -94,7 +96,7 @@ class _Reader:
                     f"{self._source}: its {what} are {names[:8]}; it needs one or more, each with its name"
                 )
         known = {text(value.name): self._declared(value) for value in graph.value_info}
-        return Model(name, part, inputs, outputs, known)
+        return Model(name, part, inputs, outputs, known, tensors)
 
     def _part(self, graph: Any, depth: int) -> Part:
         if depth > MOST_PARTS_DEEP:
@@ -108,7 +110,7 @@ class _Reader:
         for sparse in graph.sparse_initializer:
             constants[text(sparse.values.name)] = self._stored.sparse(sparse)
         operators = tuple(self._operator(node, depth) for node in graph.node)
-        return Part(in_order(operators), constants, tuple(text(value.name) for value in graph.output))
+        return in_onnx(Part(in_order(operators), constants, tuple(text(value.name) for value in graph.output)))
 
     def _operator(self, node: Any, depth: int) -> Operator:
         domain = DOMAINS.get(text(node.domain), text(node.domain))
