@@ -6,7 +6,7 @@ in other files, which must lie beside the model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +87,10 @@ class _Reader:
 
     def model(self, graph: Any, name: str, tensors: frozenset[str]) -> Model:
         part = self._part(graph, 0)
-        inputs = tuple(self._declared(value) for value in graph.input if text(value.name) not in part.constants)
+        given = [value for value in graph.input if text(value.name) not in part.constants]
+        sizes = [value.type.tensor_type.shape.dim for value in given]
+        batches = {text(dims[0].dim_param) for dims in sizes if len(dims) > 1 and dims[0].dim_param}
+        inputs = tuple(self._declared(value, batches) for value in given)
         outputs = tuple(self._declared(value) for value in graph.output)
         for what, values in (("inputs", inputs), ("outputs", outputs)):
             names = [value.name for value in values]
@@ -145,12 +148,19 @@ class _Reader:
             return self._stored.sparse(attribute.sparse_tensor)
         return self._part(attribute.g, depth + 1) if kind == kinds.GRAPH else None
 
-    def _declared(self, value: Any) -> Declared:
+    def _declared(self, value: Any, batches: Collection[str] = ()) -> Declared:
+        """Return what the file says of a tensor; axes with the names of batches have the size 1."""
         kind = value.type.WhichOneof("value")
         if kind not in (None, "tensor_type"):
             return Declared(text(value.name), None, kind.removesuffix("_type"))
         tensor = value.type.tensor_type
         shape = self._sizes(tensor.shape.dim) if tensor.HasField("shape") else None
+        if shape is not None and batches:
+            names = [text(size.dim_param) for size in tensor.shape.dim]
+            shape = tuple(
+                1 if axis and size is None and name in batches else size
+                for axis, (size, name) in enumerate(zip(shape, names))
+            )
         return Declared(text(value.name), shape, self._stored.type_name(tensor.elem_type))
 
     def _sizes(self, sizes: Iterable[Any]) -> Sizes:

@@ -11,6 +11,7 @@ from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Shape
 from glsl_infer.importers.onnx import group_pieces, norm_pieces, pieces, ranges, types
+from glsl_infer.importers.onnx.alike import broadcast
 from glsl_infer.importers.onnx.call import Call, Given
 from glsl_infer.importers.onnx.folding import fold
 from glsl_infer.importers.onnx.inputs import agrees, constant_of, input_view
@@ -259,24 +260,52 @@ class Walk:
             ModelError: any other operator with a graph inside.
         """
         condition = given[0] if given else None
-        if operator.kind != "If" or operator.domain or not isinstance(condition, np.ndarray) or condition.size != 1:
+        if operator.kind != "If" or operator.domain or condition is None:
             raise ModelError.layer(
                 name,
                 f"{operator.kind} with a graph inside, which the network's numbers decide on",
                 "export the model without If, Loop and Scan: trace it for one picture size",
             )
-        chosen = operator.attributes.get("then_branch" if condition.reshape(-1)[0] else "else_branch")
-        if not isinstance(chosen, Part) or len(chosen.outputs) < len(operator.outputs):
-            raise ModelError.layer(name, "an If without both branches", "the file is damaged; get it anew")
-        chosen = renamed(chosen, f"{name}/")
-        self._stored.update(chosen.constants)
-        self._part(chosen, chosen.outputs)
-        for output, inner in zip(operator.outputs, chosen.outputs):
-            if inner in self._unknown:
+        if isinstance(condition, View):
+            self._either(operator, condition, name)
+            return
+        inner = self._inside(operator, bool(condition.reshape(-1)[:1].any()), f"{name}/")
+        for output, made in zip(operator.outputs, inner):
+            if made in self._unknown:
                 self._unknown.add(output)
             elif output:
-                self.values[output] = self._known(inner)
-                self._types[output] = self._types.get(inner, types.FLOAT)
+                self.values[output] = self._known(made)
+                self._types[output] = self._types.get(made, types.FLOAT)
+
+    def _inside(self, operator: Operator, condition: bool, prefix: str) -> tuple[str, ...]:
+        """Import a branch of an If; return the names of its outputs."""
+        chosen = operator.attributes.get("then_branch" if condition else "else_branch")
+        if not isinstance(chosen, Part) or len(chosen.outputs) < len(operator.outputs):
+            raise ModelError.layer(prefix[:-1], "an If without both branches", "the file is damaged; get it anew")
+        chosen = renamed(chosen, prefix)
+        self._stored.update(chosen.constants)
+        self._part(chosen, chosen.outputs)
+        return chosen.outputs
+
+    def _either(self, operator: Operator, condition: View, name: str) -> None:
+        """Import both branches of an If whose condition the network computes, and select by it."""
+        yes = self._inside(operator, True, f"{name}/then/")
+        no = self._inside(operator, False, f"{name}/else/")
+        for output, one, other in zip(operator.outputs, yes, no):
+            if not output or {one, other} & self._unknown:
+                self._unknown.add(output)
+                continue
+            pair = [self._known(each) for each in (one, other)]
+            shapes = [() if value is None else tuple(value.shape) for value in pair]
+            if shapes[0] != shapes[1] or condition.size != 1:
+                what = f"an If whose branches make tensors of {shapes[0]} and of {shapes[1]}"
+                raise ModelError.layer(name, what, "give both the same shape, or trace the model for one of them")
+            own = self.collected.free_name(clean(output))
+            call = Call(operator, [condition, *pair], Nodes(self.collected, own))
+            chosen = View(condition.node, condition.stored, ((),) * len(shapes[0]))
+            given = [chosen, *(value if isinstance(value, View) else np.asarray(value, np.float32) for value in pair)]
+            self.values[output] = broadcast(call, "select", given, ("condition", "yes", "no"))
+            self._types[output] = self._types.get(one, types.FLOAT)
 
     def _refuse(self, operator: Operator, name: str, row: LayerVerdict, refusal: ModelError) -> None:
         """Go on behind an operator that cannot be exported, with the shapes that the file gives its outputs."""

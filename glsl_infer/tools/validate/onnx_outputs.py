@@ -105,7 +105,8 @@ def _reshape(graph: Any, shapes: Mapping[str, Sequence[int]]) -> None:
     if shapes:
         del graph.value_info[:]
         for value in graph.output:
-            value.type.tensor_type.ClearField("shape")
+            if value.type.WhichOneof("value") == "tensor_type":
+                value.type.tensor_type.ClearField("shape")
 
 
 def _stored(kind: str, value: NDArray[np.float32], span: tuple[float, float] | None) -> NDArray[Any]:
