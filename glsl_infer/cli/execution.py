@@ -254,6 +254,7 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
             debug = args.debug
             interrupts.as_exceptions()
             advice.refuse_urls(args)
+            advice.fetched_model(args)
             code: int | None = args.run(args)
             return code or 0
         finally:
