@@ -36,7 +36,7 @@ def main(folders: list[str]) -> None:
             groups += [len(set(groups))] * len(mine)
     for name in STARTS:
         with Extractor(read_start(model(name)), files[:: max(len(files) // 8, 1)]) as extractor:
-            features = extractor.features(files, 1, lambda _: None)[:, 0]
+            features = extractor.features(files, 1)[:, 0]
         texels = np.rint(np.clip(features, 0.0, 1.0) * 255.0).astype(np.uint8)
         DATA.mkdir(exist_ok=True)
         np.savez_compressed(DATA / f"{name}.npz", features=texels, groups=np.array(groups, np.uint8))

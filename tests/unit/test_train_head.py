@@ -15,7 +15,7 @@ from glsl_infer.cli.camera_labels import Watches
 from glsl_infer.errors import InputError
 from glsl_infer.graph.host_steps import SOFTMAX, HostStep
 from glsl_infer.runtime.classifier import NONE, Classifier, Prediction, predictions
-from glsl_infer.tools.train import head
+from glsl_infer.tools.train import head, make
 from glsl_infer.tools.train.photographs import contact_sheet, find, variations
 
 LENGTH, CLASSES, EACH = 24, 3, 20
@@ -139,3 +139,24 @@ def test_a_contact_sheet_has_a_row_a_class(tmp_path: Path) -> None:
     views = list(variations(Image.new("RGB", (40, 30), "red"), 4, 0))
     assert len(views) == 4
     assert views[0].size == (40, 30)
+
+
+def test_the_time_that_is_left_converges() -> None:
+    """Compiling a network is no photograph's time, and a machine that gets slower is noticed."""
+    now, said = [0.0], list[str]()
+    counted = make._Remaining(said.append, 200, lambda: now[0])
+    for _ in range(2):
+        now[0] += 100.0  # compiling
+        counted.begin()
+        for _ in range(100):
+            now[0] += 3.0
+            counted()
+    minutes = [float(text.split("about ")[1].split()[0]) for text in said]
+    assert minutes == sorted(minutes, reverse=True)
+    assert said[0] == "features of photograph 1 of 200, about 9.9 minutes left" and minutes[99] == 5.0
+    slow = make._Remaining(said.append, 200, lambda: now[0])
+    slow.begin()
+    for index in range(150):
+        now[0] += 1.0 if index < 50 else 4.0
+        slow()
+    assert 2.9 < float(said[-1].split("about ")[1].split()[0]) < 3.4
