@@ -172,9 +172,9 @@ def add_threshold(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threshold",
         type=_probability,
-        default=0.0,
         metavar=arguments.SHARE,
-        help="Answer 'none of these' if the best label is less probable than this (default: 0).",
+        help="Answer 'none of these' if the best label is less probable than this; 0 for a label in any case (default: "
+        "the rule of the model, if it has one).",
     )
 
 

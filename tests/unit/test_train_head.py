@@ -87,11 +87,11 @@ def test_a_threshold_answers_none_of_these() -> None:
     numbers = np.array([0.2, 0.6, 0.2], np.float32)
     labels = ("a", "b", "c")
     output = Output("classes", "classes", (), (HostStep(SOFTMAX),))
-    assert predictions(numbers, output, labels, 1, 0.5)[0].label == "b"
-    first, second = predictions(numbers, output, labels, 2, 0.7)
+    assert predictions(numbers, output, labels, 1, threshold=0.5)[0].label == "b"
+    first, second = predictions(numbers, output, labels, 2, threshold=0.7)
     assert (first.label, first.index, second.label) == (NONE, -1, "b")
     assert first.probability == pytest.approx(0.4)
-    own = predictions(numbers, output, ("a", "b", NONE), 3, 0.7)
+    own = predictions(numbers, output, ("a", "b", NONE), 3, threshold=0.7)
     assert [(entry.label, entry.index) for entry in own] == [(NONE, 2), ("b", 1), ("a", 0)]
 
 
