@@ -258,7 +258,7 @@ def run(args: argparse.Namespace) -> int:
     )
     ends.allow_weights(args.max_weights)
     ends.load_operators(args.operator)
-    heap.keep()
+    heap.keep_freed_memory()
     with progress.status("export") as tell:
         report = export(
             args.model,

@@ -23,7 +23,7 @@ from glsl_infer.graph.reference import Inputs
 from glsl_infer.importers.shared.ends import Ends
 from glsl_infer.importers.shared.verdict import Survey
 from glsl_infer.support.files import not_a_file
-from glsl_infer.support.heap import hand_back
+from glsl_infer.support.heap import trim_heap
 from glsl_infer.tools import many_programs, ranges_file
 from glsl_infer.tools.calibration import samples as calibration_samples
 from glsl_infer.tools.export_parts import joined, part_reports, verified
@@ -72,7 +72,7 @@ def export(
     tell("loading the model")
     survey = _survey(model, options, problems)
     gc.collect()  # a framework's own copy of all weights
-    hand_back()
+    trim_heap()
     graph = survey.graph if survey is not None else None
     if graph is not None and (labels is None or names):
         problems += _labels_problems(model, graph, labels, names)
