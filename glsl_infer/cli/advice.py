@@ -65,8 +65,9 @@ def fetched_model(args: argparse.Namespace) -> None:
         InputError: it is the name of a network that is not fetched yet.
     """
     model = getattr(args, "model", None)
-    named = isinstance(model, Path) and not model.suffix and len(model.parts) == 1
-    if not named or getattr(args, "command", "classify") not in _RUNS or model.exists():
+    if not isinstance(model, Path) or model.suffix or len(model.parts) != 1:
+        return
+    if getattr(args, "command", "classify") not in _RUNS or model.exists():
         return
     from glsl_infer.tasks import models
     from glsl_infer.tools.get import catalogue

@@ -82,8 +82,8 @@ def predictions(
             this logit.
     """
     if least_logit is not None and not is_probable(output) and np.max(numbers) < least_logit:
-        values = softmax(np.append(np.asarray(numbers, np.float64), least_logit))
-        return _ranked(values, (*labels, NONE), {len(labels): -1})[:top]
+        extended = np.append(np.asarray(numbers, np.float64), least_logit)
+        return _ranked(np.asarray(softmax(extended), np.float64), (*labels, NONE), {len(labels): -1})[:top]
     values = probabilities(numbers, output)
     ranked = _ranked(values, labels, {})
     best = next((entry for entry in ranked if entry.label != NONE), None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from glsl_infer.bundle import Bundle
@@ -24,10 +24,10 @@ FILE = Path(__file__).with_name("none_of_these.json")
 def least_logit(bundle: Bundle) -> float | None:
     """Return the least logit of a known class; None for models that are not listed."""
     entry = _entries().get(bundle.digest or "")
-    return None if entry is None else float(entry["least_logit"])
+    return None if entry is None else entry["least_logit"]
 
 
 @cache
-def _entries() -> dict[str, dict[str, object]]:
-    entries: dict[str, dict[str, object]] = json.loads(FILE.read_text("utf-8"))["models"]
+def _entries() -> dict[str, Any]:
+    entries: dict[str, Any] = json.loads(FILE.read_text("utf-8"))["models"]
     return entries

@@ -10,8 +10,8 @@ import pytest
 from glsl_infer import bundle
 from glsl_infer.bundle.manifest import Output
 from glsl_infer.graph.host_steps import SOFTMAX, HostStep
-from glsl_infer.runtime.classifier import NONE, predictions
-from glsl_infer.runtime.none_of_these import FILE, least_logit
+from glsl_infer.runtime.classifier import predictions
+from glsl_infer.runtime.none_of_these import FILE, NONE, least_logit
 from glsl_infer.support.child_process import ROOT
 
 LABELS = ("a", "b", "c")

@@ -14,7 +14,8 @@ from glsl_infer.bundle.manifest import Output
 from glsl_infer.cli.camera_labels import Watches
 from glsl_infer.errors import InputError
 from glsl_infer.graph.host_steps import SOFTMAX, HostStep
-from glsl_infer.runtime.classifier import NONE, Classifier, Prediction, predictions
+from glsl_infer.runtime.classifier import Classifier, Prediction, predictions
+from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.tools.train import head, make
 from glsl_infer.tools.train.photographs import contact_sheet, find, variations
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError, RunError
-from glsl_infer.runtime.classifier import NONE, Classifier
+from glsl_infer.runtime.classifier import Classifier
+from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.support.files import cannot_be_written, writing
 from glsl_infer.tools.train import head as heads
 from glsl_infer.tools.train.features import Extractor, Start, compiled, variations_of, with_head

@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image, ImageEnhance
 
 from glsl_infer.errors import ImageError, InputError, together
-from glsl_infer.runtime.classifier import NONE
+from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.runtime.pictures import paths, preprocess
 
 LEAST = 5
