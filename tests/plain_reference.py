@@ -553,6 +553,8 @@ FUNCTIONS = {
     "log_sigmoid": lambda x: -np.log(1 + np.exp(-x)),
     "mish": lambda x: x * np.tanh(np.log(1 + np.exp(x))),
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "cos": np.cos,
+    "sin": np.sin,
     "silu": lambda x: x / (1 + np.exp(-x)),
     "softplus": lambda x: np.log(1 + np.exp(x)),
     "softsign": lambda x: x / (1 + np.abs(x)),

@@ -21,6 +21,9 @@ LAYOUTS = ("atlas", "planar")
 MAX_TEXTURE_SIZE = 2048
 """Textures are planned for VideoCore IV, whose largest side this is."""
 
+TEXTURE_RANKS = (1, 3)
+"""Ranks of the tensors that textures hold: vectors and feature maps, without the batch."""
+
 GPU_TILE = 64
 """VideoCore IV renders in tiles of 64x64 pixels; a texture costs whole ones."""
 

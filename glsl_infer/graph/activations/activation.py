@@ -34,6 +34,7 @@ class Activation:
         low, high: its range over all numbers and channels.
         parameters: in graph.json, behind the name.
         turns: inputs at which it may stop rising or falling; see ``range``. None if it never falls.
+        period: the distance after which it repeats, with the turns of one period; 0 if it does not.
         lowest_at: an input at which the shader gives 0 exactly in 8 bits, or else 0.
         clips: whether it only clips to its range, and is ``x`` within. A store that saturates at the ends of a range
             within that does the same, so that a feature map needs no instruction for it.
@@ -50,6 +51,7 @@ class Activation:
     high: float = field(default=INFINITY, compare=False)
     parameters: tuple[float, ...] = ()
     turns: tuple[float, ...] = field(default=(), compare=False)
+    period: float = field(default=0.0, compare=False)
     lowest_at: float = field(default=0.0, compare=False)
     clips: bool = field(default=False, compare=False)
     scales: bool = field(default=False, compare=False)
@@ -102,7 +104,8 @@ class Activation:
 
         They are taken at one of the ends, or where the function turns.
         """
-        values = [self(low), self(high), *(self(np.clip(turn, low, high)) for turn in self.turns)]
+        turns = [low + np.mod(turn - low, self.period) if self.period else turn for turn in self.turns]
+        values = [self(low), self(high), *(self(np.clip(turn, low, high)) for turn in turns)]
         return np.minimum.reduce(values), np.maximum.reduce(values)
 
     def steepest(self, low: float, high: float) -> float:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from glsl_infer.graph.activations import bent, powers, shrinking, smooth
+from glsl_infer.importers.core import elementwise
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.view import View, default_order
@@ -15,20 +16,7 @@ from glsl_infer.importers.onnx.view import View, default_order
 FUNCTION = "glsl-infer:"
 """How the type of an operator begins that stands for a function which the file has in pieces; its text follows."""
 
-_NAMED = {
-    "Abs": "absolute",
-    "Exp": "exponential",
-    "HardSwish": "hard_silu",
-    "Log": "log",
-    "Mish": "mish",
-    "Reciprocal": "reciprocal",
-    "Relu": "relu",
-    "Sigmoid": "sigmoid",
-    "Softplus": "softplus",
-    "Softsign": "softsign",
-    "Sqrt": "sqrt",
-    "Tanh": "tanh",
-}
+_NAMED = elementwise.activations(elementwise.ONNX)
 
 
 def applied(call: Call, text: str, place: int = 0) -> list[View]:

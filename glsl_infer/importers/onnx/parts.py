@@ -12,12 +12,11 @@ from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter, Given
 from glsl_infer.importers.onnx.folded_moves import slices, split_sizes
 from glsl_infer.importers.onnx.model import Numbers
-from glsl_infer.importers.onnx.nodes import TEXTURE_RANKS
 from glsl_infer.importers.onnx.places import gathered, picked
 from glsl_infer.importers.onnx.placing import common, placed, resized, triple
 from glsl_infer.importers.onnx.view import View, fresh
 from glsl_infer.importers.shared.places import MOST_JOINED
-from glsl_infer.program.layout import MAX_TEXTURE_SIZE
+from glsl_infer.program.layout import MAX_TEXTURE_SIZE, TEXTURE_RANKS
 
 _MIRRORED = {"reflect": "reflect", "edge": "edge"}
 

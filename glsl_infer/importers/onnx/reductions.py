@@ -52,10 +52,10 @@ def along(call: Call, view: View, kind: str, axes: Sequence[int]) -> View:
     long = [axis for axis in axes if view.shape[axis] > 1]
     if not long:
         return view
-    if kind in _DRAWN and len(view.axes) == 4 and view.shape[0] == 1 and not call.nodes.on_cpu(view.node):
+    if kind in _DRAWN and len(view.axes) == 4 and view.shape[0] == 1:
         return _of_map(call, view, kind, long)
     line = len(long) == 1 and len(view.axes) == 3 and view.shape[0] == 1
-    if kind in _DRAWN and line and not call.nodes.on_cpu(view.node):
+    if kind in _DRAWN and line:
         spread = View(view.node, view.stored, (*view.axes[:1], view.axes[2], (), view.axes[1]))
         made = _of_map(call, spread, kind, [{1: 3, 2: 1}[long[0]]])
         return View(made.node, made.stored, (made.axes[0], made.axes[3], made.axes[1]))
@@ -151,7 +151,7 @@ def probabilities(call: Call, view: View, axis: int) -> View:
         return View(ones, view.stored, view.axes)
     view, dim = placed(nodes, view, axis)
     dims = nodes.shape(view.node)
-    if len(dims) == 3 and dim < 2 and not nodes.on_cpu(view.node) and len(view.axes) == 4 and axis == 1:
+    if len(dims) == 3 and dim < 2 and len(view.axes) == 4 and axis == 1:
         node, _ = relayout.as_map(nodes, view)
         return fresh(nodes.emit("softmax", node, part="softmax"), view.shape, (2, 3, 1))
     if nodes.in_textures(view.node) and dim == len(dims) - 1:
@@ -173,7 +173,7 @@ def _extreme_place(call: Call) -> list[View]:
     smallest = call.kind == "ArgMin"
     keep = bool(call.attribute("keepdims", 1))
     shape = tuple(1 if place == axis else size for place, size in enumerate(view.shape))
-    if rank == 4 and axis == 1 and view.shape[0] == 1 and view.shape[1] <= 256 and not nodes.on_cpu(view.node):
+    if rank == 4 and axis == 1 and view.shape[0] == 1 and view.shape[1] <= 256:
         node, _ = relayout.as_map(nodes, view)
         made = fresh(nodes.emit("channel_argmax", node, part="place", smallest=smallest), shape, (2, 3, 1))
     else:
