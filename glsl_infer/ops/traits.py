@@ -108,6 +108,10 @@ class Traits:
         """Return the nodes that together do the same on inputs of these shapes, the last under the node's name."""
         return ()
 
+    def merged(self, node: Node, before: Node) -> Node | None:
+        """Return the node that computes what the node makes of another one of its operator; None if none does."""
+        return None
+
     def host_step(self, node: Node) -> str:
         """Return the host step that does the same to an output, or an empty text."""
         return ""
