@@ -13,7 +13,10 @@ from glsl_infer.support.near_names import nearest, nearest_file
 MODEL = "--model"
 SUFFIX = ".glslnn"
 
-_FIRST = ("benchmark", "calibrate", "doctor", "export", "inspect", "report", "run", "selfcheck", "validate", "vc4")
+_FIRST = (
+    *("benchmark", "calibrate", "doctor", "export", "inspect", "labels", "report", "run", "selfcheck", "validate"),
+    "vc4",
+)
 """Commands whose first argument is a model."""
 
 _OPTION = ("camera", "classify", "detect", "landmarks", "segment")

@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         if len(files) > 1:
             print(f"{one_line(path)}:")
         for prediction in predictions:
-            print(f"{100 * prediction.probability:6.2f} %  {one_line(prediction.label)}")
+            print(prediction)
 
     if args.window:
         from glsl_infer.cli import viewer

@@ -100,8 +100,10 @@ def _get(model: Model, args: argparse.Namespace) -> dict[str, object]:
     fetched = False
     with progress.status(model.name) as tell:
         if args.file is not None:
+            making.require(model)
             making.make(model, fetching.by_hand(args.file, model, making.pin_of(model)), tell, args.labels)
         elif not making.kept_file(model).is_file():
+            making.require(model)
             tell("fetching")
             making.make(model, fetching.fetch(model), tell)
             fetched = True

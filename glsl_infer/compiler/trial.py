@@ -13,6 +13,7 @@ from glsl_infer.compiler import lower, optimize
 from glsl_infer.compiler.delegate.build import gpu_graph
 from glsl_infer.compiler.place import place
 from glsl_infer.compiler.ranges import eight_bits, inputs, prepare
+from glsl_infer.compiler.sharing import NAIVE
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.reference import Inputs
@@ -91,7 +92,7 @@ def _problems(
         try:
             assumed = None if samples else ASSUMED
             prepared = prepare(current, samples, percentile=percentile, layout=layout, assumed=assumed)
-            lower.to_program(prepared.graph, layout=layout, memory="naive")
+            lower.to_program(prepared.graph, layout=layout, memory=NAIVE)
         except ModelError as error:
             name = _node_of(current, error)
             if name in guesses:  # the end of the network, which an input cannot be

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Union
 
 import numpy as np
 
 from glsl_infer.bundle import Bundle
+from glsl_infer.bundle.manifest import Output
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
 from glsl_infer.graph.host_steps import PROBABLE, softmax
@@ -22,6 +22,8 @@ from glsl_infer.runtime.pipeline import PendingFrame
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.closing import Closing
 from glsl_infer.support.ndarray import NDArray
+from glsl_infer.support.plain_text import one_line
+from glsl_infer.support.records import dataclass
 from glsl_infer.support.resources import default_model
 
 NONE = "none of these"
@@ -39,6 +41,48 @@ class Prediction:
     label: str
     probability: float
     index: int
+
+    def __str__(self) -> str:
+        return f"{100 * self.probability:6.2f} %  {one_line(self.label)}"
+
+
+def is_probable(output: Output) -> bool:
+    """Return whether an output for classes is probabilities as ``Session.run`` returns it, and not logits."""
+    return bool(output.steps) and output.steps[-1].step in PROBABLE
+
+
+def probabilities(numbers: NDArray[np.floating], output: Output) -> NDArray[np.float64]:
+    """Return the probabilities of an output for classes, float64 (classes,).
+
+    Args:
+        numbers: the output as ``Session.run`` returns it. They are logits unless the output ends in a softmax or a
+            sigmoid, and get the softmax that the export left out.
+        output: its entry in the manifest.
+    """
+    wide: NDArray[np.float64] = np.asarray(numbers, np.float64)
+    return wide if is_probable(output) else np.asarray(softmax(wide), np.float64)
+
+
+def predictions(
+    numbers: NDArray[np.floating], output: Output, labels: Sequence[str], top: int, threshold: float = 0.0
+) -> list[Prediction]:
+    """Return the ``top`` most probable classes, best first; equal ones keep the order of the labels.
+
+    Args:
+        numbers: the output as ``Session.run`` returns it.
+        output: its entry in the manifest.
+        labels: of the bundle.
+        top: the number of predictions.
+        threshold: see ``Classifier``.
+    """
+    values = probabilities(numbers, output)
+    order = np.argsort(-values, kind="stable")
+    ranked = [Prediction(labels[index], float(values[index]), int(index)) for index in order]
+    best = next((entry for entry in ranked if entry.label != NONE), None)
+    if best is not None and best.probability < threshold:
+        own = next((entry for entry in ranked if entry.label == NONE), Prediction(NONE, 1.0 - best.probability, -1))
+        ranked = [own, *(entry for entry in ranked if entry is not own)]
+    return ranked[:top]
 
 
 class Classifier(Closing):
@@ -76,8 +120,7 @@ class Classifier(Closing):
         except InputError as error:
             self.close()
             raise InputError(f"{self.session.bundle.path or 'the model'}: {error}") from None
-        self._output = classes.name
-        self._probable = bool(classes.steps) and classes.steps[-1].step in PROBABLE
+        self._output = classes
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -131,19 +174,11 @@ class Classifier(Closing):
         """Return the ``top`` most probable classes; equal ones keep the order of the labels.
 
         Args:
-            result: the numbers of the output for classes, or all outputs by name. They are probabilities where the
-                output ends in a softmax or a sigmoid, and else get a softmax.
-            top: how many.
+            result: the output for classes, or all outputs by name, as ``Session.run`` returns them.
+            top: the number of predictions.
         """
-        numbers = np.asarray(result[self._output] if isinstance(result, Mapping) else result, np.float64)
-        probabilities = numbers if self._probable else softmax(numbers)
-        order = np.argsort(-probabilities, kind="stable")
-        ranked = [Prediction(self.labels[index], float(probabilities[index]), int(index)) for index in order]
-        best = next((entry for entry in ranked if entry.label != NONE), None)
-        if best is not None and best.probability < self.threshold:
-            own = next((entry for entry in ranked if entry.label == NONE), Prediction(NONE, 1.0 - best.probability, -1))
-            ranked = [own, *(entry for entry in ranked if entry is not own)]
-        return ranked[:top]
+        numbers = result[self._output.name] if isinstance(result, Mapping) else result
+        return predictions(numbers, self._output, self.labels, top, self.threshold)
 
     def close(self) -> None:
         """Free the GPU's resources."""

@@ -12,9 +12,9 @@ from glsl_infer.compiler.build import Options, Tell, tell_nobody
 from glsl_infer.compiler.delegate import build
 from glsl_infer.compiler.ranges.stored import StoredRanges, fingerprint, learnt
 from glsl_infer.errors import InputError
-from glsl_infer.importers.shared.ends import Ends
 from glsl_infer.tools import ranges_file
 from glsl_infer.tools.calibration import samples as calibration_samples
+from glsl_infer.tools.export import ends_of
 
 
 def calibrate(
@@ -40,8 +40,7 @@ def calibrate(
     """
     options = options or Options()
     tell("loading the model")
-    ends = Ends(options.input_ranges, options.fits, options.purposes, options.input_sizes, options.outputs)
-    graph = importers.survey(model, options.input_range, ends).whole()
+    graph = importers.survey(model, options.input_range, ends_of(options)).whole()
     samples = calibration_samples(graph, calibration)
     if not samples:
         raise InputError("nothing to learn ranges from; give typical pictures with --images DIR")

@@ -23,7 +23,7 @@ from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.importers.shared.ends import Ends
 from glsl_infer.support.files import not_a_file
-from glsl_infer.support.heap import hand_back
+from glsl_infer.support.heap import trim_heap
 from glsl_infer.tools import many_programs, ranges_file
 from glsl_infer.tools.calibration import samples as calibration_samples
 from glsl_infer.tools.export_parts import joined, part_reports, verified
@@ -75,7 +75,7 @@ def export(
     tell("loading the model")
     survey = _survey(model, options, problems)
     gc.collect()  # a framework's own copy of all weights
-    hand_back()
+    trim_heap()
     graph = survey.graph if survey is not None else None
     if graph is not None and (labels is None or names):
         problems += _labels_problems(model, graph, labels, names)
@@ -121,11 +121,23 @@ def export(
     return replace(made, totals={**made.totals, "file_bytes": Path(out).stat().st_size})
 
 
+def ends_of(options: Options) -> Ends:
+    """Return what options say of a model's inputs and outputs."""
+    return Ends(
+        options.input_ranges,
+        options.fits,
+        options.purposes,
+        options.input_sizes,
+        options.outputs,
+        options.input_shapes,
+        options.constants,
+    )
+
+
 def _survey(model: str | Path, options: Options, problems: list[InputError]) -> Survey | None:
     """Return what the importer says of the model, and add its problems; None where it is no model at all."""
-    ends = Ends(options.input_ranges, options.fits, options.purposes, options.input_sizes, options.outputs)
     try:
-        survey = importers.survey(model, options.input_range, ends)
+        survey = importers.survey(model, options.input_range, ends_of(options))
     except MissingExtraError:
         raise
     except InputError as error:

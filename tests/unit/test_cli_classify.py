@@ -17,7 +17,11 @@ from glsl_infer.runtime.classifier import Prediction
 class StandIn:
     """Gives every picture the same three classes; refuses what is called bad.png."""
 
-    session = SimpleNamespace(context=SimpleNamespace(gl=SimpleNamespace(check=lambda where: None)))
+    session = SimpleNamespace(
+        context=SimpleNamespace(gl=SimpleNamespace(check=lambda where: None)),
+        bundle=SimpleNamespace(manifest=SimpleNamespace(layers=())),
+    )
+    labels = ("a b", "c", "größte")
     made: list[tuple[object, dict[str, object]]] = []
 
     def __init__(self, model: object, **options: object) -> None:
@@ -47,7 +51,9 @@ class StandIn:
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> type[StandIn]:
     monkeypatch.setattr("glsl_infer.classifier.Classifier", StandIn)
     monkeypatch.setattr(StandIn, "made", [])
-    monkeypatch.setattr("glsl_infer.runtime.first_use.check", lambda session: False)  # there is no driver to check
+    monkeypatch.setattr(
+        "glsl_infer.runtime.first_use.check", lambda session, tell: False
+    )  # there is no driver to check
     return StandIn
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from glsl_infer.bundle.manifest import Output
 from glsl_infer.cli.camera_labels import Watches
 from glsl_infer.errors import InputError
-from glsl_infer.runtime.classifier import NONE, Classifier, Prediction
+from glsl_infer.graph.host_steps import SOFTMAX, HostStep
+from glsl_infer.runtime.classifier import NONE, Classifier, Prediction, predictions
 from glsl_infer.tools.train import head
 from glsl_infer.tools.train.photographs import contact_sheet, find, variations
 
@@ -82,21 +83,15 @@ def test_the_folder_none_is_learnt_as_none_of_these() -> None:
     assert (head.train(more)[1].none_refused or 0) >= 0.8
 
 
-def _classifier(threshold: float, labels: tuple[str, ...]) -> Classifier:
-    made = object.__new__(Classifier)
-    made.threshold, made._output, made._probable = threshold, "classes", True
-    made.session = SimpleNamespace(bundle=SimpleNamespace(labels=labels))  # type: ignore[assignment]
-    return made
-
-
 def test_a_threshold_answers_none_of_these() -> None:
     numbers = np.array([0.2, 0.6, 0.2], np.float32)
     labels = ("a", "b", "c")
-    assert _classifier(0.5, labels).rank(numbers, 1)[0].label == "b"
-    first, second = _classifier(0.7, labels).rank(numbers, 2)
+    output = Output("classes", "classes", (), (HostStep(SOFTMAX),))
+    assert predictions(numbers, output, labels, 1, 0.5)[0].label == "b"
+    first, second = predictions(numbers, output, labels, 2, 0.7)
     assert (first.label, first.index, second.label) == (NONE, -1, "b")
     assert first.probability == pytest.approx(0.4)
-    own = _classifier(0.7, ("a", "b", NONE)).rank(numbers, 3)
+    own = predictions(numbers, output, ("a", "b", NONE), 3, 0.7)
     assert [(entry.label, entry.index) for entry in own] == [(NONE, 2), ("b", 1), ("a", 0)]
 
 

@@ -115,6 +115,9 @@ export const BYTE_RANGE = [0, 255] as const;
 /** Smallest and largest. Bits of a number in a fine map. */
 export const BITS_RANGE = [16, 16] as const;
 
+/** Smallest and largest. A length of an input's axis. */
+export const SIZE_RANGE = [1, 67108864] as const;
+
 /** Smallest and largest. Varyings of a program. */
 export const VARYINGS_RANGE = [1, 7] as const;
 
@@ -322,7 +325,10 @@ export interface Keys {
   fixed_point: "texture" | "columns" | "length" | "scale";
   fixed_map: "height" | "width" | "channels" | "scale" | "views";
   feature_map: "height" | "width" | "channels" | "gutter" | "views" | "scales" | "zeros";
-  fine_map: "height" | "width" | "channels" | "bits" | "views" | "scales" | "zeros";
+  fine_map: "height" | "width" | "channels" | "views" | "scales" | "zeros" | "bits";
+  graph: "outputs" | "layers";
+  graph_output: "name" | "layers" | "steps";
+  graph_layer: "name" | "op" | "inputs" | "attrs" | "weights" | "members" | "output";
 }
 
 /** Keys that an object has only and always where another of its keys has one of some words. */

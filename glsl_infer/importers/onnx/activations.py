@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from glsl_infer.importers.onnx.view import View, default_order
 
 FUNCTION = "glsl-infer:"
 """How the type of an operator begins that stands for a function which the file has in pieces; its text follows."""
+
+_NO_LIMIT = 1e30
+"""A limit of a Clip beyond stands for none."""
 
 _NAMED = elementwise.activations(elementwise.ONNX)
 
@@ -94,9 +97,11 @@ def _swish(call: Call) -> list[View]:
 
 
 def _clip(call: Call) -> list[View]:
+    if len(call.views) > 1:
+        return [_computed_limits(call)]
     low = call.number(1, "a lower limit", "min", -math.inf)
     high = call.number(2, "an upper limit", "max", math.inf)
-    low, high = (-math.inf if low < -1e30 else low), (math.inf if high > 1e30 else high)
+    low, high = (-math.inf if low < -_NO_LIMIT else low), (math.inf if high > _NO_LIMIT else high)
     if low >= high:
         if math.isfinite(high):  # numbers below the upper limit become it, as ONNX says
             return [_constant_like(call, high)]
@@ -108,6 +113,21 @@ def _clip(call: Call) -> list[View]:
     if high == math.inf:
         return applied(call, powers.at_least(low).text)
     return applied(call, (powers.at_most(high) if low == -math.inf else powers.clip(low, high)).text)
+
+
+def _computed_limits(call: Call) -> View:
+    """Return a Clip one of whose limits the network computes."""
+    from glsl_infer.importers.onnx.arithmetic import of_two
+
+    view = call.view()
+    for place, operation in ((1, "maximum"), (2, "minimum")):
+        limit = call.given[place] if call.has(place) else None
+        none = isinstance(limit, np.ndarray) and (np.abs(limit.astype(np.float64)) > _NO_LIMIT).all()
+        if limit is not None and not none:
+            made = of_two(call, operation, view, limit)
+            assert isinstance(made, View)
+            view = made
+    return view
 
 
 def _constant_like(call: Call, value: float) -> View:
@@ -169,10 +189,4 @@ CONVERTERS: dict[str, Converter] = {
     "Shrink": _of(_shrink),
     "Swish": _swish,
     "ThresholdedRelu": _of(_thresholded),
-}
-
-OF_MICROSOFT: Mapping[str, Converter] = {
-    "FastGelu": lambda call: applied(call, "gelu_tanh"),
-    "Gelu": _of(_gelu),
-    "QuickGelu": _swish,
 }

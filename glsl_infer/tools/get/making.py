@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -10,8 +11,9 @@ from pathlib import Path
 from PIL import Image
 
 from glsl_infer.compiler.build import Options
-from glsl_infer.errors import ForeignRangesError, InputError
+from glsl_infer.errors import ForeignRangesError, InputError, MissingExtraError
 from glsl_infer.graph.picture import FITS
+from glsl_infer.importers.tflite import installed as tflite
 from glsl_infer.support.child_process import module_command
 from glsl_infer.support.files import writing
 from glsl_infer.support.plain_text import one_line
@@ -59,6 +61,19 @@ def ranges_of(model: Model) -> Path:
 def licence_of(model: Model) -> Path:
     """Return where its licence lies, or will."""
     return models.folder() / f"{model.name}.licence.txt"
+
+
+def require(model: Model) -> None:
+    """Check that the package which exports a network is installed, so that nothing is fetched in vain.
+
+    Raises:
+        MissingExtraError: it is not.
+    """
+    if model.weights_of:
+        if importlib.util.find_spec("keras") is None:
+            raise MissingExtraError.of("Keras", "tensorflow", f"exporting {model.name}")
+    else:
+        tflite.schema()
 
 
 def make(model: Model, file: File, tell: Tell, labels: Path | None = None) -> Path:

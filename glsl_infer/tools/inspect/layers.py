@@ -55,17 +55,17 @@ class Inspected:
         }
 
 
-def inspect_file(path: Path, sizes: Mapping[str, tuple[int, int]] | None = None) -> Inspected:
+def inspect_file(path: Path, ends: Ends | None = None) -> Inspected:
     """Say what each layer of a model file becomes.
 
     Args:
         path: the file.
-        sizes: (height, width) of inputs that it leaves open, by their names.
+        ends: sizes and constants of its inputs.
 
     Raises:
-        InputError: the file cannot be read as a model at all.
+        InputError: the file cannot be read as a model, or has no such inputs.
     """
-    return inspected(importers.survey(path, ends=Ends(sizes=sizes or {})), str(path))
+    return inspected(importers.survey(path, ends=ends), str(path))
 
 
 def inspected(survey: Survey, path: str) -> Inspected:

@@ -48,7 +48,7 @@ def find(folder: Path) -> Photographs:
     """
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; give a folder with a folder of photographs for each class")
-    folders = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+    folders = sorted(path for path in folder.iterdir() if path.is_dir() and not paths.is_hidden(path.name))
     if not folders:
         raise InputError(f"{folder}: has no folders; put the photographs of each class into one, named by its label")
     problems, warnings = [], []
@@ -57,7 +57,7 @@ def find(folder: Path) -> Photographs:
     truth: list[int] = []
     for path in folders:
         label = unicodedata.normalize("NFC", path.name)
-        found = [file for file in sorted(path.iterdir()) if file.suffix.lower() in paths.SUFFIXES and file.is_file()]
+        found = [file for file in sorted(path.iterdir()) if paths.is_image(file) and file.is_file()]
         good = []
         for file in found:
             try:

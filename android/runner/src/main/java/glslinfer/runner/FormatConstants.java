@@ -118,6 +118,9 @@ final class FormatConstants {
     /** Smallest and largest. Bits of a number in a fine map. */
     static final int[] BITS_RANGE = {16, 16};
 
+    /** Smallest and largest. A length of an input's axis. */
+    static final int[] SIZE_RANGE = {1, 67108864};
+
     /** Smallest and largest. Varyings of a program. */
     static final int[] VARYINGS_RANGE = {1, 7};
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from glsl_infer.lowering import cut_sums, followed_sums
+from glsl_infer.lowering import simulated_sums, truncation
 from glsl_infer.lowering.conv_columns import columns_of
-from glsl_infer.lowering.cut_sums import byte_start, starts
+from glsl_infer.lowering.truncation import byte_start, starts
 from glsl_infer.lowering.typical import PICTURES, Texels
 from glsl_infer.program.layout import FeatureMap, View
 from glsl_infer.support import blas
@@ -22,8 +22,8 @@ def feature_map(height: int, width: int, channels: int) -> FeatureMap:
 def test_last_bits_are_numpys_spacing() -> None:
     rng = np.random.default_rng(0)
     numbers = (rng.normal(size=4000) * 10.0 ** rng.uniform(-25, 25, 4000)).astype(np.float32)
-    assert (followed_sums.last_bits(numbers) == np.spacing(numbers)).all()
-    assert followed_sums.last_bits(np.zeros(1, np.float32))[0] < 1e-37
+    assert (simulated_sums.last_bits(numbers) == np.spacing(numbers)).all()
+    assert simulated_sums.last_bits(np.zeros(1, np.float32))[0] < 1e-37
 
 
 @pytest.mark.parametrize("shape, groups", [((3, 3, 10, 12), 1), ((2, 2, 3, 24), 4), ((3, 3, 1, 12), 12)])
@@ -31,7 +31,7 @@ def test_what_columns_meet(shape: tuple[int, ...], groups: int) -> None:
     columns = columns_of(shape, groups)
     channels = shape[2] * groups
     texels = np.random.default_rng(1).random((5, shape[0] * shape[1], -(-channels // 4) * 4)).astype(np.float32)
-    windows = followed_sums.Windows(columns, texels)
+    windows = simulated_sums.Windows(columns, texels)
     for index in range(columns.slices):
         reads = columns.read_by(index)
         met = windows.factors(reads)
@@ -51,7 +51,7 @@ def test_sums_together_are_those_of_one_slice(residual: bool, positions: int) ->
     constants[:, 4] = 0.0
     biases = rng.normal(size=(5, 4)).astype(np.float32)
     added = rng.random((positions, 5, 4)).astype(np.float32) if residual else None
-    sums = followed_sums.follow(factors, constants, biases, fourth=True, residual=added)
+    sums = simulated_sums.simulate(factors, constants, biases, fourth=True, residual=added)
     assert sums.fourth is not None and sums.changed is not None
     for index in range(5):
         met = np.broadcast_to(factors, (30, positions, 4)).transpose(1, 0, 2)
@@ -59,11 +59,11 @@ def test_sums_together_are_those_of_one_slice(residual: bool, positions: int) ->
         products = met * constants[index]
         way = biases[index] + np.cumsum(products, axis=1, dtype=np.float32)
         inexact = (met != 0.0) & (met != 1.0)
-        of_products = np.where(inexact, np.spacing(products) + np.spacing(met) * constants[index], 0.0).sum(axis=1)
-        of_sums = np.where(products != 0.0, np.spacing(way), 0.0).sum(axis=1)
+        product_bits = np.where(inexact, np.spacing(products) + np.spacing(met) * constants[index], 0.0).sum(axis=1)
+        sum_bits = np.where(products != 0.0, np.spacing(way), 0.0).sum(axis=1)
         np.testing.assert_array_equal(sums.sums[:, index], way[:, -1])
-        np.testing.assert_array_equal(sums.of_products[:, index], of_products)
-        np.testing.assert_array_equal(sums.of_sums[:, index], of_sums)
+        np.testing.assert_array_equal(sums.product_bits[:, index], product_bits)
+        np.testing.assert_array_equal(sums.sum_bits[:, index], sum_bits)
         np.testing.assert_array_equal(sums.fourth[index], way[:, :, 3])
         np.testing.assert_array_equal(sums.changed[index], products[:, :, 3] != 0.0)
 
@@ -114,7 +114,7 @@ def test_matrix_products_take_one_thread_and_then_as_many_as_before() -> None:
 def test_positions_count_as_much_in_a_mean_loss_as_they_should() -> None:
     """A sum of 1 loses half of 2**-23 with each addition, one of 4 half of 2**-21."""
     sums, changed = np.array([[1.0], [4.0]], np.float32), np.ones((2, 1), bool)
-    fourth = cut_sums._Fourth(sums, changed, np.zeros(2, np.float32), np.array([0.25, 0.75], np.float32))
+    fourth = truncation._Fourth(sums, changed, np.zeros(2, np.float32), np.array([0.25, 0.75], np.float32))
     mean, spread = fourth.losses(0.0)
     losses, bits = np.array([-(2.0**-24), -(2.0**-22)]), np.array([2.0**-23, 2.0**-21])
     expected = losses @ [0.25, 0.75]

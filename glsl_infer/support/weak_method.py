@@ -1,4 +1,4 @@
-"""Methods for those who may not keep their object alive."""
+"""Bound methods with only a weak reference to their object."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TypeVar, cast
 Method = TypeVar("Method", bound=Callable[..., object])
 
 
-def weakly(method: Method) -> Method:
-    """Return a method for those who may not keep its object alive; they do not call it when that is gone."""
+def weak_method(method: Method) -> Method:
+    """Return a bound method without a reference to its object. It must not be called after the object is gone."""
     weak = weakref.WeakMethod(method)
 
     def call(*arguments: object) -> object:

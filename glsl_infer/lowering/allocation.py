@@ -1,4 +1,4 @@
-"""Where values lie: the textures that operators allocate for what they compute and for their weights."""
+"""Allocation of textures for the outputs of layers, and of bundle members for weights."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from glsl_infer.program.layout import (
 from glsl_infer.program.placement import Grid, Placement, place
 
 
-class Places:
-    """The places of values so far, and the members of the bundle that weights are in.
+class Allocation:
+    """Textures and members allocated so far.
 
     Attributes:
-        graph: what is built.
-        shapes: shape of every node's output.
-        values: where the outputs of the nodes so far lie.
-        grids: the ways in which the tiles of each texture could be arranged.
+        graph: the network.
+        shapes: output shape of each node.
+        values: allocated outputs of nodes, by name.
+        grids: possible arrangements of the tiles of each texture.
 
     Args:
-        graph: what is built.
-        layout: ``atlas`` or ``planar``; see ``program.placement.place``.
+        graph: the network.
+        layout: ``atlas`` or ``planar``, as for ``program.placement.place``.
         gutters: texels of 0 around the tiles of each output.
-        shares: which texture each takes a part of, and how its tiles are arranged there.
-        bits: 8 or 16 of each feature map; 8 where it is not said.
+        shares: region of a shared texture for each texture, and the arrangement of tiles in it.
+        bits: 8 or 16 for each feature map; 8 by default.
     """
 
     def __init__(
@@ -63,44 +63,61 @@ class Places:
         self._file_names: dict[str, str] = {}
 
     def feature_map(self, name: str) -> FeatureMap:
-        """Return where the feature map that ``name`` computes lies."""
+        """Return the feature map computed by a layer.
+
+        Raises:
+            ModelError: the output is a vector.
+        """
         value = self.values[name]
         if not isinstance(value, FeatureMap):
             raise ModelError.layer(name, "its output is a vector", "a feature map is needed here")
         return value
 
     def fixed_point(self, name: str) -> FixedPoint:
-        """Return where the vector or the partial sums that ``name`` computes lie."""
+        """Return the vector or the partial sums computed by a layer.
+
+        Raises:
+            ModelError: the output is a feature map.
+        """
         value = self.values[name]
         if not isinstance(value, FixedPoint):
             raise ModelError.layer(name, "its output is a feature map", "a vector is needed here")
         return value
 
     def fixed_map(self, name: str) -> FixedMap:
-        """Return where the 16-bit feature map that ``name`` computes lies."""
+        """Return the feature map in 16-bit fixed point computed by a layer."""
         value = self.values[name]
         assert isinstance(value, FixedMap), name
         return value
 
     def shows_alpha(self, value: FeatureMap) -> bool:
-        """Return whether lanes beyond the last channel hold a picture's alpha, and not 0."""
+        """Return whether padding lanes hold an image's alpha instead of 0."""
         pictures = [node.name for node in self.graph.inputs if has_alpha_lane(node) and node.name in self.values]
         alpha = {texture for name in pictures for texture in textures_of(self.values[name])}
         return value.channels % 4 != 0 and value.views[-1].texture in alpha
 
     def set_value(self, node: Node, value: Value) -> None:
-        """Say where the output of ``node`` lies without allocating anything."""
+        """Set the output of a node without allocating textures."""
         self.values[node.name] = value
 
     def allocate_map(
         self, node: Node, *, scales: tuple[float, ...], zeros: tuple[float, ...], kind: str = "target"
     ) -> FeatureMap:
-        """Allocate the textures of a feature map of some range, with the gutter that its readers need.
+        """Allocate the textures of a feature map, with the gutter that its readers need.
 
-        A texture is cleared to one colour, so slices with different zero points get textures of their own where they
-        have a gutter. Of a map of 16 bits the two tiles of a slice lie above each other, and a gutter needs one zero
-        point for all channels. ``kind`` is ``input`` for what the runner uploads; the gutter of a picture without alpha
-        of its own holds bytes of 0.
+        A texture is cleared to one colour. Therefore slices with a gutter and different zero points have different
+        textures. The two tiles of a 16-bit slice are above each other, and with a gutter all channels must have one
+        zero point.
+
+        Args:
+            node: the layer.
+            scales: scale of each channel, or one for all.
+            zeros: zero point of each channel, or one for all.
+            kind: ``target``, or ``input`` for a texture that the runner uploads. The gutter of an image without alpha
+                has bytes of 0.
+
+        Raises:
+            ModelError: the map fits no texture, or its zero points do not allow the gutter.
         """
         height, width, channels = self.shapes[node.name]
         gutter = self._gutters[node.name]
@@ -124,20 +141,22 @@ class Places:
             colours = [(int(zeros[0]), 0, int(zeros[0]), 0)] * slices
         views: dict[int, View] = {}
         name, distinct = self._file_name(node.name), list(dict.fromkeys(colours))
-        for number, colour in enumerate(distinct):
-            members = [index for index, other in enumerate(colours) if other == colour]
-            group = name if len(distinct) == 1 else f"{name}.{number}"
+        for index_of_colour, colour in enumerate(distinct):
+            slices_of_colour = [index for index, slice_colour in enumerate(colours) if slice_colour == colour]
+            group = name if len(distinct) == 1 else f"{name}.{index_of_colour}"
             layout = self._layout if kind == "target" else "atlas"
             if column:
-                whole = place(group, slices + half, 1, 1, 0, layout, self._columns)
-                (corner,) = self._add_textures(node, whole, kind, colour)
-                added: Sequence[View] = [replace(corner, y=corner.y + row) for row in range(slices)]
+                column_placement = place(group, slices + half, 1, 1, 0, layout, self._columns)
+                (corner,) = self._add_textures(node, column_placement, kind, colour)
+                tile_views: Sequence[View] = [replace(corner, y=corner.y + row) for row in range(slices)]
             else:
-                placed = place(group, height + half, width, len(members), gutter, layout, self._columns)
-                added = self._add_textures(node, placed, kind, colour)
-            views.update(zip(members, (replace(view, half=half) for view in added) if half else added))
+                placed = place(group, height + half, width, len(slices_of_colour), gutter, layout, self._columns)
+                tile_views = self._add_textures(node, placed, kind, colour)
+            views.update(
+                zip(slices_of_colour, (replace(view, half=half) for view in tile_views) if half else tile_views)
+            )
         if has_alpha_lane(node):
-            gutter = 0  # the runner uploads such a picture alone: zeros are around it, not values that stand for 0
+            gutter = 0  # the runner uploads such an image without gutter, and bytes of 0 around it
         value = FeatureMap(
             height, width, channels, gutter, tuple(views[index] for index in range(slices)), scales, zeros
         )
@@ -145,41 +164,43 @@ class Places:
         return value
 
     def _as_column(self, node: Node, gutter: int, half: int) -> bool:
-        """Return whether the slices of a map are one column, which ``merged_quads`` makes one rectangle of.
+        """Return whether the slices of a map are one column, which ``merged_quads`` can draw as one rectangle.
 
-        So is a map of one pixel that no layer reads, if it fits: a reader's coordinates want rows and columns.
+        This applies to maps of one pixel without readers, because readers need rows and columns of tiles.
         """
         height, width, channels = self.shapes[node.name]
         rows = slices_of(channels) * (2 if half else 1)
-        alone = not gutter and self._layout == "atlas" and not self.graph.consumers.get(node.name)
-        return alone and (height, width) == (1, 1) and rows <= MAX_TEXTURE_SIZE
+        unshared = not gutter and self._layout == "atlas" and not self.graph.consumers.get(node.name)
+        return unshared and (height, width) == (1, 1) and rows <= MAX_TEXTURE_SIZE
 
     def allocate_fixed_map(self, node: Node, blocks: int, scale: float, kind: str = "target") -> FixedMap:
-        """Allocate the textures of a 16-bit feature map of ``blocks`` times equally many channels.
+        """Allocate the textures of a map in 16-bit fixed point with ``blocks`` blocks of channels.
 
-        The tiles of a slice of all blocks lie in one texture, in a grid that is the same for all slices; in as few
-        textures as they fit into, where they are too large for one.
+        The tiles of a slice in all blocks are in one texture, in a grid equal for all slices. If they are too large for
+        a texture, they use as few textures as possible.
         """
         height, width, channels = self.shapes[node.name]
         slices, tiles = channels // 4 // blocks, 2 * blocks
-        parts = next((count for count in range(1, tiles) if _fit(slices_of(tiles, count), height, width)), tiles)
-        each = slices_of(tiles, parts)
-        columns = _near_square(each, height, width)
+        texture_count = next(
+            (count for count in range(1, tiles) if _fit(slices_of(tiles, count), height, width)), tiles
+        )
+        tiles_per_texture = slices_of(tiles, texture_count)
+        columns = _near_square(tiles_per_texture, height, width)
         layout = self._layout if kind == "target" else "atlas"
         name = self._file_name(node.name)
-        corners: list[tuple[View, ...]] = []  # of each part, for each slice
-        for part in range(parts):
-            rows = slices_of(min(each, tiles - part * each), columns)
-            group = name if parts == 1 else f"{name}.{part}"
+        origins: list[tuple[View, ...]] = []  # of each texture, for each slice
+        for texture_index in range(texture_count):
+            rows = slices_of(min(tiles_per_texture, tiles - texture_index * tiles_per_texture), columns)
+            group = name if texture_count == 1 else f"{name}.{texture_index}"
             placed = place(group, rows * height, columns * width, slices, 0, layout, self._columns)
-            corners.append(self._add_textures(node, placed, kind, (0, 0, 0, 0)))
+            origins.append(self._add_textures(node, placed, kind, (0, 0, 0, 0)))
         views = []
         for block in range(blocks):
             for index in range(slices):
                 for tile in (2 * block, 2 * block + 1):
-                    corner, at = corners[tile // each][index], tile % each
+                    origin, offset = origins[tile // tiles_per_texture][index], tile % tiles_per_texture
                     views.append(
-                        View(corner.texture, corner.x + at % columns * width, corner.y + at // columns * height)
+                        View(origin.texture, origin.x + offset % columns * width, origin.y + offset // columns * height)
                     )
         value = FixedMap(height, width, channels, scale, tuple(views))
         self.values[node.name] = value
@@ -190,13 +211,13 @@ class Places:
         return self._allocate_fixed(node, FixedPoint(self._file_name(node.name), 0, length, scale), kind)
 
     def allocate_sums(self, node: Node, columns: int, length: int, scale: float) -> FixedPoint:
-        """Allocate the target texture of partial sums."""
+        """Allocate the texture of partial sums."""
         return self._allocate_fixed(node, FixedPoint(self._file_name(node.name), columns, length, scale))
 
     def constant_texture(self, node: Node, width: int, height: int, texels: bytes, part: str = "") -> str:
-        """Add a texture of weights to the bundle; return its name.
+        """Add a texture of weights and its bundle member; return the name of the texture.
 
-        ``part`` tells those of one layer apart.
+        ``part`` distinguishes the textures of a layer.
         """
         dotted = f".{part}" if part else ""
         name = f"{self._file_name(node.name)}{dotted}.weights"
@@ -205,18 +226,18 @@ class Places:
         return name
 
     def weights(self, node: Node, suffix: str, data: bytes) -> str:
-        """Add a member with the weights of ``node``; return its name."""
+        """Add a member with weights of a node; return its name."""
         member = f"weights/{self._file_name(node.name)}{suffix}"
         self._members[member] = data
         self._weight_members[node.name] = (*self._weight_members.get(node.name, ()), member)
         return member
 
     def texel(self, texture: str) -> list[float]:
-        """Return the size of one texel in texture coordinates."""
+        """Return the size of a texel in texture coordinates."""
         return [1.0 / self._textures[texture].width, 1.0 / self._textures[texture].height]
 
     def position(self, view: View, x: float = 0.0, y: float = 0.0) -> tuple[float, float]:
-        """Return the texture coordinate of the point (x, y), in texels from the first corner of the tile."""
+        """Return the texture coordinates of a point (x, y), in texels from the tile's first corner."""
         texture = self._textures[view.texture]
         return (view.x + x) / texture.width, (view.y + y) / texture.height
 
@@ -232,8 +253,8 @@ class Places:
                 "use a smaller picture or fewer channels",
             )
         names = {
-            name: self._add_texture(Texture(name, width, height, kind, clear=clear), possible)
-            for (name, width, height), possible in zip(placed.textures, placed.grids)
+            name: self._add_texture(Texture(name, width, height, kind, clear=clear), grids)
+            for (name, width, height), grids in zip(placed.textures, placed.grids)
         }
         if not any(name in self._shares for name in names):
             return placed.views
@@ -245,39 +266,39 @@ class Places:
         return tuple(views)
 
     def _allocate_fixed(self, node: Node, value: FixedPoint, kind: str = "target") -> FixedPoint:
-        own = Texture(value.texture, *value.size, kind)
-        value = replace(value, texture=self._add_texture(own, (Grid(1, *value.size),)))
+        texture = Texture(value.texture, *value.size, kind)
+        value = replace(value, texture=self._add_texture(texture, (Grid(1, *value.size),)))
         self.values[node.name] = value
         return value
 
-    def _add_texture(self, own: Texture, possible: tuple[Grid, ...]) -> str:
-        """Add a texture, or the one that it shares with others; return the name of what was added."""
-        self.grids[own.name] = possible
-        share = self._shares.get(own.name)
+    def _add_texture(self, texture: Texture, grids: tuple[Grid, ...]) -> str:
+        """Add a texture, or the shared texture that replaces it; return the name."""
+        self.grids[texture.name] = grids
+        share = self._shares.get(texture.name)
         if share is not None:
-            own = replace(own, name=share.texture, width=share.width, height=share.height, clear=share.clear)
-        self._textures[own.name] = own
-        return own.name
+            texture = replace(texture, name=share.texture, width=share.width, height=share.height, clear=share.clear)
+        self._textures[texture.name] = texture
+        return texture.name
 
     def _file_name(self, layer: str) -> str:
-        """Return the layer's name made safe for a file, and unique."""
+        """Return a unique file name for a layer."""
         if layer not in self._file_names:
             safe = re.sub(r"[^A-Za-z0-9_-]", "_", layer)
-            taken = set(self._file_names.values())
+            used_names = set(self._file_names.values())
             self._file_names[layer] = next(
                 name
-                for index in range(len(taken) + 1)
-                if (name := safe if not index else f"{safe}_{index}") not in taken
+                for index in range(len(used_names) + 1)
+                if (name := safe if not index else f"{safe}_{index}") not in used_names
             )
         return self._file_names[layer]
 
 
 def _fit(tiles: int, height: int, width: int) -> bool:
-    """Return whether tiles fit into one texture as ``_near_square`` puts them."""
+    """Return whether tiles fit into one texture in the arrangement of ``_near_square``."""
     columns = _near_square(tiles, height, width)
     return max(columns * width, slices_of(tiles, columns) * height) <= MAX_TEXTURE_SIZE
 
 
 def _near_square(tiles: int, height: int, width: int) -> int:
-    """Return into how many columns to put tiles so that they make a rectangle as square as possible."""
+    """Return the number of columns with which the tiles' rectangle has the smallest longer side."""
     return min(range(1, tiles + 1), key=lambda columns: max(columns * width, slices_of(tiles, columns) * height))
