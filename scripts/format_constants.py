@@ -145,7 +145,11 @@ def java(data: Data) -> str:
     lines += ["", *(strings(f"GLSL_{key.upper()}", glsl[key]) for key in GLSL)]
     for name, (value, about) in glsl["limits"].items():
         kind = "int" if value < 1 << 31 else "double"
-        lines += ["", f"    /** {about} */", f"    static final {kind} GLSL_MOST_{name.upper()} = {value}{'' if kind == 'int' else '.0'};"]
+        lines += [
+            "",
+            f"    /** {about} */",
+            f"    static final {kind} GLSL_MOST_{name.upper()} = {value}{'' if kind == 'int' else '.0'};",
+        ]
     lines += ["", strings("LIMITS_KEYS", list(data["objects"]["limits"]["keys"]))]
     lines += ["", "    private FormatConstants() {}", "}", ""]
     return "\n".join(lines)

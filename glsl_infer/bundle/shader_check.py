@@ -1,9 +1,9 @@
-"""The GLSL that bundles hold: a subset that the reader understands completely, so that a driver compiles nothing else.
+"""The GLSL that bundles hold: a subset that the reader understands completely, so that drivers compile nothing else.
 
-``docs/reference/bundle-format.md`` (The GLSL of bundles) has the rules, ``format.json`` its words and limits. The checker
-is an abstract interpreter: it follows each value as an interval, rounded outward by more than 32-bit floats are, through
-assignments, both sides of conditions, loops (to a fixed point) and calls (once for each set of arguments). Macros are
-expanded as the preprocessor expands them.
+``docs/reference/bundle-format.md`` (The GLSL of bundles) has the rules, ``format.json`` its words and limits. The
+checker is an abstract interpreter: it follows each value as an interval, rounded outward by more than 32-bit floats are,
+through assignments, both sides of conditions, loops (to a fixed point) and calls (once for each set of arguments).
+Macros are expanded as the preprocessor expands them.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Function(NamedTuple):
     at: int
     params: list[tuple[str, int]]
     macros: dict[str, list[Macro]]
-    functions: dict[str, list[Function]]  # type: ignore[misc]
+    functions: dict[str, list[Function]]
 
 
 @dataclass(frozen=True)
@@ -270,14 +270,13 @@ def _hull(one: Value, other: Value) -> Value:
     """Return a value that holds both."""
     marks = ((one.marks | other.marks) & WILD) | (one.marks & other.marks & CONST)
     least, most = min(one.least, other.least), max(one.most, other.most)
-    if (one.marks | other.marks) & GROWN and -_GROWN <= least and most <= _GROWN:
-        if all(value.marks & GROWN or _is_small(value) for value in (one, other)):
-            marks |= GROWN
+    if (one.marks | other.marks) & GROWN and all(value.marks & GROWN or _is_small(value) for value in (one, other)):
+        marks |= GROWN
     return Value(one.type, least, most, marks, one.uniform if one.uniform == other.uniform else "")
 
 
 def _is_small(value: Value) -> bool:
-    return -_SMALL <= value.least and value.most <= _SMALL
+    return value.least >= -_SMALL and value.most <= _SMALL
 
 
 def _may_be_zero(value: Value) -> bool:
@@ -297,7 +296,7 @@ def _rounded(kind: int, least: float, most: float, marks: int) -> Value:
 
 def _add(kind: int, left: Value, right: Value, marks: int) -> Value:
     if (left.marks | right.marks) & GROWN:
-        grown, other = (left, right) if left.marks & GROWN else (right, left)
+        other = right if left.marks & GROWN else left
         if not other.marks & GROWN and _is_small(other):
             return Value(kind, -_GROWN, _GROWN, marks | GROWN)
     if (left.most == _INF and right.least == -_INF) or (left.least == -_INF and right.most == _INF):
@@ -310,7 +309,7 @@ def _multiply(kind: int, left: Value, right: Value, marks: int) -> Value:
     if _is_infinite(left) or _is_infinite(right):
         if (_is_infinite(left) and _may_be_zero(right)) or (_is_infinite(right) and _may_be_zero(left)):
             return Value(kind, -_INF, _INF, marks | WILD)
-        ends = [0.0 if end != end else end for end in ends]
+        ends = [0.0 if math.isnan(end) else end for end in ends]
     elif left.least == left.most == 0.0 or right.least == right.most == 0.0:
         return Value(kind, 0.0, 0.0, marks if marks & WILD else CONST)
     return _rounded(kind, min(ends), max(ends), marks)
@@ -337,9 +336,10 @@ def _bounded(kind: int, one: Value, other: Value, least: Callable[..., float]) -
             highs.append(value.most)
     marks = (wild[0] & wild[1]) | (one.marks & other.marks & CONST)
     low, high = min(lows), max(highs)
-    if (one.marks | other.marks) & GROWN and -_GROWN <= low and high <= _GROWN and not wild[0] | wild[1]:
-        if all(v.marks & GROWN or (-v.least if least is min else v.most) <= _SMALL for v in (one, other)):
-            marks |= GROWN
+    near = [v.marks & GROWN or (-v.least if least is min else v.most) <= _SMALL for v in (one, other)]
+    within = low >= -_GROWN and high <= _GROWN
+    if (one.marks | other.marks) & GROWN and within and all(near) and not wild[0] | wild[1]:
+        marks |= GROWN
     return Value(kind, low, high, marks)
 
 
@@ -548,6 +548,7 @@ class _Checker:
         self.blocks = outer
         self.scopes[1:] = []
         if function.kind != "void" and self.returned is None:
+            self.at -= 1
             raise self.refused("a function ends without 'return'")
         return self.returned
 
@@ -564,7 +565,11 @@ class _Checker:
         if self.calls > GLSL_LIMITS["calls"]:
             raise self.refused("calls of functions are too deep in each other")
         for function in self.functions[signature]:
-            key = (function.at, tuple(given), tuple(v.value for v in outer[0].values() if v.kind in ("global", "output")))
+            key = (
+                function.at,
+                tuple(given),
+                tuple(v.value for v in outer[0].values() if v.kind in ("global", "output")),
+            )
             if key not in self.results:
                 self.tokens, self.at, self.macros, self.functions = (
                     self.code,
@@ -671,10 +676,8 @@ class _Checker:
             self.at += 1
             if self.returns == "void" or self.conditional or self.turning:
                 raise self.refused("'return' is the last statement of a function with a result")
-            value = self.expression()
+            value = self.typed(_TYPES[self.returns], self.expression())
             self.expect(";")
-            if value.type != _TYPES[self.returns]:
-                raise self.refused(f"'return' of another type than {self.returns}")
             self.returned = value
         elif token in GLSL_STATEMENTS and token in self.macros:
             self.at += 1
@@ -721,17 +724,15 @@ class _Checker:
             self.expect(",")
 
     def typed(self, type_: int, value: Value) -> Value:
-        """Return a value that is assigned to a variable of this type."""
+        """Return a value, if it is of this type."""
         if value.type != type_:
-            raise self.refused("a value of another type than its variable")
+            raise self.refused("a value of another type than is expected")
         return value
 
     def assignment(self) -> None:
         """Read an assignment to a variable."""
         name = self.next() if self.tokens[self.at] == "gl_FragColor" else self.name()
-        if name in self.macros:
-            raise self.refused(f"a macro, '{name}', is no variable")
-        variable = self.find(name)
+        variable = None if name in self.macros else self.find(name)
         if variable is None or variable.kind not in ("local", "global", "parameter", "output"):
             raise self.refused(f"'{name}' is no variable that can be assigned to")
         part = self.component() if self.tokens[self.at] == "." else 0
@@ -1005,10 +1006,10 @@ class _Checker:
         if name == "mix":
             return _mixed(kind, *given)
         if name == "dot":
-            one = _multiply(FLOAT, *given, marks)
-            if first.type > 1 and one.least == -_INF and one.most == _INF:
+            one, count = _multiply(FLOAT, first, given[1], marks), first.type
+            if count > 1 and one.least == -_INF and one.most == _INF:
                 return one._replace(marks=one.marks | WILD)
-            return _rounded(FLOAT, min(one.least, one.least * first.type), max(one.most, one.most * first.type), one.marks)
+            return _rounded(FLOAT, min(one.least, one.least * count), max(one.most, one.most * count), one.marks)
         least, most = first.least, first.most
         if name == "abs":
             least, most = (0.0 if least < 0.0 < most else min(abs(least), abs(most))), max(abs(least), abs(most))
@@ -1029,8 +1030,9 @@ class _Checker:
             if not marks & CONST or not -_LARGEST_INT < least <= most < _LARGEST_INT:
                 raise self.refused("'int' of a value that is no constant")
             return Value(INT, float(math.trunc(least)), float(math.trunc(most)), marks)
-        if any(value.marks & GROWN for value in given) and -_GROWN <= least and most <= _GROWN:
-            marks |= GROWN if all(value.marks & GROWN or _is_small(value) for value in given) else 0
+        near = all(value.marks & GROWN or _is_small(value) for value in given)
+        if near and any(value.marks & GROWN for value in given):
+            marks |= GROWN
         return Value(_TYPES[name], least, most, marks)
 
     def fetch(self) -> Value:
@@ -1055,7 +1057,7 @@ class _Checker:
         place = self.at - 1
         params = definitions[0].params
         if any(len(other.params or ()) != len(params or ()) for other in definitions) or self.expanding > 3:
-            raise self.refused(f"macro '{name}' has other parameters elsewhere, or stands in macros of macros")
+            raise self.refused(f"macro '{name}' has other parameters elsewhere, or is in macros of macros")
         if params is None and self.tokens[self.at] == "(":  # another name of a function
             return self.called([entry.body[0] if len(entry.body) == 1 else name for entry in definitions])
         alone = self.tokens[place - 1] in _BEFORE if place else self.alone
@@ -1064,7 +1066,8 @@ class _Checker:
         alone = alone and (self.alone if follows == _END else follows in _AFTER)
         outer = self.tokens, self.at, self.place, self.alone
         cost, before = (self.written, self.executed), self.saved() if len(definitions) > 1 else []
-        most, after, result = cost, [], None
+        most, result = cost, None
+        after: _Scopes = []
         self.nested(1)
         self.expanding += 1
         for entry in definitions:
@@ -1132,7 +1135,7 @@ _RANGES = {
 
 def _mixed(kind: int, left: Value, right: Value, share: Value) -> Value:
     marks = ((left.marks | right.marks | share.marks) & WILD) | (left.marks & right.marks & share.marks & CONST)
-    if -1e-5 <= share.least and share.most <= 1.00001:
+    if share.least >= -1e-5 and share.most <= 1.00001:
         both = _hull(left, right)
         if _is_infinite(both):
             return Value(kind, -_INF, _INF, marks | WILD)
