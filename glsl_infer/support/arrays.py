@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -29,9 +30,14 @@ def load_array(path: Path) -> NDArray[Any]:
 
 
 def in_shape(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return an array in a shape that differs from its own by axes of 1 alone; else as it is."""
-    alike = [size for size in array.shape if size != 1] == [size for size in shape if size != 1]
-    return array.reshape(shape) if alike else array
+    """Return an array in a shape that differs from its own by axes of 1, or that folds a line (length, channels).
+
+    Any other array is returned as it is.
+    """
+    own, wanted, line = (
+        [size for size in sizes if size != 1] for sizes in (array.shape, shape, (math.prod(shape[:-1]), *shape[-1:]))
+    )
+    return array.reshape(shape) if own in (wanted, line) else array
 
 
 def load_arrays(path: Path) -> dict[str, NDArray[Any]]:

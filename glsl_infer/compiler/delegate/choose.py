@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from glsl_infer import cpu, ops
 from glsl_infer.errors import InputError
-from glsl_infer.graph import Graph, Node
+from glsl_infer.graph import Graph, Node, Shape
 from glsl_infer.graph.node import NORMAL, SEEN
 from glsl_infer.ops.on_cpu import range_keys
 from glsl_infer.ops.operator import GraphOnlyOperator
+from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 from glsl_infer.support.near_names import did_you_mean
 
 TEXTURE_RANKS = (1, 3)
@@ -26,9 +27,14 @@ def _needs_cpu(graph: Graph, node: Node) -> bool:
     operator, shape = ops.get(node.op), graph.shapes[node.name]
     if operator.on_cpu or (isinstance(operator, GraphOnlyOperator) and not operator.staged):
         return True
-    if any(len(graph.shapes[name]) not in TEXTURE_RANKS for name in (node.name, *node.inputs)):
+    if any(_fits_no_texture(graph.shapes[name]) for name in (node.name, *node.inputs)):
         return True
     return len(shape) == 1 and "scale" not in operator.attrs and not operator.staged
+
+
+def _fits_no_texture(shape: Shape) -> bool:
+    """Return whether a tensor is neither a vector nor a map, or has a longer side than any texture, as sounds."""
+    return len(shape) not in TEXTURE_RANKS or (len(shape) == 3 and max(shape[:2]) > MAX_TEXTURE_SIZE)
 
 
 def named_layers(graph: Graph, names: Sequence[str]) -> tuple[str, ...]:
