@@ -248,7 +248,7 @@ def _word(allowed: tuple[str, ...]) -> Callable[[Any, str], str]:
 
 def _number(value: Any, where: str, *, low: float = -_LARGEST) -> float:
     """Return ``value`` if it is a number from ``low`` to ``_LARGEST``."""
-    number = json_fields.number(value, where, low=low)
+    number: float = json_fields.number(value, where, low=low)
     if number > _LARGEST:
         raise BundleError(f"{where} is {number:g}; at most {_LARGEST:g} is possible")
     return number
