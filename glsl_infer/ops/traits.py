@@ -112,7 +112,7 @@ class Traits:
         return ()
 
     def merged(self, node: Node, before: Node) -> Node | None:
-        """Return a node equal to ``before`` followed by ``node``, which have this operator; None if it cannot be merged."""
+        """Return a single node equal to ``before`` and ``node``, both of this operator; None if there is no such node."""
         return None
 
     def host_step(self, node: Node) -> str:
