@@ -112,7 +112,7 @@ class Traits:
         return ()
 
     def merged(self, node: Node, before: Node) -> Node | None:
-        """Return a single node equal to ``before`` and ``node``, both of this operator; None if there is no such node."""
+        """Return a node equal to ``before`` and ``node``, both of this operator; None if they cannot be merged."""
         return None
 
     def host_step(self, node: Node) -> str:
