@@ -38,7 +38,7 @@ import java.util.Map;
  *   run BUNDLE PICTURES OUT              PICTURES: raw bytes of one or more images in the model's size
  *   frame BUNDLE OUT NAME=FILE...        OUT: all outputs of one frame; prints their names and shapes
  *   image BUNDLE OUT NAME=FILE...        OUT: raw bytes of the first output, an image
- *   layers BUNDLE OUT NAME=FILE...       OUT: texels of all drawing layers, directly after their passes, and their values
+ *   layers BUNDLE OUT NAME=FILE...       OUT: texels of all drawing layers after their passes, and values
  *   check BUNDLE                         the probe
  *   time BUNDLE FRAMES                   milliseconds of each frame, including upload and read-back
  *   read FILE...                         error of each file, one line each, empty without an error
