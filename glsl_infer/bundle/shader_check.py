@@ -1,7 +1,7 @@
 """The GLSL that bundles hold: a subset that the reader understands completely, so that drivers compile nothing else.
 
 ``docs/reference/bundle-format.md`` (The GLSL of bundles) has the rules, ``format.json`` its words and limits. The
-checker is an abstract interpreter: it follows each value as an interval, rounded outward by more than 32-bit floats are,
+checker is an abstract interpreter: it follows each value as an interval, rounded outward by more than 32-bit floats,
 through assignments, both sides of conditions, loops (to a fixed point) and calls (once for each set of arguments).
 Macros are expanded as the preprocessor expands them.
 """
