@@ -5,7 +5,6 @@ Thousands of passes as JSON took megabytes, and most of the time of reading a bu
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Sequence
 from dataclasses import replace
@@ -108,7 +107,7 @@ class _Bytes:
     def floats(self, count: int) -> tuple[float, ...]:
         numbers: tuple[float, ...] = struct.unpack(f"<{count}f", self.take(4 * count))  # too few to be worth an array
         if not all(abs(number) <= _LARGEST for number in numbers):  # NaN is not
-            raise BundleError(f"{self.where}: a number that is not finite, or beyond {_LARGEST}")
+            raise BundleError(f"{self.where}: a number that is not finite, or too large")
         return numbers
 
 
