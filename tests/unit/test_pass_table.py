@@ -318,7 +318,10 @@ IN_A_FILE: dict[str, tuple[Change, str]] = {
     "no such target": (other("target", "none"), "pass 1: texture 65535 of "),
     "no such texture": (other("textures", ["none"]), "pass 1: texture 65535 of "),
     "a unit too many": (other("sources", [[32, 1.0, 1.0]]), "pass 1: texture unit 32"),
-    "a stride that is no number": (other("sources", [[0, float("nan"), 1.0]]), "pass 1: a number that is not finite, or too large"),
+    "a stride that is no number": (
+        other("sources", [[0, float("nan"), 1.0]]),
+        "pass 1: a number that is not finite, or too large",
+    ),
     "no quads": (other("quads", []), "pass 1: 0 quads"),
     "a quad far away": (other("quads", [[9000, 0, 1, 1, 0, 0]]), "pass 1: a quad beyond 8192 texels"),
     "a quad before the target": (other("quads", [[-1, 0, 1, 1, 0, 0]]), "pass 1: a quad beyond 8192 texels"),
