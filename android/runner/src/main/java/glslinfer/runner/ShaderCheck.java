@@ -1562,7 +1562,7 @@ final class ShaderCheck {
                 alone = isAlone;
                 Value value = null;
                 if (!isStatement) {
-                    value = isAlone ? expression() : operand();
+                    value = isAlone ? expression() : unary();
                 } else if (!isEmpty) {
                     statement();
                 }
