@@ -229,8 +229,8 @@ GLSL_LIMITS: Mapping[str, int] = {
     "array": 4096,  # Elements of a uniform array.
     "turns": 8192,  # Turns of a loop.
     "coordinate": 65536,  # The largest constant in a coordinate of texture2D.
-    "varying": 100000000,  # The largest value of a varying.
-    "uniform": 1000000000000000,  # The largest value of a uniform.
+    "varying": 10000000000000000000,  # The largest value of a varying.
+    "uniform": 1000000000000000,  # The largest number in a uniform or stride; its inverse is the smallest divisor.
     "fetch": 4,  # Operations that texture2D counts for.
     "loop": 3000,  # Operations that a loop counts for in 'written': compilers take twice as long for another loop.
     "slow": 48,  # Operations that a function in 'slow' counts for in 'written': drivers write a long series for each.

@@ -1083,7 +1083,7 @@ class _Checker:
                 if body:
                     self.statement()
             else:
-                value = self.expression() if alone else self.operand()
+                value = self.expression() if alone else self.unary()
                 result = value if result is None else _hull(result, self.typed(result.type, value))
             if self.tokens[self.at] != _END:
                 raise self.refused(f"macro '{name}' is a sum without brackets around it, or unequal brackets")

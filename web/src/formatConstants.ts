@@ -276,8 +276,8 @@ export const GLSL_MOST_TURNS = 8192;
 /** The largest constant in a coordinate of texture2D. */
 export const GLSL_MOST_COORDINATE = 65536;
 /** The largest value of a varying. */
-export const GLSL_MOST_VARYING = 100000000;
-/** The largest value of a uniform. */
+export const GLSL_MOST_VARYING = 10000000000000000000;
+/** The largest number in a uniform or stride; its inverse is the smallest divisor. */
 export const GLSL_MOST_UNIFORM = 1000000000000000;
 /** Operations that texture2D counts for. */
 export const GLSL_MOST_FETCH = 4;

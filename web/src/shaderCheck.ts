@@ -936,7 +936,7 @@ export function parse(member: string, text: string): Shader {
       again(expanded.length);
       [tokens, at, place, alone] = [[...expanded, ""], 0, outer[2] ?? here, isAlone];
       let value: Value | undefined;
-      if (!isStatement) value = isAlone ? expression() : operand();
+      if (!isStatement) value = isAlone ? expression() : unary();
       else if (expanded.length) statement();
       if (peek()) fail(`macro '${name}' is a sum without brackets around it, or unequal brackets`);
       [tokens, at, place, alone] = outer;

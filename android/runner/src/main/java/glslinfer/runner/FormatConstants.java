@@ -296,9 +296,9 @@ final class FormatConstants {
     static final int GLSL_MOST_COORDINATE = 65536;
 
     /** The largest value of a varying. */
-    static final int GLSL_MOST_VARYING = 100000000;
+    static final double GLSL_MOST_VARYING = 10000000000000000000.0;
 
-    /** The largest value of a uniform. */
+    /** The largest number in a uniform or stride; its inverse is the smallest divisor. */
     static final double GLSL_MOST_UNIFORM = 1000000000000000.0;
 
     /** Operations that texture2D counts for. */

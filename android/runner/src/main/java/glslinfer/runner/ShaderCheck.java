@@ -595,7 +595,11 @@ final class ShaderCheck {
             written = startWritten;
             executed = startExecuted;
             Value value = work.in(way);
-            result = result != null && value != null ? result.hull(typed(result.type, value)) : result == null ? value : result;
+            if (result == null) {
+                result = value;
+            } else if (value != null) {
+                result = result.hull(typed(result.type, value));
+            }
             mostWritten = Math.max(mostWritten, written);
             mostExecuted = Math.max(mostExecuted, executed);
             if (after != null) {
@@ -1568,7 +1572,7 @@ final class ShaderCheck {
                 alone = isAlone;
                 Value value = null;
                 if (!isStatement) {
-                    value = isAlone ? expression() : operand();
+                    value = isAlone ? expression() : unary();
                 } else if (!isEmpty) {
                     statement();
                 }
