@@ -1044,7 +1044,8 @@ class _Checker:
         outer, self.in_coordinate = self.in_coordinate, True
         value = self.expression()
         self.in_coordinate = outer
-        if value.type != 2 or value.marks & (CONST | WILD):
+        # In a function a coordinate can be constant for one call and not for the next.
+        if value.type != 2 or value.marks & (WILD if self.calls else CONST | WILD):
             raise self.refused("a coordinate is constant, or may be no number")
         self.expect(")")
         self.nested(-1)

@@ -908,7 +908,7 @@ export function parse(member: string, text: string): Shader {
     isCoordinate = true;
     const [type, , , marks] = expression();
     isCoordinate = outer;
-    if (type !== 2 || marks & (CONST | WILD)) fail("a coordinate is constant, or may be no number");
+    if (type !== 2 || marks & (calls ? WILD : CONST | WILD)) fail("a coordinate is constant, or may be no number");
     expect(")");
     nested(-1);
     cost(GLSL_MOST_FETCH, GLSL_MOST_FETCH);

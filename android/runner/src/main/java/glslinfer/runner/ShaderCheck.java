@@ -1504,7 +1504,8 @@ final class ShaderCheck {
         inCoordinate = true;
         Value value = expression();
         inCoordinate = outer;
-        if (value.type != 2 || value.has(CONST | WILD)) {
+        // In a function a coordinate can be constant for one call and not for the next.
+        if (value.type != 2 || value.has(calls > 0 ? WILD : CONST | WILD)) {
             throw refused("a coordinate is constant, or may be no number");
         }
         expect(")");
