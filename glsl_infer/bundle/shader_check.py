@@ -991,7 +991,9 @@ class _Checker:
         if len(given) not in ((1, 2) if name == "atan" else (right,)):
             raise self.refused(f"'{name}' has {len(given)} arguments")
         if is_curve and constant:
-            raise self.refused(f"'{name}' of constants")
+            if not self.calls:
+                raise self.refused(f"'{name}' of constants")
+            marks = wild  # in a function, for some of its arguments: no exact value is known here
         first = given[0]
         if any(_is_infinite(value) for value in given) and name in ("sin", "cos", "tan", "fract", "mod"):
             marks |= WILD

@@ -1422,7 +1422,10 @@ final class ShaderCheck {
             throw refused("'" + name + "' has " + given.size() + " arguments");
         }
         if (isCurve && isConstant) {
-            throw refused("'" + name + "' of constants");
+            if (calls == 0) {
+                throw refused("'" + name + "' of constants");
+            }
+            marks &= WILD; // in a function, for some of its arguments: no exact value is known here
         }
         Value first = given.get(0);
         if (first.isInfinite() && Arrays.asList("sin", "cos", "tan", "fract").contains(name)) {
