@@ -991,7 +991,9 @@ class _Checker:
         if len(given) not in ((1, 2) if name == "atan" else (right,)):
             raise self.refused(f"'{name}' has {len(given)} arguments")
         if is_curve and constant:
-            raise self.refused(f"'{name}' of constants")
+            if not self.calls:
+                raise self.refused(f"'{name}' of constants")
+            marks = wild  # in a function, for some of its arguments: no exact value is known here
         first = given[0]
         if any(_is_infinite(value) for value in given) and name in ("sin", "cos", "tan", "fract", "mod"):
             marks |= WILD
@@ -1044,7 +1046,8 @@ class _Checker:
         outer, self.in_coordinate = self.in_coordinate, True
         value = self.expression()
         self.in_coordinate = outer
-        if value.type != 2 or value.marks & (CONST | WILD):
+        # In a function a coordinate can be constant for one call and not for the next.
+        if value.type != 2 or value.marks & (WILD if self.calls else CONST | WILD):
             raise self.refused("a coordinate is constant, or may be no number")
         self.expect(")")
         self.nested(-1)

@@ -865,7 +865,7 @@ export function parse(member: string, text: string): Shader {
     }
     const isAngle = name === "atan" && given.length === 2;
     if (given.length !== (ARGUMENTS.get(name) ?? 1) && !isAngle) fail(`'${name}' has ${given.length} arguments`);
-    if (isCurve && isConstant) fail(`'${name}' of constants`);
+    if (isCurve && isConstant) marks = calls ? wild : fail(`'${name}' of constants`);
     if (["sin", "cos", "tan", "fract"].includes(name) && isInfinite(first)) marks |= WILD;
     if (name.endsWith("Than") || name.endsWith("Equal")) return [BOOL, 0, 1, 0];
     if (GLSL_WILD.includes(name) || isAngle) return unknown(type, marks);
@@ -908,7 +908,7 @@ export function parse(member: string, text: string): Shader {
     isCoordinate = true;
     const [type, , , marks] = expression();
     isCoordinate = outer;
-    if (type !== 2 || marks & (CONST | WILD)) fail("a coordinate is constant, or may be no number");
+    if (type !== 2 || marks & (calls ? WILD : CONST | WILD)) fail("a coordinate is constant, or may be no number");
     expect(")");
     nested(-1);
     cost(GLSL_MOST_FETCH, GLSL_MOST_FETCH);

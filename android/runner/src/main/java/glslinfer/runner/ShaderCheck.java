@@ -1432,7 +1432,10 @@ final class ShaderCheck {
             throw refused("'" + name + "' has " + given.size() + " arguments");
         }
         if (isCurve && isConstant) {
-            throw refused("'" + name + "' of constants");
+            if (calls == 0) {
+                throw refused("'" + name + "' of constants");
+            }
+            marks &= WILD; // in a function, for some of its arguments: no exact value is known here
         }
         Value first = given.get(0);
         if (first.isInfinite() && Arrays.asList("sin", "cos", "tan", "fract").contains(name)) {
@@ -1514,7 +1517,8 @@ final class ShaderCheck {
         inCoordinate = true;
         Value value = expression();
         inCoordinate = outer;
-        if (value.type != 2 || value.has(CONST | WILD)) {
+        // In a function a coordinate can be constant for one call and not for the next.
+        if (value.type != 2 || value.has(calls > 0 ? WILD : CONST | WILD)) {
             throw refused("a coordinate is constant, or may be no number");
         }
         expect(")");
