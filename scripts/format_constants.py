@@ -56,6 +56,36 @@ def _tuple(words: Sequence[str]) -> str:
     return f"({', '.join(_strings(words))}{',' if len(words) == 1 else ''})"
 
 
+def _literal(value: Any, before: int = 0, indent: str = "") -> str:
+    """Return data as Python, formatted as ruff does; ``before`` characters are in its line before it."""
+    line = _one_line(value)
+    if not isinstance(value, (dict, list)) or before + len(line) < WIDTH:
+        return line
+    inner = indent + "    "
+    if isinstance(value, list):
+        return "(\n" + "".join(f"{inner}{_literal(item, len(inner), inner)},\n" for item in value) + f"{indent})"
+    keys = {f"{inner}{json.dumps(key)}: ": item for key, item in value.items()}
+    return "{\n" + "".join(f"{key}{_literal(item, len(key), inner)},\n" for key, item in keys.items()) + f"{indent}}}"
+
+
+def _one_line(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)}: {_one_line(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "(" + ", ".join(map(_one_line, value)) + (",)" if len(value) == 1 else ")")
+    return json.dumps(value)
+
+
+def _resolved(data: Data, kind: Any) -> Any:
+    """Return a type with numbers in place of the names of caps."""
+    if isinstance(kind, dict):
+        return {
+            key: data["caps"][value][0] if key in ("most", "cap") and isinstance(value, str) else _resolved(data, value)
+            for key, value in kind.items()
+        }
+    return kind
+
+
 def _conditions(data: Data) -> list[tuple[str, str, str, list[str]]]:
     """Return the keys that are there only where another key has one of some words: object, key, other key, words."""
     return [
@@ -74,6 +104,7 @@ def python(data: Data) -> str:
         "from __future__ import annotations",
         "",
         "from collections.abc import Mapping",
+        "from typing import Any",
         "",
         *(f"{key.upper()} = {json.dumps(data[key])}" for key in ("format", "version", "profile", "cpu_profile")),
         f"PROBE_FORMULA = {json.dumps(data['formula'])}",
@@ -95,12 +126,22 @@ def python(data: Data) -> str:
     lines.append("GLSL_LIMITS: Mapping[str, int] = {")
     lines += [f'    "{name}": {value},  # {about}' for name, (value, about) in glsl["limits"].items()]
     lines += ["}", '"""The most of what a shader may have."""']
-    lines += ["", "KEYS: Mapping[str, tuple[str, ...]] = {"]
-    for name, entry in data["objects"].items():
-        keys = _strings(list(entry["keys"]))
-        line = f'    "{name}": {_tuple(list(entry["keys"]))},'
-        lines.append(line if len(line) <= WIDTH else _listed(f'"{name}": (', keys, "),", "    "))
-    lines += ["}", '"""The keys of every object, in the order in which they are written."""', ""]
+    objects = data["objects"]
+    types = {name: _resolved(data, kind) for name, kind in data["types"].items()}
+    keys = {name: _resolved(data, entry["keys"]) for name, entry in objects.items()}
+    sections = {name: entry["sections"] for name, entry in objects.items() if "sections" in entry}
+    lines += [
+        "",
+        f"TYPES: Mapping[str, Any] = {_literal(types, WIDTH)}",
+        '"""Types that have a description."""',
+        "",
+        f"OBJECTS: Mapping[str, Mapping[str, Any]] = {_literal(keys, WIDTH)}",
+        '"""The keys of every object, in the order in which they are written, and their types."""',
+        "",
+        f"SECTIONS: Mapping[str, tuple[str, ...]] = {_literal(sections, WIDTH)}",
+        '"""Keys of objects whose contents break the rule of their own name."""',
+        "",
+    ]
     lines.append("ONLY: Mapping[tuple[str, str], tuple[str, tuple[str, ...]]] = {")
     lines += [
         f'    ("{name}", "{key}"): ("{other}", {_tuple(words)}),' for name, key, other, words in _conditions(data)
@@ -144,7 +185,12 @@ def java(data: Data) -> str:
     glsl = data["glsl"]
     lines += ["", *(strings(f"GLSL_{key.upper()}", glsl[key]) for key in GLSL)]
     for name, (value, about) in glsl["limits"].items():
-        lines += ["", f"    /** {about} */", f"    static final int GLSL_MOST_{name.upper()} = {value};"]
+        kind = "int" if value < 1 << 31 else "double"
+        lines += [
+            "",
+            f"    /** {about} */",
+            f"    static final {kind} GLSL_MOST_{name.upper()} = {value}{'' if kind == 'int' else '.0'};",
+        ]
     lines += ["", strings("LIMITS_KEYS", list(data["objects"]["limits"]["keys"]))]
     lines += ["", "    private FormatConstants() {}", "}", ""]
     return "\n".join(lines)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from glsl_infer.cli import arguments, ends, progress
 from glsl_infer.cli.export import MAX_CALIBRATION, spread
+from glsl_infer.cli.terminal_text import say_warning
 from glsl_infer.errors import InputError
 from glsl_infer.runtime.pictures import paths as pictures
 from glsl_infer.support.files import output_file
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.out.parent.is_dir():
         raise InputError(f"{args.out.parent}: no such folder")
     output_file(args.out)
-    files = spread(pictures.find(args.calibrate, also=(NUMBERS,)), MAX_CALIBRATION)
+    files = spread(pictures.find(args.calibrate, also=(NUMBERS,), warn=say_warning), MAX_CALIBRATION)
     options = Options(
         input_ranges=ends.by_name("--input-range", args.input_range),
         fits=ends.by_name("--fit", args.fit),

@@ -9,7 +9,6 @@ from typing import Any
 
 from glsl_infer.cli import arguments
 from glsl_infer.errors import InputError
-from glsl_infer.graph.picture import FITS
 from glsl_infer.graph.purposes import PURPOSES
 
 _BACKEND = "KERAS_BACKEND"
@@ -18,8 +17,6 @@ GROUP = "Inputs and outputs"
 """Title of the group of most options of this module."""
 
 _MOST_AXES = 8
-
-FIT_WORDS = tuple(fit.partition("/")[0] for fit in FITS)
 
 
 def add_input_range(parser: argparse.ArgumentParser) -> None:
@@ -84,6 +81,8 @@ def load_operators(given: Sequence[str], *, draws: bool = False) -> None:
     Raises:
         InputError: one of them cannot be imported, or brings TensorFlow into a process that draws.
     """
+    if not given:
+        return
     from glsl_infer.cpu import custom
     from glsl_infer.support import llvm_clash
 
@@ -107,13 +106,16 @@ def load_operators(given: Sequence[str], *, draws: bool = False) -> None:
 
 def add_fit(parser: argparse.ArgumentParser) -> None:
     """Declare ``--fit``."""
+    from glsl_infer.graph.picture import FITS
+
+    words = ", ".join(fit.partition("/")[0] for fit in FITS)
     arguments.group(parser, GROUP).add_argument(
         "--fit",
         type=_named,
         action="append",
         default=[],
         metavar="[NAME=]FIT",
-        help=f"How an image is fitted to the network's size: {', '.join(FIT_WORDS)} (default: center-square), or none "
+        help=f"How an image is fitted to the network's size: {words} (default: center-square), or none "
         "if the input takes numbers.",
     )
 

@@ -233,7 +233,7 @@ def run(args: argparse.Namespace) -> int:
     calibration: list[Path] = []
     known: list[InputError] = []
     try:
-        calibration = spread(pictures.find(args.calibrate, also=(NUMBERS,)), MAX_CALIBRATION)
+        calibration = spread(pictures.find(args.calibrate, also=(NUMBERS,), warn=say_warning), MAX_CALIBRATION)
     except InputError as error:
         known.append(error)
     options = Options(
@@ -261,7 +261,7 @@ def run(args: argparse.Namespace) -> int:
     )
     ends.allow_weights(args.max_weights)
     ends.load_operators(args.operator)
-    heap.keep()
+    heap.keep_freed_memory()
     with progress.status("export") as tell:
         report = export(
             args.model,

@@ -180,7 +180,9 @@ def _samples(args: argparse.Namespace, bundle: Bundle) -> tuple[list[Mapping[str
     from glsl_infer.graph.reference import by_name
     from glsl_infer.tools import calibration
 
-    paths = pictures.find([args.data], also=(calibration.NUMBERS,))  # a *.npz file can hold several samples
+    paths = pictures.find(
+        [args.data], also=(calibration.NUMBERS,), warn=say_warning
+    )  # a *.npz file can hold several samples
     count = min(args.limit, len(paths))
     given: list[Mapping[str, NDArray[Any]]] = []
     skipped = 0

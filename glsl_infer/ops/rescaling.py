@@ -1,4 +1,4 @@
-"""A scale and an offset, for all channels or for each. The optimiser folds it into a neighbour."""
+"""A scale and an offset for all channels, or for each. The optimiser folds it into another node."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Rescaling(GraphOnlyOperator):
     """``scales * x + offsets``. Attributes ``scales`` and ``offsets``: tuples of length 1 or channels."""
 
-    # Not named "scale": that attribute marks what is stored in 16-bit fixed point.
+    # Not named "scale", the attribute of outputs in 16-bit fixed point.
     attrs = {"scales": (1.0,), "offsets": (0.0,)}
     advice = "rescaling is supported on the picture, after a dense layer, or on a feature map"
     elementwise = True

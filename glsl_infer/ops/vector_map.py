@@ -1,4 +1,4 @@
-"""A feature map of the numbers of a vector, pixel by pixel: what generators and decoders begin with."""
+"""Reshape a vector to a feature map, pixel by pixel, as at the start of generators and decoders."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 WIDEST_STRIDE = 7
-"""Texels of the vector from pixel to pixel within a quad. A GPU may put corners a 16th of a pixel beside their place
-(VideoCore IV cuts them to whole 16ths), which must stay below half a texel."""
+"""Largest stride within a quad, in texels of the vector for each pixel. A GPU can displace corners by 1/16 of a pixel
+(VideoCore IV truncates them), and the displacement must stay below half a texel."""
 
 
 class VectorMap(Operator):
-    """``activation`` of a map whose pixels' channels are the numbers of one vector or several, one after the other.
+    """``activation`` of a map whose pixels are consecutive elements of one vector or several.
 
-    Each vector holds whole pixels. Attributes: ``shape``, (height, width, channels); ``activation``; the range
+    Each vector has complete pixels. Attributes: ``shape``, (height, width, channels); ``activation``; the range
     ``scales`` and ``zeros``.
     """
 
@@ -36,9 +36,9 @@ class VectorMap(Operator):
     on_parts = "map"
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return the attribute; the inputs must hold as many numbers."""
+        """Return the attribute; the inputs must have as many elements."""
         shape = tuple(node.attrs["shape"])
-        lengths = [vector(node, given) for given in inputs]
+        lengths = [vector(node, vector_shape) for vector_shape in inputs]
         if len(shape) != 3 or sum(lengths) != math.prod(shape) or any(length % shape[-1] for length in lengths):
             raise ModelError.layer(
                 node.name, f"a map {shape} of vectors of {lengths}", "both must hold as many numbers, in whole pixels"
@@ -46,31 +46,34 @@ class VectorMap(Operator):
         return shape
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Join, reshape, activate."""
+        """Concatenate, reshape, and activate."""
         return node.activation(np.concatenate(inputs).reshape(node.attrs["shape"]))
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw a quad for each row of each slice; for each pixel where channels are odd in number, or many."""
+        """Draw a quad for each row of each slice, or for each pixel if the channel count is odd or large."""
         height, width, channels = build.shapes[node.name]
         sources = [build.fixed_point(name) for name in node.inputs]
         target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
         out = fold.output(node.activation, node.attrs, channels)
         factor, offset = fold.slices(out.factor), fold.slices(out.offset)
         plain = bool((out.factor == 1.0).all() and not out.offset.any())
-        lasts = [source.size[0] - 1 for source in sources]
+        last_texels = [source.size[0] - 1 for source in sources]
         runs = list(_runs(height, width, channels, [source.length for source in sources]))
         for index, view in enumerate(target.views):
             unused = range(min(4, channels - 4 * index), 4)
             for odd in range(1 + channels % 2):
                 for run in runs:
-                    number = run.number + 4 * index
-                    if number % 2 != odd:
+                    first_element = run.first_element + 4 * index
+                    if first_element % 2 != odd:
                         continue
                     stride = (channels / 2 if run.pixels > 1 else 0.0, 0.0)
-                    texture, last = sources[run.source].texture, lasts[run.source]
-                    # Where the slice has two channels at most, the second texel is not wanted, and may not be there.
+                    texture, last_texel = sources[run.source].texture, last_texels[run.source]
+                    # For a slice of at most two channels, the second texel is unused and might not exist.
                     steps = (0, int(channels - 4 * index > 2 or odd), 2)[: 2 + channels % 2]
-                    reads = [Read(View(texture, min(number // 2 + step, last), 0), stride=stride) for step in steps]
+                    reads = [
+                        Read(View(texture, min(first_element // 2 + step, last_texel), 0), stride=stride)
+                        for step in steps
+                    ]
                     binding = build.bind(node, source=reads)
                     names = ("FIRST", "SECOND", "THIRD")
                     fragment = codegen.fragment(
@@ -101,11 +104,11 @@ class VectorMap(Operator):
                         uniforms["odd"] = [float(odd)]
                     if not plain:
                         uniforms |= {"factor": factor[index].tolist(), "offset": offset[index].tolist()}
-                    place = replace(view, x=view.x + run.x, y=view.y + run.y)
+                    target_view = replace(view, x=view.x + run.x, y=view.y + run.y)
                     build.draw_tile(
                         node,
                         fragment,
-                        place,
+                        target_view,
                         (run.pixels, 1),
                         binding,
                         uniforms,
@@ -114,26 +117,34 @@ class VectorMap(Operator):
 
 
 class _Run(NamedTuple):
-    """So many ``pixels`` of a row from (x, y) on, and where the first one's numbers begin: a source, and its number."""
+    """Adjacent pixels of a row.
+
+    Attributes:
+        x: column of the first pixel.
+        y: row.
+        pixels: number of pixels.
+        source: index of the vector with their elements.
+        first_element: index of the first pixel's first element in it.
+    """
 
     x: int
     y: int
     pixels: int
     source: int
-    number: int
+    first_element: int
 
 
 def _runs(height: int, width: int, channels: int, lengths: Sequence[int]) -> Iterator[_Run]:
-    """Yield runs of pixels whose numbers lie in one source, at an even distance; one pixel of odd or many channels."""
-    ends = np.cumsum(lengths)
+    """Yield runs of pixels whose elements are in one source; single pixels for an odd or large channel count."""
+    source_ends = np.cumsum(lengths)
     for y in range(height):
         x = 0
         while x < width:
             first = (y * width + x) * channels
-            source = int(np.searchsorted(ends, first, side="right"))
-            start = int(ends[source]) - lengths[source]
-            alone = channels % 2 or channels > 2 * WIDEST_STRIDE
-            pixels = 1 if alone else min(width - x, (int(ends[source]) - first) // channels)
+            source = int(np.searchsorted(source_ends, first, side="right"))
+            start = int(source_ends[source]) - lengths[source]
+            single_pixels = channels % 2 or channels > 2 * WIDEST_STRIDE
+            pixels = 1 if single_pixels else min(width - x, (int(source_ends[source]) - first) // channels)
             yield _Run(x, y, pixels, source, first - start)
             x += pixels
 

@@ -26,7 +26,7 @@ from glsl_infer.runtime.saturation import Saturation
 from glsl_infer.runtime.state import State
 from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.near_names import did_you_mean
-from glsl_infer.support.weakly import weakly
+from glsl_infer.support.weak_method import weak_method
 
 if TYPE_CHECKING:
     from glsl_infer.bundle.network import Layer
@@ -178,7 +178,7 @@ class Session(Drawable):
             self._pipeline = Pipeline(
                 Slot(self._handles, self.frame),
                 self._prepared.another_slot,
-                weakly(self.activate),
+                weak_method(self.activate),
                 fences.available(self.context),
             )
         slot = self._pipeline.next()
@@ -186,7 +186,7 @@ class Session(Drawable):
         for function, arguments in slot.calls:
             function(*arguments)
         frame = self._pipeline.submitted(
-            slot, weakly(self._read_all if isinstance(inputs, Mapping) else self._read_only)
+            slot, weak_method(self._read_all if isinstance(inputs, Mapping) else self._read_only)
         )
         self._gl.Flush()  # else a driver may wait for more to do
         self._check_first()

@@ -1,4 +1,7 @@
-"""Arrays of NumPy in files, *.npy and *.npz: never pickled objects, and never more than a machine may hold."""
+"""Read NumPy arrays from ``*.npy`` and ``*.npz`` files.
+
+Pickled objects are refused, because they can execute code. So are archives larger than ``MOST_BYTES`` when unpacked.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +17,15 @@ from glsl_infer.support.files import reading
 from glsl_infer.support.ndarray import NDArray
 
 MOST_BYTES = 4 << 30
-"""Bytes that the arrays of a file may unpack to: a packed file of 4 MB can hold zeros for gigabytes."""
+"""Largest unpacked size of an archive, in bytes. A compressed file of 4 MB can expand to gigabytes of zeros."""
 
 
 def load_array(path: Path) -> NDArray[Any]:
-    """Return the array of an *.npy file.
+    """Load the array of an ``*.npy`` file.
 
     Raises:
-        InputError: it is no regular file.
-        OSError, ValueError, EOFError: it cannot be read, or is damaged.
+        InputError: the path is not a regular file.
+        OSError, ValueError, EOFError: the file cannot be read, or is damaged.
     """
     with reading(path) as file:
         array: NDArray[Any] = np.load(file, allow_pickle=False)
@@ -30,21 +33,21 @@ def load_array(path: Path) -> NDArray[Any]:
 
 
 def in_shape(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return an array in a shape that differs from its own by axes of 1, or that folds a line (length, channels).
+    """Reshape an array whose shape differs from ``shape`` by axes of 1, or that is a line (length, channels) to fold.
 
-    Any other array is returned as it is.
+    Any other array is returned unchanged.
     """
-    own, wanted, line = (
+    own, target, line = (
         [size for size in sizes if size != 1] for sizes in (array.shape, shape, (math.prod(shape[:-1]), *shape[-1:]))
     )
-    return array.reshape(shape) if own in (wanted, line) else array
+    return array.reshape(shape) if own in (target, line) else array
 
 
 def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Return all arrays of an *.npz file, by name.
+    """Load all arrays of an ``*.npz`` file, by name.
 
     Raises:
-        InputError: it cannot be read, is damaged, or unpacks to more than ``MOST_BYTES``.
+        InputError: the file cannot be read, is damaged, or unpacks to more than ``MOST_BYTES``.
     """
     try:
         with reading(path) as file:
@@ -59,5 +62,5 @@ def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
     except (InputError, MemoryError):
         raise
-    except Exception as error:  # a damaged zip has a dozen ways to fail
+    except Exception as error:  # zipfile and NumPy raise a dozen types for damaged archives
         raise InputError(f"{path}: no *.npz file of NumPy ({error}); write it with numpy.savez") from None

@@ -40,7 +40,9 @@ def test_python_has_the_caps_ranges_words_and_keys() -> None:
     assert {name: getattr(format_constants, name.upper()) for name in DATA["words"]} == {
         name: tuple(words) for name, words in DATA["words"].items()
     }
-    assert dict(format_constants.KEYS) == {name: tuple(entry["keys"]) for name, entry in DATA["objects"].items()}
+    assert {name: list(keys) for name, keys in format_constants.OBJECTS.items()} == {
+        name: list(entry["keys"]) for name, entry in DATA["objects"].items()
+    }
 
 
 @pytest.mark.parametrize("name", DATA["objects"])

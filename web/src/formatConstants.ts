@@ -115,6 +115,9 @@ export const BYTE_RANGE = [0, 255] as const;
 /** Smallest and largest. Bits of a number in a fine map. */
 export const BITS_RANGE = [16, 16] as const;
 
+/** Smallest and largest. A length of an input's axis. */
+export const SIZE_RANGE = [1, 67108864] as const;
+
 /** Smallest and largest. Varyings of a program. */
 export const VARYINGS_RANGE = [1, 7] as const;
 
@@ -260,6 +263,8 @@ export const GLSL_MOST_MACRO = 64;
 export const GLSL_MOST_CONDITIONS = 8;
 /** Blocks in each other. */
 export const GLSL_MOST_BLOCKS = 6;
+/** Calls of functions in each other. */
+export const GLSL_MOST_CALLS = 8;
 /** Brackets, calls and macros in each other. */
 export const GLSL_MOST_BRACKETS = 24;
 /** Operations of a statement, macros in their places. */
@@ -270,6 +275,10 @@ export const GLSL_MOST_ARRAY = 4096;
 export const GLSL_MOST_TURNS = 8192;
 /** The largest constant in a coordinate of texture2D. */
 export const GLSL_MOST_COORDINATE = 65536;
+/** The largest value of a varying. */
+export const GLSL_MOST_VARYING = 100000000;
+/** The largest value of a uniform. */
+export const GLSL_MOST_UNIFORM = 1000000000000000;
 /** Operations that texture2D counts for. */
 export const GLSL_MOST_FETCH = 4;
 /** Operations that a loop counts for in 'written': compilers take twice as long for another loop. */
@@ -322,7 +331,10 @@ export interface Keys {
   fixed_point: "texture" | "columns" | "length" | "scale";
   fixed_map: "height" | "width" | "channels" | "scale" | "views";
   feature_map: "height" | "width" | "channels" | "gutter" | "views" | "scales" | "zeros";
-  fine_map: "height" | "width" | "channels" | "bits" | "views" | "scales" | "zeros";
+  fine_map: "height" | "width" | "channels" | "views" | "scales" | "zeros" | "bits";
+  graph: "outputs" | "layers";
+  graph_output: "name" | "layers" | "steps";
+  graph_layer: "name" | "op" | "inputs" | "attrs" | "weights" | "members" | "output";
 }
 
 /** Keys that an object has only and always where another of its keys has one of some words. */

@@ -8,6 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from glsl_infer.graph.activations import bent, powers, shrinking, smooth
+from glsl_infer.importers.core import elementwise
+from glsl_infer.importers.core.numbers import shortest
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.view import View, default_order
@@ -18,20 +20,7 @@ FUNCTION = "glsl-infer:"
 _NO_LIMIT = 1e30
 """A limit of a Clip beyond stands for none."""
 
-_NAMED = {
-    "Abs": "absolute",
-    "Exp": "exponential",
-    "HardSwish": "hard_silu",
-    "Log": "log",
-    "Mish": "mish",
-    "Reciprocal": "reciprocal",
-    "Relu": "relu",
-    "Sigmoid": "sigmoid",
-    "Softplus": "softplus",
-    "Softsign": "softsign",
-    "Sqrt": "sqrt",
-    "Tanh": "tanh",
-}
+_NAMED = elementwise.activations(elementwise.ONNX)
 
 
 def applied(call: Call, text: str, place: int = 0) -> list[View]:
@@ -54,11 +43,11 @@ def _of(make: Callable[[Call], str]) -> Converter:
 
 
 def _elu(call: Call) -> str:
-    return smooth.elu(float(call.attribute("alpha", 1.0))).text
+    return smooth.elu(shortest(call.attribute("alpha", 1.0))).text
 
 
 def _celu(call: Call) -> str:
-    return shrinking.celu(float(call.attribute("alpha", 1.0))).text
+    return shrinking.celu(shortest(call.attribute("alpha", 1.0))).text
 
 
 def _gelu(call: Call) -> str:
@@ -66,15 +55,18 @@ def _gelu(call: Call) -> str:
 
 
 def _leaky(call: Call) -> str:
-    return bent.leaky_relu(float(call.attribute("alpha", 0.01))).text
+    return bent.leaky_relu(shortest(call.attribute("alpha", 0.01))).text
 
 
 def _thresholded(call: Call) -> str:
-    return shrinking.threshold(float(call.attribute("alpha", 1.0)), 0.0).text
+    return shrinking.threshold(shortest(call.attribute("alpha", 1.0)), 0.0).text
 
 
 def _selu(call: Call) -> list[View]:
-    alpha, gamma = float(call.attribute("alpha", smooth.SELU_ALPHA)), float(call.attribute("gamma", smooth.SELU_SCALE))
+    alpha, gamma = (
+        shortest(call.attribute("alpha", smooth.SELU_ALPHA)),
+        float(call.attribute("gamma", smooth.SELU_SCALE)),
+    )
     if math.isclose(alpha, smooth.SELU_ALPHA, rel_tol=1e-6) and math.isclose(gamma, smooth.SELU_SCALE, rel_tol=1e-6):
         return applied(call, "selu")
     (view,) = applied(call, smooth.elu(alpha).text)
@@ -82,21 +74,21 @@ def _selu(call: Call) -> list[View]:
 
 
 def _hard_sigmoid(call: Call) -> list[View]:
-    alpha, beta = float(call.attribute("alpha", 0.2)), float(call.attribute("beta", 0.5))
+    alpha, beta = shortest(call.attribute("alpha", 0.2)), shortest(call.attribute("beta", 0.5))
     if math.isclose(alpha, 1.0 / 6.0, rel_tol=1e-5) and beta == 0.5:
         return applied(call, "hard_sigmoid")
     return applied(call, f"piecewise_linear({alpha:.9g},{beta:.9g})")
 
 
 def _shrink(call: Call) -> str:
-    limit, bias = float(call.attribute("lambd", 0.5)), float(call.attribute("bias", 0.0))
+    limit, bias = shortest(call.attribute("lambd", 0.5)), shortest(call.attribute("bias", 0.0))
     if bias not in (0.0, limit):
         raise call.refused(f"a bias of {bias:g} with a limit of {limit:g}", "give a bias of 0, or of the limit")
     return (shrinking.soft_shrink if bias else shrinking.hard_shrink)(limit).text
 
 
 def _swish(call: Call) -> list[View]:
-    alpha = float(call.attribute("alpha", 1.0))
+    alpha = shortest(call.attribute("alpha", 1.0))
     if alpha == 1.0:
         return applied(call, "silu")
     view = call.view()

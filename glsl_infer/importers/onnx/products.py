@@ -53,7 +53,7 @@ def by_matrix(call: Call, view: View, kernel: Weights, bias: Weights) -> View:
         view = View(node, view.stored, view.axes)
         dims = nodes.shape(node)
     weights: dict[str, NDArray[Any]] = {"kernel": matrix, "bias": bias}
-    if len(dims) == 3 and not nodes.on_cpu(view.node):
+    if len(dims) == 3:
         weights["kernel"] = matrix[None, None]
         node = nodes.emit("conv2d", view.node, part="product", weights=weights, **PLAIN)
     else:

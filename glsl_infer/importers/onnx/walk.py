@@ -22,7 +22,7 @@ from glsl_infer.importers.onnx.shown import clean, kind_of, stand_in, with_note
 from glsl_infer.importers.onnx.view import View
 from glsl_infer.importers.shared.collected import Collected
 from glsl_infer.importers.shared.ends import Ends, Range, by_name
-from glsl_infer.importers.shared.verdict import CPU, DROPPED, SHADER, UNKNOWN, LayerVerdict
+from glsl_infer.importers.shared.verdict import DROPPED, UNKNOWN, LayerVerdict, runs
 
 _NO_OPTIONS = (
     *(ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError),
@@ -193,10 +193,9 @@ class Walk:
             return
         self.spans.update(ranges.note(self.collected, operator, given, views, before, self.spans))
         kinds = tuple(node.op for node in self.collected.nodes[before:])
-        on_cpu = any(ops.get(kind).on_cpu for kind in kinds)
-        runs = DROPPED if set(kinds) <= {"identity"} else CPU if on_cpu else SHADER
+        place = DROPPED if set(kinds) <= {"identity"} else runs(kinds)
         shape = next(view.shape[1:] if len(view.shape) > 1 else view.shape for view in views if isinstance(view, View))
-        self.collected.rows[name] = LayerVerdict(name, kind_of(operator), shape, runs, kinds)
+        self.collected.rows[name] = LayerVerdict(name, kind_of(operator), shape, place, kinds)
         self._types.update(zip(operator.outputs, types.made(operator, self._kinds(operator, given))))
         for output, view in zip(operator.outputs, views):
             self.values[output] = view
