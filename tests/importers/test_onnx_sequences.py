@@ -7,8 +7,8 @@ import pytest
 from onnx_networks import File, agreement
 
 from glsl_infer import ops
-from glsl_infer.compiler.delegate import cpu_layers
 from glsl_infer.compiler.optimize import optimize
+from glsl_infer.compiler.place import cpu_layers
 from glsl_infer.graph import Graph
 from glsl_infer.importers import onnx as importer
 from glsl_infer.support.arrays import in_shape

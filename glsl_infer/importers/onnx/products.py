@@ -66,7 +66,7 @@ def by_matrix(call: Call, view: View, kernel: Weights, bias: Weights) -> View:
 def _line(nodes: Nodes, view: View) -> int | None:
     """Return the dimension of a map that all axes but the last are, if that one is the two others; None if not."""
     dims, cut = nodes.shape(view.node), view.merged().cut(nodes.shape(view.node))
-    if len(dims) != 3 or nodes.on_cpu(view.node) or cut is None or min(dims) == 1 or max(dims[:2]) > MAX_TEXTURE_SIZE:
+    if len(dims) != 3 or cut is None or min(dims) == 1 or max(dims[:2]) > MAX_TEXTURE_SIZE:
         return None
     own = set(cut[0].axes[-1])
     inside = [bool(group) and set(group) <= own for group in cut[1]]
