@@ -590,7 +590,7 @@ class _Checker:
             if after:
                 self.join(after)
             after = self.scopes
-            result = value if result is None else result and value and _hull(result, value)
+            result = _hull(result, self.typed(result.type, value)) if result and value else result or value
         self.tokens, self.at, self.macros, self.functions, self.place, self.alone, self.in_coordinate = state
         self.returns, self.returned, self.conditional, self.breaks, self.branches, self.operators = inner
         self.calls -= 1

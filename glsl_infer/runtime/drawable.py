@@ -66,6 +66,7 @@ class Drawable(Closing):
             if isolated:
                 meet(self.bundle, self.context, isolated)
                 self.context.make_current()
+                clock.lap("isolation")
             self._prepared = Prepared(self.bundle, self.context, self._objects, clock, cache)
             self._handles = self._prepared.handles
             self.frame, self.restored_programs = self._prepared.frame, self._prepared.restored_programs

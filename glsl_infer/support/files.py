@@ -257,6 +257,15 @@ def is_own(status: os.stat_result) -> bool:
     return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
+def is_own_folder(folder: Path) -> bool:
+    """Return whether a folder belongs to this user, and others cannot change its entries."""
+    status = folder.stat()
+    if not hasattr(os, "geteuid"):
+        return stat.S_ISDIR(status.st_mode)
+    own = status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return own and stat.S_ISDIR(status.st_mode)
+
+
 def is_led_elsewhere(folder: Path) -> bool:
     """Return whether a folder, which need not exist, is a symbolic link, or another user's link is on the way to it.
 

@@ -102,7 +102,7 @@ class Task(Closing, Generic[Result]):
 
     def _open(self, path: Path, context: Union[str, Context]) -> Session:
         """Return the session of the bundle."""
-        return Session(path, context=context)
+        return Session(path, context=context, isolated="first")
 
     def _prepare(self) -> None:
         """Look at the bundle once it is there.
