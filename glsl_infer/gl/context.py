@@ -71,7 +71,7 @@ _FORKED = (
 
 
 class Context(Closing):
-    """An OpenGL ES 2.0 context, current in the thread that made it.
+    """An OpenGL ES 2.0 context, of the thread that made it: another can use and close it only when that has ended.
 
     One that nobody closes is destroyed with its last reference, and a ResourceWarning says so.
 
@@ -105,6 +105,7 @@ class Context(Closing):
         self.driver: object = None
         self._owner: weakref.ref[object] | None = None
         self._left: list[Callable[[], None]] = []
+        self._thread = threading.current_thread()
         leave_current()
         _process.first = os.getpid()
         self.native = self._make(choice) if isinstance(choice, str) else choice()
@@ -164,16 +165,32 @@ class Context(Closing):
         """Make the context current in the calling thread.
 
         Raises:
-            ContextError: it is closed, current in another thread, or the copy that a fork has.
+            ContextError: it is closed, another thread's, or the copy that a fork has.
         """
         if self._closed:
             raise ContextError("the OpenGL context is closed")
         if _forked():
             raise ContextError(_FORKED)
+        self.require_thread()
         if not self.native.is_current():
             self._switch()
         while self._left:
             self._left.pop()()
+
+    def require_thread(self) -> None:
+        """Refuse a thread that the context does not belong to; it belongs to the next one if its own has ended.
+
+        Raises:
+            ContextError: it is another thread's.
+        """
+        own = threading.current_thread()
+        if own is not self._thread:
+            if self._thread.is_alive():
+                raise ContextError(
+                    f"the OpenGL context belongs to the thread '{self._thread.name}', not to '{own.name}': "
+                    "give each thread its own Session"
+                )
+            self._thread = own
 
     def _switch(self) -> None:
         leave_current()
@@ -201,12 +218,21 @@ class Context(Closing):
     def __del__(self) -> None:
         if self._closed or sys.is_finalizing() or _forked():
             return
-        self.close()
+        self._destroy()
         if not self.adopted:
             warn_unclosed(f"OpenGL context ({self.how})", self)
 
     def close(self) -> None:
-        """Destroy the context and all that lives in it; further calls do nothing."""
+        """Destroy the context and all that lives in it; further calls do nothing.
+
+        Raises:
+            ContextError: it is another thread's.
+        """
+        if not self._closed and not _forked():
+            self.require_thread()
+        self._destroy()
+
+    def _destroy(self) -> None:
         if self._closed:
             return
         self._closed = True

@@ -131,11 +131,8 @@ class Program:
 
     def _function(self) -> list[str]:
         kind = self._pick((*TYPES, "void"))
-        name = (
-            self._pick([entry[0] for entry in self.functions])
-            if self.functions and self._chance(0.3)
-            else self._name("f")
-        )
+        named = [entry[0] for entry in self.functions]
+        name = self._pick(named) if named and self._chance(0.3) else self._name("f")
         params = [self._pick(TYPES) for _ in range(self.random.randint(0, 2))]
         if any(entry[0] == name and entry[2] == params for entry in self.functions):
             name = self._name("f")

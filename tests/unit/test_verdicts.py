@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -27,7 +26,7 @@ def test_a_verdict_that_was_kept_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
 def test_a_folder_that_others_can_write_has_no_verdicts(tmp_path: Path, mode: int) -> None:
     verdict = _kept(tmp_path)
-    os.chmod(tmp_path, mode)
+    tmp_path.chmod(mode)
     assert not verdict.passed()
 
 
