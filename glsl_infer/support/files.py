@@ -92,8 +92,23 @@ def cannot_be_written(path: Path, error: Exception) -> InputError:
     return InputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})")
 
 
+def _mode_of(path: Path) -> int | None:
+    """Return the mode of the file that a new one replaces; None where there is none.
+
+    Raises:
+        InputError: it is read-only.
+    """
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+    except (OSError, ValueError):
+        return None
+    if not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
+        raise InputError(f"{path}: is read-only; name another file, or allow it to be replaced: chmod u+w {path}")
+    return mode & 0o777
+
+
 class Replacement:
-    """A new file beside ``path``, to be filled, and then to take its name.
+    """A new file next to ``path``, to be filled, and then to take its name, and the mode of the file that it replaces.
 
     Args:
         path: the name in the end; a symbolic link there stays, and the file that it leads to is replaced.
@@ -105,12 +120,13 @@ class Replacement:
         target: the file that will be made or replaced.
 
     Raises:
-        InputError: something else than a regular file is at ``path``.
+        InputError: something else than a regular file is at ``path``, or a read-only one.
         OSError, ValueError: no file can be made in the folder.
     """
 
     def __init__(self, path: Path, *, private: bool = False) -> None:
         self.target = path if private and path.is_symlink() else output_file(path)
+        self._mode = None if private else _mode_of(self.target)
         self._temporary = self.target.parent / f"{TEMPORARY}{os.urandom(8).hex()}-{self.target.name[-_NAME_END:]}"
 
         self._rescued = False
@@ -128,6 +144,8 @@ class Replacement:
             OSError: that failed.
         """
         self.file.flush()
+        if self._mode is not None:
+            self._temporary.chmod(self._mode)
         os.fsync(self.file.fileno())
         self.file.close()
         self._temporary.replace(self.target)

@@ -15,7 +15,7 @@ _UNSEEN = "\xad\u115f\u1160\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uf
 _HALVES = "\ud800-\udfff"  # of pairs: no stream takes them
 
 _HIDDEN = f"{_CONTROLS}{_DIRECTIONS_AND_LINES}{_UNSEEN}{_HALVES}"
-_ANYWHERE = re.compile(f"[{_HIDDEN}]")
+ANYWHERE = re.compile(f"[{_HIDDEN}]")
 _BUT_LAYOUT = re.compile(f"(?![\n\t])[{_HIDDEN}]")
 
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # and the wide ones of East Asia
@@ -32,7 +32,7 @@ def visible(text: str) -> str:
 
 def one_line(text: object) -> str:
     """Return ``visible`` text in which line ends and tabs are written out too: a name that cannot begin a line."""
-    return _ANYWHERE.sub(_written_out, str(text))
+    return ANYWHERE.sub(_written_out, str(text))
 
 
 def cell(value: object) -> str:

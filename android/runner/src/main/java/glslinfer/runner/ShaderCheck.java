@@ -1157,7 +1157,7 @@ final class ShaderCheck {
 
     /** Returns a value; as a constant, if it is neither infinite nor too far from the texture in a coordinate. */
     private Value constant(Value value) {
-        double far = inCoordinate ? FormatConstants.GLSL_MOST_COORDINATE : FormatConstants.MAX_NUMBER;
+        double far = inCoordinate ? FormatConstants.GLSL_MOST_COORDINATE : FormatConstants.MAX_FLOAT;
         if (value.has(CONST) && (value.has(WILD) || Math.max(-value.least, value.most) > far)) {
             throw refused("a constant is infinite, or too large for a coordinate");
         }
@@ -1176,7 +1176,7 @@ final class ShaderCheck {
     private static Value rounded(int type, double least, double most, int marks) {
         double low = least - Math.abs(least) * EPSILON;
         double high = most + Math.abs(most) * EPSILON;
-        double far = FormatConstants.MAX_NUMBER;
+        double far = FormatConstants.MAX_FLOAT;
         return new Value(type, low >= -far ? low : -INFINITY, high <= far ? high : INFINITY, marks);
     }
 
