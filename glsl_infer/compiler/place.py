@@ -15,12 +15,12 @@ from typing import Any
 
 from glsl_infer import cpu, ops
 from glsl_infer.errors import InputError
-from glsl_infer.graph import Array, Graph, Node
+from glsl_infer.graph import Array, Graph, Node, Shape
 from glsl_infer.graph.activations.clipped import LINEAR
 from glsl_infer.graph.node import NORMAL, SEEN
 from glsl_infer.ops.on_cpu import range_keys
 from glsl_infer.ops.operator import GraphOnlyOperator, ViewOperator
-from glsl_infer.program.layout import TEXTURE_RANKS
+from glsl_infer.program.layout import MAX_TEXTURE_SIZE, TEXTURE_RANKS
 from glsl_infer.support.near_names import did_you_mean
 
 SHADER, CPU = "shader", "CPU"
@@ -78,9 +78,14 @@ def _needs_cpu(graph: Graph, node: Node) -> bool:
     operator, shape = ops.get(node.op), graph.shapes[node.name]
     if operator.on_cpu or (isinstance(operator, GraphOnlyOperator) and not operator.staged):
         return True
-    if any(len(graph.shapes[name]) not in TEXTURE_RANKS for name in (node.name, *node.inputs)):
+    if any(_exceeds_textures(graph.shapes[name]) for name in (node.name, *node.inputs)):
         return True
     return len(shape) == 1 and "scale" not in operator.attrs and not operator.staged
+
+
+def _exceeds_textures(shape: Shape) -> bool:
+    """Return whether a tensor is neither a vector nor a map, or has a side longer than any texture, as sounds can."""
+    return len(shape) not in TEXTURE_RANKS or (len(shape) == 3 and max(shape[:2]) > MAX_TEXTURE_SIZE)
 
 
 def _is_constant(node: Node) -> bool:

@@ -13,7 +13,9 @@ from glsl_infer.bundle.manifest import Output
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
 from glsl_infer.graph.host_steps import PROBABLE, softmax
+from glsl_infer.runtime import none_of_these
 from glsl_infer.runtime.isolation import Isolation
+from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.runtime.outputs import Results
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pictures.picture_input import Picture
@@ -26,16 +28,12 @@ from glsl_infer.support.plain_text import one_line
 from glsl_infer.support.records import dataclass
 from glsl_infer.support.resources import default_model
 
-NONE = "none of these"
-"""What is answered below a threshold; models of ``glsl-infer train`` have a class of this label."""
-
 
 @dataclass(frozen=True)
 class Prediction:
     """One class: its label as it stands in labels.txt, its probability in [0, 1] and its index.
 
-    Below a threshold the label is ``NONE``, the index -1, where no class has that label, and the probability what the
-    best class leaves of 1.
+    If the picture is of none of the classes, the first label is ``NONE``. Its index is -1 if no class has this label.
     """
 
     label: str
@@ -64,7 +62,13 @@ def probabilities(numbers: NDArray[np.floating], output: Output) -> NDArray[np.f
 
 
 def predictions(
-    numbers: NDArray[np.floating], output: Output, labels: Sequence[str], top: int, threshold: float = 0.0
+    numbers: NDArray[np.floating],
+    output: Output,
+    labels: Sequence[str],
+    top: int,
+    *,
+    threshold: float = 0.0,
+    least_logit: float | None = None,
 ) -> list[Prediction]:
     """Return the ``top`` most probable classes, best first; equal ones keep the order of the labels.
 
@@ -74,15 +78,25 @@ def predictions(
         labels: of the bundle.
         top: the number of predictions.
         threshold: see ``Classifier``.
+        least_logit: if all logits are lower, the first prediction is ``NONE``, with the probability of a class with
+            this logit.
     """
+    if least_logit is not None and not is_probable(output) and np.max(numbers) < least_logit:
+        extended = np.append(np.asarray(numbers, np.float64), least_logit)
+        return _ranked(np.asarray(softmax(extended), np.float64), (*labels, NONE), {len(labels): -1})[:top]
     values = probabilities(numbers, output)
-    order = np.argsort(-values, kind="stable")
-    ranked = [Prediction(labels[index], float(values[index]), int(index)) for index in order]
+    ranked = _ranked(values, labels, {})
     best = next((entry for entry in ranked if entry.label != NONE), None)
     if best is not None and best.probability < threshold:
         own = next((entry for entry in ranked if entry.label == NONE), Prediction(NONE, 1.0 - best.probability, -1))
         ranked = [own, *(entry for entry in ranked if entry is not own)]
     return ranked[:top]
+
+
+def _ranked(values: NDArray[np.float64], labels: Sequence[str], indices: Mapping[int, int]) -> list[Prediction]:
+    """Return all predictions, best first; ``indices`` has those that are not the place of the label."""
+    order = [int(index) for index in np.argsort(-values, kind="stable")]
+    return [Prediction(labels[index], float(values[index]), indices.get(index, index)) for index in order]
 
 
 class Classifier(Closing):
@@ -91,7 +105,8 @@ class Classifier(Closing):
     Args:
         model: path of a ``.glslnn`` file or a bundle; by default the model that comes with the package.
         context, selfcheck, isolated: see ``Session``.
-        threshold: where the best class is less probable, the first prediction is ``NONE``; from 0 to 1.
+        threshold: if the best class is less probable, the first prediction is ``NONE``; from 0 (always a class) to 1.
+            Default: the model's own rule if it has one (``none_of_these``), else 0.
 
     Raises:
         InputError: the model has no output for classes, or more inputs than a picture; a threshold beyond [0, 1].
@@ -105,11 +120,11 @@ class Classifier(Closing):
         context: Union[str, Context] = "auto",
         selfcheck: bool = False,
         isolated: Isolation = False,
-        threshold: float = 0.0,
+        threshold: float | None = None,
     ) -> None:
-        if not 0.0 <= threshold <= 1.0:
+        if threshold is not None and not 0.0 <= threshold <= 1.0:
             raise InputError(f"threshold={threshold:g}; give a probability from 0 to 1")
-        self.threshold = threshold
+        self.threshold = threshold or 0.0
         model = default_model() if model is None else model
         self.session = Session(model, context=context, selfcheck=selfcheck, isolated=isolated)
         manifest, classes = self.session.bundle.manifest, self.session.bundle.manifest.classes
@@ -121,6 +136,7 @@ class Classifier(Closing):
             self.close()
             raise InputError(f"{self.session.bundle.path or 'the model'}: {error}") from None
         self._output = classes
+        self._least_logit = none_of_these.least_logit(self.session.bundle) if threshold is None else None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -178,7 +194,9 @@ class Classifier(Closing):
             top: the number of predictions.
         """
         numbers = result[self._output.name] if isinstance(result, Mapping) else result
-        return predictions(numbers, self._output, self.labels, top, self.threshold)
+        return predictions(
+            numbers, self._output, self.labels, top, threshold=self.threshold, least_logit=self._least_logit
+        )
 
     def close(self) -> None:
         """Free the GPU's resources."""

@@ -248,10 +248,10 @@ def _word(allowed: tuple[str, ...]) -> Callable[[Any, str], str]:
 
 def _number(value: Any, where: str, *, low: float = -_LARGEST) -> float:
     """Return ``value`` if it is a number from ``low`` to ``_LARGEST``."""
-    value = json_fields.number(value, where, low=low)
-    if value > _LARGEST:
-        raise BundleError(f"{where} is {value:g}; at most {_LARGEST:g} is possible")
-    return value
+    number: float = json_fields.number(value, where, low=low)
+    if number > _LARGEST:
+        raise BundleError(f"{where} is {number:g}; at most {_LARGEST:g} is possible")
+    return number
 
 
 def _share(value: Any, where: str) -> float:

@@ -6,7 +6,6 @@ import gc
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from glsl_infer import bundle as bundles
 from glsl_infer import importers
@@ -22,6 +21,7 @@ from glsl_infer.errors import InputError, MissingExtraError, ModelError, togethe
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.importers.shared.ends import Ends
+from glsl_infer.importers.shared.verdict import Survey
 from glsl_infer.support.files import not_a_file
 from glsl_infer.support.heap import trim_heap
 from glsl_infer.tools import many_programs, ranges_file
@@ -29,14 +29,11 @@ from glsl_infer.tools.calibration import samples as calibration_samples
 from glsl_infer.tools.export_parts import joined, part_reports, verified
 from glsl_infer.tools.export_report import ExportReport, report
 
-if TYPE_CHECKING:
-    from glsl_infer.importers.shared.verdict import Survey
-
 _LABELS_ADVICE = "give a UTF-8 text file, one label a line"
 
 
 def export(
-    model: str | Path,
+    model: str | Path | Graph,
     out: str | Path,
     labels: str | Path | None = None,
     *,
@@ -50,7 +47,7 @@ def export(
     """Export a saved model to a bundle file.
 
     Args:
-        model: a ``.keras``, ``.onnx`` or ``.tflite`` file.
+        model: a ``.keras``, ``.onnx`` or ``.tflite`` file, or an imported graph.
         out: the ``.glslnn`` file to write.
         labels: text file with one label a line; needed where an output is for classes.
         options: how.
@@ -134,8 +131,10 @@ def ends_of(options: Options) -> Ends:
     )
 
 
-def _survey(model: str | Path, options: Options, problems: list[InputError]) -> Survey | None:
+def _survey(model: str | Path | Graph, options: Options, problems: list[InputError]) -> Survey | None:
     """Return what the importer says of the model, and add its problems; None where it is no model at all."""
+    if isinstance(model, Graph):
+        return Survey((), model)
     try:
         survey = importers.survey(model, options.input_range, ends_of(options))
     except MissingExtraError:
@@ -152,7 +151,7 @@ def _survey(model: str | Path, options: Options, problems: list[InputError]) -> 
 
 
 def _labels_problems(
-    model: str | Path, graph: Graph, labels: str | Path | None, names: Sequence[str]
+    model: str | Path | Graph, graph: Graph, labels: str | Path | None, names: Sequence[str]
 ) -> list[InputError]:
     """Return what is wrong with the labels of a model: none where it has classes, some where not, or too many."""
     classes = classes_of(optimize.optimize(graph))  # which takes off the endings that say what an output is for

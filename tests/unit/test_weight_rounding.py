@@ -90,6 +90,6 @@ def test_depthwise_filters_side_by_side_are_those_of_each_alone(monkeypatch: pyt
         one = np.zeros((1, 9, 4))
         one[0, :, 0] = numbers[index, :, lane]
         found = weight_rounding.rounded(
-            one, 20, columns=alone, met=lambda _, index=index, lane=lane: texels[index, :, :, lane, None]
+            one, 20, columns=alone, column_factors=lambda _, index=index, lane=lane: texels[index, :, :, lane, None]
         )
         assert found[0, :, 0].tolist() == made[index, :, lane].tolist()

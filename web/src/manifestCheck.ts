@@ -22,7 +22,7 @@ import { textOf } from "./memberText.ts";
 import { checkPasses } from "./passCheck.ts";
 import { readPasses } from "./passTable.ts";
 import { refusalOf, refuse, short, under, type Refuse } from "./refusal.ts";
-import { checkDeclarations } from "./uniformCheck.ts";
+import { checkDeclarations, checkValues } from "./uniformCheck.ts";
 
 /**
  * Return the passes of a bundle, and refuse one whose parts contradict one another.
@@ -40,11 +40,11 @@ export function check(manifest: Manifest, members: Members): readonly Pass[] {
   for (const name of [PRELUDE, manifest.probe.member]) member(name, members);
   under("textures", () => manifest.textures.forEach((texture) => checkTexture(texture, members)));
   under("vertex shaders", () => manifest.programs.forEach((program) => checkShaders(program, members)));
-  under("uniforms", () => {
+  const shaders = under("uniforms", () => {
     for (const name of manifest.floats) {
       if (member(name, members) % 4 || !FLOATS_PATTERN.test(name)) refuse(`member '${short(name)}' holds no 32-bit floats`);
     }
-    checkDeclarations(manifest.programs, members);
+    return checkDeclarations(manifest.programs, members);
   });
   const passes = under("passes.bin", () => readPasses(manifest, members.get(PASSES)!));
   under("caps", () => checkDrawnTexels(passes));
@@ -54,6 +54,7 @@ export function check(manifest: Manifest, members: Members): readonly Pass[] {
     if (idle !== undefined) refuse(`layers: '${short(idle)}' has no pass`);
     return checkPasses(passes, textures, programs, members);
   });
+  under("uniforms", () => checkValues(manifest, passes, members, shaders));
   under("inputs", () => checkInputs(manifest, textures));
   under("outputs", () => checkOutputs(manifest, textures, written));
   under("probe", () => checkProbe(manifest, textures, written, members));

@@ -1,6 +1,6 @@
 /** The draws of a frame from passes.bin, a binary table; docs/reference/bundle-format.md has its bytes. */
 
-import { SIDE_RANGE, SOURCES_RANGE, UNIT_RANGE } from "./formatConstants.ts";
+import { GLSL_MOST_UNIFORM, SIDE_RANGE, SOURCES_RANGE, UNIT_RANGE } from "./formatConstants.ts";
 import { littleEndian } from "./littleEndian.ts";
 import { PASSES, type Manifest, type Pass, type Quad, type UniformValue } from "./manifest.ts";
 import { refusalOf, refuse, type Refuse } from "./refusal.ts";
@@ -36,7 +36,7 @@ export function readPasses({ layers, programs, textures, floats, passes }: Manif
 
   function float(): number {
     const number = f32(take(4));
-    return Number.isFinite(number) ? number : fail("a number that is not finite");
+    return Math.abs(number) <= GLSL_MOST_UNIFORM ? number : fail("a number that is not finite, or too large");
   }
 
   function flag(what: string): boolean {

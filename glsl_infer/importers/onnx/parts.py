@@ -18,6 +18,9 @@ from glsl_infer.importers.onnx.view import View, fresh
 from glsl_infer.importers.shared.places import MOST_JOINED
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE, TEXTURE_RANKS
 
+MOST_STEPS = 64
+"""Vectors that shaders join as the steps of a sequence, at most."""
+
 _MIRRORED = {"reflect": "reflect", "edge": "edge"}
 
 
@@ -189,16 +192,15 @@ def joined(call: Call, views: Sequence[View], axis: int) -> View:
     if same is not None:
         return same
     axes: Sequence[int] = triple(order, tuple(shape)) or order
-    if (
-        len(order) == 2
-        and len(shape) == 3
-        and all(nodes.shape(view.node)[0] == 1 and len(nodes.shape(view.node)) == 3 for view in moved)
-    ):
-        axes = (0, *order)  # a line is a map of height 1
+    lines = all(nodes.shape(view.node)[0] == 1 and len(nodes.shape(view.node)) == 3 for view in moved)
+    height = next((each for each in range(len(shape)) if each not in order), 0)
+    if len(order) == 2 and len(shape) == 3 and (lines or all(nodes.in_textures(view.node) for view in moved)):
+        axes = (height, *order)  # a line is a map of height 1, as are steps of a sequence
     sources = [nodes.shaped(view.node, tuple(view.shape[each] for each in axes)) for view in moved]
     dim = list(axes).index(axis)
-    few = len(sources) <= MOST_JOINED and shape[axis] <= MAX_TEXTURE_SIZE
-    if len(shape) == 4 and len(axes) == 3 and dim < 2 and few and all(map(nodes.in_textures, sources)):
+    steps = len(sources) == shape[axis] and all(view.size == view.shape[order[-1]] for view in moved)  # of a pixel each
+    few = len(sources) <= (MOST_STEPS if steps else MOST_JOINED) and shape[axis] <= MAX_TEXTURE_SIZE
+    if len(shape) in (3, 4) and len(axes) == 3 and dim < 2 and few and all(map(nodes.in_textures, sources)):
         return fresh(_in_shaders(call, sources, dim), tuple(shape), order)
     return fresh(_joined(call, sources, dim, len(axes)), tuple(shape), order)
 
@@ -223,6 +225,10 @@ def _in_shaders(call: Call, sources: Sequence[str], axis: int) -> str:
         around = (sum(sizes[:number]), sum(sizes[number + 1 :]))
         padding = (*around, 0, 0) if axis == 0 else (0, 0, *around)
         padded.append(nodes.emit("zero_padding", source, part="placed", padding=padding))
+    while len(padded) > MOST_JOINED:  # so that no value is rounded more often than needed
+        pairs = list(zip(padded[::2], padded[1::2]))
+        rest = padded[2 * len(pairs) :]
+        padded = [nodes.emit("add", *pair, part="joined", activation="linear") for pair in pairs] + rest
     whole = padded[0]
     for other in padded[1:]:
         whole = nodes.emit("add", whole, other, part="joined", activation="linear")

@@ -16,6 +16,9 @@ _MAPS = ((2, 3, 1), (1, 2, 3), (3, 2, 1), (2, 1, 3), (3, 1, 2), (1, 3, 2))
 
 def placed(nodes: Nodes, view: View, axis: int) -> tuple[View, int]:
     """Return a tensor, and the dimension of its node that is exactly an axis of it."""
+    near = view.merged()  # other axes may be in pieces: each step of a sequence is a slice of the map as it is
+    if len(near.axes[axis]) == 1 and (found := _found(nodes, near, axis)) is not None:
+        return near, found
     whole = relayout.simple(nodes, view).merged()
     found = _found(nodes, whole, axis)
     if found is not None:

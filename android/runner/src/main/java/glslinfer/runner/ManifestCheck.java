@@ -58,7 +58,7 @@ final class ManifestCheck {
                 throw new BundleError("floats: member '" + Fields.shown(name) + "' holds no 32-bit floats");
             }
         }
-        UniformCheck.check(manifest.programs, members, at);
+        Map<String, ShaderCheck> shaders = UniformCheck.check(manifest.programs, members, at);
         at.rule = Rule.PASSES_BIN;
         List<Program.Pass> passes = PassReader.read(manifest, members);
         at.rule = Rule.CAPS;
@@ -66,6 +66,8 @@ final class ManifestCheck {
         at.rule = Rule.PASSES;
         Set<String> written = new PassCheck(textures, programs).check(passes);
         drawn(passes);
+        at.rule = Rule.UNIFORMS;
+        UniformCheck.checkValues(manifest, passes, members, shaders);
         EndCheck ends = new EndCheck(manifest, textures, written);
         at.rule = Rule.INPUTS;
         ends.inputs();

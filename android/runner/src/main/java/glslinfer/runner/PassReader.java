@@ -187,8 +187,8 @@ final class PassReader {
 
     private float number() {
         float number = bytes.getFloat();
-        if (Float.isNaN(number) || Float.isInfinite(number)) {
-            throw wrong("a number is not finite");
+        if (!(Math.abs(number) <= FormatConstants.GLSL_MOST_UNIFORM)) { // NaN is not
+            throw wrong("a number that is not finite, or too large");
         }
         return number;
     }
