@@ -13,6 +13,7 @@ from typing import Any
 
 import bundle_data
 from conformance_zip import TWO_MEANINGS, zipped
+from hostile_shaders import FOLLOWED
 
 from glsl_infer.bundle import Bundle, manifest_json
 
@@ -249,6 +250,10 @@ def _beyond_the_manifest(members: dict[str, bytes]) -> Iterator[tuple[str, str, 
     for name, line in FOREIGN_GLSL.items():
         text = members[fragment].replace(b"void main() {\n", b"void main() {\n" + line)
         yield "shaders", f"shader-{name}", zipped(bundle_data.rehashed({**members, fragment: text}))
+    for name, (before, lines) in FOLLOWED.items():
+        text = members[fragment].replace(b"void main() {\n", f"{before}void main() {{\n    {lines}\n".encode())
+        changed = bundle_data.rehashed({**members, fragment: text})
+        yield "shaders", f"shader-{name.replace(' ', '-')}", zipped(changed)
     yield "labels", "labels", zipped(bundle_data.rehashed({**members, "labels.txt": b"one\n"}))
 
 

@@ -185,7 +185,12 @@ def java(data: Data) -> str:
     glsl = data["glsl"]
     lines += ["", *(strings(f"GLSL_{key.upper()}", glsl[key]) for key in GLSL)]
     for name, (value, about) in glsl["limits"].items():
-        lines += ["", f"    /** {about} */", f"    static final int GLSL_MOST_{name.upper()} = {value};"]
+        kind = "int" if value < 1 << 31 else "double"
+        lines += [
+            "",
+            f"    /** {about} */",
+            f"    static final {kind} GLSL_MOST_{name.upper()} = {value}{'' if kind == 'int' else '.0'};",
+        ]
     lines += ["", strings("LIMITS_KEYS", list(data["objects"]["limits"]["keys"]))]
     lines += ["", "    private FormatConstants() {}", "}", ""]
     return "\n".join(lines)

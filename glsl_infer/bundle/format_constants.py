@@ -223,11 +223,14 @@ GLSL_LIMITS: Mapping[str, int] = {
     "macro": 64,  # Tokens of a macro.
     "conditions": 8,  # Conditions in each other.
     "blocks": 6,  # Blocks in each other.
+    "calls": 8,  # Calls of functions in each other.
     "brackets": 24,  # Brackets, calls and macros in each other.
     "operators": 256,  # Operations of a statement, macros in their places.
     "array": 4096,  # Elements of a uniform array.
     "turns": 8192,  # Turns of a loop.
     "coordinate": 65536,  # The largest constant in a coordinate of texture2D.
+    "varying": 100000000,  # The largest value of a varying.
+    "uniform": 1000000000000000,  # The largest value of a uniform.
     "fetch": 4,  # Operations that texture2D counts for.
     "loop": 3000,  # Operations that a loop counts for in 'written': compilers take twice as long for another loop.
     "slow": 48,  # Operations that a function in 'slow' counts for in 'written': drivers write a long series for each.

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from glsl_infer.bundle.format_constants import GLSL_LIMITS, GLSL_PRELUDE
 from glsl_infer.bundle.rules import rule
-from glsl_infer.bundle.shader_grammar import Shader, parse
+from glsl_infer.bundle.shader_check import Shader, parse
 from glsl_infer.errors import BundleError
 from glsl_infer.program import PRELUDE, ShaderProgram
 

@@ -16,6 +16,8 @@ _BACKEND = "KERAS_BACKEND"
 GROUP = "Inputs and outputs"
 """Title of the group of most options of this module."""
 
+_MOST_AXES = 8
+
 
 def add_input_range(parser: argparse.ArgumentParser) -> None:
     """Declare ``--input-range``."""
@@ -130,6 +132,29 @@ def add_input_size(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_input_shape(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--input-shape`` and ``--constant``."""
+    group = arguments.group(parser, GROUP)
+    group.add_argument(
+        "--input-shape",
+        type=_shape,
+        action="append",
+        default=[],
+        metavar="[NAME=]SIZES",
+        help="All sizes of an input in the order of the file, with the batch: 1x512. They replace the sizes in the "
+        "file. Give the input's name if there are several.",
+    )
+    group.add_argument(
+        "--constant",
+        type=_constant,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="The value of an input that is always the same, such as a sample rate: sr=16000. The exported model does "
+        "not have this input. A tensor takes one value for all its elements, or all values separated by commas.",
+    )
+
+
 def add_outputs(parser: argparse.ArgumentParser) -> None:
     """Declare ``--outputs``."""
     arguments.group(parser, GROUP).add_argument(
@@ -184,6 +209,29 @@ def _size(text: str) -> tuple[str, tuple[int, int]]:
     if len(sides) not in (1, 2) or not all(1 <= side <= 8192 for side in sides):
         raise argparse.ArgumentTypeError(f"{text}; give a number of pixels, or HEIGHTxWIDTH, such as 240x320")
     return name, (sides[0], sides[-1])
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, value = _named(text)
+    try:
+        sizes = tuple(int(size) for size in value.lower().split("x"))
+    except ValueError:
+        sizes = ()
+    if not sizes or min(sizes) < 1 or len(sizes) > _MOST_AXES:
+        raise argparse.ArgumentTypeError(f"{text}; give a size for each axis, such as 1x512 or 1x3x240x320")
+    return name, sizes
+
+
+def _constant(text: str) -> tuple[str, tuple[float, ...]]:
+    name, value = _named(text)
+    words = {"true": 1.0, "false": 0.0}
+    try:
+        values = tuple(words[word] if word in words else float(word) for word in value.lower().split(","))
+    except ValueError:
+        values = ()
+    if not name or not values:
+        raise argparse.ArgumentTypeError(f"{text}; give NAME=VALUE, such as sr=16000")
+    return name, values
 
 
 def _named(text: str) -> tuple[str, str]:

@@ -68,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ends.add_input_range(parser)
     ends.add_fit(parser)
     ends.add_input_size(parser)
+    ends.add_input_shape(parser)
     ends.add_outputs(parser)
     ends.add_purpose(parser)
     accuracy = arguments.group(parser, "Accuracy")
@@ -248,6 +249,8 @@ def run(args: argparse.Namespace) -> int:
         fits=ends.by_name("--fit", args.fit),
         purposes=ends.by_name("--purpose", args.purpose),
         input_sizes=ends.by_name("--input-size", args.input_size),
+        input_shapes=ends.by_name("--input-shape", args.input_shape),
+        constants=ends.by_name("--constant", args.constant),
         outputs=args.outputs,
         precision=args.precision,
         precision_for=dict(_layer_and_bits(text) for text in args.precision_for),

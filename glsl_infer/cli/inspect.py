@@ -63,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Write the graph of an exported model as an ONNX file, for viewers such as Netron.",
     )
     ends.add_input_size(parser)
+    ends.add_input_shape(parser)
     arguments.add_context(parser)
     ends.add_operator(parser)
     ends.add_max_weights(parser)
@@ -82,8 +83,9 @@ def run(args: argparse.Namespace) -> int:
     inspect_files.check(args)
     if args.model.suffix != bundles.SUFFIX and (args.model.is_dir() or args.model.suffix.lower() in importers.READERS):
         return _inspect_model(args)
-    if args.input_size:
-        raise InputError("--input-size applies to a model that is not exported yet; leave it out")
+    for option in ("--input-size", "--input-shape", "--constant"):
+        if getattr(args, option[2:].replace("-", "_")):
+            raise InputError(f"{option} applies to a model that is not exported yet; leave it out")
     bundle = bundles.read(args.model)
     described = inspection.inspect(bundle)
     if args.layers is not None:
@@ -101,13 +103,19 @@ def run(args: argparse.Namespace) -> int:
 def _inspect_model(args: argparse.Namespace) -> int:
     """Print a table of the layers of a model that is not exported yet, and all that stops its export."""
     from glsl_infer.cli.inspect_model import lines_of
+    from glsl_infer.importers.shared.ends import Ends
     from glsl_infer.tools.inspect.layers import inspect_file
 
     if args.passes or args.layers is not None or args.onnx_view is not None:
         raise InputError(f"{args.model}: --passes, --images and --onnx-view need an exported model; export it first")
     with progress.status("inspect") as tell:
         tell("loading the model")
-        inspected = inspect_file(args.model, ends.by_name("--input-size", args.input_size))
+        known = Ends(
+            sizes=ends.by_name("--input-size", args.input_size),
+            shapes=ends.by_name("--input-shape", args.input_shape),
+            constants=ends.by_name("--constant", args.constant),
+        )
+        inspected = inspect_file(args.model, known)
     written = inspect_files.write_of_model(args, inspected)
     if args.json:
         print(json.dumps({**inspected.as_json(), **({"written": written} if written else {})}, indent=1))

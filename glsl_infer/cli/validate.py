@@ -106,6 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--explain", action="store_true", help=f"Print all compared layers (default: the {WORST_LAYERS} worst)."
     )
     ends.add_input_range(parser)
+    ends.add_input_shape(parser)
     arguments.add_context(parser)
     ends.add_operator(parser)
     ends.add_max_weights(parser)
@@ -134,6 +135,8 @@ def run(args: argparse.Namespace) -> int:
             given,
             layer_pictures=args.layer_pictures,
             input_ranges=ends.by_name("--input-range", args.input_range),
+            input_shapes=ends.by_name("--input-shape", args.input_shape),
+            constants=ends.by_name("--constant", args.constant),
             context=args.context,
             beyond=lambda found: _failures(args, found),
             explain=args.report is not None,

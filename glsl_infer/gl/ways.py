@@ -1,8 +1,8 @@
-"""Names of the ways to create a context, for the command line, which offers them before a driver is loaded."""
+"""Names of the methods of context creation. The command line lists them without loading a driver."""
 
 from __future__ import annotations
 
 SURFACELESS, DEVICE, GLFW = WAYS = ("surfaceless", "device", "glfw")
-"""In the order in which ``auto`` tries them."""
+"""In the order tried by ``auto``."""
 
 CHOICES = ("auto", *WAYS)

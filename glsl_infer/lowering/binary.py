@@ -233,7 +233,7 @@ def _values_to_texture(
     out: fold.StoredSum,
     constants: number_texture.Rows,
 ) -> number_texture.Rows:
-    """Return the constants that differ between slices if a texture should hold them, else nothing.
+    """Return the constants that differ between slices if they fit a texture better than uniforms, otherwise nothing.
 
     With a texture, all slices are drawn in one pass.
     """

@@ -123,7 +123,7 @@ class Builder(Allocation):
         self.rounded[node.name] = replace(node, weights=weights)
 
     def bind(self, node: Node, **roles: Sequence[Read]) -> Binding:
-        """Return the ``Binding`` of a draw that reads these views."""
+        """Return the ``Binding`` of a draw with these reads."""
         return Binding(node.name, self._textures, **roles)
 
     def draw_tile(

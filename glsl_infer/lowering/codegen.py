@@ -120,7 +120,7 @@ def _exact(activation: Activation | None, text: str, includes: Sequence[str]) ->
 
 
 def uniforms(constants: Mapping[str, NDArray[np.float32]], index: int) -> dict[str, list[float]]:
-    """Return the uniforms of a slice's draw: its row of the constants that differ between slices."""
+    """Return the uniforms of a slice's draw: its row of the ``differing`` constants."""
     return {name.lower(): rows[index].tolist() for name, rows in differing(constants).items()}
 
 

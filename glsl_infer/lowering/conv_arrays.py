@@ -190,7 +190,7 @@ def _sum_starts(
         residual = texels[1] if len(texels) > 1 else None
         strides = node.attrs["strides"]
         return truncation.starts(
-            columns, factors, biases, texels[0], strides, least=least, apart=own_programs, residual=residual
+            columns, factors, biases, texels[0], strides, least=least, separate_slices=own_programs, residual=residual
         )
 
     key = f"{node.name} {'apart' if own_programs else 'in common'}"

@@ -89,9 +89,8 @@ def storing_either(layer: str, fragment: str, source: int) -> str:
     text = storing(layer, fragment, f"{varying}.{lanes[1]} > {LOWER_FROM} ? y.zw : y.xy")
     if text == PLANNED:
         return text
-    without_varying = re.sub(
-        rf"^varying vec4 {varying};.*\n", "", text, flags=re.MULTILINE
-    )  # it may stand below the store
+    # The declaration must precede the store, but can follow it in the text.
+    without_varying = re.sub(rf"^varying vec4 {varying};.*\n", "", text, flags=re.MULTILINE)
     return f"varying vec4 {varying};\nuniform float {LOWER_FROM};\n{without_varying}"
 
 

@@ -1,4 +1,4 @@
-"""Fold scales and zero points into the constants of shaders, so that texels need no conversion.
+"""Fold scales and zero points into the constants of shaders. Texels then need no conversion.
 
 A texel t has the value ``scale * t - scale * zero / 255``, and a store of y needs ``y / scale + zero / 255``. Both are
 linear, so they become part of weights and biases at export.
@@ -51,7 +51,7 @@ class StoredSum:
     constants: Mapping[str, NDArray[np.float32]]
 
     def uniforms(self, index: int) -> dict[str, list[float]]:
-        """Return the uniforms of a slice's draw: the constants that differ between slices."""
+        """Return the uniforms of a slice's draw: its row of ``numbers``."""
         return codegen.uniforms(self.constants, index)
 
     @property

@@ -51,7 +51,7 @@ def pointwise(node: Node, build: Builder) -> None:
     factors = [fold.slices(factor) for factor, _ in addends]
     start = out.offset + sum(added for _, added in addends)
     offset = fold.slices(start, out.pad)
-    truncation_error = truncation.most_lost([factor for factor, _ in addends])
+    truncation_error = truncation.truncation_bound([factor for factor, _ in addends])
     unit = 1.0 if node.activation.scales or node.activation.clips else target.scale_of
     sensitive = (start == 0.0) & (_change_near_0(node.activation, truncation_error) > MOST_CHANGED * unit)
     cut_offset = offset + fold.slices(np.where(sensitive, 0.0, truncation_error))

@@ -63,10 +63,10 @@ def blocks_of(columns: Columns, block: int) -> list[range]:
     return [range(first, min(first + block, columns.slots)) for first in range(0, columns.slots, block)]
 
 
-def fold_texels(kernel: NDArray[np.float32], groups: int, source: Ranged) -> tuple[Array, Array]:
-    """Return the kernel for texels, and the constant missing in a texel's products, (channels, filters).
+def scale_for_texels(kernel: NDArray[np.float32], groups: int, source: Ranged) -> tuple[Array, Array]:
+    """Return the kernel that multiplies texels, and the addend of each texel, (channels, filters).
 
-    The constant is minus the zero point.
+    A real value is scale * (texel - zero / 255), so the products are (kernel * scale) * (texel + addend).
     """
     channel = input_channels(kernel.shape, groups)
     return kernel.astype(np.float64) * source.scale_of[channel], -source.zero_of[channel] / 255.0

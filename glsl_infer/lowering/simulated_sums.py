@@ -17,8 +17,8 @@ from glsl_infer.lowering.conv_columns import Columns
 
 Floats = NDArray[np.float32]
 
-TOGETHER = 1 << 16
-"""Sums simulated together, a number that fits a processor's level 2 cache. An eighth of it takes twice as long."""
+SUMS_AT_ONCE = 1 << 16
+"""Sums simulated together, whose arrays fit a processor's level 2 cache. An eighth of it takes twice as long."""
 
 _EXPONENT = np.int32(0x7F800000)
 _SIGN = np.int32(-(1 << 31))
@@ -36,20 +36,20 @@ def last_bits(numbers: Floats, out: Floats | None = None) -> Floats:
         out: array for the result, by default a new one.
     """
     result: Floats = np.empty_like(numbers) if out is None else out
-    bits, bits_of_numbers = result.view(np.int32), numbers.view(np.int32)
-    np.bitwise_and(bits_of_numbers, _EXPONENT, out=bits)
+    bits, number_bits = result.view(np.int32), numbers.view(np.int32)
+    np.bitwise_and(number_bits, _EXPONENT, out=bits)
     np.maximum(result, _SMALLEST, out=result)  # of powers of two; with integers it takes four times as long
     bits -= _LAST_BIT
-    bits |= bits_of_numbers & _SIGN
+    bits |= number_bits & _SIGN
     return result
 
 
 class Windows:
-    """Input values that a layer's columns of weights multiply, at some output pixels.
+    """Input values multiplied by a layer's columns of weights, at some output pixels.
 
     Args:
         columns: layout of the kernel's columns.
-        texels: of each tap, (positions, taps, channels).
+        texels: input values at each tap, (positions, taps, channels).
     """
 
     def __init__(self, columns: Columns, texels: Floats) -> None:
@@ -75,10 +75,10 @@ class Windows:
 
 def groups(columns: Columns, positions: int) -> Iterator[list[int]]:
     """Yield groups of output slices to simulate together: a few slices with the same input slices."""
-    most = max(1, TOGETHER // (4 * positions))
+    group_size = max(1, SUMS_AT_ONCE // (4 * positions))
     group: list[int] = []
     for index in range(columns.slices):
-        if group and (len(group) == most or columns.read_by(index) != columns.read_by(group[0])):
+        if group and (len(group) == group_size or columns.read_by(index) != columns.read_by(group[0])):
             yield group
             group = []
         group.append(index)
@@ -91,15 +91,15 @@ class SimulatedSums:
 
     Attributes:
         sums: final values, (positions, slices, 4).
-        of_products: total of the last bits of texels and products; same shape.
-        of_sums: total of the last bits of partial sums.
+        product_bits: total of the last bits of texels and products, same shape.
+        sum_bits: total of the last bits of partial sums, same shape.
         fourth: partial sums of fourth components, (slices, positions, columns); None unless requested.
-        changed: columns at which these changed.
+        changed: whether a column changed ``fourth``, same shape.
     """
 
     sums: Floats
-    of_products: Floats
-    of_sums: Floats
+    product_bits: Floats
+    sum_bits: Floats
     fourth: Floats | None
     changed: NDArray[np.bool_] | None
 
@@ -116,30 +116,30 @@ class _Order:
 
     @property
     def shape(self) -> tuple[int, int]:
-        return (self.components, self.positions) if self._turned else (self.positions, self.components)
+        return (self.components, self.positions) if self._transposed else (self.positions, self.components)
 
     @property
-    def _turned(self) -> bool:
+    def _transposed(self) -> bool:
         return self.positions > self.components
 
     def of_positions(self, numbers: Floats) -> Floats:
         """Return values of each position in this order, from (positions,) or (positions, components)."""
-        return self.turn(numbers.reshape(self.positions, -1))
+        return self.convert(numbers.reshape(self.positions, -1))
 
     def of_components(self, numbers: Floats) -> Floats:
         """Return values of each component in this order, from (components,)."""
-        return self.turn(numbers.reshape(1, self.components))
+        return self.convert(numbers.reshape(1, self.components))
 
-    def turn(self, numbers: NDArray[Any]) -> NDArray[Any]:
+    def convert(self, numbers: NDArray[Any]) -> NDArray[Any]:
         """Convert (positions, components) to this order, or back."""
-        return np.ascontiguousarray(numbers.T) if self._turned else numbers
+        return np.ascontiguousarray(numbers.T) if self._transposed else numbers
 
     def fourth(self, numbers: NDArray[Any]) -> NDArray[Any]:
         """Return the fourth of each four components, (slices, positions)."""
-        return numbers[3::4] if self._turned else numbers[:, 3::4].T
+        return numbers[3::4] if self._transposed else numbers[:, 3::4].T
 
 
-def follow(
+def simulate(
     factors: Floats, constants: Floats, biases: Floats, *, fourth: bool, residual: Floats | None
 ) -> SimulatedSums:
     """Simulate the sums of slices with the same input slices.
@@ -153,7 +153,7 @@ def follow(
     """
     count, positions, slices = constants.shape[1], factors.shape[1], len(constants)
     order = _Order(positions, 4 * slices)
-    total, of_products, of_sums = (np.zeros(order.shape, np.float32) for _ in range(3))
+    total, product_bits, sum_bits = (np.zeros(order.shape, np.float32) for _ in range(3))
     product, sums, bits, value_bits = (np.empty(order.shape, np.float32) for _ in range(4))
     starts = order.of_components(biases)
     fourth_sums = np.empty((count, slices, positions), np.float32) if fourth else None
@@ -170,18 +170,18 @@ def follow(
         last_bits(product, out=bits)
         bits += np.multiply(last_bits(values), weights, out=value_bits)
         bits *= ((values != 0.0) & (values != 1.0)).astype(np.float32)
-        of_products += bits
+        product_bits += bits
         adds = product != 0.0
         last_bits(sums, out=bits)
         bits *= adds
-        of_sums += bits
+        sum_bits += bits
         if fourth_sums is not None and changed is not None:
             fourth_sums[column], changed[column] = order.fourth(sums), order.fourth(adds)
 
     def reshaped(numbers: Floats) -> Floats:
-        return order.turn(numbers).reshape(positions, slices, 4)
+        return order.convert(numbers).reshape(positions, slices, 4)
 
-    totals = reshaped(starts + total), reshaped(of_products), reshaped(of_sums)
+    totals = reshaped(starts + total), reshaped(product_bits), reshaped(sum_bits)
     if fourth_sums is None or changed is None:
         return SimulatedSums(*totals, None, None)
     last_axis = (1, 2, 0)
@@ -192,7 +192,7 @@ def follow(
     )
 
 
-def follow_bytes(factors: Floats, constants: Floats) -> Floats:
+def byte_product_bits(factors: Floats, constants: Floats) -> Floats:
     """Return the total of the last bits of sums and products of bytes, (positions, slices, 4).
 
     Args:
@@ -201,13 +201,13 @@ def follow_bytes(factors: Floats, constants: Floats) -> Floats:
     """
     positions, slices = factors.shape[1], len(constants)
     order = _Order(positions, 4 * slices)
-    total, all_bits = np.zeros(order.shape, np.float32), np.zeros(order.shape, np.float32)
-    product, bits, of_product = (np.empty(order.shape, np.float32) for _ in range(3))
+    total, total_bits = np.zeros(order.shape, np.float32), np.zeros(order.shape, np.float32)
+    product, bits, product_last_bits = (np.empty(order.shape, np.float32) for _ in range(3))
     for column, values in enumerate(factors):
         np.multiply(order.of_positions(values), order.of_components(constants[:, column]), out=product)
         total += product
         last_bits(total, out=bits)
-        bits += last_bits(product, out=of_product)
+        bits += last_bits(product, out=product_last_bits)
         bits *= product != 0.0
-        all_bits += bits
-    return order.turn(all_bits).reshape(positions, slices, 4)
+        total_bits += bits
+    return order.convert(total_bits).reshape(positions, slices, 4)

@@ -112,7 +112,7 @@ class Coordinates:
         return sum(len(set(self._first_same[axis])) * size for axis, size in zip("yx", self._kernel))
 
     def lines(self, binding: Binding) -> list[str]:
-        """Return the lines that declare the coordinates of a draw."""
+        """Return the declarations of a draw's coordinates."""
         lines = []
         for axis, size in zip("yx", self._kernel):
             for index in dict.fromkeys(self._first_same[axis]):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +20,6 @@ from glsl_infer.lowering import immediates, simulated_sums
 from glsl_infer.lowering.conv_columns import Columns, DepthwiseColumns
 from glsl_infer.lowering.findings import Arrays
 from glsl_infer.lowering.typical import PICTURES, Texels, Typical
-
-if TYPE_CHECKING:
-    pass
 
 Floats = NDArray[np.float32]
 Indices = NDArray[np.int64]
@@ -45,11 +41,11 @@ MOST_UNEVEN = 0.0008
 """Largest deviation of the truncation error from its mean, in 8-bit steps (root mean square)."""
 
 
-def most_lost(factors: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return the largest truncation error, (channels,), of a sum of a few texels that is stored in 8 bits.
+def truncation_bound(factors: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return an upper bound of the truncation error, (channels,), for a sum of a few texels that is stored in 8 bits.
 
-    Sums of few texels are often just between two steps, where an error of any size changes the result. These sums start
-    higher by the entire bound.
+    Sums of few texels are often exactly halfway between two steps, where an error of any size changes the result. These
+    sums start higher by the bound.
 
     Args:
         factors: factor of each texel, (channels,).
@@ -64,7 +60,7 @@ class Starts:
     """Initial values of a layer's sums.
 
     Attributes:
-        cut: on devices that truncate, (slices, 4).
+        cut: biases corrected for devices that truncate, (slices, 4).
         late: offset of the fourth component below its bias, (slices,), 0 for slices without ordered fetches; None if no
             slice has them.
     """
@@ -95,7 +91,7 @@ def starts(
     strides: Sequence[int],
     *,
     least: Floats | None = None,
-    apart: bool = False,
+    separate_slices: bool = False,
     residual: Texels | None = None,
     saturation: tuple[float, float] = (0.0, 1.0),
 ) -> Starts:
@@ -108,7 +104,8 @@ def starts(
         texels: of the padded input.
         strides: (y, x).
         least: smallest offset of each slice's fourth component, (slices,); None without ordered fetches.
-        apart: whether each slice can do without the offset if truncation is too uneven.
+        separate_slices: whether a slice can omit the offset, independent of others, if its truncation error is too
+            uneven.
         residual: texels of the residual, if any.
         saturation: values at which the stored sum saturates.
     """
@@ -125,21 +122,21 @@ def starts(
             if residual_values is None
             else residual_values[:, 4 * group[0] : 4 * group[-1] + 4].reshape(len(residual_values), len(group), 4)
         )
-        sums = simulated_sums.follow(
+        sums = simulated_sums.simulate(
             factors_by_reads[reads], constants[group], biases[group], fourth=late is not None, residual=lanes
         )
         unsaturated = (sums.sums > saturation[0]) & (sums.sums < saturation[1])
         counts = unsaturated + np.float32(1e-6)  # all count equally if all saturate
         counts /= counts.sum(axis=0)
-        cut[group] = biases[group] - (_losses(sums.of_sums, sums.of_products) * counts).sum(axis=0)
+        cut[group] = biases[group] - (_losses(sums.sum_bits, sums.product_bits) * counts).sum(axis=0)
         for member, index in enumerate(group):
             if late is None or sums.fourth is None or sums.changed is None:
                 continue
-            of_products = np.ascontiguousarray(sums.of_products[:, member, 3])
-            fourth = _Fourth(sums.fourth[member], sums.changed[member], of_products, counts[:, member, 3].copy())
+            product_bits = np.ascontiguousarray(sums.product_bits[:, member, 3])
+            fourth = _Fourth(sums.fourth[member], sums.changed[member], product_bits, counts[:, member, 3].copy())
             offsets = [immediates.factor(float(late[index]) * stretch) for stretch in STRETCHES]
             spread, late[index] = min((float(fourth.losses(lower)[1]), lower) for lower in offsets)
-            if apart and 255.0 * spread**0.5 > MOST_UNEVEN:
+            if separate_slices and 255.0 * spread**0.5 > MOST_UNEVEN:
                 late[index] = 0.0
             cut[index, 3] = biases[index, 3] - np.float64(late[index]) - fourth.losses(float(late[index]))[0]
     return Starts(immediates.streamed(cut), late)
@@ -154,23 +151,23 @@ class _Fourth:
 
     sums: Floats
     changed: NDArray[np.bool_]
-    of_products: Floats
+    product_bits: Floats
     counts: Floats
 
     def losses(self, lower: float) -> tuple[Floats, Floats]:
         """Return mean and variance of the truncation error of sums that start lower by ``lower``."""
         bits = simulated_sums.last_bits(self.sums - np.float32(lower))
         bits *= self.changed
-        losses = _losses(bits.sum(axis=1), self.of_products)
+        losses = _losses(bits.sum(axis=1), self.product_bits)
         mean = (losses * self.counts).sum(axis=0)
         with np.errstate(over="ignore"):  # sums before an exponential can be huge; they are not corrected
             spread = (losses - mean) ** 2 + (bits**2).sum(axis=1) / 12.0
         return mean, (spread * self.counts).sum(axis=0)
 
 
-def _losses(of_sums: Floats, of_products: Floats) -> Floats:
+def _losses(sum_bits: Floats, product_bits: Floats) -> Floats:
     """Return the truncation error of sums: half of the last bit of each addition and product, on average."""
-    losses: Floats = -0.5 * (of_sums + of_products)
+    losses: Floats = -0.5 * (sum_bits + product_bits)
     return losses
 
 
@@ -207,13 +204,13 @@ def byte_start(
             factors = np.concatenate([lanes, np.broadcast_to(biases, (3, lanes.shape[1]))])
             weight_factors = factors[:-2].T
             total = np.cumsum(weight_factors, axis=1, dtype=np.float32)
-            of_total = np.where(weight_factors != 0.0, simulated_sums.last_bits(total), np.float32(0.0)).sum(
+            total_bits = np.where(weight_factors != 0.0, simulated_sums.last_bits(total), np.float32(0.0)).sum(
                 axis=1, keepdims=True
             )
-            totals_by_reads = {reads: (factors, of_total)}
-        factors, of_total = totals_by_reads[reads]
-        cuts = simulated_sums.follow_bytes(factors, constants[group])
-        remainder = np.ascontiguousarray((cuts - 128.0 / 255.0 * of_total[:, :, None]).transpose(1, 0, 2))
+            totals_by_reads = {reads: (factors, total_bits)}
+        factors, total_bits = totals_by_reads[reads]
+        bits = simulated_sums.byte_product_bits(factors, constants[group])
+        remainder = np.ascontiguousarray((bits - 128.0 / 255.0 * total_bits[:, :, None]).transpose(1, 0, 2))
         losses += [0.5 * float(mean) for mean in remainder.reshape(len(group), -1).mean(axis=1)]
     return -float(np.mean(losses))
 

@@ -99,7 +99,7 @@ class WeightBytes:
         return bytes_[:, : self.columns] - _MIDDLE, bytes_[:, end], longs
 
     def unpack(self) -> Constants:
-        """Return the constants that the texture encodes."""
+        """Decode the constants."""
         integers, scales, longs = self.integers
         return constants_of(integers, scales, longs, self.units, has_factor=self.has_factor)
 
@@ -112,7 +112,7 @@ def constants_of(
     *,
     has_factor: bool,
 ) -> Constants:
-    """Return the constants that integers encode, as in ``WeightBytes.integers``."""
+    """Decode the integers of ``WeightBytes.integers``."""
     unit, steps = units.astype(np.float64), scales * float(units[0])
     bias, *further = longs
     factor = further.pop(0) * unit[2] if has_factor else None

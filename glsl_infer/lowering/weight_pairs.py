@@ -62,7 +62,7 @@ class WeightPairs:
         return np.concatenate([(integers + _MIDDLE) >> 8, np.stack(bytes_of(bias), axis=1)], axis=1).astype(np.uint8)
 
     def unpack(self) -> Constants:
-        """Return the constants that the texture encodes."""
+        """Decode the constants."""
         integers, scales, longs = self.integers
         return constants_of(integers / 256.0, scales, longs, self.units, has_factor=self.has_factor)
 

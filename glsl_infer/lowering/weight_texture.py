@@ -81,7 +81,7 @@ class WeightTexture:
         return int(self.texels.shape[1]) == width(self.columns, factor=True, numbers=numbers_of(self.units))
 
     def unpack(self) -> Constants:
-        """Return the constants that the texture encodes."""
+        """Decode the constants."""
         high, low = np.split(self.texels.astype(np.int64), 2)
         units = self.units.astype(np.float64)
         end = self.columns + _SCALE

@@ -54,7 +54,7 @@ class ConstantPadding(Operator):
         zeros = np.broadcast_to(np.asarray(node.attrs["zeros"], np.float64), (source.channels,))
         factor = source.scale_of / scales
         offset = (zeros - source.zero_of * factor) / 255.0
-        truncation_error = truncation.most_lost([factor])
+        truncation_error = truncation.truncation_bound([factor])
         constants = {
             "factor": fold.slices(factor),
             "offset": fold.slices(offset),

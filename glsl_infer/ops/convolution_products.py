@@ -16,7 +16,7 @@ from glsl_infer.lowering.product_blocks import (
     block_kernels,
     block_reads,
     blocks_of,
-    fold_texels,
+    scale_for_texels,
     sum_shader,
     weight_vectors,
 )
@@ -115,7 +115,7 @@ class ConvolutionProducts(Operator):
         columns = columns_of(kernel.shape, node.attrs["groups"], node.attrs["dilations"])
         blocks = blocks_of(columns, node.attrs["block"])
         target = build.allocate_fixed_map(node, len(blocks), node.attrs["scale"])
-        folded, offset = fold_texels(kernel, node.attrs["groups"], source)
+        folded, offset = scale_for_texels(kernel, node.attrs["groups"], source)
         packed = columns.pack((folded / target.scale).astype(np.float32))
         # The bias of a block cancels the zero points of its inputs.
         biases = [
@@ -156,7 +156,7 @@ class ConvolutionProducts(Operator):
                 target=target,
             )
             rounded = columns.unpack(stored).astype(np.float64) * target.scale
-            unit = fold_texels(np.ones_like(kernel), node.attrs["groups"], source)[0]
+            unit = scale_for_texels(np.ones_like(kernel), node.attrs["groups"], source)[0]
             build.replace_weights(node, {"kernel": (rounded / unit).astype(np.float32)})
             return
 
@@ -244,7 +244,7 @@ class ConvolutionProducts(Operator):
         if not isinstance(source, (FeatureMap, FineMap)):
             raise ValueError(f"layer '{node.name}' reads no feature map of 8 bits")
         columns = columns_of(shapes["kernel"], node.attrs["groups"])
-        factor = fold_texels(np.ones(shapes["kernel"], np.float32), node.attrs["groups"], source)[0]
+        factor = scale_for_texels(np.ones(shapes["kernel"], np.float32), node.attrs["groups"], source)[0]
         if len(members) > 1:
             packed = products_texture.read(members, columns, blocks_of(columns, node.attrs["block"]))
             kernel = columns.unpack(packed).astype(np.float64) * node.attrs["scale"] / factor

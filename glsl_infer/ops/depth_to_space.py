@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 ORDERS = ("depth_column_row", "column_row_depth")
-"""Whether the channels of a pixel are adjacent, or the pixels of a channel."""
+"""Order of the input channels: the channels of a pixel adjacent, or the pixels of a channel."""
 
 
 class DepthToSpace(CopyOperator):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from glsl_infer.errors import ModelError
@@ -42,6 +43,13 @@ class SpatialSlice(CopyOperator):
         """Return the input window of an output pixel."""
         (top, left), (down, across) = node.attrs["begin"], node.attrs["strides"]
         return ((down, top, top), (across, left, left)) if min(down, across) > 0 else None
+
+    def merged(self, node: Node, before: Node) -> Node:
+        """Return the part of a part."""
+        inner, outer = before.attrs, node.attrs
+        places = tuple(first + step * at for first, step, at in zip(inner["begin"], inner["strides"], outer["begin"]))
+        steps = tuple(step * own for step, own in zip(inner["strides"], outer["strides"]))
+        return replace(node.with_attrs(begin=places, strides=steps), inputs=before.inputs)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Select the pixels."""

@@ -111,6 +111,10 @@ class Traits:
         """
         return ()
 
+    def merged(self, node: Node, before: Node) -> Node | None:
+        """Return the node that computes what the node makes of another one of its operator; None if none does."""
+        return None
+
     def host_step(self, node: Node) -> str:
         """Return the equivalent host step for an output, or an empty text."""
         return ""

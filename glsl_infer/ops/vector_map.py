@@ -63,7 +63,7 @@ class VectorMap(Operator):
             unused = range(min(4, channels - 4 * index), 4)
             for odd in range(1 + channels % 2):
                 for run in runs:
-                    first_element = run.number + 4 * index
+                    first_element = run.first_element + 4 * index
                     if first_element % 2 != odd:
                         continue
                     stride = (channels / 2 if run.pixels > 1 else 0.0, 0.0)
@@ -117,13 +117,21 @@ class VectorMap(Operator):
 
 
 class _Run(NamedTuple):
-    """``pixels`` pixels of a row from (x, y) on, and the source and index of the first one's elements."""
+    """Adjacent pixels of a row.
+
+    Attributes:
+        x: column of the first pixel.
+        y: row.
+        pixels: number of pixels.
+        source: index of the vector with their elements.
+        first_element: index of the first pixel's first element in it.
+    """
 
     x: int
     y: int
     pixels: int
     source: int
-    number: int
+    first_element: int
 
 
 def _runs(height: int, width: int, channels: int, lengths: Sequence[int]) -> Iterator[_Run]:

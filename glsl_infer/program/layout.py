@@ -21,6 +21,9 @@ LAYOUTS = ("atlas", "planar")
 MAX_TEXTURE_SIZE = 2048
 """Largest side of a planned texture in texels: the limit of VideoCore IV."""
 
+TEXTURE_RANKS = (1, 3)
+"""Ranks of the tensors that textures hold: vectors and feature maps, without the batch."""
+
 GPU_TILE = 64
 """Side of the tiles, in pixels, in which VideoCore IV renders. The size of a texture is rounded up to tiles."""
 

@@ -97,7 +97,7 @@ def _memory(bundle: Bundle) -> int:
 
 def _whole(bundle: Bundle) -> float:
     """Return the seconds that all layers of a bundle together may take."""
-    from glsl_infer.bundle.shader_grammar import parse
+    from glsl_infer.bundle.shader_check import parse
 
     seconds = SECONDS + SECONDS_A_MEGABYTE * _shader_bytes(bundle) / 1e6
     seconds += SECONDS * sum(not isinstance(part, Bundle) for part in bundle.parts)

@@ -5,6 +5,7 @@ Pickled objects are refused, because they can execute code. So are archives larg
 
 from __future__ import annotations
 
+import math
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -32,9 +33,14 @@ def load_array(path: Path) -> NDArray[Any]:
 
 
 def in_shape(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Reshape an array if only axes of size 1 differ from ``shape``; otherwise return it unchanged."""
-    same_without_ones = [size for size in array.shape if size != 1] == [size for size in shape if size != 1]
-    return array.reshape(shape) if same_without_ones else array
+    """Reshape an array whose shape differs from ``shape`` by axes of 1, or that is a line (length, channels) to fold.
+
+    Any other array is returned unchanged.
+    """
+    own, target, line = (
+        [size for size in sizes if size != 1] for sizes in (array.shape, shape, (math.prod(shape[:-1]), *shape[-1:]))
+    )
+    return array.reshape(shape) if own in (target, line) else array
 
 
 def load_arrays(path: Path) -> dict[str, NDArray[Any]]:

@@ -13,16 +13,16 @@ import numpy as np
 
 from glsl_infer.support.ndarray import NDArray
 
-AT_A_TIME = 1 << 16
-"""Elements of a block of rows."""
+BLOCK_ELEMENTS = 1 << 16
+"""Approximate number of elements in a block of rows."""
 
 
 def rows(shape: Sequence[int]) -> Iterator[slice]:
-    """Yield consecutive slices of the first axis, of about ``AT_A_TIME`` elements each. Together they are the array."""
+    """Divide an array of this shape: yield slices of its first axis, each of about ``BLOCK_ELEMENTS`` elements."""
     entries = 1
     for size in shape[1:]:
         entries *= size
-    step = max(1, AT_A_TIME // max(entries, 1))
+    step = max(1, BLOCK_ELEMENTS // max(entries, 1))
     for first in range(0, shape[0], step):
         yield slice(first, first + step)
 
@@ -33,16 +33,16 @@ def entrywise(
     dtype: Any,
     into: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
-    """Apply an elementwise function; a large feature map is processed in blocks of rows.
+    """Return the result of an elementwise function. A large feature map is processed in blocks of rows.
 
     Args:
         function: takes an array and returns one of the same shape. It may depend on the size of the last axis. If it
             returns its argument itself, ``entrywise`` returns ``array``.
-        array: of any shape. Only arrays with three axes and more than ``AT_A_TIME`` elements are divided.
+        array: of any shape. Only arrays with three axes and more than ``BLOCK_ELEMENTS`` elements are divided.
         dtype: type of the result.
         into: array for the result of a large map, by default a new one. It may be ``array`` itself.
     """
-    if array.ndim != 3 or array.size <= AT_A_TIME:
+    if array.ndim != 3 or array.size <= BLOCK_ELEMENTS:
         return np.asarray(function(array), dtype)
     for block in rows(array.shape):
         values = array[block]

@@ -16,7 +16,7 @@ _MOST_FILES = 1000
 
 def nearest(word: str, names: Iterable[str]) -> str | None:
     """Return the name most similar to a word, ignoring case; None if all differ too much."""
-    import difflib  # a start without an error does without it
+    import difflib  # loaded only after an error, for a fast start
 
     by_lower = {name.lower(): name for name in names}
     matches = difflib.get_close_matches(word.lower(), list(by_lower), 1, _SIMILAR)

@@ -13,9 +13,9 @@ from glsl_infer.compiler.delegate import build
 from glsl_infer.compiler.ranges.stored import StoredRanges, fingerprint, learnt
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph
-from glsl_infer.importers.shared.ends import Ends
 from glsl_infer.tools import ranges_file
 from glsl_infer.tools.calibration import samples as calibration_samples
+from glsl_infer.tools.export import ends_of
 
 
 def calibrate(
@@ -41,8 +41,10 @@ def calibrate(
     """
     options = options or Options()
     tell("loading the model")
-    ends = Ends(options.input_ranges, options.fits, options.purposes, options.input_sizes, options.outputs)
-    graph = model if isinstance(model, Graph) else importers.survey(model, options.input_range, ends).whole()
+    if isinstance(model, Graph):
+        graph = model
+    else:
+        graph = importers.survey(model, options.input_range, ends_of(options)).whole()
     samples = calibration_samples(graph, calibration)
     if not samples:
         raise InputError("nothing to learn ranges from; give typical pictures with --images DIR")

@@ -118,13 +118,25 @@ def export(
     return replace(made, totals={**made.totals, "file_bytes": Path(out).stat().st_size})
 
 
+def ends_of(options: Options) -> Ends:
+    """Return what options say of a model's inputs and outputs."""
+    return Ends(
+        options.input_ranges,
+        options.fits,
+        options.purposes,
+        options.input_sizes,
+        options.outputs,
+        options.input_shapes,
+        options.constants,
+    )
+
+
 def _survey(model: str | Path | Graph, options: Options, problems: list[InputError]) -> Survey | None:
     """Return what the importer says of the model, and add its problems; None where it is no model at all."""
     if isinstance(model, Graph):
         return Survey((), model)
-    ends = Ends(options.input_ranges, options.fits, options.purposes, options.input_sizes, options.outputs)
     try:
-        survey = importers.survey(model, options.input_range, ends)
+        survey = importers.survey(model, options.input_range, ends_of(options))
     except MissingExtraError:
         raise
     except InputError as error:

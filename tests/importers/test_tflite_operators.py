@@ -351,6 +351,8 @@ CASES: dict[str, list[Build]] = {
     "RESIZE_NEAREST_NEIGHBOR": [resized("RESIZE_NEAREST_NEIGHBOR", (16, 12), False, False),
                                 resized("RESIZE_NEAREST_NEIGHBOR", (11, 5), False, True),
                                 resized("RESIZE_NEAREST_NEIGHBOR", (13, 9), True, False)],
+    "COS": [unary("COS", {"Cos": {}})],
+    "SIN": [unary("SIN")],
     "SLICE": [sliced],
     "SOFTMAX": [unary("SOFTMAX", {"Softmax": {"beta": 1.0}}), unary("SOFTMAX", {"Softmax": {"beta": 0.5}})],
     "SPACE_TO_DEPTH": [blocks("SPACE_TO_DEPTH", (1, 4, 3, 16), "SpaceToDepth")],

@@ -51,7 +51,7 @@ def test_sums_together_are_those_of_one_slice(residual: bool, positions: int) ->
     constants[:, 4] = 0.0
     biases = rng.normal(size=(5, 4)).astype(np.float32)
     added = rng.random((positions, 5, 4)).astype(np.float32) if residual else None
-    sums = simulated_sums.follow(factors, constants, biases, fourth=True, residual=added)
+    sums = simulated_sums.simulate(factors, constants, biases, fourth=True, residual=added)
     assert sums.fourth is not None and sums.changed is not None
     for index in range(5):
         met = np.broadcast_to(factors, (30, positions, 4)).transpose(1, 0, 2)
@@ -59,11 +59,11 @@ def test_sums_together_are_those_of_one_slice(residual: bool, positions: int) ->
         products = met * constants[index]
         way = biases[index] + np.cumsum(products, axis=1, dtype=np.float32)
         inexact = (met != 0.0) & (met != 1.0)
-        of_products = np.where(inexact, np.spacing(products) + np.spacing(met) * constants[index], 0.0).sum(axis=1)
-        of_sums = np.where(products != 0.0, np.spacing(way), 0.0).sum(axis=1)
+        product_bits = np.where(inexact, np.spacing(products) + np.spacing(met) * constants[index], 0.0).sum(axis=1)
+        sum_bits = np.where(products != 0.0, np.spacing(way), 0.0).sum(axis=1)
         np.testing.assert_array_equal(sums.sums[:, index], way[:, -1])
-        np.testing.assert_array_equal(sums.of_products[:, index], of_products)
-        np.testing.assert_array_equal(sums.of_sums[:, index], of_sums)
+        np.testing.assert_array_equal(sums.product_bits[:, index], product_bits)
+        np.testing.assert_array_equal(sums.sum_bits[:, index], sum_bits)
         np.testing.assert_array_equal(sums.fourth[index], way[:, :, 3])
         np.testing.assert_array_equal(sums.changed[index], products[:, :, 3] != 0.0)
 

@@ -70,7 +70,7 @@ def test_biases_make_up_for_what_rounding_adds_in_the_mean() -> None:
     stored = weight_bytes.pack(
         Constants(weights, bias),
         lambda numbers, most: weight_rounding.rounded(numbers, most, columns=columns, column_factors=seen),
-        lambda added: weight_rounding.moved(added, columns=columns, column_factors=seen),
+        lambda added: weight_rounding.output_shift(added, columns=columns, column_factors=seen),
     ).unpack()
     means = seen.values.mean(axis=1)
     off = (means * (stored.weights - weights)).sum(axis=1) + stored.bias - bias
@@ -90,6 +90,6 @@ def test_depthwise_filters_side_by_side_are_those_of_each_alone(monkeypatch: pyt
         one = np.zeros((1, 9, 4))
         one[0, :, 0] = numbers[index, :, lane]
         found = weight_rounding.rounded(
-            one, 20, columns=alone, met=lambda _, index=index, lane=lane: texels[index, :, :, lane, None]
+            one, 20, columns=alone, column_factors=lambda _, index=index, lane=lane: texels[index, :, :, lane, None]
         )
         assert found[0, :, 0].tolist() == made[index, :, lane].tolist()

@@ -263,6 +263,8 @@ export const GLSL_MOST_MACRO = 64;
 export const GLSL_MOST_CONDITIONS = 8;
 /** Blocks in each other. */
 export const GLSL_MOST_BLOCKS = 6;
+/** Calls of functions in each other. */
+export const GLSL_MOST_CALLS = 8;
 /** Brackets, calls and macros in each other. */
 export const GLSL_MOST_BRACKETS = 24;
 /** Operations of a statement, macros in their places. */
@@ -273,6 +275,10 @@ export const GLSL_MOST_ARRAY = 4096;
 export const GLSL_MOST_TURNS = 8192;
 /** The largest constant in a coordinate of texture2D. */
 export const GLSL_MOST_COORDINATE = 65536;
+/** The largest value of a varying. */
+export const GLSL_MOST_VARYING = 100000000;
+/** The largest value of a uniform. */
+export const GLSL_MOST_UNIFORM = 1000000000000000;
 /** Operations that texture2D counts for. */
 export const GLSL_MOST_FETCH = 4;
 /** Operations that a loop counts for in 'written': compilers take twice as long for another loop. */

@@ -5,7 +5,7 @@ import { GLSL_MOST_ALL_WRITTEN, GLSL_PRELUDE } from "./formatConstants.ts";
 import { PRELUDE, type ShaderProgram } from "./manifest.ts";
 import { textOf } from "./memberText.ts";
 import { refusalOf, refuse, under, type Refuse } from "./refusal.ts";
-import { parse, type Shader } from "./shaderGrammar.ts";
+import { parse, type Shader } from "./shaderCheck.ts";
 
 /**
  * Refuse a shader that is not of the format's GLSL, or declares other uniforms than its program sets.

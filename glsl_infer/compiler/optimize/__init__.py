@@ -55,6 +55,17 @@ def in_parts(graph: Graph) -> Graph:
     return graph.rebuilt([part for node in graph.nodes for part in parts(node)])
 
 
+def merge_same(graph: Graph) -> Graph:
+    """Let one node do what two of the same operator do one after the other: a part of a part of a map."""
+
+    def merged(shapes: Mapping[str, Shape], node: Node, before: Node) -> Node | None:
+        if node.op != before.op or len(node.inputs) != 1 or len(before.inputs) != 1:
+            return None
+        return ops.get(node.op).merged(node, before)
+
+    return absorb(graph, merged, keep_first_name=False)
+
+
 def merge_padding(graph: Graph) -> Graph:
     """Let convolutions pad for themselves instead of reading a padded copy."""
 
@@ -142,6 +153,7 @@ def _copies_input(graph: Graph, node: Node) -> bool:
 STEPS: tuple[Callable[[Graph], Graph], ...] = (
     drop_identities,
     in_parts,
+    merge_same,
     merge_padding,
     leave_out_idle_taps,
     vectors_stay_vectors,

@@ -34,6 +34,7 @@ class Activation:
         low, high: bounds of its values, over all inputs and channels.
         parameters: in graph.json, after the name.
         turns: inputs of the local extrema. Empty for a function that never falls.
+        period: distance after which it repeats, with the extrema of one period in ``turns``; 0 if it does not.
         lowest_at: input at which an 8-bit store of the shader's result is exactly 0; else 0.
         clips: whether it is ``x`` clipped to [low, high]. A saturating store does the same if its range is within these
             bounds, so that feature maps need no instruction for it.
@@ -50,6 +51,7 @@ class Activation:
     high: float = field(default=INFINITY, compare=False)
     parameters: tuple[float, ...] = ()
     turns: tuple[float, ...] = field(default=(), compare=False)
+    period: float = field(default=0.0, compare=False)
     lowest_at: float = field(default=0.0, compare=False)
     clips: bool = field(default=False, compare=False)
     scales: bool = field(default=False, compare=False)
@@ -102,7 +104,8 @@ class Activation:
 
         They are at an end of the interval or at a local extremum.
         """
-        values = [self(low), self(high), *(self(np.clip(turn, low, high)) for turn in self.turns)]
+        turns = [low + np.mod(turn - low, self.period) if self.period else turn for turn in self.turns]
+        values = [self(low), self(high), *(self(np.clip(turn, low, high)) for turn in turns)]
         return np.minimum.reduce(values), np.maximum.reduce(values)
 
     def steepest(self, low: float, high: float) -> float:

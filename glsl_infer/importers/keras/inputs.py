@@ -34,7 +34,9 @@ def input_nodes(call: Call) -> list[Node]:
         advice = f"give --input-size {call.name}=HEIGHTxWIDTH, or keras.Input a fixed (height, width, channels)"
         raise call.refused(f"an input of any size, {shape}", advice)
     if len(shape) not in (1, 2, 3, 4) or None in shape:
-        raise call.refused(f"an input of shape {shape}", f"give keras.Input a fixed {_SIZED}")
+        example = "x".join("SIZE" if size is None else str(size) for size in (1, *shape))
+        option = f"give --input-shape {call.name}={example}, or " if None in shape else "give "
+        raise call.refused(f"an input of shape {shape}", f"{option}keras.Input a fixed {_SIZED}")
     if len(shape) == 1:
         return [call.node("input_fixed", {"shape": shape})]
     if len(shape) == 3:

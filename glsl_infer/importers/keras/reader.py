@@ -125,7 +125,9 @@ def survey_of(model: Any, input_range: Range | None = None, ends: Ends | None = 
     if input_range is not None:
         ends = replace(ends, ranges={"": input_range, **ends.ranges})
     ends = replace(ends, ranges={**_of_bytes(model), **ends.ranges})
-    model = with_sizes(model, ends.sizes)
+    if ends.constants:
+        raise InputError(f"--constant {next(iter(ends.constants))}: is for .onnx and .tflite files; leave it out")
+    model = with_sizes(model, ends.sizes, ends.shapes)
     collected = Collected()
     walk = Walk(collected, "", {})
     for tensor in model.inputs:

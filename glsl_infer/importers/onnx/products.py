@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.importers.onnx import relayout
-from glsl_infer.importers.onnx.call import Call, Converter
+from glsl_infer.importers.onnx.call import Call, Converter, Given
 from glsl_infer.importers.onnx.view import View, fresh
 from glsl_infer.importers.shared.transposed import PLAIN
 
@@ -47,7 +47,7 @@ def by_matrix(call: Call, view: View, kernel: Weights, bias: Weights) -> View:
         view = View(node, view.stored, view.axes)
         dims = nodes.shape(node)
     weights: dict[str, NDArray[Any]] = {"kernel": matrix, "bias": bias}
-    if len(dims) == 3 and not nodes.on_cpu(view.node):
+    if len(dims) == 3:
         weights["kernel"] = matrix[None, None]
         node = nodes.emit("conv2d", view.node, part="product", weights=weights, **PLAIN)
     else:
@@ -196,4 +196,21 @@ def _einsum(call: Call) -> list[View]:
 
 CONVERTERS: dict[str, Converter] = {"Einsum": _einsum, "Gemm": _gemm, "MatMul": _matmul}
 
-OF_MICROSOFT: Mapping[str, Converter] = {}
+
+def _fused_matmul(call: Call) -> list[View]:
+    """Convert a FusedMatMul: a product of tensors whose last two axes may be turned, times a number."""
+    if call.attribute("transBatchA", 0) or call.attribute("transBatchB", 0):
+        raise call.refused("with batches turned", "use the file from before ONNX Runtime optimised it")
+    given: list[Given] = []
+    for place, name in enumerate(("transA", "transB")):
+        value, swap = call.given[place], bool(call.attribute(name, 0))
+        if isinstance(value, View):
+            value = _turned(value, swap and len(value.axes) > 1)
+        elif value is not None and swap and value.ndim > 1:
+            value = np.swapaxes(value, -1, -2)
+        given.append(value)
+    (made,) = _matmul(Call(call.operator, given, call.nodes))
+    return [_scaled(call, made, float(call.attribute("alpha", 1.0)))]
+
+
+OF_MICROSOFT: Mapping[str, Converter] = {"FusedMatMul": _fused_matmul, "TransposeMatMul": _fused_matmul}

@@ -6,19 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
+from glsl_infer.importers.core import elementwise
 from glsl_infer.importers.shared.constant_maps import beside_map
 from glsl_infer.importers.tflite.call import Call, Converter, function
 from glsl_infer.importers.tflite.choices import is_whole
 
-OPERATIONS = {
-    "ADD": "add",
-    "SUB": "subtract",
-    "MUL": "multiply",
-    "DIV": "divide",
-    "MAXIMUM": "maximum",
-    "MINIMUM": "minimum",
-    "SQUARED_DIFFERENCE": "squared_difference",
-}
+OPERATIONS = elementwise.operations(elementwise.TFLITE)
 
 Doubles = NDArray[np.float64]
 

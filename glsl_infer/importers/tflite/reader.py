@@ -17,6 +17,7 @@ from glsl_infer.importers.shared.ends import Ends, Range, of_file, with_ends
 from glsl_infer.importers.shared.pieces import whole_functions
 from glsl_infer.importers.shared.verdict import Survey
 from glsl_infer.importers.tflite.file import read_model
+from glsl_infer.importers.tflite.given import as_given
 from glsl_infer.importers.tflite.model import Model
 from glsl_infer.importers.tflite.shapes import Sizes
 from glsl_infer.importers.tflite.walk import Walk, span_of
@@ -83,6 +84,7 @@ def survey_of(
     Raises:
         ModelError: a file that is damaged as a whole.
     """
+    model = as_given(model, ends or Ends())
     sizes = sizes or (ends.sizes if ends is not None else None)
     walk, outputs = _walked(model, sizes)
     collected = walk.collected

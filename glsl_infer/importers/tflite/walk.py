@@ -14,7 +14,7 @@ from glsl_infer.graph import Node
 from glsl_infer.graph.node import SEEN
 from glsl_infer.importers.shared.collected import Collected
 from glsl_infer.importers.shared.ends import Range, input_attrs
-from glsl_infer.importers.shared.verdict import CPU, DROPPED, SHADER, UNKNOWN, LayerVerdict
+from glsl_infer.importers.shared.verdict import DROPPED, SHADER, UNKNOWN, LayerVerdict, runs
 from glsl_infer.importers.tflite.call import Call, shape_of
 from glsl_infer.importers.tflite.chains import Chains
 from glsl_infer.importers.tflite.constants import Constants
@@ -171,9 +171,8 @@ class Walk:
             self._names[index] = collected.refuse(refusal, name, inputs, _sizes(tensor))
             return
         operators = tuple(node.op for node in collected.nodes[before:])
-        on_cpu = any(ops.get(op).on_cpu for op in operators)
-        runs = DROPPED if operators == ("identity",) else CPU if on_cpu else SHADER
-        collected.rows[name] = replace(row, shape=collected.shapes[last], runs=runs, operators=operators)
+        place = DROPPED if operators == ("identity",) else runs(operators)
+        collected.rows[name] = replace(row, shape=collected.shapes[last], runs=place, operators=operators)
         self._names[index] = last
         self.made[last] = index
         for node in reversed(collected.nodes):  # what is only reshaped has the same numbers

@@ -31,7 +31,8 @@ def work(job: dict[str, Any]) -> None:
     """Do a job; see ``job``."""
     custom.load_all(job["operators"])
     network = importer.load_model(job["model"])
-    network = importer.with_sizes(network, _free(network, job["inputs"]))
+    shapes = {name: tuple(shape) for name, shape in job.get("input_shapes", {}).items()}
+    network = importer.with_sizes(network, {} if shapes else _free(network, job["inputs"]), shapes)
     ranges = {name: tuple(ends) for name, ends in job["input_ranges"].items()}
     graph = importer.to_graph(network, ends=importer.Ends(ranges, dict.fromkeys(job["numbers"], NO_PICTURE)))
     tensors, nodes = importer.tensors_of(network), computed_nodes(graph)

@@ -277,6 +277,9 @@ final class FormatConstants {
     /** Blocks in each other. */
     static final int GLSL_MOST_BLOCKS = 6;
 
+    /** Calls of functions in each other. */
+    static final int GLSL_MOST_CALLS = 8;
+
     /** Brackets, calls and macros in each other. */
     static final int GLSL_MOST_BRACKETS = 24;
 
@@ -291,6 +294,12 @@ final class FormatConstants {
 
     /** The largest constant in a coordinate of texture2D. */
     static final int GLSL_MOST_COORDINATE = 65536;
+
+    /** The largest value of a varying. */
+    static final int GLSL_MOST_VARYING = 100000000;
+
+    /** The largest value of a uniform. */
+    static final double GLSL_MOST_UNIFORM = 1000000000000000.0;
 
     /** Operations that texture2D counts for. */
     static final int GLSL_MOST_FETCH = 4;

@@ -30,13 +30,13 @@ final class UniformCheck {
             throw new BundleError(
                     "'" + Program.PRELUDE + "' is not the prelude of this format; export the model again");
         }
-        Map<String, ShaderGrammar> known = new HashMap<String, ShaderGrammar>();
+        Map<String, ShaderCheck> known = new HashMap<String, ShaderCheck>();
         long written = 0;
         for (Program.ShaderProgram program : programs) {
             at.rule = Rule.SHADERS;
-            ShaderGrammar shader = known.get(program.fragment);
+            ShaderCheck shader = known.get(program.fragment);
             if (shader == null) {
-                shader = new ShaderGrammar(program.fragment, text(members.get(program.fragment)));
+                shader = new ShaderCheck(program.fragment, text(members.get(program.fragment)));
                 known.put(program.fragment, shader);
             }
             written += shader.written();
