@@ -93,7 +93,7 @@ MAX_CPU_NUMBERS = 536870912
 MAX_TENSORS = 64
 """Tensors that an operator reads."""
 
-MAX_NUMBER = 1e18
+MAX_NUMBER = 1e30
 """The largest magnitude of a number: no value that it scales is infinite."""
 
 MAX_FLOAT = 3.4028234663852886e38

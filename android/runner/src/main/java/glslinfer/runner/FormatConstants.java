@@ -92,7 +92,7 @@ final class FormatConstants {
     static final int MAX_TENSORS = 64;
 
     /** The largest magnitude of a number: no value that it scales is infinite. */
-    static final double MAX_NUMBER = 1e18;
+    static final double MAX_NUMBER = 1e30;
 
     /** The largest 32-bit float. */
     static final double MAX_FLOAT = 3.4028234663852886e38;
