@@ -37,7 +37,7 @@ import {
   GLSL_STATEMENTS,
   GLSL_TOKEN_PATTERN,
   GLSL_WILD,
-  MAX_NUMBER,
+  MAX_FLOAT,
 } from "./formatConstants.ts";
 import { refuse } from "./refusal.ts";
 
@@ -152,7 +152,7 @@ function widened(one: Value, other: Value): Value {
 /** Return a value with its interval rounded outward. */
 function rounded(type: number, least: number, most: number, marks: number): Value {
   const [low, high] = [least - Math.abs(least) * EPSILON, most + Math.abs(most) * EPSILON];
-  return [type, low >= -MAX_NUMBER ? low : -Infinity, high <= MAX_NUMBER ? high : Infinity, marks];
+  return [type, low >= -MAX_FLOAT ? low : -Infinity, high <= MAX_FLOAT ? high : Infinity, marks];
 }
 
 function sum(type: number, left: Value, right: Value, marks: number): Value {
@@ -762,7 +762,7 @@ export function parse(member: string, text: string): Shader {
   /** Return a value; refuse infinite constants, and coordinates too far from the texture. */
   function constant(value: Value): Value {
     const [, least, most, marks] = value;
-    if (marks & CONST && (marks & WILD || Math.max(-least, most) > (isCoordinate ? GLSL_MOST_COORDINATE : MAX_NUMBER))) {
+    if (marks & CONST && (marks & WILD || Math.max(-least, most) > (isCoordinate ? GLSL_MOST_COORDINATE : MAX_FLOAT))) {
       fail("a constant is infinite, or too large for a coordinate");
     }
     return value;

@@ -1167,7 +1167,7 @@ final class ShaderCheck {
 
     /** Returns a value; refuses infinite constants, and coordinates too far from the texture. */
     private Value constant(Value value) {
-        double far = inCoordinate ? FormatConstants.GLSL_MOST_COORDINATE : FormatConstants.MAX_NUMBER;
+        double far = inCoordinate ? FormatConstants.GLSL_MOST_COORDINATE : FormatConstants.MAX_FLOAT;
         if (value.has(CONST) && (value.has(WILD) || Math.max(-value.least, value.most) > far)) {
             throw refused("a constant is infinite, or too large for a coordinate");
         }
@@ -1186,7 +1186,7 @@ final class ShaderCheck {
     private static Value rounded(int type, double least, double most, int marks) {
         double low = least - Math.abs(least) * EPSILON;
         double high = most + Math.abs(most) * EPSILON;
-        double far = FormatConstants.MAX_NUMBER;
+        double far = FormatConstants.MAX_FLOAT;
         return new Value(type, low >= -far ? low : -INFINITY, high <= far ? high : INFINITY, marks);
     }
 
