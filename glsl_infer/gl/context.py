@@ -179,7 +179,7 @@ class Context(Closing):
             self._pending.pop()()
 
     def require_thread(self) -> None:
-        """Refuse a thread that the context does not belong to; it belongs to the next one if its own has ended.
+        """Refuse a thread other than the context's own; after its end, the next caller's thread becomes its own.
 
         Raises:
             ContextError: the context belongs to another thread.

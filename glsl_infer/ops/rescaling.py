@@ -47,7 +47,7 @@ class Rescaling(GraphOnlyOperator):
         return np.asarray(node.attrs["scales"], np.float64), np.asarray(node.attrs["offsets"], np.float64)
 
     def merged(self, node: Node, before: Node) -> Node:
-        """Return both as one: ``s2 (s1 x + o1) + o2``."""
+        """Return a single node for ``s2 (s1 x + o1) + o2``."""
         (inner, shift), (scale, offset) = self.affine(before), self.affine(node)
         attrs = {"scales": tuple((scale * inner).tolist()), "offsets": tuple((scale * shift + offset).tolist())}
         return replace(node.with_attrs(**attrs), inputs=before.inputs)

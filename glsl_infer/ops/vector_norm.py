@@ -45,7 +45,7 @@ class VectorNorm(Operator):
     }
 
     def host_step(self, node: Node) -> str:
-        """Return the step that divides by the length, if the node does nothing else."""
+        """Return the host step for division by the Euclidean norm; empty if the node has other attributes."""
         plain = {"kind": "unit", "gamma": (1.0,), "beta": (0.0,), "epsilon": 0.0, "activation": "linear"}
         return NORMALIZE if plain.items() <= node.attrs.items() else ""
 

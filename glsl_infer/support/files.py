@@ -92,10 +92,10 @@ def cannot_be_written(path: Path, error: Exception) -> InputError:
 
 
 def _mode_of(path: Path) -> int | None:
-    """Return the mode of the file that a new one replaces; None where there is none.
+    """Return the permissions of an existing file that is to be replaced; None for a new file.
 
     Raises:
-        InputError: it is read-only.
+        InputError: the file is read-only.
     """
     try:
         mode = stat.S_IMODE(path.stat().st_mode)
