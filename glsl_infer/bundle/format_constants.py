@@ -93,8 +93,11 @@ MAX_CPU_NUMBERS = 536870912
 MAX_TENSORS = 64
 """Tensors that an operator reads."""
 
-MAX_NUMBER = 3.4028234663852886e38
-"""The largest 32-bit float: the largest magnitude of a number."""
+MAX_NUMBER = 1e18
+"""The largest magnitude of a number: no value that it scales is infinite."""
+
+MAX_FLOAT = 3.4028234663852886e38
+"""The largest 32-bit float."""
 
 RANGES: Mapping[str, tuple[int, int]] = {
     "side": (1, 8192),  # Width or height, in texels or pixels.

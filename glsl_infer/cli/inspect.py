@@ -167,7 +167,7 @@ def _draw_layers(args: argparse.Namespace, bundle: Bundle) -> list[Path]:
     except OSError as error:
         raise InputError(f"--out {folder}: no folder can be made there ({error.strerror})") from None
     written: list[Path] = []
-    with Session(bundle, context=args.context) as session:
+    with Session(bundle, context=args.context, isolated="first") as session:
         layers = bundle.graph.nodes if bundle.parts else bundle.network.layers
         drawn = len(layers) - 1  # all but the picture
         with progress.counter(drawn, "layers") as done:

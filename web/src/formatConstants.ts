@@ -88,8 +88,11 @@ export const MAX_CPU_NUMBERS = 536870912;
 /** Tensors that an operator reads. */
 export const MAX_TENSORS = 64;
 
-/** The largest 32-bit float: the largest magnitude of a number. */
-export const MAX_NUMBER = 3.4028234663852886e38;
+/** The largest magnitude of a number: no value that it scales is infinite. */
+export const MAX_NUMBER = 1e18;
+
+/** The largest 32-bit float. */
+export const MAX_FLOAT = 3.4028234663852886e38;
 
 /** Smallest and largest. Width or height, in texels or pixels. */
 export const SIDE_RANGE = [1, 8192] as const;

@@ -91,8 +91,11 @@ final class FormatConstants {
     /** Tensors that an operator reads. */
     static final int MAX_TENSORS = 64;
 
-    /** The largest 32-bit float: the largest magnitude of a number. */
-    static final double MAX_NUMBER = 3.4028234663852886e38;
+    /** The largest magnitude of a number: no value that it scales is infinite. */
+    static final double MAX_NUMBER = 1e18;
+
+    /** The largest 32-bit float. */
+    static final double MAX_FLOAT = 3.4028234663852886e38;
 
     /** Smallest and largest. Width or height, in texels or pixels. */
     static final int[] SIDE_RANGE = {1, 8192};
