@@ -10,10 +10,10 @@ import numpy as np
 from glsl_infer.graph import Node
 from glsl_infer.graph.activations import Activation, activation, bent, clipped, powers, shrinking, sigmoids, smooth
 from glsl_infer.importers.core import elementwise
+from glsl_infer.importers.core.constants import pixel_slopes
 from glsl_infer.importers.keras import log_softmax
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.weights import array
-from glsl_infer.importers.shared.constant_maps import pixel_slopes
 
 Found = Callable[[Call, Any], Activation]
 """From a call and the layer or operation that is an activation in it, which may be another than that of the call."""

@@ -14,8 +14,8 @@ from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node, Shape
 from glsl_infer.graph.activations import activation
+from glsl_infer.importers.core.constants import beside_map
 from glsl_infer.importers.shared.collected import Collected
-from glsl_infer.importers.shared.constant_maps import beside_map
 from glsl_infer.ops.operator import CopyOperator
 from glsl_infer.program.layout import TEXTURE_RANKS
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from glsl_infer.graph import Node
 from glsl_infer.graph.activations import Activation, activation, bent, smooth
 from glsl_infer.importers.core import elementwise
+from glsl_infer.importers.core.constants import pixel_slopes
 from glsl_infer.importers.core.numbers import shortest
-from glsl_infer.importers.shared.constant_maps import pixel_slopes
 from glsl_infer.importers.tflite.call import Call, Converter, function
 from glsl_infer.importers.tflite.written import ACTIVATION
 
