@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Choose the least logit of each model for which a picture is of a known class: glsl_infer/runtime/none_of_these.json.
+"""Choose the logit with which each model answers "none of these": glsl_infer/runtime/none_of_these.json.
 
     python scripts/none_of_these.py data/grocery data/trashnet [--unknown DIR ...]
 
-Of the val split of a model's data set, 95 % have a larger logit. The script prints the shares of pictures that are
-answered "none of these": of the test split, of the other data set's, and of folders with pictures of other things.
+Of the val split of a model's data set, 95 % are answered with a class. The script prints the shares of pictures that
+are answered "none of these": of the test split, of the other data set's, and of folders with pictures of other things.
 Run it again after a model was exported anew.
 """
 
@@ -35,21 +35,23 @@ def main() -> None:
     for model in sorted(MODELS.glob("*-x22-*.glslnn")):
         own, other = args.data if model.stem.startswith("grocery") else reversed(args.data)
         with Session(model) as session:
-            least = float(np.quantile(_largest(session, [own / "val"]), 1.0 - COVERED))
+            logit = float(np.quantile(_together(session, [own / "val"]), 1.0 - COVERED))
             digest = session.bundle.digest
             shares = [
-                f"{folder}: {100 * np.mean(_largest(session, [folder]) < least):.1f} %"
+                f"{folder}: {100 * np.mean(_together(session, [folder]) < logit):.1f} %"
                 for folder in (own / "test", other / "test", *args.unknown)
             ]
-        made[digest] = {"model": model.stem, "least_logit": round(least, 3)}
-        print(f"{model.stem}: least logit {least:.3f}; answered 'none of these': {', '.join(shares)}", flush=True)
+        made[digest] = {"model": model.stem, "logit": round(logit, 3)}
+        print(f"{model.stem}: logit {logit:.3f}; answered 'none of these': {', '.join(shares)}", flush=True)
     FILE.write_text(json.dumps({"models": made}, indent=1) + "\n", "utf-8")
 
 
-def _largest(session: Session, folders: list[Path]) -> NDArray[np.float64]:
-    """Return the largest logit of each picture."""
+def _together(session: Session, folders: list[Path]) -> NDArray[np.float64]:
+    """Return log(sum(exp(logits))) of each picture."""
     entry = session.bundle.manifest.input
-    return np.array([np.max(session.run(preprocess.load_for(path, entry))) for path in paths.find(folders)])
+    return np.array(
+        [np.logaddexp.reduce(session.run(preprocess.load_for(path, entry))) for path in paths.find(folders)]
+    )
 
 
 if __name__ == "__main__":

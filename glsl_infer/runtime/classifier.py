@@ -28,6 +28,8 @@ from glsl_infer.support.plain_text import one_line
 from glsl_infer.support.records import dataclass
 from glsl_infer.support.resources import default_model
 
+_HALF = 0.5
+
 
 @dataclass(frozen=True)
 class Prediction:
@@ -68,7 +70,7 @@ def predictions(
     top: int,
     *,
     threshold: float = 0.0,
-    least_logit: float | None = None,
+    none_logit: float | None = None,
 ) -> list[Prediction]:
     """Return the ``top`` most probable classes, best first; equal ones keep the order of the labels.
 
@@ -78,12 +80,13 @@ def predictions(
         labels: of the bundle.
         top: the number of predictions.
         threshold: see ``Classifier``.
-        least_logit: if all logits are lower, the first prediction is ``NONE``, with the probability of a class with
-            this logit.
+        none_logit: if a class with this logit is more probable than all others together, it is the first prediction,
+            ``NONE``.
     """
-    if least_logit is not None and not is_probable(output) and np.max(numbers) < least_logit:
-        extended = np.append(np.asarray(numbers, np.float64), least_logit)
-        return _ranked(np.asarray(softmax(extended), np.float64), (*labels, NONE), {len(labels): -1})[:top]
+    if none_logit is not None and not is_probable(output):
+        extended = np.asarray(softmax(np.append(np.asarray(numbers, np.float64), none_logit)), np.float64)
+        if extended[-1] > _HALF:
+            return _ranked(extended, (*labels, NONE), {len(labels): -1})[:top]
     values = probabilities(numbers, output)
     ranked = _ranked(values, labels, {})
     best = next((entry for entry in ranked if entry.label != NONE), None)
@@ -136,7 +139,7 @@ class Classifier(Closing):
             self.close()
             raise InputError(f"{self.session.bundle.path or 'the model'}: {error}") from None
         self._output = classes
-        self._least_logit = none_of_these.least_logit(self.session.bundle) if threshold is None else None
+        self._none_logit = none_of_these.none_logit(self.session.bundle) if threshold is None else None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -195,7 +198,7 @@ class Classifier(Closing):
         """
         numbers = result[self._output.name] if isinstance(result, Mapping) else result
         return predictions(
-            numbers, self._output, self.labels, top, threshold=self.threshold, least_logit=self._least_logit
+            numbers, self._output, self.labels, top, threshold=self.threshold, none_logit=self._none_logit
         )
 
     def close(self) -> None:

@@ -1,8 +1,9 @@
 """Answers of ``none of these`` by classifiers that were trained without a class for it.
 
-none_of_these.json has the least logit of the models that come with the project, by the SHA-256 of their manifests:
-scripts/none_of_these.py measures it on photographs that the models have not seen. A picture whose largest logit is
-below is of none of the classes. The models of ``glsl-infer train`` have a class for this answer instead.
+none_of_these.json has a logit for this answer, for the models that come with the project, by the SHA-256 of their
+manifests. A picture is of none of the classes if a class with this logit is more probable than all others together.
+scripts/none_of_these.py measures it on photographs that the models have not seen. The models of
+``glsl-infer train`` have a class for this answer instead.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ NONE = "none of these"
 FILE = Path(__file__).with_name("none_of_these.json")
 
 
-def least_logit(bundle: Bundle) -> float | None:
-    """Return the least logit of a known class; None for models that are not listed."""
+def none_logit(bundle: Bundle) -> float | None:
+    """Return the logit of the answer; None for models that are not listed."""
     entry = _entries().get(bundle.digest or "")
-    return None if entry is None else entry["least_logit"]
+    return None if entry is None else entry["logit"]
 
 
 @cache
