@@ -301,6 +301,11 @@ final class ShaderCheck {
         }
     }
 
+    /** Returns the number of tokens, with those that were read again. */
+    long tokensRead() {
+        return (long) code.size() + used;
+    }
+
     /** Returns the operations as a compiler sees them. */
     long written() {
         return written;
