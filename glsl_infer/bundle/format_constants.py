@@ -222,7 +222,7 @@ GLSL_LINES = (
 GLSL_LIMITS: Mapping[str, int] = {
     "name": 64,  # Characters of a name or number.
     "tokens": 131072,  # Tokens of a shader, without comments and conditions.
-    "expanded": 524288,  # Tokens that a reader looks at: once, and again for each use of a macro.
+    "expanded": 131072,  # Tokens that a reader looks at again: of macros, functions and loops.
     "macro": 64,  # Tokens of a macro.
     "conditions": 8,  # Conditions in each other.
     "blocks": 6,  # Blocks in each other.
@@ -242,6 +242,7 @@ GLSL_LIMITS: Mapping[str, int] = {
     "written": 26880,  # Operations of a shader with functions and macros in their places.
     "executed": 1048576,  # Operations of a fragment: with all turns of loops, too.
     "all_written": 67108864,  # Operations of the shaders of all programs together, as in 'written'.
+    "all_read": 8388608,  # Tokens of all shaders together, with those that a reader looks at again.
 }
 """The most of what a shader may have."""
 

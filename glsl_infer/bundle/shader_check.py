@@ -40,6 +40,8 @@ _DEFINE = re.compile(r"(\w+)(?:\((\w+(?:, \w+)*)\))?(?: (.*))?", re.ASCII)
 _NAME = re.compile(r"(?!gl_|webgl_|_webgl_)(?!\w*__)[A-Za-z_]\w*", re.ASCII)
 _SWIZZLE = re.compile(r"[xyzw]{1,4}|[rgba]{1,4}")
 _END = ""
+_VECTORS = frozenset(("vec2", "vec3", "vec4"))
+_LONGEST_VECTOR = 24  # tokens of a constructor of numbers that is read at once
 _WORDS = frozenset((*GLSL_TYPES, "for", "if", "return", "void", "const", "break"))
 _LEVELS = {"||": 1, "&&": 2, "==": 3, "!=": 3, "<": 4, ">": 4, "<=": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6}
 _COSTS = {**dict.fromkeys(GLSL_SLOW, GLSL_LIMITS["slow"]), **dict.fromkeys(GLSL_SLOWEST, GLSL_LIMITS["slowest"])}
@@ -56,6 +58,8 @@ _INF = math.inf
 _EPSILON = 2.0**-22
 """More than four roundings of 32-bit floats, as drivers divide by multiplying, and add in another order."""
 _TINY = 1e-30
+_MOST_WRITTEN, _MOST_EXECUTED = GLSL_LIMITS["written"], GLSL_LIMITS["executed"]
+_MOST_OPERATORS = GLSL_LIMITS["operators"]
 _SMALL, _GROWN = 1e24, 1e34
 """A sum of at most 10**10 numbers of up to ``_SMALL`` is at most ``_GROWN``: shaders compute less than that."""
 _LARGEST_INT = 1 << 30
@@ -123,6 +127,7 @@ class Shader:
     Attributes:
         uniforms: kind (``sampler2D``, ``float``, ``vec2`` ...) by name.
         divisors: uniforms by which the shader divides: no component can be 0.
+        read: tokens, with those that the checker has read again.
         written: operations as a compiler sees them: functions in their places, of a loop those of one turn.
         executed: operations of one fragment, with all turns of loops.
         loops: of ``main`` and the functions that it calls, in order; of a condition that a device decides, both sides'.
@@ -130,6 +135,7 @@ class Shader:
 
     uniforms: dict[str, str] = field(default_factory=dict)
     divisors: set[str] = field(default_factory=set)
+    read: int = field(default=0, compare=False)
     written: int = 0
     executed: int = 0
     loops: tuple[Loop, ...] = ()
@@ -193,13 +199,19 @@ class _Lines:
         """Return the refusal of a line."""
         return BundleError(f"shader '{self.member}' line {number}: {what}; export the model again")
 
+    def decimals(self) -> list[tuple[str, float]]:
+        """Return the numbers with a decimal point, and their values."""
+        texts = {token for token in self.tokens if token[0] in "0123456789" and ("." in token or "e" in token)}
+        return [(token, float(token)) for token in texts if float(token) <= MAX_FLOAT]
+
     def _refused(self, what: str) -> BundleError:
         return self.refuse(self._number, what)
 
     def _tokens_of(self, line: str) -> list[str]:
         """Return the tokens of a line without its spaces."""
         tokens: list[str] = _TOKEN.findall(line)  # leaves out all that is no token
-        if "".join(tokens) == line and max(map(len, tokens), default=0) <= GLSL_LIMITS["name"]:
+        most = GLSL_LIMITS["name"]
+        if "".join(tokens) == line and (len(line) <= most or max(map(len, tokens)) <= most):
             return [token for token in tokens if token[0] != " "]
         at = 0
         while True:
@@ -364,6 +376,10 @@ class _Checker:
         self.returns = "void"
         self.returned: Value | None = None
         self.conditional = 0
+        self.numbers = {
+            token: Value(FLOAT, number - number * _EPSILON, number + number * _EPSILON, CONST)
+            for token, number in lines.decimals()
+        }
         self.loops: list[Loop] = []
         self.turning = 0  # loops around the place
         self.breaks: list[_Scopes] = []
@@ -405,7 +421,7 @@ class _Checker:
         """Count operations."""
         self.written += written
         self.executed += executed
-        if self.written > GLSL_LIMITS["written"] or self.executed > GLSL_LIMITS["executed"]:
+        if self.written > _MOST_WRITTEN or self.executed > _MOST_EXECUTED:
             raise self.refused("the shader has more operations than any of this format")
 
     def again(self, tokens: int) -> None:
@@ -479,6 +495,7 @@ class _Checker:
                 self.declaration(word, constant=False)
         if not main:
             raise self.refused("the shader has no main")
+        made.read = len(self.code) + self.used
         made.written, made.executed, made.loops = self.written, self.executed, tuple(self.loops)
         return made
 
@@ -743,15 +760,18 @@ class _Checker:
             raise self.refused(f"'{name}' is used before it has a value")
         value = self.expression()
         type_ = part or variable.type
-        scope = next(scope for scope in reversed(self.scopes) if name in scope)
+        scope = self.scopes[-1]
+        if name not in scope:
+            scope = next(scope for scope in reversed(self.scopes) if name in scope)
         before = scope[name].value  # a call in the expression can have changed it
         if sign != "=":
-            value = self.combine(sign[0], (before or value)._replace(type=type_), value)
+            least, most, marks = (before or value)[1:4]
+            value = self.combine(sign[0], Value(type_, least, most, marks), value)
         value = self.typed(type_, value)
         self.expect(";")
         if part and before:
             value = _hull(before, value)
-        scope[name] = variable._replace(value=value._replace(type=variable.type, uniform=""))
+        scope[name] = Variable(variable.kind, variable.type, Value(variable.type, *value[1:4]))
 
     def loop(self) -> None:
         """Read a loop of a constant number of turns, until its variables hold their values in all turns."""
@@ -827,10 +847,13 @@ class _Checker:
     def combine(self, sign: str, left: Value, right: Value) -> Value:
         """Return the value of an operation, if it is one that no compiler can choke on."""
         self.operators += 1
-        self.cost(1)
-        if self.operators > GLSL_LIMITS["operators"]:
+        self.written += 1
+        self.executed += 1
+        if self.written > _MOST_WRITTEN or self.executed > _MOST_EXECUTED:
+            self.cost(0, 0)
+        if self.operators > _MOST_OPERATORS:
             raise self.refused(f"a statement has more than {GLSL_LIMITS['operators']} operations")
-        if sign in "||&&==!=<=>=":
+        if _LEVELS[sign] < 5:
             return Value(BOOL, 0.0, 1.0)
         kind = left.type if right.type == FLOAT else right.type
         if kind > 4 or (left.type not in (kind, FLOAT)) or (kind == INT) != (left.type == right.type == INT):
@@ -881,9 +904,26 @@ class _Checker:
 
     def operand(self) -> Value:
         """Read an operand with its components."""
-        value = self.primary()
+        tokens, at = self.tokens, self.at
+        token = tokens[at]
+        after = tokens[at + 1] if token else _END
+        if after != "(" and token not in self.macros:  # the most frequent operands, without further calls
+            if token[:1].isdigit():
+                self.at = at + 1
+                value = self.number(token)
+            else:
+                variable = self.find(token)
+                if variable is None or variable.size or variable.value is None or variable.type > BOOL:
+                    value = self.primary()
+                else:
+                    self.at = at + 1
+                    value = variable.value
+                    if value[3] & CONST:
+                        self.constant(value)
+        else:
+            value = self.primary()
         if self.tokens[self.at] == ".":
-            if not 2 <= value.type <= 4:
+            if not 2 <= value[0] <= 4:
                 raise self.refused("components of a value that has none")
             return Value(self.component(), *value[1:])
         return value
@@ -927,17 +967,61 @@ class _Checker:
 
     def number(self, token: str) -> Value:
         """Return the value of a number that stands in the text."""
-        number = float(token)
-        if token.isdigit():
-            if number > _LARGEST_INT or (token[0] == "0" and token != "0"):
-                raise self.refused("an integer that is too large, or octal")
-            return Value(INT, number, number, CONST)
-        if number > (GLSL_LIMITS["coordinate"] if self.in_coordinate else MAX_FLOAT):
-            raise self.refused("a constant is infinite, or too large for a coordinate")
-        return Value(FLOAT, number - number * _EPSILON, number + number * _EPSILON, CONST)
+        value = self.numbers.get(token)
+        if value is None:
+            number = float(token)
+            if token.isdigit():
+                if number > _LARGEST_INT or (token[0] == "0" and token != "0"):
+                    raise self.refused("an integer that is too large, or octal")
+                value = Value(INT, number, number, CONST)
+            else:
+                if number > MAX_FLOAT:
+                    raise self.refused("a constant is infinite, or too large for a coordinate")
+                value = Value(FLOAT, number - number * _EPSILON, number + number * _EPSILON, CONST)
+            self.numbers[token] = value
+        if self.in_coordinate and value[2] > GLSL_LIMITS["coordinate"]:
+            return self.constant(value)
+        return value
+
+    def vector(self, name: str) -> Value | None:
+        """Read a constructor whose arguments are numbers alone, as weights are; None where one is not."""
+        tokens, at, known = self.tokens, self.at + 1, self.numbers
+        least, most, signs = _INF, -_INF, 0
+        while True:
+            token = tokens[at]
+            if token == "-":
+                at += 1
+                value = known.get(tokens[at])
+                if value is None:
+                    return None
+                signs += 1
+                low, high = -value[2], -value[1]
+            else:
+                value = known.get(token)
+                if value is None:
+                    return None
+                low, high = value[1], value[2]
+            least = min(least, low)
+            most = max(most, high)
+            at += 1
+            if tokens[at] == ")":
+                break
+            if tokens[at] != ",":
+                return None
+            at += 1
+        if at - self.at > _LONGEST_VECTOR:
+            return None
+        self.at = at + 1
+        self.cost(1 + signs)
+        return self.constant(Value(_TYPES[name], least, most, CONST))
 
     def called(self, names: list[str]) -> Value:
         """Read the arguments of a function; ``names`` are all that a macro can stand for."""
+        name = names[0]
+        if len(names) == 1 and name in _VECTORS and self.brackets < GLSL_LIMITS["brackets"]:
+            vector = self.vector(name) if self.tokens[self.at] == "(" else None
+            if vector is not None:
+                return vector
         self.nested(1)
         self.expect("(")
         if names == ["texture2D"]:

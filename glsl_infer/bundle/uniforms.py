@@ -33,7 +33,7 @@ def check(programs: Iterable[ShaderProgram], members: Mapping[str, bytes]) -> di
         BundleError: naming the shader and its line, or the program and the uniform.
     """
     known: dict[str, Shader] = {}
-    written = 0
+    written = read = 0
     with rule("shaders"):
         prelude = (line.split("//", 1)[0].rstrip(" ") for line in members[PRELUDE].decode("latin-1").split("\n"))
         if [line for line in prelude if line] != list(GLSL_PRELUDE):
@@ -42,6 +42,9 @@ def check(programs: Iterable[ShaderProgram], members: Mapping[str, bytes]) -> di
         if program.fragment not in known:
             with rule("shaders"):
                 known[program.fragment] = parse(program.fragment, members[program.fragment].decode("latin-1"))
+                read += known[program.fragment].read
+                if read > GLSL_LIMITS["all_read"]:
+                    raise BundleError(f"the shaders have more than {GLSL_LIMITS['all_read']} tokens together")
         shader = known[program.fragment]
         written += shader.written
         if written > GLSL_LIMITS["all_written"]:

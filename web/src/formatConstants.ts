@@ -258,8 +258,8 @@ export const GLSL_LINES = [
 export const GLSL_MOST_NAME = 64;
 /** Tokens of a shader, without comments and conditions. */
 export const GLSL_MOST_TOKENS = 131072;
-/** Tokens that a reader looks at: once, and again for each use of a macro. */
-export const GLSL_MOST_EXPANDED = 524288;
+/** Tokens that a reader looks at again: of macros, functions and loops. */
+export const GLSL_MOST_EXPANDED = 131072;
 /** Tokens of a macro. */
 export const GLSL_MOST_MACRO = 64;
 /** Conditions in each other. */
@@ -298,6 +298,8 @@ export const GLSL_MOST_WRITTEN = 26880;
 export const GLSL_MOST_EXECUTED = 1048576;
 /** Operations of the shaders of all programs together, as in 'written'. */
 export const GLSL_MOST_ALL_WRITTEN = 67108864;
+/** Tokens of all shaders together, with those that a reader looks at again. */
+export const GLSL_MOST_ALL_READ = 8388608;
 
 /** The keys of every object. */
 export interface Keys {

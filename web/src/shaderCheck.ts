@@ -46,6 +46,8 @@ export interface Shader {
   readonly kinds: Map<string, string>;
   /** Uniforms used as divisors, whose components must not be 0. */
   readonly divisors: Set<string>;
+  /** Tokens, with those that were read again. */
+  read: number;
   written: number;
 }
 
@@ -209,7 +211,7 @@ function mixed(type: number, left: Value, right: Value, share: Value): Value {
  * @throws BundleError it is not in the format's GLSL subset; with the member and the line.
  */
 export function parse(member: string, text: string): Shader {
-  const made: Shader = { kinds: new Map(), divisors: new Set(), written: 0 };
+  const made: Shader = { kinds: new Map(), divisors: new Set(), read: 0, written: 0 };
   const code: string[] = [];
   const lines: number[] = [];
   const definitions: (Macro | string)[] = [];
@@ -989,6 +991,7 @@ export function parse(member: string, text: string): Shader {
     else declaration(word, false);
   }
   if (!isOver) fail("the shader has no main");
+  made.read = code.length + used;
   made.written = written;
   return made;
 }

@@ -1,7 +1,7 @@
 /** Checks that fragment shaders are in the format's GLSL subset, and that passes set all declared uniforms. */
 
 import type { Members } from "./container.ts";
-import { GLSL_MOST_ALL_WRITTEN, GLSL_MOST_UNIFORM, GLSL_PRELUDE } from "./formatConstants.ts";
+import { GLSL_MOST_ALL_READ, GLSL_MOST_ALL_WRITTEN, GLSL_MOST_UNIFORM, GLSL_PRELUDE } from "./formatConstants.ts";
 import { littleEndian } from "./littleEndian.ts";
 import { PRELUDE, type Manifest, type Pass, type ShaderProgram } from "./manifest.ts";
 import { textOf } from "./memberText.ts";
@@ -16,12 +16,18 @@ import { parse, type Shader } from "./shaderCheck.ts";
 export function checkDeclarations(programs: readonly ShaderProgram[], members: Members): ReadonlyMap<string, Shader> {
   const known = new Map<string, Shader>();
   let written = 0;
+  let read = 0;
   const prelude = textOf(PRELUDE, members).split("\n").map((line) => line.split("//", 1)[0]!.replace(/ +$/, ""));
   if (prelude.filter(Boolean).join("\n") !== GLSL_PRELUDE.join("\n")) {
     refuse(`'${PRELUDE}' is not the prelude of this format; export the model again`, "shaders");
   }
   for (const { name, fragment, samplers, uniforms } of programs) {
-    const shader = known.get(fragment) ?? under("shaders", () => parse(fragment, textOf(fragment, members)));
+    let shader = known.get(fragment);
+    if (!shader) {
+      shader = under("shaders", () => parse(fragment, textOf(fragment, members)));
+      read += shader.read;
+      if (read > GLSL_MOST_ALL_READ) refuse(`the shaders have more than ${GLSL_MOST_ALL_READ} tokens together`, "shaders");
+    }
     known.set(fragment, shader);
     written += shader.written;
     if (written > GLSL_MOST_ALL_WRITTEN) {

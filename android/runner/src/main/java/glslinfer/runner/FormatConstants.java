@@ -268,8 +268,8 @@ final class FormatConstants {
     /** Tokens of a shader, without comments and conditions. */
     static final int GLSL_MOST_TOKENS = 131072;
 
-    /** Tokens that a reader looks at: once, and again for each use of a macro. */
-    static final int GLSL_MOST_EXPANDED = 524288;
+    /** Tokens that a reader looks at again: of macros, functions and loops. */
+    static final int GLSL_MOST_EXPANDED = 131072;
 
     /** Tokens of a macro. */
     static final int GLSL_MOST_MACRO = 64;
@@ -327,6 +327,9 @@ final class FormatConstants {
 
     /** Operations of the shaders of all programs together, as in 'written'. */
     static final int GLSL_MOST_ALL_WRITTEN = 67108864;
+
+    /** Tokens of all shaders together, with those that a reader looks at again. */
+    static final int GLSL_MOST_ALL_READ = 8388608;
 
     static final String[] LIMITS_KEYS = {
         "texture_units",

@@ -305,6 +305,11 @@ final class ShaderCheck {
         }
     }
 
+    /** Returns the number of tokens, with those that were read again. */
+    long tokensRead() {
+        return (long) code.size() + used;
+    }
+
     /** Returns the number of operations as compilers see them. */
     long written() {
         return written;

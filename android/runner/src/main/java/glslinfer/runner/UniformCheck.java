@@ -36,12 +36,18 @@ final class UniformCheck {
         }
         Map<String, ShaderCheck> known = new HashMap<String, ShaderCheck>();
         long written = 0;
+        long read = 0;
         for (Program.ShaderProgram program : programs) {
             at.rule = Rule.SHADERS;
             ShaderCheck shader = known.get(program.fragment);
             if (shader == null) {
                 shader = new ShaderCheck(program.fragment, text(members.get(program.fragment)));
                 known.put(program.fragment, shader);
+                read += shader.tokensRead();
+                if (read > FormatConstants.GLSL_MOST_ALL_READ) {
+                    throw new BundleError(
+                            "the shaders have more than " + FormatConstants.GLSL_MOST_ALL_READ + " tokens together");
+                }
             }
             written += shader.written();
             if (written > FormatConstants.GLSL_MOST_ALL_WRITTEN) {
