@@ -131,7 +131,7 @@ _SINGLE = {
 
 
 def _integer(data: Data, name: str) -> Schema:
-    low, high, _ = data["integers"][name]
+    low, high, *_ = data["integers"][name]
     return {"type": "integer", "minimum": low, "maximum": high}
 
 

@@ -3,14 +3,8 @@
 import type { Members } from "./container.ts";
 import {
   MAX_DRAWN_TEXELS,
-  MAX_FLOATS,
-  MAX_LAYERS,
-  MAX_PASSES,
-  MAX_PROGRAMS,
-  MAX_QUADS,
   MAX_RESULT,
   MAX_SHADER_BYTES,
-  MAX_TEXTURES,
   MAX_TEXTURE_BYTES,
 } from "./formatConstants.ts";
 import { areaOf, sizeOf } from "./layout.ts";
@@ -18,14 +12,8 @@ import { sum } from "./lists.ts";
 import type { Manifest, Pass } from "./manifest.ts";
 import { refuse } from "./refusal.ts";
 
-/** Refuse a manifest with larger resources than any network needs. Throws BundleError. */
-export function checkCaps({ layers, floats, inputs, outputs, passes, programs, textures }: Manifest, members: Members): void {
-  atMost("layers", layers.length, MAX_LAYERS);
-  atMost("members with floats", floats.length, MAX_FLOATS);
-  atMost("textures", textures.length, MAX_TEXTURES);
-  atMost("programs", programs.length, MAX_PROGRAMS);
-  atMost("passes", passes.count, MAX_PASSES);
-  atMost("quads", passes.quads, MAX_QUADS);
+/** Refuse a manifest that asks for more than any network needs, beyond the lengths of its lists. Throws BundleError. */
+export function checkCaps({ inputs, outputs, textures }: Manifest, members: Members): void {
   for (const { value } of inputs) atMost("numbers in an input", sizeOf(value), MAX_RESULT);
   for (const { values } of outputs) atMost("numbers in an output", sum(values, sizeOf), MAX_RESULT);
   atMost("bytes of textures", 4 * areaOf(textures), MAX_TEXTURE_BYTES);

@@ -94,7 +94,6 @@ function checkValue(value: Value, fail: Refuse, textures: ByName<Texture>): void
   if (isRanged(value)) {
     const wrong = [value.scales, value.zeros].some(({ length }) => length !== 1 && length !== value.channels);
     if (wrong) fail(`${value.scales.length} scales, ${value.zeros.length} zeros; give one, or one a channel`);
-    if (value.scales.includes(0)) fail("a scale is 0");
   }
   const odd = !isRanged(value) && value.channels % 4;
   if (odd || value.views.length !== slicesOf(value.channels, isMap(value) ? 4 : 2)) fail(`${value.views.length} views for ${value.channels} channels`);

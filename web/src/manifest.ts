@@ -4,8 +4,8 @@
  * bundle-format.md explains all fields; `manifestJson.ts` reads it, and `manifestCheck.ts` checks its consistency.
  */
 
-import type { FITS, HOST_STEPS, Keys, PURPOSES } from "./formatConstants.ts";
-import type { FeatureMap, FineMap, FixedMap, FixedPoint, Value } from "./layout.ts";
+import type { FITS, HOST_STEPS, PURPOSES } from "./formatConstants.ts";
+import type { FeatureMap, Value } from "./layout.ts";
 
 /** Member at the start of every fragment shader. */
 export const PRELUDE = "shaders/prelude.glsl";
@@ -160,23 +160,4 @@ export interface Manifest {
   readonly outputs: readonly Output[];
   readonly probe: Probe;
   readonly members: ReadonlyMap<string, string>;
-}
-
-/** Types of all objects of manifest.json after reading. */
-export interface Objects extends Record<keyof Keys, object> {
-  manifest: Manifest;
-  input: { name: string; kind: Input["kind"]; fit?: Fit; value: Value };
-  limits: Limits;
-  texture: Texture;
-  program: ShaderProgram;
-  passes: Manifest["passes"];
-  output: Output;
-  host_step: HostStep;
-  probe: Probe;
-  probe_layer: ProbeLayer;
-  probe_output: ProbeOutput;
-  fixed_point: Omit<FixedPoint, "kind">;
-  fixed_map: Omit<FixedMap, "kind">;
-  feature_map: Omit<FeatureMap, "kind">;
-  fine_map: Omit<FineMap, "kind">;
 }

@@ -35,8 +35,6 @@ export function check(manifest: Manifest, members: Members): readonly Pass[] {
   under("unique names", () => checkNames(manifest));
   const textures = byName(manifest.textures);
   const programs = byName(manifest.programs);
-  if (!textures.size) refuse("there is no texture", "textures");
-  if (!programs.size) refuse("there is no program", "programs");
   for (const name of [PRELUDE, manifest.probe.member]) member(name, members);
   under("textures", () => manifest.textures.forEach((texture) => checkTexture(texture, members)));
   under("vertex shaders", () => manifest.programs.forEach((program) => checkShaders(program, members)));

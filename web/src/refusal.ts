@@ -18,8 +18,8 @@ export function refusalOf(part: string): Refuse {
   return (message) => refuse(`${part}: ${message}`);
 }
 
-/** Call a function. Its refusals without a rule have this rule. */
-export function under<T>(rule: Rule, work: () => T): T {
+/** Do a part of the reader's work: what is refused there, and has no rule yet, breaks this one, if there is one. */
+export function under<T>(rule: Rule | undefined, work: () => T): T {
   try {
     return work();
   } catch (error) {
