@@ -20,7 +20,6 @@ from pathlib import Path
 from glsl_infer.errors import GlslInferError
 from glsl_infer.tools import ranges_file, videocore
 from glsl_infer.tools.calibrate import calibrate
-from glsl_infer.tools.export import export
 from glsl_infer.tools.get import catalogue, making
 from glsl_infer.tools.videocore import estimate
 
@@ -46,7 +45,7 @@ def main() -> int:
             out.parent.mkdir(exist_ok=True)
             with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
                 pictures = making.pictures_of(model, Path(folder))
-                found = calibrate(making.kept_file(model), out, pictures, options=making.options_of(model))
+                found = calibrate(making.source_of(model), out, pictures, options=making.options_of(model))
             fine = {name: ends for name, ends in found.known.fine.items() if name in (found.known.sixteen or ())}
             ranges_file.write(replace(found, known=replace(found.known, fine=fine)), out)  # what get needs, no more
             print(f"{model.name}: {out.stat().st_size} bytes, {time.process_time() - before:.1f} s of CPU", flush=True)
@@ -58,10 +57,8 @@ def main() -> int:
 
 def milliseconds(model: catalogue.Model) -> int:
     """Return what a frame of a network of the catalogue takes a Pi Zero W, by the estimate, as ``get`` exports it."""
-    with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
-        path = Path(folder) / f"{model.name}.glslnn"
-        export(making.kept_file(model), path, options=making.options_of(model), ranges=making.ranges_of(model))
-        report = videocore.report(*videocore.measure(path, videocore.find()), model.name)
+    making.compile_kept(model, lambda _: None)
+    report = videocore.report(*videocore.measure(making.bundle_of(model), videocore.find()), model.name)
     return round(estimate.estimate(report, estimate.BOARDS[0]).total)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from glsl_infer.cli import arguments, ends, progress
 from glsl_infer.cli.export import MAX_CALIBRATION, spread
+from glsl_infer.cli.terminal_text import say_warning
 from glsl_infer.errors import InputError
 from glsl_infer.runtime.pictures import paths as pictures
 from glsl_infer.support.files import output_file
@@ -41,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ends.add_input_range(parser)
     ends.add_fit(parser)
     ends.add_input_size(parser)
+    ends.add_input_shape(parser)
     ends.add_outputs(parser)
     ends.add_purpose(parser)
     ends.add_max_weights(parser)
@@ -60,12 +62,14 @@ def run(args: argparse.Namespace) -> int:
     if not args.out.parent.is_dir():
         raise InputError(f"{args.out.parent}: no such folder")
     output_file(args.out)
-    files = spread(pictures.find(args.calibrate, also=FILES), MAX_CALIBRATION)
+    files = spread(pictures.find(args.calibrate, also=FILES, warn=say_warning), MAX_CALIBRATION)
     options = Options(
         input_ranges=ends.by_name("--input-range", args.input_range),
         fits=ends.by_name("--fit", args.fit),
         purposes=ends.by_name("--purpose", args.purpose),
         input_sizes=ends.by_name("--input-size", args.input_size),
+        input_shapes=ends.by_name("--input-shape", args.input_shape),
+        constants=ends.by_name("--constant", args.constant),
         outputs=args.outputs,
     )
     ends.allow_weights(args.max_weights)

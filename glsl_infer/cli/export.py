@@ -71,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ends.add_input_range(parser)
     ends.add_fit(parser)
     ends.add_input_size(parser)
+    ends.add_input_shape(parser)
     ends.add_outputs(parser)
     ends.add_purpose(parser)
     accuracy = arguments.group(parser, "Accuracy")
@@ -236,7 +237,7 @@ def run(args: argparse.Namespace) -> int:
     calibration: list[Path] = []
     known: list[InputError] = []
     try:
-        calibration = spread(pictures.find(args.calibrate, also=FILES), MAX_CALIBRATION)
+        calibration = spread(pictures.find(args.calibrate, also=FILES, warn=say_warning), MAX_CALIBRATION)
     except InputError as error:
         known.append(error)
     options = Options(
@@ -252,6 +253,8 @@ def run(args: argparse.Namespace) -> int:
         fits=ends.by_name("--fit", args.fit),
         purposes=ends.by_name("--purpose", args.purpose),
         input_sizes=ends.by_name("--input-size", args.input_size),
+        input_shapes=ends.by_name("--input-shape", args.input_shape),
+        constants=ends.by_name("--constant", args.constant),
         outputs=args.outputs,
         precision=args.precision,
         precision_for=dict(_layer_and_bits(text) for text in args.precision_for),
@@ -263,7 +266,7 @@ def run(args: argparse.Namespace) -> int:
     ends.allow_weights(args.max_weights)
     ends.remember_modules(args.imports)
     ends.load_operators(args.operator)
-    heap.keep()
+    heap.keep_freed_memory()
     with progress.status("export") as tell:
         report = export(
             args.model,

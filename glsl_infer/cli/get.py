@@ -100,10 +100,13 @@ def _get(model: Model, args: argparse.Namespace) -> dict[str, object]:
     fetched = False
     with progress.status(model.name) as tell:
         if args.file is not None:
+            making.require(model)
             making.make(model, fetching.by_hand(args.file, model, making.pin_of(model)), tell, args.labels)
         elif not making.kept_file(model).is_file():
+            making.require(model)
             tell("fetching")
-            making.make(model, fetching.fetch(model), tell)
+            labels = None if model.labels is None else fetching.fetch_labels(model.labels)
+            making.make(model, fetching.fetch(model), tell, labels)
             fetched = True
         elif args.again or not bundle.is_file():
             kept = fetching.by_hand(making.kept_file(model), model, making.pin_of(model))

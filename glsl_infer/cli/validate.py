@@ -106,6 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--explain", action="store_true", help=f"Print all compared layers (default: the {WORST_LAYERS} worst)."
     )
     ends.add_input_range(parser)
+    ends.add_input_shape(parser)
     arguments.add_context(parser)
     ends.add_import(parser)
     ends.add_operator(parser)
@@ -136,6 +137,8 @@ def run(args: argparse.Namespace) -> int:
             given,
             layer_pictures=args.layer_pictures,
             input_ranges=ends.by_name("--input-range", args.input_range),
+            input_shapes=ends.by_name("--input-shape", args.input_shape),
+            constants=ends.by_name("--constant", args.constant),
             context=args.context,
             beyond=lambda found: _failures(args, found),
             explain=args.report is not None,
@@ -181,7 +184,8 @@ def _samples(args: argparse.Namespace, bundle: Bundle) -> tuple[list[Mapping[str
     from glsl_infer.graph.reference import by_name
     from glsl_infer.tools import calibration
 
-    paths = pictures.find([args.data], also=calibration.FILES)  # a file of arrays can hold several samples
+    # A file of arrays can hold several samples.
+    paths = pictures.find([args.data], also=calibration.FILES, warn=say_warning)
     count = min(args.limit, len(paths))
     given: list[Mapping[str, NDArray[Any]]] = []
     skipped = 0

@@ -15,6 +15,7 @@ from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput
 from glsl_infer.graph.purposes import VALUES
 from glsl_infer.importers import own_modules
+from glsl_infer.importers.core.patterns import fused
 from glsl_infer.importers.keras import old_models, stand_ins
 from glsl_infer.importers.keras.caution import bounded, check_file
 from glsl_infer.importers.keras.endings import ended, ending
@@ -168,7 +169,9 @@ def survey_of(model: Any, input_range: Range | None = None, ends: Ends | None = 
     if input_range is not None:
         ends = replace(ends, ranges={"": input_range, **ends.ranges})
     ends = replace(ends, ranges={**_of_bytes(model), **ends.ranges})
-    model = with_sizes(model, ends.sizes)
+    if ends.constants:
+        raise InputError(f"--constant {next(iter(ends.constants))}: is for .onnx and .tflite files; leave it out")
+    model = with_sizes(model, ends.sizes, ends.shapes)
     collected = Collected()
     walk = Walk(collected, "", {})
     for tensor in model.inputs:
@@ -184,7 +187,7 @@ def survey_of(model: Any, input_range: Range | None = None, ends: Ends | None = 
         known += [GraphOutput(f"before:{name}", (name,), (), VALUES) for name in ends_here]
     graph, problems = None, list[InputError](collected.refusals)
     try:
-        graph = Graph(model.name, collected.nodes, known) if known else None
+        graph = fused(Graph(model.name, collected.nodes, known)) if known else None
         if graph is not None and not problems:
             _require_inputs_read(graph)
         graph = with_ends(graph, ends) if graph is not None else None

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from glsl_infer import ops
 from glsl_infer.cpu import custom
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Node, Shape
@@ -20,7 +19,7 @@ from glsl_infer.importers.keras.instead import INSTEAD
 from glsl_infer.importers.keras.operations import OPERATIONS
 from glsl_infer.importers.keras.renames import chain_of, renamed
 from glsl_infer.importers.shared.collected import Collected
-from glsl_infer.importers.shared.verdict import CPU, DROPPED, SHADER, UNKNOWN, LayerVerdict
+from glsl_infer.importers.shared.verdict import DROPPED, SHADER, UNKNOWN, LayerVerdict, runs
 
 FRAMES_RANK = 4
 """Axes of a sequence of maps, without that of the batch."""
@@ -120,9 +119,8 @@ class Walk:
         operators = tuple(node.op for node in collected.nodes[before:])
         dropped = kind_of(operation) in TRAINING_ONLY
         note = "does nothing outside of training" if dropped else ""
-        shape, on_cpu = collected.shapes[output], any(ops.get(op).on_cpu for op in operators)
-        runs = DROPPED if dropped else CPU if on_cpu else SHADER
-        collected.rows[name] = replace(row, shape=shape, runs=runs, operators=operators, note=note)
+        place = DROPPED if dropped else runs(operators)
+        collected.rows[name] = replace(row, shape=collected.shapes[output], runs=place, operators=operators, note=note)
         for link in chain[1:-1]:
             own = f"{self._prefix}{link._keras_history.operation.name}"
             part = LayerVerdict(own, kind_of(link._keras_history.operation), tuple(link.shape[1:]), SHADER)
@@ -244,14 +242,14 @@ def _renamed(call: Call, chain: Sequence[Any], batch: int) -> list[Node]:
         return nodes
 
 
-def _either(convert: Converter, on_cpu: Converter) -> Converter:
-    """Return what converts a call for shaders, and where they cannot do it in this place, for the CPU."""
+def _either(convert: Converter, to_kernels: Converter) -> Converter:
+    """Return the converter to operators with shaders, or to kernels if these operators do not take the call."""
 
     def either(call: Call) -> list[Node]:
         try:
             return convert(call)
         except ModelError:
-            return on_cpu(call)
+            return to_kernels(call)
 
     return either
 
@@ -277,11 +275,11 @@ def _converter(call: Call) -> Converter:
     # By name, which must be Keras' or ours: a class of somebody else may be called Add and do something else.
     known = package in ("keras", "glsl_infer")
     convert = (LAYERS if is_layer else OPERATIONS).get(kind) if known else None
-    on_cpu = (tensors.LAYERS if is_layer else tensors.OPERATIONS).get(kind) if known else None
-    if on_cpu is not None and (convert is None or not tensors.in_textures(call)):
-        return on_cpu
+    to_kernels = (tensors.LAYERS if is_layer else tensors.OPERATIONS).get(kind) if known else None
+    if to_kernels is not None and (convert is None or not tensors.in_textures(call)):
+        return to_kernels
     if convert is not None:
-        return convert if on_cpu is None else _either(convert, on_cpu)
+        return convert if to_kernels is None else _either(convert, to_kernels)
     if hasattr(call.layer, "layers"):
         raise call.refused(f"the model {kind} inside the model cannot be exported", "build it with keras.Input")
     advice = INSTEAD.get(kind) if known else own_layers.advice(call.layer)

@@ -51,6 +51,8 @@ def compare(
     *,
     layer_pictures: int = 4,
     input_ranges: Mapping[str, tuple[float, float]] | None = None,
+    input_shapes: Mapping[str, tuple[int, ...]] | None = None,
+    constants: Mapping[str, Sequence[float]] | None = None,
     context: str = "auto",
     beyond: Callable[[Mapping[str, Any]], object] = lambda _: False,
     explain: bool = False,
@@ -64,6 +66,8 @@ def compare(
         samples: an array for each input, by name, in each: pictures as the network reads them, numbers. At least one.
         layer_pictures: how many of them, from the first on, are compared layer by layer.
         input_ranges: what bytes 0 and 255 of pictures mean to the model; see ``importers.shared.ends``.
+        input_shapes: the shapes of inputs that the export was given.
+        constants: the values of inputs that the export was given.
         context: how to get at the GPU.
         beyond: is told what is returned, and says whether that is too far. If so, the exact reference computes the
             first samples, too, and the self-check runs (``verdict``).
@@ -95,7 +99,12 @@ def compare(
     ranges = stored_ranges(bundle)
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as name:
         folder = Path(name)
-        about = _in_framework(model, bundle, samples, folder, layers, layer_pictures, input_ranges or {}, tell)
+        said: dict[str, Any] = {
+            "input_ranges": {name: list(ends) for name, ends in (input_ranges or {}).items()},
+            "input_shapes": {name: list(shape) for name, shape in (input_shapes or {}).items()},
+            "constants": {name: list(values) for name, values in (constants or {}).items()},
+        }
+        about = _in_framework(model, bundle, samples, folder, layers, layer_pictures, said, tell)
         ends = [
             (output, _in_shape(model, bundle, output, np.load(folder / ends_file(index))))
             for index, output in enumerate(bundle.manifest.outputs)
@@ -154,9 +163,9 @@ def compare(
                 judge = verdict.Verdict(bundle, [name for name, is_softmax in about["softmax"].items() if is_softmax])
                 for index, results in enumerate(drawn):
                     judge.add(samples[index], results, {output.name: expected[index] for output, expected in ends})
-                said = judge.as_json()
+                judged = judge.as_json()
                 found["judged"], found["wrong"] = len(drawn), selfcheck.check(session).wrong
-                found["outputs"] = [{**end, **said[end["name"]]} for end in found["outputs"]]
+                found["outputs"] = [{**end, **judged[end["name"]]} for end in found["outputs"]]
     return found
 
 
@@ -167,7 +176,7 @@ def _in_framework(
     folder: Path,
     layers: Sequence[Layer | Node],
     layer_pictures: int,
-    input_ranges: Mapping[str, tuple[float, float]],
+    said: Mapping[str, Any],
     tell: Tell,
 ) -> dict[str, Any]:
     """Let a process of its own run the model, which leaves its results in the folder; return what it says of them."""
@@ -188,7 +197,7 @@ def _in_framework(
         "operators": custom.loaded(),
         "imports": own_modules.remembered(),
         "layer_pictures": layer_pictures,
-        "input_ranges": {name: list(ends) for name, ends in input_ranges.items()},
+        **said,
         "out": str(folder),
     }
     framework, module = _framework(model)

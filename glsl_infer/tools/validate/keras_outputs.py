@@ -34,12 +34,13 @@ def work(job: dict[str, Any]) -> None:
     custom.load_all(job["operators"])
     own_modules.remember(job["imports"])
     network = importer.load_model(job["model"])
+    shapes = {name: tuple(shape) for name, shape in job.get("input_shapes", {}).items()}
     ranges = {name: tuple(ends) for name, ends in job["input_ranges"].items()}
     numbers = dict.fromkeys(job["numbers"], NO_PICTURE)
     try:
         if not getattr(network, "inputs", None):
             raise ModelError("the model is not functional")
-        network = importer.with_sizes(network, _free(network, job["inputs"]))
+        network = importer.with_sizes(network, {} if shapes else _free(network, job["inputs"]), shapes)
         graph = importer.to_graph(network, ends=importer.Ends(ranges, numbers))
     except ModelError as error:  # the bundle was made from the result of TensorFlow's converter
         (Path(job["out"]) / ABOUT).write_text(json.dumps({"refused": str(error)}), "utf-8")

@@ -91,8 +91,11 @@ final class FormatConstants {
     /** Tensors that an operator reads. */
     static final int MAX_TENSORS = 64;
 
-    /** The largest 32-bit float: the largest magnitude of a number. */
-    static final double MAX_NUMBER = 3.4028234663852886e38;
+    /** The largest magnitude of a number: no value that it scales is infinite. */
+    static final double MAX_NUMBER = 1e30;
+
+    /** The largest 32-bit float. */
+    static final double MAX_FLOAT = 3.4028234663852886e38;
 
     /** Smallest and largest. Width or height, in texels or pixels. */
     static final int[] SIDE_RANGE = {1, 8192};
@@ -117,6 +120,9 @@ final class FormatConstants {
 
     /** Smallest and largest. Bits of a number in a fine map. */
     static final int[] BITS_RANGE = {16, 16};
+
+    /** Smallest and largest. A length of an input's axis. */
+    static final int[] SIZE_RANGE = {1, 67108864};
 
     /** Smallest and largest. Varyings of a program. */
     static final int[] VARYINGS_RANGE = {1, 7};
@@ -262,8 +268,8 @@ final class FormatConstants {
     /** Tokens of a shader, without comments and conditions. */
     static final int GLSL_MOST_TOKENS = 131072;
 
-    /** Tokens that a reader looks at: once, and again for each use of a macro. */
-    static final int GLSL_MOST_EXPANDED = 524288;
+    /** Tokens that a reader looks at again: of macros, functions and loops. */
+    static final int GLSL_MOST_EXPANDED = 131072;
 
     /** Tokens of a macro. */
     static final int GLSL_MOST_MACRO = 64;
@@ -273,6 +279,9 @@ final class FormatConstants {
 
     /** Blocks in each other. */
     static final int GLSL_MOST_BLOCKS = 6;
+
+    /** Calls of functions in each other. */
+    static final int GLSL_MOST_CALLS = 8;
 
     /** Brackets, calls and macros in each other. */
     static final int GLSL_MOST_BRACKETS = 24;
@@ -288,6 +297,12 @@ final class FormatConstants {
 
     /** The largest constant in a coordinate of texture2D. */
     static final int GLSL_MOST_COORDINATE = 65536;
+
+    /** The largest value of a varying. */
+    static final double GLSL_MOST_VARYING = 10000000000000000000.0;
+
+    /** The largest number in a uniform or stride; its inverse is the smallest divisor. */
+    static final double GLSL_MOST_UNIFORM = 1000000000000000.0;
 
     /** Operations that texture2D counts for. */
     static final int GLSL_MOST_FETCH = 4;
@@ -312,6 +327,9 @@ final class FormatConstants {
 
     /** Operations of the shaders of all programs together, as in 'written'. */
     static final int GLSL_MOST_ALL_WRITTEN = 67108864;
+
+    /** Tokens of all shaders together, with those that a reader looks at again. */
+    static final int GLSL_MOST_ALL_READ = 8388608;
 
     static final String[] LIMITS_KEYS = {
         "texture_units",
