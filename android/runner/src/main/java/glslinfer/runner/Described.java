@@ -121,8 +121,8 @@ abstract class Described {
             throw new BundleError(broken, where + " has " + size + " entries; " + possible + " are possible");
         }
         List<Object> found = new ArrayList<Object>(size);
-        for (Object item : items) {
-            found.add(read(type[tuple ? 1 + found.size() : 1], item, where + "[" + found.size() + "]"));
+        for (int i = 0; i < size; i++) {
+            found.add(read(type[tuple ? 1 + i : 1], items.get(i), tuple ? where : where + "[" + i + "]"));
         }
         return found;
     }
