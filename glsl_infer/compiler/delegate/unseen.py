@@ -16,6 +16,7 @@ from glsl_infer.compiler.ranges.unseen_runs import (
     in_sixteen_bits,
     outputs_of,
     run,
+    samples,
 )
 from glsl_infer.graph import Array, Graph, reference
 from glsl_infer.graph.picture import input_values
@@ -42,7 +43,9 @@ def measure(built: Built, images: Sequence[Inputs]) -> UnseenError:
             yield Change("--precision 16", _Parts(built, [graph for graph, _ in finer]), work=1.0 + added / work)
 
     runs = Runs(
-        lambda image: outputs_of(built.graph, run(built.graph, image, as_it_is)), work, images, max(folds, default=0)
+        lambda image: outputs_of(built.graph, run(built.graph, image, as_it_is)),
+        work,
+        samples(built.graph, images, max(folds, default=0)),
     )
     return runs.measure(_Parts(built, drawn), changes)
 

@@ -27,8 +27,17 @@ from glsl_infer.compiler.ranges.known import KnownRanges
 from glsl_infer.compiler.ranges.lowest import with_lowest
 from glsl_infer.compiler.ranges.precision import BY_RULE, PrecisionChoice
 from glsl_infer.compiler.ranges.room import with_room
-from glsl_infer.compiler.ranges.sensitivity import AUTO_NUMBERS, AUTO_SHARE, AUTO_TOLERANCE, Spent, spend
+from glsl_infer.compiler.ranges.sensitivity import (
+    AUTO_NUMBERS,
+    AUTO_SHARE,
+    AUTO_TOLERANCE,
+    FAR,
+    FAR_OF_FEW,
+    Spent,
+    spend,
+)
 from glsl_infer.compiler.ranges.unseen_runs import OnGpu, Runs
+from glsl_infer.compiler.ranges.varied import FEW
 from glsl_infer.compiler.ranges.wide import EXACTNESS, Parts, WideLayer, split_wide
 from glsl_infer.compiler.ranges.zero_maps import zeros_once
 from glsl_infer.errors import ModelError, with_article
@@ -166,6 +175,7 @@ def prepare(
             in_eight = plan(drawn(precision_of_layers.assign(ranged, {})[0]))
             counted = partial(_times, in_eight, plan, drawn)
         folds = [fold for fold in apart if fold.maps]
+        samples = unseen_runs.samples(ranged, pictures, len(folds))
         runs = unseen_runs.of_graph(ranged, pictures, len(folds))
 
         def badness(stored: Graph) -> float:
@@ -174,12 +184,13 @@ def prepare(
         chosen, spent = spend(
             ranged,
             chosen,
-            pictures,
+            [image for image, _ in samples],
             tolerance=enough,
             share=AUTO_SHARE,
-            apart=apart,
+            apart=[Fold() if fold is None else folds[fold] for _, fold in samples],
             counted=counted,
             badness=badness,
+            far=FAR_OF_FEW if len(pictures) < FEW else FAR,
         )
     precise, fine = precision_of_layers.assign(ranged, chosen)
     precise, ranges = with_room(precise, wider, ranges)

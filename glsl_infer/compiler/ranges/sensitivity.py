@@ -11,8 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from glsl_infer.compiler.ranges import precision
-from glsl_infer.compiler.ranges.held_out import FEWEST as ENOUGH
-from glsl_infer.compiler.ranges.held_out import Fold, part_of
+from glsl_infer.compiler.ranges.held_out import Fold
 from glsl_infer.compiler.ranges.precision import PrecisionChoice
 from glsl_infer.compiler.ranges.rounded_runs import Runs
 from glsl_infer.errors import InputError
@@ -117,6 +116,7 @@ def spend(
     apart: Sequence[Fold] = (),
     counted: Callable[[Graph], float] | None = None,
     badness: Callable[[Graph], float] | None = None,
+    far: float = FAR,
 ) -> tuple[dict[str, PrecisionChoice | None], Spent]:
     """Return a choice with more maps in 16 bits, until a tolerance holds or a budget or share is used up.
 
@@ -128,11 +128,12 @@ def spend(
         budget: milliseconds that may be added to a frame on a Pi Zero W; None: as many as it takes.
         share: of the work in 8 bits, and of the draws, that all maps in 16 bits may add, those of ``chosen`` among
             them; up to ``FAR_COST`` where the outputs are useless otherwise; None: any.
-        apart: ranges in 8 bits for each part of the pictures, chosen without it: what pictures that nobody has shown
-            lose counts, too.
+        apart: for each picture the ranges that were chosen without it: values that they clip count, too. None: those of
+            the graph.
         counted: how many times the cost of all 8 bits a graph with bits takes, as it will be drawn: instead of
             ``share``, ``MOST_COST`` bounds it.
         badness: how many times the limits for a warning the outputs of a graph with bits are off.
+        far: times those limits from which on ``FAR_COST`` is spent.
 
     Raises:
         InputError: there are no pictures.
@@ -159,7 +160,7 @@ def spend(
     ]
     seen, count = looked_at(graph, {one for name in waiting for one in groups[name]}, len(pictures))
     shown = [index * len(pictures) // count for index in range(count)]
-    ranges = [apart[part_of(index, len(pictures), len(apart))] if apart else Fold() for index in shown]
+    ranges = [apart[index] if apart else Fold() for index in shown]
     runs = Runs(graph, [pictures[index] for index in shown], ranges, {name: None for name in possible if name in seen})
     errors = runs.errors
 
@@ -217,7 +218,7 @@ def spend(
             target *= min(0.8, enough / max(found, 1e-12))
 
     buy(tolerance or 0.0, MOST_COST, WORTH)
-    far = limit = FAR if len(pictures) >= ENOUGH else FAR_OF_FEW
+    limit = far
     while badness is not None and found > 0.0 and badness(precision.assign(graph, made)[0]) > limit:
         limit = NEAR * far
         counts, room = MOST_COUNTS, FAR_COST - 1.0 - sum(shares[one] for one, why in made.items() if why is not None)
