@@ -161,9 +161,9 @@ class Cost:
     work: float
     draws: int
 
-    def over(self, other: Cost) -> float:
-        """Return how many times another's this is: of work or of draws, whichever is more."""
-        return max(self.work / max(other.work, 1.0), self.draws / max(other.draws, 1))
+    def over(self, other: Cost) -> tuple[float, float]:
+        """Return how many times the work and the draws of another cost this is."""
+        return self.work / max(other.work, 1.0), self.draws / max(other.draws, 1)
 
 
 def longest_array(wanted: str, uniform_vectors: int) -> int:

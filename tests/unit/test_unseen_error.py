@@ -63,7 +63,7 @@ def rounding(*before: Node) -> Graph:
 def test_a_network_that_must_clip_is_found_with_its_layer() -> None:
     made = exported(clipping(), images(60, 60, 60, 255), "8")
     (found,) = made.unseen
-    assert found.held_out and found.images == 4
+    assert found.held_out and found.images == 12
     assert found.worst.output == "numbers" and found.worst.cause == "clipping" and not found.worst.is_small
     assert found.worst.clipped > 5.0 * found.worst.rounded
     assert found.losing("clipping")[0].layer == "threshold"
@@ -93,7 +93,7 @@ def test_auto_spends_until_the_outputs_are_of_use() -> None:
     )
     made = exported(rounding(*before), images(255, 255, 255), "auto")
     assert made.spent is not None and made.spent.times is not None
-    assert sensitivity.MOST_COST < made.spent.times <= sensitivity.FAR_COST
+    assert sensitivity.MOST_COST < made.spent.times <= sensitivity.FAR_DRAWS
     assert all(output.is_small for output in made.unseen[0].outputs)
     assert not any(text.startswith("worst output") for text in made.warnings)
     assert "offset" in {choice.layer for choice in made.precision}

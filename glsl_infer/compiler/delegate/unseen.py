@@ -16,7 +16,6 @@ from glsl_infer.compiler.ranges.unseen_runs import (
     in_sixteen_bits,
     outputs_of,
     run,
-    samples,
 )
 from glsl_infer.graph import Array, Graph, reference
 from glsl_infer.graph.picture import input_values
@@ -43,9 +42,10 @@ def measure(built: Built, images: Sequence[Inputs]) -> UnseenError:
             yield Change("--precision 16", _Parts(built, [graph for graph, _ in finer]), work=1.0 + added / work)
 
     runs = Runs(
+        built.graph,
         lambda image: outputs_of(built.graph, run(built.graph, image, as_it_is)),
-        work,
-        samples(built.graph, images, max(folds, default=0)),
+        images,
+        max(folds, default=0),
     )
     return runs.measure(_Parts(built, drawn), changes)
 

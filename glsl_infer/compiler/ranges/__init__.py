@@ -31,8 +31,8 @@ from glsl_infer.compiler.ranges.sensitivity import (
     AUTO_NUMBERS,
     AUTO_SHARE,
     AUTO_TOLERANCE,
-    FAR,
-    FAR_OF_FEW,
+    PICTURES,
+    PICTURES_OF_FEW,
     Spent,
     spend,
 )
@@ -175,7 +175,6 @@ def prepare(
             in_eight = plan(drawn(precision_of_layers.assign(ranged, {})[0]))
             counted = partial(_times, in_eight, plan, drawn)
         folds = [fold for fold in apart if fold.maps]
-        samples = unseen_runs.samples(ranged, pictures, len(folds))
         runs = unseen_runs.of_graph(ranged, pictures, len(folds))
 
         def badness(stored: Graph) -> float:
@@ -184,13 +183,13 @@ def prepare(
         chosen, spent = spend(
             ranged,
             chosen,
-            [image for image, _ in samples],
+            [image for image, _ in runs.samples],
             tolerance=enough,
             share=AUTO_SHARE,
-            apart=[Fold() if fold is None else folds[fold] for _, fold in samples],
+            apart=[Fold() if fold is None else folds[fold] for _, fold in runs.samples],
+            most=PICTURES_OF_FEW if len(pictures) < FEW else PICTURES,
             counted=counted,
             badness=badness,
-            far=FAR_OF_FEW if len(pictures) < FEW else FAR,
         )
     precise, fine = precision_of_layers.assign(ranged, chosen)
     precise, ranges = with_room(precise, wider, ranges)
@@ -227,8 +226,10 @@ def _range_of(graph: Graph, layer: str) -> Range:
     return Range(tuple(attrs["scales"]), tuple(attrs["zeros"]))
 
 
-def _times(in_eight: Cost, plan: Callable[[Graph], Cost], drawn: Callable[[Graph], Graph], stored: Graph) -> float:
-    """Return how many times another graph's a graph with bits costs."""
+def _times(
+    in_eight: Cost, plan: Callable[[Graph], Cost], drawn: Callable[[Graph], Graph], stored: Graph
+) -> tuple[float, float]:
+    """Return how many times the work and the draws of another graph one with bits takes."""
     return plan(drawn(stored)).over(in_eight)
 
 

@@ -27,7 +27,7 @@ from glsl_infer.graph.reference import Inputs
 from glsl_infer.program.layout import Range
 from glsl_infer.support.side_by_side import in_order
 
-IMAGES = 8
+IMAGES = 12
 """Most images and copies that are measured, from all over the list."""
 
 MOST_WORK = 2e10
@@ -85,7 +85,7 @@ class Change:
     work: float = 1.0
 
 
-def samples(graph: Graph, images: Sequence[Inputs], folds: int) -> list[Sample]:
+def _samples(graph: Graph, images: Sequence[Inputs], folds: int) -> list[Sample]:
     """Return calibration images, with copies where there are few, and the folds that have not seen them.
 
     Args:
@@ -103,8 +103,7 @@ def samples(graph: Graph, images: Sequence[Inputs], folds: int) -> list[Sample]:
 
 def of_graph(graph: Graph, images: Sequence[Inputs], folds: int) -> Runs:
     """Run the float network on some images; see ``Runs``."""
-    floats = lambda image: outputs_of(graph, run(graph, image, as_it_is))  # noqa: E731
-    return Runs(floats, precision.work(graph), samples(graph, images, folds))
+    return Runs(graph, lambda image: outputs_of(graph, run(graph, image, as_it_is)), images, folds)
 
 
 def measure(
@@ -153,15 +152,22 @@ class Runs:
     """Images and the float network's outputs for them.
 
     Args:
-        floats: returns the float network's outputs for an image.
-        work: operations of the float network.
-        samples: the calibration images; see ``samples``. Some are measured.
+        graph: of the float network.
+        floats: returns its outputs for an image.
+        images: the calibration images, at least one.
+        folds: how many there are; 0: the ranges were chosen with all images.
+
+    Attributes:
+        samples: the images and copies; some of them are measured.
     """
 
-    def __init__(self, floats: Callable[[Inputs], dict[str, Array]], work: float, samples: Sequence[Sample]) -> None:
-        count = min(IMAGES, len(samples), max(2, int(MOST_WORK / (4.0 * work))))
-        self._samples = [samples[index * len(samples) // count] for index in range(count)]
-        self._held_out = samples[0][1] is not None
+    def __init__(
+        self, graph: Graph, floats: Callable[[Inputs], dict[str, Array]], images: Sequence[Inputs], folds: int
+    ) -> None:
+        self.samples = _samples(graph, images, folds)
+        count = min(IMAGES, len(self.samples), max(2, int(MOST_WORK / (4.0 * precision.work(graph)))))
+        self._samples = [self.samples[index * len(self.samples) // count] for index in range(count)]
+        self._held_out, self._few = folds > 0, len(self.samples) > len(images)
         self._floats = list(in_order(lambda sample: floats(sample[0]), self._samples))
         self._spans = {}
         for name in self._floats[0]:
@@ -216,6 +222,7 @@ class Runs:
                 self._least_cosine(name, [ways[0] for ways, _ in found]),
                 self._furthest(name, [ways[1] for ways, _ in found]) if causes else 0.0,
                 self._furthest(name, [ways[2] for ways, _ in found]) if causes else 0.0,
+                self._few,
             )
             for name in self._floats[0]
         ]
