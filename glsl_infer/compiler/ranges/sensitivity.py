@@ -23,7 +23,7 @@ from glsl_infer.lowering.fine import ONE_DRAW
 from glsl_infer.lowering.weights_plan import DRAW, INSTRUCTIONS, LayerWeights
 from glsl_infer.program.layout import slices_of
 
-PICTURES, PICTURES_OF_FEW = 4, 12
+PICTURES, PICTURES_OF_FEW = 4, 6
 """Calibration pictures that are looked at, from all over the list, and where they are few, with their copies."""
 
 BY_MEASURE = "measured"
