@@ -35,7 +35,7 @@ from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import build
 from glsl_infer.compiler.optimize import optimize
-from glsl_infer.compiler.ranges import covering, eight_bits, held_out, reach, room, sensitivity, shown_error
+from glsl_infer.compiler.ranges import eight_bits, held_out, reach, room, sensitivity, shown_error
 from glsl_infer.graph import Graph, reference
 from glsl_infer.importers.shared.ends import Ends
 from glsl_infer.runtime.pictures import preprocess
@@ -90,14 +90,12 @@ def _all(graph: Graph) -> dict[str, reach.Ends]:
 
 def changes() -> Mapping[str, Sequence[tuple[Any, str, Any]]]:
     """Return attributes of modules to replace, by the estimator that is gone then."""
-    from glsl_infer.compiler.ranges import spread, unseen_runs, varied
+    from glsl_infer.compiler.ranges import unseen_runs, varied
 
     spend = sensitivity.spend
     return {
         "choice of the way by held-out images": ((held_out, "FEWEST", 1 << 30),),
         "copies of few images in ranges": ((varied, "reached", lambda graph, names, images, shown: shown),),
-        "spread between images": ((spread, "MOST", 1.0),),
-        "more headroom with few images": ((eight_bits, "MOST_HEADROOM", covering.HEADROOM),),
         "values that readers tell apart": tuple((place, "reach", _all) for place in (eight_bits, room)),
         "one range for maps of few values": ((eight_bits, "LEAST_SEEN", 0),),
         "room of 16 bits with few images": ((eight_bits, "MANY", 1),),

@@ -147,4 +147,4 @@ def test_an_output_of_one_number_is_compared_over_all_images() -> None:
     graph = Graph("test", [image, layer], [GraphOutput("number", ("number",), (), VALUES)])
     calibration = [np.full((1, 1, 3), value, np.uint8) for value in (255, 0, 86, 20)]
     (found,) = exported(graph, calibration, "8").unseen
-    assert found.worst.cosine > 0.9
+    assert found.worst.cosine > 0.8
