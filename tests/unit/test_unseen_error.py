@@ -140,6 +140,15 @@ def test_copies_reach_further_than_a_flat_image() -> None:
     assert varied.in_bright_colours(image).mean() > image.mean() + 30
 
 
+def test_copies_of_few_images_show_what_clips() -> None:
+    """Three images that are alike: only their negatives reach beyond the ranges."""
+    (found,) = exported(clipping(), images(60, 60, 60), "8").unseen
+    assert found.worst.few and found.worst.cause == "clipping" and not found.worst.is_small
+    assert found.losing("clipping")[0].layer == "threshold"
+    (many,) = exported(clipping(), images(*[60] * varied.FEW), "8").unseen
+    assert not many.worst.few and many.worst.clipped < 0.1 * found.worst.clipped
+
+
 def test_an_output_of_one_number_is_compared_over_all_images() -> None:
     """The cosine of one number is its sign: near 0 that is no error."""
     image = Node("image", "input", (), {"shape": (1, 1, 3)})
