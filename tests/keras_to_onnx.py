@@ -19,6 +19,7 @@ OPSET = 20
 _FUNCTIONS = {
     "elu": "Elu",
     "gelu": "Gelu",
+    "hard_sigmoid": "HardSigmoid",
     "hard_silu": "HardSwish",
     "mish": "Mish",
     "relu": "Relu",
@@ -33,11 +34,15 @@ _OPERATIONS = {
     "Cos": "Cos",
     "Exp": "Exp",
     "Log": "Log",
+    "Reciprocal": "Reciprocal",
     "Sigmoid": "Sigmoid",
     "Sin": "Sin",
     "Sqrt": "Sqrt",
     "Tanh": "Tanh",
 }
+_REDUCTIONS = {"Max": "ReduceMax", "Mean": "ReduceMean", "Min": "ReduceMin", "Sum": "ReduceSum"}
+_FIRST = {0: 0, 1: 2, 2: 3, 3: 1, -1: 1}
+"""An axis of ONNX by the same of Keras."""
 _OF_TWO = {"Add": "Add", "Multiply": "Mul", "Subtract": "Sub", "Maximum": "Max", "Minimum": "Min", "Divide": "Div"}
 
 
@@ -89,6 +94,8 @@ class _Writer:
         convert = getattr(self, f"_{kind.lower()}", None)
         if convert is not None:
             name = convert(operation, reads, shapes, tuple(made.shape))
+        elif kind in _REDUCTIONS:
+            name = self._reduced(operation, reads)
         elif kind in _OPERATIONS:
             name = self.emit(_OPERATIONS[kind], reads)
         else:
@@ -204,6 +211,68 @@ class _Writer:
 
     def _softmax(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
         return self.emit("Softmax", reads, axis=1)
+
+    def _conv2dtranspose(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+        kernel = np.asarray(layer.kernel).transpose(3, 2, 0, 1)
+        weights = [self.constant(kernel), self.constant(np.asarray(layer.bias))]
+        given, wanted = shapes[0][1:3], made[1:3]
+        spans = zip(given, layer.strides, kernel.shape[2:], wanted)
+        surplus = [(size - 1) * stride + taps - own for size, stride, taps, own in spans]
+        pads = [*(each // 2 for each in surplus), *(each - each // 2 for each in surplus)]
+        name = self.emit("ConvTranspose", [*reads, *weights], strides=list(layer.strides), pads=pads)
+        return self._activated(name, layer)
+
+    def _separableconv2d(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+        kernel = np.asarray(layer.depthwise_kernel).transpose(2, 3, 0, 1)
+        pads = _pads(layer.padding, shapes[0][1:3], kernel.shape[2:], layer.strides)
+        options = {"group": kernel.shape[0], "strides": list(layer.strides), "pads": pads}
+        name = self.emit("Conv", [*reads, self.constant(kernel)], **options)
+        mixed = self.constant(np.asarray(layer.pointwise_kernel).transpose(3, 2, 0, 1))
+        return self._activated(self.emit("Conv", [name, mixed, self.constant(np.asarray(layer.bias))]), layer)
+
+    def _prelu(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+        return self.emit("PRelu", [*reads, self.constant(np.asarray(layer.alpha).reshape(-1, 1, 1))])
+
+    def _globalmaxpooling2d(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+        return self.emit("Flatten", [self.emit("GlobalMaxPool", reads)])
+
+    def _layernormalization(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+        weights = [self.constant(np.asarray(value)) for value in (layer.gamma, layer.beta)]
+        last = self.emit("Transpose", reads, perm=[0, 2, 3, 1])
+        name = self.emit("LayerNormalization", [last, *weights], axis=-1, epsilon=float(layer.epsilon))
+        return self.emit("Transpose", [name], perm=[0, 3, 1, 2])
+
+    def _permute(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+        last = self.emit("Transpose", reads, perm=[0, 2, 3, 1])
+        return self.emit("Transpose", [self.emit("Transpose", [last], perm=[0, *layer.dims])], perm=[0, 3, 1, 2])
+
+    def _unitnormalization(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+        return self.emit("LpNormalization", reads, axis=1, p=2)
+
+    def _average(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+        return self.emit("Mean", reads)
+
+    def _add(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+        name = reads[0]
+        for other in reads[1:]:
+            name = self.emit("Add", [name, other])
+        return name
+
+    def _square(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+        return self.emit("Mul", [reads[0], reads[0]])
+
+    def _rsqrt(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+        return self.emit("Reciprocal", [self.emit("Sqrt", reads)])
+
+    def _clip(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
+        limits = [self.constant(np.float32(value)) for value in (layer.x_min, layer.x_max)]
+        return self.emit("Clip", [*reads, *limits])
+
+    def _reduced(self, layer: Any, reads: list[str]) -> str:
+        axes = layer.axis if isinstance(layer.axis, (list, tuple)) else [layer.axis]
+        kind, keep = _REDUCTIONS[type(layer).__name__], int(layer.keepdims)
+        numbers = [_FIRST[axis] for axis in axes]
+        return self.emit(kind, [*reads, self.constant(np.asarray(numbers, np.int64))], keepdims=keep)
 
     def _dropout(self, layer: Any, reads: list[str], shapes: list[Any], made: Any) -> str:
         return self.emit("Identity", reads)

@@ -131,10 +131,10 @@ def teach(
         to their standard deviation; the layers followed by rounding, and the stored layers that were left out.
     """
     node = reader.to_graph(model, input_range).inputs[0]
-    values = np.stack([picture_values(node, one) for one in pictures]).astype(np.float32)
+    values = np.stack([picture_values(node, array) for array in pictures]).astype(np.float32)
     float_network = keras.Model(model.input, model.output)
     float_outputs = [
-        np.asarray(one, np.float32) for one in _flat(float_network.predict(values, batch_size=batch, verbose=0))
+        np.asarray(array, np.float32) for array in _flat(float_network.predict(values, batch_size=batch, verbose=0))
     ]
     held_out = np.arange(len(values)) % 5 == 4
     training_images = [pictures[index] for index in np.flatnonzero(~held_out)]
@@ -142,10 +142,12 @@ def teach(
     rounded_copy = rounded(
         model, training_images[::step][:CALIBRATION_IMAGES], input_range=input_range, precision=precision
     )
-    spreads = [max(float(one[~held_out].var()), 1e-12) for one in float_outputs]
+    spreads = [max(float(array[~held_out].var()), 1e-12) for array in float_outputs]
 
     def error(network: keras.Model) -> float:
-        predictions = [np.asarray(one) for one in _flat(network.predict(values[held_out], batch_size=batch, verbose=0))]
+        predictions = [
+            np.asarray(array) for array in _flat(network.predict(values[held_out], batch_size=batch, verbose=0))
+        ]
         shares = [
             float(((a - b[held_out]) ** 2).mean()) / spread for a, b, spread in zip(predictions, float_outputs, spreads)
         ]
@@ -155,7 +157,7 @@ def teach(
     best = model.get_weights()
     losses = [_relative_error(spread) for spread in spreads]
     rounded_copy.network.compile(optimizer=keras.optimizers.Adam(rate), loss=losses if len(losses) > 1 else losses[0])
-    targets = [one[~held_out] for one in float_outputs]
+    targets = [array[~held_out] for array in float_outputs]
     for _ in range(epochs):
         rounded_copy.network.fit(
             values[~held_out],

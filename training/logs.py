@@ -26,14 +26,14 @@ class Log:
     Args:
         folder: for TensorBoard's files.
         epochs: number of epochs of the run.
-        done: number of finished epochs.
+        finished_epochs: number of finished epochs of a resumed run.
     """
 
-    def __init__(self, folder: Path, epochs: int, done: int) -> None:
+    def __init__(self, folder: Path, epochs: int, finished_epochs: int) -> None:
         self.epochs = epochs
         self._bar = tqdm(
             total=epochs,
-            initial=done,
+            initial=finished_epochs,
             unit="epoch",
             disable=not sys.stderr.isatty(),
             file=sys.stderr,

@@ -84,15 +84,15 @@ class Loop:
         )
         weights = self.start or [np.asarray(variable) for variable in self._plain.trainable_variables]
         moments: Weights = []
-        done = 0
+        finished_epochs = 0
         if state is not None:
-            weights, moments, done = state.weights, state.optimizer, state.epoch
+            weights, moments, finished_epochs = state.weights, state.optimizer, state.epoch
             self._average.weights, self._best.kept, self._top = state.average, state.best, state.top
         first = 0
         for phase in recipe.phases:
             last = first + phase.epochs
-            if done < last:
-                weights, moments = self._phase(phase, max(first, done), last, weights, moments)
+            if finished_epochs < last:
+                weights, moments = self._phase(phase, max(first, finished_epochs), last, weights, moments)
             first = last
         self._finish()
 

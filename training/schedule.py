@@ -32,8 +32,8 @@ def learning_rates(recipe: Recipe, steps_per_epoch: int) -> NDArray[np.float32]:
         halvings = np.floor(beyond / (schedule.halve_every * steps_per_epoch)) + 1.0
         share = np.maximum(0.5**halvings, schedule.final)
     else:
-        done = beyond / max(total - start, 1)
-        share = schedule.final + (1.0 - schedule.final) * 0.5 * (1.0 + np.cos(np.pi * done))
+        progress = beyond / max(total - start, 1)
+        share = schedule.final + (1.0 - schedule.final) * 0.5 * (1.0 + np.cos(np.pi * progress))
     share = np.where(steps < start, 1.0, share)
     rising = np.minimum((steps + 1.0) / max(warmup, 1), 1.0)
     return np.asarray(recipe.optimizer.rate * rising * share, np.float32)

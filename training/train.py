@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,10 +73,7 @@ def train(args: argparse.Namespace) -> None:
     start = _initial_weights(args.init, network) if args.init else None
     teacher = _teacher(args.teacher, classes) if args.teacher else None
     folder = RunFolder(args.out)
-    config_keys = ("model", "input_size", "width", "stages", "activation", "init", "teacher")
-    config = {"data": " ".join(str(path) for path in args.data)}
-    config |= {key: str(vars(args)[key]) for key in config_keys if vars(args)[key] is not None}
-    config["backend"] = keras.backend.backend()
+    config = _config(args)
     state: State | None = None
     history: list[dict[str, float]] = []
     if args.resume:
@@ -105,11 +103,7 @@ def train(args: argparse.Namespace) -> None:
         loop.run(state)
     finally:
         log.close()
-    kind, entry, key = max(
-        ((kind, entry, key) for entry in loop.history for kind, key in KINDS.items() if key in entry),
-        key=lambda best: (best[1][best[2]], -best[1][best[2].replace("accuracy", "loss")]),
-    )
-    print(f"best: {kind}, epoch {entry['epoch']}, val accuracy {100 * entry[key]:.2f} % -> {args.out / 'model.keras'}")
+    print(f"best: {_best(loop.history)} -> {args.out / 'model.keras'}")
 
 
 KINDS = {
@@ -117,6 +111,24 @@ KINDS = {
     "their moving average": "val_accuracy_average",
     "average of the best": "val_accuracy_best",
 }
+"""Key of the validation accuracy in the history, for each kind of weights."""
+
+
+def _config(args: argparse.Namespace) -> dict[str, str]:
+    """Return the arguments that a resumed run must have in common with the first, as text."""
+    keys = ("model", "input_size", "width", "stages", "activation", "init", "teacher")
+    config = {"data": " ".join(str(path) for path in args.data)}
+    config |= {key: str(vars(args)[key]) for key in keys if vars(args)[key] is not None}
+    return config | {"backend": keras.backend.backend()}
+
+
+def _best(history: Sequence[Mapping[str, float]]) -> str:
+    """Return a description of the weights with the best validation accuracy; the lower loss decides a tie."""
+    kind, entry, key = max(
+        ((kind, entry, key) for entry in history for kind, key in KINDS.items() if key in entry),
+        key=lambda best: (best[1][best[2]], -best[1][best[2].replace("accuracy", "loss")]),
+    )
+    return f"{kind}, epoch {entry['epoch']}, val accuracy {100 * entry[key]:.2f} %"
 
 
 def _read(dataset: data.Dataset, args: argparse.Namespace, recipe: Recipe) -> Pictures:

@@ -93,8 +93,11 @@ MAX_CPU_NUMBERS = 536870912
 MAX_TENSORS = 64
 """Tensors that an operator reads."""
 
-MAX_NUMBER = 3.4028234663852886e38
-"""The largest 32-bit float: the largest magnitude of a number."""
+MAX_NUMBER = 1e30
+"""The largest magnitude of a number: no value that it scales is infinite."""
+
+MAX_FLOAT = 3.4028234663852886e38
+"""The largest 32-bit float."""
 
 RANGES: Mapping[str, tuple[int, int]] = {
     "side": (1, 8192),  # Width or height, in texels or pixels.
@@ -229,8 +232,8 @@ GLSL_LIMITS: Mapping[str, int] = {
     "array": 4096,  # Elements of a uniform array.
     "turns": 8192,  # Turns of a loop.
     "coordinate": 65536,  # The largest constant in a coordinate of texture2D.
-    "varying": 100000000,  # The largest value of a varying.
-    "uniform": 1000000000000000,  # The largest value of a uniform.
+    "varying": 10000000000000000000,  # The largest value of a varying.
+    "uniform": 1000000000000000,  # The largest number in a uniform or stride; its inverse is the smallest divisor.
     "fetch": 4,  # Operations that texture2D counts for.
     "loop": 3000,  # Operations that a loop counts for in 'written': compilers take twice as long for another loop.
     "slow": 48,  # Operations that a function in 'slow' counts for in 'written': drivers write a long series for each.

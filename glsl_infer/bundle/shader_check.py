@@ -28,7 +28,7 @@ from glsl_infer.bundle.format_constants import (
     GLSL_TOKEN_PATTERN,
     GLSL_TYPES,
     GLSL_WILD,
-    MAX_NUMBER,
+    MAX_FLOAT,
 )
 from glsl_infer.errors import BundleError
 
@@ -291,7 +291,7 @@ def _rounded(kind: int, least: float, most: float, marks: int) -> Value:
     """Return a value with its ends rounded outward."""
     least -= abs(least) * _EPSILON if least > -_INF else 0.0
     most += abs(most) * _EPSILON if most < _INF else 0.0
-    return Value(kind, least if least >= -MAX_NUMBER else -_INF, most if most <= MAX_NUMBER else _INF, marks)
+    return Value(kind, least if least >= -MAX_FLOAT else -_INF, most if most <= MAX_FLOAT else _INF, marks)
 
 
 def _add(kind: int, left: Value, right: Value, marks: int) -> Value:
@@ -590,7 +590,7 @@ class _Checker:
             if after:
                 self.join(after)
             after = self.scopes
-            result = value if result is None else result and value and _hull(result, value)
+            result = _hull(result, self.typed(result.type, value)) if result and value else result or value
         self.tokens, self.at, self.macros, self.functions, self.place, self.alone, self.in_coordinate = state
         self.returns, self.returned, self.conditional, self.breaks, self.branches, self.operators = inner
         self.calls -= 1
@@ -864,7 +864,7 @@ class _Checker:
     def constant(self, value: Value) -> Value:
         """Return a value; as a constant, if it is neither infinite nor too far from the texture in a coordinate."""
         if value.marks & CONST:
-            most = GLSL_LIMITS["coordinate"] if self.in_coordinate else MAX_NUMBER
+            most = GLSL_LIMITS["coordinate"] if self.in_coordinate else MAX_FLOAT
             if max(-value.least, value.most) > most or value.marks & WILD:
                 raise self.refused("a constant is infinite, or too large for a coordinate")
         return value
@@ -932,7 +932,7 @@ class _Checker:
             if number > _LARGEST_INT or (token[0] == "0" and token != "0"):
                 raise self.refused("an integer that is too large, or octal")
             return Value(INT, number, number, CONST)
-        if number > (GLSL_LIMITS["coordinate"] if self.in_coordinate else MAX_NUMBER):
+        if number > (GLSL_LIMITS["coordinate"] if self.in_coordinate else MAX_FLOAT):
             raise self.refused("a constant is infinite, or too large for a coordinate")
         return Value(FLOAT, number - number * _EPSILON, number + number * _EPSILON, CONST)
 
@@ -991,7 +991,9 @@ class _Checker:
         if len(given) not in ((1, 2) if name == "atan" else (right,)):
             raise self.refused(f"'{name}' has {len(given)} arguments")
         if is_curve and constant:
-            raise self.refused(f"'{name}' of constants")
+            if not self.calls:
+                raise self.refused(f"'{name}' of constants")
+            marks = wild  # in a function, for some of its arguments: no exact value is known here
         first = given[0]
         if any(_is_infinite(value) for value in given) and name in ("sin", "cos", "tan", "fract", "mod"):
             marks |= WILD
@@ -1044,7 +1046,8 @@ class _Checker:
         outer, self.in_coordinate = self.in_coordinate, True
         value = self.expression()
         self.in_coordinate = outer
-        if value.type != 2 or value.marks & (CONST | WILD):
+        # In a function a coordinate can be constant for one call and not for the next.
+        if value.type != 2 or value.marks & (WILD if self.calls else CONST | WILD):
             raise self.refused("a coordinate is constant, or may be no number")
         self.expect(")")
         self.nested(-1)
@@ -1083,7 +1086,7 @@ class _Checker:
                 if body:
                     self.statement()
             else:
-                value = self.expression() if alone else self.operand()
+                value = self.expression() if alone else self.unary()
                 result = value if result is None else _hull(result, self.typed(result.type, value))
             if self.tokens[self.at] != _END:
                 raise self.refused(f"macro '{name}' is a sum without brackets around it, or unequal brackets")

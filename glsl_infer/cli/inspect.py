@@ -13,6 +13,7 @@ from glsl_infer.errors import InputError
 
 if TYPE_CHECKING:
     from glsl_infer.bundle import Bundle
+    from glsl_infer.tools.inspect.layers import Inspected
 
 
 EXAMPLES = (
@@ -62,6 +63,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.onnx",
         help="Write the graph of an exported model as an ONNX file, for viewers such as Netron.",
     )
+    output.add_argument(
+        "--stage",
+        choices=("imported", "optimized", "placed"),
+        help="Print the graph of a model that is not exported yet after a stage: as imported, after optimisation, or "
+        "cut into parts for the GPU and the CPU.",
+    )
     ends.add_input_size(parser)
     ends.add_input_shape(parser)
     arguments.add_context(parser)
@@ -83,6 +90,8 @@ def run(args: argparse.Namespace) -> int:
     inspect_files.check(args)
     if args.model.suffix != bundles.SUFFIX and (args.model.is_dir() or args.model.suffix.lower() in importers.READERS):
         return _inspect_model(args)
+    if args.stage:
+        raise InputError("--stage applies to a model that is not exported yet; leave it out")
     for option in ("--input-size", "--input-shape", "--constant"):
         if getattr(args, option[2:].replace("-", "_")):
             raise InputError(f"{option} applies to a model that is not exported yet; leave it out")
@@ -116,11 +125,28 @@ def _inspect_model(args: argparse.Namespace) -> int:
             constants=ends.by_name("--constant", args.constant),
         )
         inspected = inspect_file(args.model, known)
+    if args.stage:
+        return _print_stage(args, inspected)
     written = inspect_files.write_of_model(args, inspected)
     if args.json:
         print(json.dumps({**inspected.as_json(), **({"written": written} if written else {})}, indent=1))
     else:
         print_lines([*lines_of(inspected), *(f"wrote {path}" for path in written)])
+    return 0
+
+
+def _print_stage(args: argparse.Namespace, inspected: Inspected) -> int:
+    """Print the graph after a stage."""
+    from glsl_infer.tools.inspect import stages
+
+    if inspected.graph is None or inspected.problems:
+        problems = "\n  ".join(inspected.problems)
+        raise InputError(f"{args.model}: has no graph, because it cannot be imported:\n  {problems}")
+    nodes = stages.nodes_at(inspected.graph, args.stage)
+    if args.json:
+        print(json.dumps({"stage": args.stage, "nodes": [node.as_json() for node in nodes]}, indent=1))
+    else:
+        print_lines([*stages.lines_of(nodes)])
     return 0
 
 
@@ -141,7 +167,7 @@ def _draw_layers(args: argparse.Namespace, bundle: Bundle) -> list[Path]:
     except OSError as error:
         raise InputError(f"--out {folder}: no folder can be made there ({error.strerror})") from None
     written: list[Path] = []
-    with Session(bundle, context=args.context) as session:
+    with Session(bundle, context=args.context, isolated="first") as session:
         layers = bundle.graph.nodes if bundle.parts else bundle.network.layers
         drawn = len(layers) - 1  # all but the picture
         with progress.counter(drawn, "layers") as done:

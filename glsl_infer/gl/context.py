@@ -71,7 +71,7 @@ _FORKED = (
 
 
 class Context(Closing):
-    """An OpenGL ES 2.0 context, current in its creator's thread.
+    """An OpenGL ES 2.0 context, used by its creator's thread; by another only after that thread has ended.
 
     A context without references that was not closed is destroyed with a ResourceWarning.
 
@@ -106,6 +106,7 @@ class Context(Closing):
         self.driver: object = None
         self._owner: weakref.ref[object] | None = None
         self._pending: list[Callable[[], None]] = []
+        self._thread = threading.current_thread()
         leave_current()
         _process.first = os.getpid()
         self.native = self._make(choice) if isinstance(choice, str) else choice()
@@ -165,16 +166,32 @@ class Context(Closing):
         """Make the context current in the calling thread.
 
         Raises:
-            ContextError: the context is closed, current in another thread, or a copy in a forked process.
+            ContextError: the context is closed, belongs to another thread, or is a copy in a forked process.
         """
         if self._closed:
             raise ContextError("the OpenGL context is closed")
         if _forked():
             raise ContextError(_FORKED)
+        self.require_thread()
         if not self.native.is_current():
             self._switch()
         while self._pending:
             self._pending.pop()()
+
+    def require_thread(self) -> None:
+        """Refuse a thread that the context does not belong to; it belongs to the next one if its own has ended.
+
+        Raises:
+            ContextError: the context belongs to another thread.
+        """
+        own = threading.current_thread()
+        if own is not self._thread:
+            if self._thread.is_alive():
+                raise ContextError(
+                    f"the OpenGL context belongs to the thread '{self._thread.name}', not to '{own.name}': "
+                    "give each thread its own Session"
+                )
+            self._thread = own
 
     def _switch(self) -> None:
         leave_current()
@@ -203,12 +220,21 @@ class Context(Closing):
     def __del__(self) -> None:
         if self._closed or sys.is_finalizing() or _forked():
             return
-        self.close()
+        self._destroy()
         if not self.adopted:
             warn_unclosed(f"OpenGL context ({self.how})", self)
 
     def close(self) -> None:
-        """Destroy the context and all its objects. Further calls have no effect."""
+        """Destroy the context and all its objects. Further calls have no effect.
+
+        Raises:
+            ContextError: the context belongs to another thread.
+        """
+        if not self._closed and not _forked():
+            self.require_thread()
+        self._destroy()
+
+    def _destroy(self) -> None:
         if self._closed:
             return
         self._closed = True

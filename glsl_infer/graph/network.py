@@ -61,16 +61,16 @@ class Graph:
             object.__setattr__(self, field, value)
         complete = tuple(map(_complete, self.nodes))
         object.__setattr__(self, "nodes", complete)
-        seen: set[str] = set()
+        earlier: set[str] = set()
         for node in self.nodes:
-            if node.name in seen:
+            if node.name in earlier:
                 raise ModelError.layer(node.name, "the name is used twice", "give every layer its own name")
-            missing = [name for name in node.inputs if name not in seen]
+            missing = [name for name in node.inputs if name not in earlier]
             if missing:
                 raise ModelError.layer(
                     node.name, f"reads {missing}, which no earlier layer computes", "check the order"
                 )
-            seen.add(node.name)
+            earlier.add(node.name)
         self._check_outputs()
 
     def _check_outputs(self) -> None:

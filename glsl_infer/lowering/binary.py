@@ -113,23 +113,17 @@ def draw(
     out = fold.output(node.activation, node.attrs, target.channels)
     factors = out.factor * per_channel(gamma, target.channels)
     offsets = out.offset + out.factor * per_channel(beta, target.channels)
-    all_maps = all(isinstance(operand.value, FeatureMap) for operand in operands)
-    all_plain = all(operand.is_plain for operand in operands)
-    summed = expression in SUMS and all_maps and not (all_plain and _is_identity(factors, offsets))
-    multiplied = expression == PRODUCT and not all_plain and bool((factors != 1.0).any())
-    if expression == GATED:
-        operands, factors, offsets = _gated(operands, factors, offsets)
-    elif summed:
-        operands, factors, offsets = _summed(operands, SUMS[expression], factors, offsets)
-    elif multiplied:
-        operands, factors = _multiplied(operands, factors)
+    folded = _with_factors(expression, operands, factors, offsets)
+    if folded is not None:
+        operands, factors, offsets = folded
     constants = {name: rows for operand in operands for name, rows in operand.numbers(len(target.views)).items()}
-    plain = _is_identity(factors, offsets)
-    scaled = "y = factor * y + offset;"
-    if (expression == GATED or summed or multiplied) and offsets.any():
-        constants["offset"], scaled = fold.slices(offsets), "y += offset;"
-    elif not plain:
+    results = [f"y = {expression};"]
+    if folded is not None and offsets.any():
+        constants["offset"] = fold.slices(offsets)
+        results.append("y += offset;")
+    elif not _is_identity(factors, offsets):
         constants |= {"factor": fold.slices(factors), "offset": fold.slices(offsets)}
+        results.append("y = factor * y + offset;")
     textured = _values_to_texture(node, build, expression, operands, target, out, constants)
     texture, units = None, dict[str, list[float]]()
     if textured:
@@ -156,7 +150,7 @@ def draw(
                 *number_texture.lines(textured, target.bits, binding),
                 *(line for operand in operands for line in operand.text(binding)),
             ],
-            "result": [f"y = {expression};", *([] if plain else [scaled])],
+            "result": results,
             "pad_lanes": [f"y.{'xyzw'[lane]} = {codegen.number(out.pad)};" for lane in unused],
         }
         key = tuple(map(tuple, lines.values()))
@@ -178,6 +172,25 @@ def draw(
         part = str(index) if unused else None
         size = (target.width, target.height)
         build.draw_tile(node, texts[key], view, size, binding, uniforms, part=part)
+
+
+def _with_factors(
+    expression: str, operands: Sequence[_Operand], factors: NDArray[np.float64], offsets: NDArray[np.float64]
+) -> tuple[list[_Operand], NDArray[np.float64], NDArray[np.float64]] | None:
+    """Return operands that include the output's factors, with the remaining factors and offsets.
+
+    None if that would not save constants in the shader.
+    """
+    all_plain = all(operand.is_plain for operand in operands)
+    are_maps = [isinstance(operand.value, FeatureMap) for operand in operands]
+    if expression == GATED:
+        return _gated(operands, factors, offsets)
+    if expression in SUMS and all(are_maps):
+        is_identity = all_plain and _is_identity(factors, offsets)
+        return None if is_identity else _summed(operands, SUMS[expression], factors, offsets)
+    if expression == PRODUCT and any(are_maps) and not all_plain and (factors != 1.0).any():
+        return *_multiplied(operands, factors), offsets
+    return None
 
 
 def _gated(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,6 +45,12 @@ class Rescaling(GraphOnlyOperator):
     def affine(self, node: Node) -> Affine:
         """Return the two attributes."""
         return np.asarray(node.attrs["scales"], np.float64), np.asarray(node.attrs["offsets"], np.float64)
+
+    def merged(self, node: Node, before: Node) -> Node:
+        """Return both as one: ``s2 (s1 x + o1) + o2``."""
+        (inner, shift), (scale, offset) = self.affine(before), self.affine(node)
+        attrs = {"scales": tuple((scale * inner).tolist()), "offsets": tuple((scale * shift + offset).tolist())}
+        return replace(node.with_attrs(**attrs), inputs=before.inputs)
 
     def is_identity(self, node: Node, shape: Shape) -> bool:
         """Return whether it is a factor of 1 and an offset of 0."""

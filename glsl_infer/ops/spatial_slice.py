@@ -45,11 +45,13 @@ class SpatialSlice(CopyOperator):
         return ((down, top, top), (across, left, left)) if min(down, across) > 0 else None
 
     def merged(self, node: Node, before: Node) -> Node:
-        """Return the part of a part."""
+        """Return a single slice equal to two consecutive ones."""
         inner, outer = before.attrs, node.attrs
-        places = tuple(first + step * at for first, step, at in zip(inner["begin"], inner["strides"], outer["begin"]))
-        steps = tuple(step * own for step, own in zip(inner["strides"], outer["strides"]))
-        return replace(node.with_attrs(begin=places, strides=steps), inputs=before.inputs)
+        begin = tuple(
+            first + step * index for first, step, index in zip(inner["begin"], inner["strides"], outer["begin"])
+        )
+        strides = tuple(first * second for first, second in zip(inner["strides"], outer["strides"]))
+        return replace(node.with_attrs(begin=begin, strides=strides), inputs=before.inputs)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Select the pixels."""

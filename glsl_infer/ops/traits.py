@@ -112,7 +112,7 @@ class Traits:
         return ()
 
     def merged(self, node: Node, before: Node) -> Node | None:
-        """Return the node that computes what the node makes of another one of its operator; None if none does."""
+        """Return a node equal to ``before`` and ``node``, both of this operator; None if they cannot be merged."""
         return None
 
     def host_step(self, node: Node) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,12 +18,17 @@ from glsl_infer.program.layout import View
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering.bindings import Binding
     from glsl_infer.lowering.builder import Builder
 
 
 WIDEST_STRIDE = 7
 """Largest stride within a quad, in texels of the vector for each pixel. A GPU can displace corners by 1/16 of a pixel
 (VideoCore IV truncates them), and the displacement must stay below half a texel."""
+
+
+_TEXELS = ("FIRST", "SECOND", "THIRD")
+"""Definitions in the shader for the fetches of a pixel."""
 
 
 class VectorMap(Operator):
@@ -56,64 +62,62 @@ class VectorMap(Operator):
         target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
         out = fold.output(node.activation, node.attrs, channels)
         factor, offset = fold.slices(out.factor), fold.slices(out.offset)
-        plain = bool((out.factor == 1.0).all() and not out.offset.any())
-        last_texels = [source.size[0] - 1 for source in sources]
+        is_plain = bool((out.factor == 1.0).all() and not out.offset.any())
         runs = list(_runs(height, width, channels, [source.length for source in sources]))
-        for index, view in enumerate(target.views):
+        parities = range(1 + channels % 2)
+        for index, parity, run in itertools.product(range(len(target.views)), parities, runs):
+            first_element = run.first_element + 4 * index
+            if first_element % 2 != parity:
+                continue
+            source = sources[run.source]
+            stride = (channels / 2 if run.pixels > 1 else 0.0, 0.0)
+            # For a slice of at most two channels, the second texel is unused and might not exist.
+            steps = (0, int(channels - 4 * index > 2 or parity), 2)[: 2 + channels % 2]
+            last_texel = source.size[0] - 1
+            texels = [min(first_element // 2 + step, last_texel) for step in steps]
+            reads = [Read(View(source.texture, texel, 0), stride=stride) for texel in texels]
+            binding = build.bind(node, source=reads)
             unused = range(min(4, channels - 4 * index), 4)
-            for odd in range(1 + channels % 2):
-                for run in runs:
-                    first_element = run.first_element + 4 * index
-                    if first_element % 2 != odd:
-                        continue
-                    stride = (channels / 2 if run.pixels > 1 else 0.0, 0.0)
-                    texture, last_texel = sources[run.source].texture, last_texels[run.source]
-                    # For a slice of at most two channels, the second texel is unused and might not exist.
-                    steps = (0, int(channels - 4 * index > 2 or odd), 2)[: 2 + channels % 2]
-                    reads = [
-                        Read(View(texture, min(first_element // 2 + step, last_texel), 0), stride=stride)
-                        for step in steps
-                    ]
-                    binding = build.bind(node, source=reads)
-                    names = ("FIRST", "SECOND", "THIRD")
-                    fragment = codegen.fragment(
-                        "vector_map.frag",
-                        includes=["store.glsl", "fixed_point.glsl"],
-                        activation=out.activation,
-                        constants=out.constants,
-                        saturates=True,
-                        lines={
-                            "declarations": [
-                                *binding.declarations(),
-                                *([] if plain else ["uniform vec4 factor;", "uniform vec4 offset;"]),
-                            ],
-                            "result": [] if plain else ["y = factor * y + offset;"],
-                            "pad_lanes": [f"y.{'xyzw'[lane]} = {codegen.number(out.pad)};" for lane in unused],
-                        },
-                        defines={
-                            "SCALE": sources[run.source].scale,
-                            **{
-                                name: f"decode({binding.fetch('source', step)})"
-                                for step, name in zip(range(len(reads)), names)
-                            },
-                            **({"ODD": 1} if channels % 2 else {}),
-                        },
-                    )
-                    uniforms: dict[str, Sequence[float]] = dict(out.uniforms(index))
-                    if channels % 2:
-                        uniforms["odd"] = [float(odd)]
-                    if not plain:
-                        uniforms |= {"factor": factor[index].tolist(), "offset": offset[index].tolist()}
-                    target_view = replace(view, x=view.x + run.x, y=view.y + run.y)
-                    build.draw_tile(
-                        node,
-                        fragment,
-                        target_view,
-                        (run.pixels, 1),
-                        binding,
-                        uniforms,
-                        part=str(index) if unused else None,
-                    )
+            fragment = _fragment(binding, out, source.scale, len(reads), unused, is_plain=is_plain)
+            uniforms: dict[str, Sequence[float]] = dict(out.uniforms(index))
+            if channels % 2:
+                uniforms["odd"] = [float(parity)]
+            if not is_plain:
+                uniforms |= {"factor": factor[index].tolist(), "offset": offset[index].tolist()}
+            view = target.views[index]
+            run_view = replace(view, x=view.x + run.x, y=view.y + run.y)
+            part = str(index) if unused else None
+            build.draw_tile(node, fragment, run_view, (run.pixels, 1), binding, uniforms, part=part)
+
+
+def _fragment(binding: Binding, out: fold.StoredSum, scale: float, reads: int, unused: range, *, is_plain: bool) -> str:
+    """Return the shader of a slice.
+
+    Args:
+        binding: reads of the vector, as ``source``.
+        out: activation and range of the map.
+        scale: scale of the vector.
+        reads: texels that a pixel reads: 2, or 3 for an odd channel count.
+        unused: lanes beyond the last channel.
+        is_plain: whether elements are stored without factor and offset.
+    """
+    fetches = {name: f"decode({binding.fetch('source', step)})" for step, name in zip(range(reads), _TEXELS)}
+    return codegen.fragment(
+        "vector_map.frag",
+        includes=["store.glsl", "fixed_point.glsl"],
+        activation=out.activation,
+        constants=out.constants,
+        saturates=True,
+        lines={
+            "declarations": [
+                *binding.declarations(),
+                *([] if is_plain else ["uniform vec4 factor;", "uniform vec4 offset;"]),
+            ],
+            "result": [] if is_plain else ["y = factor * y + offset;"],
+            "pad_lanes": [f"y.{'xyzw'[lane]} = {codegen.number(out.pad)};" for lane in unused],
+        },
+        defines={"SCALE": scale, **fetches, **({"ODD": 1} if reads == len(_TEXELS) else {})},
+    )
 
 
 class _Run(NamedTuple):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
+from glsl_infer.graph.host_steps import NORMALIZE
 from glsl_infer.lowering import codegen, fold
 from glsl_infer.ops.operator import Bounds, Operator, vector
 from glsl_infer.ops.vector_affine import ROWS, affine_node, draw_texels, texels_of
@@ -42,6 +43,11 @@ class VectorNorm(Operator):
         "activation": "linear",
         "scale": None,
     }
+
+    def host_step(self, node: Node) -> str:
+        """Return the step that divides by the length, if the node does nothing else."""
+        plain = {"kind": "unit", "gamma": (1.0,), "beta": (0.0,), "epsilon": 0.0, "activation": "linear"}
+        return NORMALIZE if plain.items() <= node.attrs.items() else ""
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape."""

@@ -22,7 +22,7 @@ MAX_TEXTURE_SIZE = 2048
 """Largest side of a planned texture in texels: the limit of VideoCore IV."""
 
 TEXTURE_RANKS = (1, 3)
-"""Ranks of the tensors that textures hold: vectors and feature maps, without the batch."""
+"""Ranks of tensors in textures: vectors and feature maps, without the batch axis."""
 
 GPU_TILE = 64
 """Side of the tiles, in pixels, in which VideoCore IV renders. The size of a texture is rounded up to tiles."""

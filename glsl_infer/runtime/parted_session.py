@@ -200,9 +200,15 @@ class PartedSession(Session):
         self.context.make_current()
 
     def close(self) -> None:
-        """Delete every GL object, and the context if the session made it; further calls do nothing."""
+        """Delete every GL object, and the context if the session made it; further calls do nothing.
+
+        Raises:
+            ContextError: the session is another thread's.
+        """
         if self._closed:
             return
+        if not self.context.forked and not self.context.closed:
+            self.context.require_thread()
         self._closed = True
         try:
             for session in self.gpu_sessions:

@@ -37,11 +37,12 @@ Alone = Union[Picture, Numbers]
 
 
 class Session(Drawable):
-    """A bundle, compiled and ready on an OpenGL ES 2.0 context. Use it as a context manager, or ``close`` it.
+    """A bundle, compiled on an OpenGL ES 2.0 context in this process: open files of others with ``isolated="first"``.
 
-    A session belongs to the thread that uses it; another thread needs its own. One that is dropped without ``close`` is
-    freed with its last reference, and a ResourceWarning says so; its unread frames are lost. A model with parts for the
-    CPU gets a ``PartedSession``.
+    Use it as a context manager, or ``close`` it. A session belongs to the thread that made it: in another, every use
+    and ``close`` raise ContextError while that one lives. A session that is dropped without ``close`` is freed with its
+    last reference, and a ResourceWarning says so; its unread frames are lost. A model with parts for the CPU gets a
+    ``PartedSession``.
 
     Args:
         model: path of a ``.glslnn`` file, or a bundle that was read already.
@@ -233,16 +234,19 @@ class Session(Drawable):
 
     def submit(self) -> None:
         """Do the second step of ``run``: give the driver all calls of a frame, and do not wait for what they draw."""
+        self.context.require_thread()
         for function, arguments in self.frame:
             function(*arguments)
 
     def read_back(self) -> Answer:
         """Do the last step of ``run``: wait for the frame to end, and return the outputs as ``run`` does."""
+        self.context.require_thread()
         results = self.state.kept(self._read_all(self._handles))
         return results if self._named else self.state.only(results)
 
     def output_values(self) -> dict[str, list[NDArray[np.float64]]]:
         """Return what the last frame left for each output, by name, before the host steps."""
+        self.context.require_thread()
         return self._outputs.values(self._handles)
 
     def layers(self, inputs: Union[Named, Alone]) -> Iterator[tuple[str, NDArray[np.float32]]]:

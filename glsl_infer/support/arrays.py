@@ -33,7 +33,7 @@ def load_array(path: Path) -> NDArray[Any]:
 
 
 def in_shape(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Reshape an array whose shape differs from ``shape`` by axes of 1, or that is a line (length, channels) to fold.
+    """Reshape an array if its shape differs from ``shape`` by axes of size 1, or is (pixels, channels) of ``shape``.
 
     Any other array is returned unchanged.
     """

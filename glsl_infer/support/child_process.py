@@ -58,7 +58,7 @@ def json_answer(module: str, *arguments: str, seconds: float) -> dict[str, Any]:
         The object, or ``{"failed": reason}`` if the process crashed, exceeded the limit or printed something else.
     """
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             module_command(module, *arguments), capture_output=True, text=True, errors="replace", timeout=seconds,
             check=False,
         )  # fmt: skip
@@ -67,10 +67,10 @@ def json_answer(module: str, *arguments: str, seconds: float) -> dict[str, Any]:
     except OSError as error:
         return {"failed": str(error)}
     try:
-        answer = json.loads(done.stdout)
+        answer = json.loads(completed.stdout)
     except ValueError:
-        lines = done.stderr.strip().splitlines() or ["it said nothing"]
-        how = f"ended by signal {-done.returncode}: " if done.returncode < 0 else ""
+        lines = completed.stderr.strip().splitlines() or ["it said nothing"]
+        how = f"ended by signal {-completed.returncode}: " if completed.returncode < 0 else ""
         return {"failed": how + lines[-1].removeprefix("error: ")}
     return answer if isinstance(answer, dict) else {"failed": "an answer of another form"}
 

@@ -91,8 +91,23 @@ def cannot_be_written(path: Path, error: Exception) -> InputError:
     return InputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})")
 
 
+def _mode_of(path: Path) -> int | None:
+    """Return the mode of the file that a new one replaces; None where there is none.
+
+    Raises:
+        InputError: it is read-only.
+    """
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+    except (OSError, ValueError):
+        return None
+    if not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
+        raise InputError(f"{path}: is read-only; name another file, or allow it to be replaced: chmod u+w {path}")
+    return mode & 0o777
+
+
 class Replacement:
-    """A temporary file in the folder of ``path``, to be filled and then renamed.
+    """A temporary file in the folder of ``path``, to be filled and then renamed. It keeps the mode of a replaced file.
 
     Args:
         path: final name. A symbolic link stays, and its target is replaced.
@@ -104,12 +119,13 @@ class Replacement:
         target: the file created or replaced by ``commit``.
 
     Raises:
-        InputError: ``path`` is something else than a regular file.
+        InputError: ``path`` is not a regular file, or is read-only.
         OSError, ValueError: the folder does not allow new files.
     """
 
     def __init__(self, path: Path, *, private: bool = False) -> None:
         self.target = path if private and path.is_symlink() else output_file(path)
+        self._mode = None if private else _mode_of(self.target)
         self._temporary = self.target.parent / f"{TEMPORARY}{os.urandom(8).hex()}-{self.target.name[-_NAME_END:]}"
 
         self._rescued = False
@@ -127,6 +143,8 @@ class Replacement:
             OSError: the file cannot be synced or renamed.
         """
         self.file.flush()
+        if self._mode is not None:
+            self._temporary.chmod(self._mode)
         os.fsync(self.file.fileno())
         self.file.close()
         self._temporary.replace(self.target)
@@ -254,6 +272,15 @@ def is_own(status: os.stat_result) -> bool:
     if not hasattr(os, "geteuid"):  # Windows: the mode does not contain other users' rights
         return True
     return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def is_own_folder(folder: Path) -> bool:
+    """Return whether a folder belongs to this user, and others cannot change its entries."""
+    status = folder.stat()
+    if not hasattr(os, "geteuid"):
+        return stat.S_ISDIR(status.st_mode)
+    own = status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return own and stat.S_ISDIR(status.st_mode)
 
 
 def is_led_elsewhere(folder: Path) -> bool:

@@ -31,7 +31,7 @@ def _of_machine() -> int | None:
 def _of_group() -> int | None:
     """Return the bytes left of the memory limit of a container or systemd service; None without a limit."""
     try:
-        most, taken = (int((_GROUP / f"memory.{name}").read_text("ascii")) for name in ("max", "current"))
+        limit, used = (int((_GROUP / f"memory.{name}").read_text("ascii")) for name in ("max", "current"))
     except (OSError, ValueError):  # no limit ("max"), or no such group
         return None
-    return max(0, most - taken)
+    return max(0, limit - used)

@@ -17,7 +17,7 @@ _INVISIBLE = (
 _SURROGATES = "\ud800-\udfff"  # cannot be encoded
 
 _ESCAPED = f"{_CONTROLS}{_DIRECTIONS_AND_LINES}{_INVISIBLE}{_SURROGATES}"
-_ANYWHERE = re.compile(f"[{_ESCAPED}]")
+ANYWHERE = re.compile(f"[{_ESCAPED}]")
 _EXCEPT_LAYOUT = re.compile(f"(?![\n\t])[{_ESCAPED}]")
 
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last four are the full-width forms
@@ -34,7 +34,7 @@ def visible(text: str) -> str:
 
 def one_line(text: object) -> str:
     """Escape control characters, line ends and tabs, to keep text from outside on one line."""
-    return _ANYWHERE.sub(_escape, str(text))
+    return ANYWHERE.sub(_escape, str(text))
 
 
 def cell(value: object) -> str:

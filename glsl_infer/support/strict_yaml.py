@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_origin
 from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.support.files import not_a_file
 from glsl_infer.support.near_names import nearest
+from glsl_infer.support.plain_text import one_line, visible
 from glsl_infer.support.settings import Settings, allowed, fits, group_in, hints_of
 
 if TYPE_CHECKING:
@@ -151,6 +152,8 @@ def _scalar(node: Node) -> bool | int | float | str | None:
     if node.id != "scalar":
         return None
     text = str(node.value)
+    if visible(text) != text:
+        return None
     if node.style is None and node.tag != "tag:yaml.org,2002:null":
         if text in ("true", "false"):
             return text == "true"
@@ -165,7 +168,9 @@ def _describe(node: Node) -> str:
     """Describe the value of a node for a message."""
     if node.id != "scalar":
         return {"mapping": "a group", "sequence": "a list"}[node.id]
-    text = _PASSWORD.sub("://...@", str(node.value))
+    text = _PASSWORD.sub("://...@", one_line(node.value))
+    if visible(str(node.value)) != str(node.value):
+        return f"{text[:60]!r}, with a character that is not shown"
     return repr(text if len(text) <= 40 else f"{text[:40]}...") if text else "empty"
 
 

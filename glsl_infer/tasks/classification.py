@@ -27,5 +27,5 @@ class Labeller(Task[Labels]):
         return Labels(tuple(ranked), size_of(loaded))
 
     def _open(self, path: Path, context: Union[str, Context]) -> Session:
-        self._classifier = Classifier(path, context=context)
+        self._classifier = Classifier(path, context=context, isolated="first")
         return self._classifier.session

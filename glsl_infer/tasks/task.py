@@ -103,7 +103,7 @@ class Task(Closing, Generic[Result]):
 
     def _open(self, path: Path, context: Union[str, Context]) -> Session:
         """Return the session of the bundle."""
-        return Session(path, context=context)
+        return Session(path, context=context, isolated="first")
 
     def _prepare(self) -> None:
         """Check the bundle, and prepare postprocessing.

@@ -118,9 +118,9 @@ def composed(cuts: Any, materials: Any, backgrounds: Any, key: Any, count: int) 
         position = jax.random.uniform(k[2], (count, 2), minval=-0.15, maxval=1.15) * free_range[:, None]
         cut = _flipped(cuts[indices] / 255.0, k[3])
 
-        def put(one: Any, times: Any, at: Any) -> Any:
+        def put(image: Any, factor: Any, offset: Any) -> Any:
             return jax.image.scale_and_translate(
-                one, (SIDE, SIDE, 4), (0, 1), jnp.stack([times, times]), at, "linear", antialias=True
+                image, (SIDE, SIDE, 4), (0, 1), jnp.stack([factor, factor]), offset, "linear", antialias=True
             )
 
         placed = jax.vmap(put)(cut, scale, position)

@@ -194,17 +194,17 @@ def learn(
     zeros = [jnp.zeros_like(array) for array in params]
     state: Any = (params, zeros, zeros, params, jnp.float32(0.0))
     key = jax.random.key(2018)
-    begun, done = time.perf_counter(), 0
+    begun, steps_done = time.perf_counter(), 0
     while (progress := (time.perf_counter() - begun) / seconds) < 1.0:
         key, now = jax.random.split(key)
-        rate = highest * min(1.0, (done + 1) / 300) * 0.5 * (1.0 + np.cos(np.pi * progress))
+        rate = highest * min(1.0, (steps_done + 1) / 300) * 0.5 * (1.0 + np.cos(np.pi * progress))
         state, values = steps(state, jax.random.split(now, STEPS), rate)
         value = float(values.mean())
         if not np.isfinite(value):
-            raise SystemExit(f"{name}: the loss is {value} after {done} steps")
-        if done % (20 * STEPS) == 0:
-            print(f"{name} {progress:4.0%} {done} steps, loss {value:.5f}", flush=True)
-        done += STEPS
+            raise SystemExit(f"{name}: the loss is {value} after {steps_done} steps")
+        if steps_done % (20 * STEPS) == 0:
+            print(f"{name} {progress:4.0%} {steps_done} steps, loss {value:.5f}", flush=True)
+        steps_done += STEPS
     params = list(state[3])
     if norms:  # mean and variance of many batches, with the final weights
         pictures = [
@@ -220,8 +220,8 @@ def learn(
     if before is not None:
         old = in_bytes(network([jnp.asarray(array) for array in start], inputs, True)[0])
         print(f"{name}: {psnr(old, target):.2f} dB as it was", flush=True)
-    scores = {"steps": done, "before": psnr(inputs, target), "after": psnr(outputs, target)}
-    print(f"{name}: {done} steps, PSNR {scores['before']:.2f} -> {scores['after']:.2f} dB", flush=True)
+    scores = {"steps": steps_done, "before": psnr(inputs, target), "after": psnr(outputs, target)}
+    print(f"{name}: {steps_done} steps, PSNR {scores['before']:.2f} -> {scores['after']:.2f} dB", flush=True)
     return params, scores
 
 

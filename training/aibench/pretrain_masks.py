@@ -117,8 +117,8 @@ def learn(data: dict[str, NDArray[np.uint8]], seconds: float) -> tuple[list[Any]
         second = [0.99 * old + 0.01 * slope**2 for old, slope in zip(second, slopes)]
         fix1, fix2 = 1.0 - 0.9**at, 1.0 - 0.99**at
         arrays = [
-            old * (1.0 - 1e-2 * rate) - rate * (one / fix1) / (jnp.sqrt(two / fix2) + 1e-8)
-            for old, one, two in zip(arrays, first, second)
+            old * (1.0 - 1e-2 * rate) - rate * (mean / fix1) / (jnp.sqrt(square / fix2) + 1e-8)
+            for old, mean, square in zip(arrays, first, second)
         ]
         average = [0.998 * old + 0.002 * new for old, new in zip(average, arrays)]
         return (arrays, first, second, average, at), value
@@ -130,16 +130,16 @@ def learn(data: dict[str, NDArray[np.uint8]], seconds: float) -> tuple[list[Any]
     zeros = [jnp.zeros_like(array) for array in arrays]
     state: Any = (arrays, zeros, zeros, arrays, jnp.float32(0.0))
     key = jax.random.key(2018)
-    begun, done = time.perf_counter(), 0
+    begun, steps_done = time.perf_counter(), 0
     while (progress := (time.perf_counter() - begun) / seconds) < 1.0:
         key, now = jax.random.split(key)
-        rate = HIGHEST * min(1.0, (done + 1) / 300) * 0.5 * (1.0 + np.cos(np.pi * progress))
+        rate = HIGHEST * min(1.0, (steps_done + 1) / 300) * 0.5 * (1.0 + np.cos(np.pi * progress))
         state, values = steps(state, jax.random.split(now, STEPS), rate)
         if not np.isfinite(value := float(values.mean())):
-            raise SystemExit(f"the loss is {value} after {done} steps")
-        if done % (20 * STEPS) == 0:
-            print(f"{progress:4.0%} {done} steps, loss {value:.4f}", flush=True)
-        done += STEPS
+            raise SystemExit(f"the loss is {value} after {steps_done} steps")
+        if steps_done % (20 * STEPS) == 0:
+            print(f"{progress:4.0%} {steps_done} steps, loss {value:.4f}", flush=True)
+        steps_done += STEPS
     learnt = [np.asarray(array, np.float16) for array in state[3]]
     counts = np.zeros((len(CLASSES), len(CLASSES)), np.int64)
     rounded = [jnp.asarray(array, jnp.float32) for array in learnt]
@@ -152,7 +152,7 @@ def learn(data: dict[str, NDArray[np.uint8]], seconds: float) -> tuple[list[Any]
     for number in range(JUDGED):
         predicted, truth = judged(jax.random.key(1000 + number))
         np.add.at(counts, (np.asarray(truth).ravel(), np.asarray(predicted).ravel()), 1)
-    scores = {"steps": done, "pictures": JUDGED * COUNT, **united(counts)}
+    scores = {"steps": steps_done, "pictures": JUDGED * COUNT, **united(counts)}
     print(json.dumps(scores), flush=True)
     return learnt, scores
 

@@ -1,4 +1,4 @@
-/** The most that a bundle may ask for; glsl_infer/bundle/caps.py says why. */
+/** Limits of a bundle's resources; glsl_infer/bundle/caps.py has the reasons. */
 
 import type { Members } from "./container.ts";
 import {
@@ -18,7 +18,7 @@ import { sum } from "./lists.ts";
 import type { Manifest, Pass } from "./manifest.ts";
 import { refuse } from "./refusal.ts";
 
-/** Refuse a manifest that asks for more than any network needs. Throws BundleError. */
+/** Refuse a manifest with larger resources than any network needs. Throws BundleError. */
 export function checkCaps({ layers, floats, inputs, outputs, passes, programs, textures }: Manifest, members: Members): void {
   atMost("layers", layers.length, MAX_LAYERS);
   atMost("members with floats", floats.length, MAX_FLOATS);
@@ -34,7 +34,7 @@ export function checkCaps({ layers, floats, inputs, outputs, passes, programs, t
   }
 }
 
-/** Refuse passes that keep a GPU busy for longer than any network does. Throws BundleError. */
+/** Refuse passes that occupy a GPU for longer than any network does. Throws BundleError. */
 export function checkDrawnTexels(passes: readonly Pass[]): void {
   atMost("texels drawn in a frame", sum(passes, ({ quads }) => areaOf(quads)), MAX_DRAWN_TEXELS);
 }

@@ -88,8 +88,11 @@ export const MAX_CPU_NUMBERS = 536870912;
 /** Tensors that an operator reads. */
 export const MAX_TENSORS = 64;
 
-/** The largest 32-bit float: the largest magnitude of a number. */
-export const MAX_NUMBER = 3.4028234663852886e38;
+/** The largest magnitude of a number: no value that it scales is infinite. */
+export const MAX_NUMBER = 1e30;
+
+/** The largest 32-bit float. */
+export const MAX_FLOAT = 3.4028234663852886e38;
 
 /** Smallest and largest. Width or height, in texels or pixels. */
 export const SIDE_RANGE = [1, 8192] as const;
@@ -276,8 +279,8 @@ export const GLSL_MOST_TURNS = 8192;
 /** The largest constant in a coordinate of texture2D. */
 export const GLSL_MOST_COORDINATE = 65536;
 /** The largest value of a varying. */
-export const GLSL_MOST_VARYING = 100000000;
-/** The largest value of a uniform. */
+export const GLSL_MOST_VARYING = 10000000000000000000;
+/** The largest number in a uniform or stride; its inverse is the smallest divisor. */
 export const GLSL_MOST_UNIFORM = 1000000000000000;
 /** Operations that texture2D counts for. */
 export const GLSL_MOST_FETCH = 4;

@@ -1,4 +1,4 @@
-/** The manifest from JSON, strictly: unknown keys, missing ones, wrong types and numbers out of range are refused. */
+/** Strict reader of the manifest: refuses unknown and missing keys, wrong types and values out of range. */
 
 import {
   BITS_RANGE,
@@ -56,9 +56,9 @@ import {
 import type { Json } from "./strictJson.ts";
 
 const count = integer(...COUNT_RANGE);
-/** Of passes and quads; `checkCaps` says what is too many. */
+/** Number of passes or quads; `checkCaps` has the limits. */
 const amount = integer(1, 1 << 30);
-/** Characters of a list of operators in a message. */
+/** Largest length of a list of operators in a message, in characters. */
 const MOST_NAMED = 400;
 const side = integer(...SIDE_RANGE);
 const place = integer(...COORDINATE_RANGE);
@@ -78,7 +78,7 @@ const featureMap = object("feature_map", {
 
 const fineMap = object("fine_map", { ...size, ...ranges, bits: integer(...BITS_RANGE) });
 
-/** Where numbers lie in textures. */
+/** Layout of values in textures. */
 export const value: Reader<Value> = (data, where) => {
   if (!(data instanceof Map) || !data.has("views")) return { kind: "fixed", ...fixedPoint(data, where) };
   if (data.has("scale")) return { kind: "fixedMap", ...fixedMap(data, where) };
@@ -86,12 +86,12 @@ export const value: Reader<Value> = (data, where) => {
   return { kind: "map", ...featureMap(data, where) };
 };
 
-/** A value that is whole: no partial sums. */
+/** A complete value, without partial sums. */
 const wholeValue = made(value, (given, where) =>
   isFixed(given) && given.columns ? refuse(`${where}: 'columns' is ${given.columns}; a vector has 0`) : given,
 );
 
-/** Refuse names that are there twice. */
+/** Refuse duplicate names. */
 export function checkUnique(given: Iterable<string>, where: string): void {
   const seen = new Set<string>();
   for (const name of given) {
@@ -204,7 +204,8 @@ const manifest = object("manifest", {
 /**
  * Read a manifest from parsed JSON.
  *
- * @throws BundleError anything missing, unknown, of the wrong type, out of range, or of another version.
+ * @throws BundleError a key is missing or unknown, a value has the wrong type or is out of range, or the version
+ *     differs.
  */
 export function fromJson(data: Json): Manifest {
   checkVersion(data);
@@ -212,9 +213,9 @@ export function fromJson(data: Json): Manifest {
 }
 
 /**
- * Look at the keys that say whether this runner can read the rest.
+ * Check the keys that determine whether this runner can read the others.
  *
- * @throws BundleError another format, version or profile.
+ * @throws BundleError the format, version or profile is another.
  */
 export function checkVersion(data: Json): void {
   under("version", () => {
@@ -240,7 +241,7 @@ export function checkVersion(data: Json): void {
   });
 }
 
-/** Return the names of the operators of CPU parts, each once. */
+/** Return the names of the operators of CPU parts, without duplicates. */
 function operators(data: Json): string {
   const inside = (values: readonly Json[], key: string): Json[] =>
     values.flatMap((value) => (value instanceof Map && value.get(key)) || []);

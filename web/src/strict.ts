@@ -1,7 +1,7 @@
 /**
- * Reading JSON strictly: a reader takes a value and where it stands, and returns it with its type, or refuses it.
+ * Strict readers of JSON: a reader takes a value and its location, and returns it with its type, or refuses it.
  *
- * An object is read key by key: every one must be there and none may be left over. Readers throw BundleError.
+ * Objects are read key by key: all keys must exist, and others are refused. Readers throw BundleError.
  */
 
 import { IDENTIFIER_PATTERN, MAX_NUMBER, ONLY, type Keys } from "./formatConstants.ts";
@@ -20,13 +20,13 @@ export const text: Reader<string> = (value, where) => {
   return value;
 };
 
-/** One of some strings. */
+/** One of several strings. */
 export function oneOf<T extends string>(...allowed: readonly T[]): Reader<T> {
   return (value, where) =>
     allowed.find((word) => word === value) ?? refuse(`${where} is ${show(value)}, not one of ${allowed.join(", ")}`);
 }
 
-/** A name that GLSL allows. */
+/** A valid name in GLSL. */
 export const identifier: Reader<string> = (value, where) =>
   IDENTIFIER_PATTERN.test(text(value, where))
     ? (value as string)
@@ -40,7 +40,7 @@ export function integer(low: number, high: number): Reader<number> {
       : refuse(`${where} is ${show(value)}, not an integer from ${low} to ${high}`);
 }
 
-/** A number that a 32-bit float can hold, `low` at least. */
+/** A number that fits a 32-bit float, at least `low`. */
 export function numberFrom(low: number): Reader<number> {
   return (value, where) => {
     const given = value instanceof WrittenAsFraction ? value.value : value;
@@ -59,7 +59,7 @@ export function list<T>(item: Reader<T>): Reader<T[]> {
     Array.isArray(value) ? value.map((entry, i) => item(entry, `${where}[${i}]`)) : refuse(`${where} is not a list`);
 }
 
-/** A list of so many items. */
+/** A list with a number of items between `least` and `most`. */
 export function counted<T>(least: number, most: number, item: Reader<T>): Reader<T[]> {
   return made(list(item), (given, where) =>
     given.length < least || given.length > most
@@ -68,12 +68,12 @@ export function counted<T>(least: number, most: number, item: Reader<T>): Reader
   );
 }
 
-/** What breaks a rule of its own where it is refused. */
+/** A value with its own rule for refusals. */
 export function ruled<T>(rule: Rule, reader: Reader<T>): Reader<T> {
   return (value, where) => under(rule, () => reader(value, where));
 }
 
-/** A list of given items. */
+/** A list with fixed items. */
 export function tuple<T extends unknown[]>(...items: { [K in keyof T]: Reader<T[K]> }): Reader<T> {
   return (value, where) =>
     Array.isArray(value) && value.length === items.length
@@ -81,22 +81,22 @@ export function tuple<T extends unknown[]>(...items: { [K in keyof T]: Reader<T[
       : refuse(`${where}: expected a list of ${items.length}`);
 }
 
-/** What is made of a value that was read. */
+/** The result of a function of a value. */
 export function made<T, U>(reader: Reader<T>, make: (value: T, where: string) => U): Reader<U> {
   return (value, where) => make(reader(value, where), where);
 }
 
-/** The fields of an object, as they stand in JSON. */
+/** The fields of an object, unchanged. */
 export const fieldsOf: Reader<JsonObject> = (value, where) =>
   value instanceof Map ? value : refuse(`${where} is not an object`);
 
-/** An object with free keys. */
+/** An object with arbitrary keys. */
 export function mapOf<T>(item: Reader<T>, name: Reader<string> = (value) => value as string): Reader<Map<string, T>> {
   return (value, where) =>
     new Map([...fieldsOf(value, where)].map(([key, entry]) => [name(key, where), item(entry, `${where}['${short(key)}']`)]));
 }
 
-/** An object with exactly the keys that the format has for it, some of them only where another key says so. */
+/** An object with exactly the keys of the format, some of which depend on other keys. */
 export function object<K extends keyof Keys>(
   kind: K,
   fields: { readonly [P in Keys[K]]: Reader<Objects[K][P & keyof Objects[K]]> },

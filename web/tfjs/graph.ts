@@ -1,4 +1,4 @@
-/** graph.json: the network itself, which no runner reads but the conversion does; graph-format.md specifies it. */
+/** Reader of graph.json, the network's graph, which is needed for conversion only; graph-format.md specifies it. */
 
 import type { Bundle } from "../src/bundle.ts";
 import type { Value } from "../src/layout.ts";
@@ -21,7 +21,7 @@ export interface Layer {
   readonly output: Value;
 }
 
-/** A result: the layers that it is made of, and the names of the host steps. */
+/** A result: its layers, and the names of the host steps. */
 export interface GraphOutput {
   readonly layers: readonly string[];
   readonly steps: readonly string[];
@@ -33,7 +33,7 @@ export interface Graph {
   readonly layers: readonly Layer[];
 }
 
-/** An object that has these keys, and perhaps others. */
+/** An object with these keys, and possibly others. */
 function object<T>(fields: { [K in keyof T]: Reader<T[K]> }): Reader<T> {
   return (given, where) => {
     const read = fieldsOf(given, where);
@@ -70,7 +70,7 @@ const graph = object<Graph>({
   ),
 });
 
-/** Read the network of a bundle. Throws BundleError where it is none. */
+/** Read the graph of a bundle. Throws BundleError if it is invalid. */
 export function graphOf({ members }: Bundle): Graph {
   return graph(parse(new TextDecoder().decode(members.get(GRAPH))), "graph");
 }

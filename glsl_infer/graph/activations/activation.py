@@ -34,7 +34,7 @@ class Activation:
         low, high: bounds of its values, over all inputs and channels.
         parameters: in graph.json, after the name.
         turns: inputs of the local extrema. Empty for a function that never falls.
-        period: distance after which it repeats, with the extrema of one period in ``turns``; 0 if it does not.
+        period: its period, with the extrema of one period in ``turns``; 0 for functions that are not periodic.
         lowest_at: input at which an 8-bit store of the shader's result is exactly 0; else 0.
         clips: whether it is ``x`` clipped to [low, high]. A saturating store does the same if its range is within these
             bounds, so that feature maps need no instruction for it.

@@ -1,4 +1,4 @@
-"""Sine and cosine: functions that repeat."""
+"""Sine and cosine, the periodic activations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glsl_infer.graph.activations.activation import Activation
 
 
 def _wave(name: str, function: np.ufunc, phase: float, zero: float, turn: float) -> Activation:
-    """Return a sine with a phase in turns, one of its zeros, and one of its extremes."""
+    """Return a sine with a phase in turns, one of its zeros, and its maximum, both in radians."""
     return Activation(
         name,
         function,

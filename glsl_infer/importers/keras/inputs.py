@@ -11,6 +11,7 @@ import numpy as np
 from glsl_infer.graph import Node, Shape
 from glsl_infer.importers.keras.call import Call
 from glsl_infer.importers.shared.ends import input_attrs, numbers_map
+from glsl_infer.importers.shared.long_rows import in_rows
 
 _SIZED = (
     "(height, width, channels), (height, width) or (length, channels), (length,), or (frames, height, width, channels)"
@@ -47,7 +48,7 @@ def input_nodes(call: Call) -> list[Node]:
         return [below, Node(f"{call.name}-frames", "reshape", (call.name,), {"shape": shape})]
     if _is_grey(call.layer, shape):
         return [call.node("input", input_attrs((*shape, 1)))]
-    row = call.node("input", numbers_map((1, *shape)))
+    row = call.node("input", numbers_map(in_rows((1, *shape))))
     return [row, Node(f"{call.name}-axes", "reshape", (call.name,), {"shape": shape})]
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput
 from glsl_infer.graph.purposes import VALUES
+from glsl_infer.importers.core.patterns import fused
 from glsl_infer.importers.keras import stand_ins
 from glsl_infer.importers.keras.caution import bounded, check_file
 from glsl_infer.importers.keras.endings import ended, ending
@@ -143,7 +144,7 @@ def survey_of(model: Any, input_range: Range | None = None, ends: Ends | None = 
         known += [GraphOutput(f"before:{name}", (name,), (), VALUES) for name in ends_here]
     graph, problems = None, list[InputError](collected.refusals)
     try:
-        graph = Graph(model.name, collected.nodes, known) if known else None
+        graph = fused(Graph(model.name, collected.nodes, known)) if known else None
         if graph is not None and not problems:
             _require_inputs_read(graph)
         graph = with_ends(graph, ends) if graph is not None else None

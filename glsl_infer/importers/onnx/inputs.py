@@ -17,8 +17,8 @@ from glsl_infer.importers.onnx.nodes import MOST_NUMBERS
 from glsl_infer.importers.onnx.view import View, fresh
 from glsl_infer.importers.shared.collected import Collected
 from glsl_infer.importers.shared.ends import input_attrs, numbers_map
+from glsl_infer.importers.shared.long_rows import in_rows
 from glsl_infer.importers.shared.verdict import SHADER, LayerVerdict
-from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
 _TYPES = ("float32", "float16", "float64", "uint8", "int8")
 _OF_MAPS = {"Conv", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool", "BatchNormalization", "QLinearConv",
@@ -28,9 +28,6 @@ _OF_MAPS = {"Conv", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPoo
 _TO_CHANNELS_FIRST = (0, 3, 1, 2)
 
 _MOST_AXES = 8
-
-LONGEST_VECTOR = 2 * MAX_TEXTURE_SIZE
-"""Numbers of a vector that a texture holds in one row."""
 
 
 def agrees(shape: Shape | None, declared: Declared) -> bool:
@@ -117,7 +114,7 @@ def input_view(
         ours, order = _placed(shape, channels_last=last)
         if _is_grey(declared, shape, model):
             ours, order = (*shape[1:], 1), (1, 2)
-        line, ours = ours, _in_rows(ours)
+        line, ours = ours, in_rows(ours)
         attrs = {"shape": ours} if len(ours) == 1 else input_attrs(ours) if ours == line else numbers_map(ours)
     node = Node(free, "input" if len(ours) == 3 else "input_fixed", (), attrs)
     collected.add([node])
@@ -125,16 +122,6 @@ def input_view(
     view = fresh(free, shape, order)
     cut = view.cut(ours)
     return view if cut is None else cut[0]
-
-
-def _in_rows(shape: Shape) -> Shape:
-    """Return a long line as a map of several rows, which textures hold; anything else as it is."""
-    length, channels = (shape[1], shape[2]) if len(shape) == 3 and shape[0] == 1 else (shape[0], 1)
-    if length <= MAX_TEXTURE_SIZE or (len(shape) == 1 and length <= LONGEST_VECTOR) or length != math.prod(shape[:2]):
-        return shape
-    rows = next((rows for rows in range(2, MAX_TEXTURE_SIZE + 1) if not length % rows and
-                 length // rows <= MAX_TEXTURE_SIZE), None)  # fmt: skip
-    return shape if rows is None else (rows, length // rows, channels)
 
 
 def _placed(shape: tuple[int, ...], *, channels_last: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -194,13 +194,18 @@ def joined(call: Call, views: Sequence[View], axis: int) -> View:
     axes: Sequence[int] = triple(order, tuple(shape)) or order
     lines = all(nodes.shape(view.node)[0] == 1 and len(nodes.shape(view.node)) == 3 for view in moved)
     height = next((each for each in range(len(shape)) if each not in order), 0)
-    if len(order) == 2 and len(shape) == 3 and (lines or all(nodes.in_textures(view.node) for view in moved)):
+    steps = (
+        len(order) == 2
+        and order[0] == axis
+        and len(moved) == shape[axis] <= MOST_STEPS
+        and all(nodes.in_textures(view.node) for view in moved)
+    )
+    if len(order) == 2 and len(shape) == 3 and (lines or steps):
         axes = (height, *order)  # a line is a map of height 1, as are steps of a sequence
     sources = [nodes.shaped(view.node, tuple(view.shape[each] for each in axes)) for view in moved]
     dim = list(axes).index(axis)
-    steps = len(sources) == shape[axis] and all(view.size == view.shape[order[-1]] for view in moved)  # of a pixel each
-    few = len(sources) <= (MOST_STEPS if steps else MOST_JOINED) and shape[axis] <= MAX_TEXTURE_SIZE
-    if len(shape) in (3, 4) and len(axes) == 3 and dim < 2 and few and all(map(nodes.in_textures, sources)):
+    few = len(sources) <= MOST_JOINED and shape[axis] <= MAX_TEXTURE_SIZE
+    if (steps or (len(shape) == 4 and few)) and len(axes) == 3 and dim < 2 and all(map(nodes.in_textures, sources)):
         return fresh(_in_shaders(call, sources, dim), tuple(shape), order)
     return fresh(_joined(call, sources, dim, len(axes)), tuple(shape), order)
 

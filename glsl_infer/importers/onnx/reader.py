@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput
 from glsl_infer.graph.purposes import VALUES
+from glsl_infer.importers.core.patterns import fused
 from glsl_infer.importers.onnx import endings
 from glsl_infer.importers.onnx.file import parse, read_model
 from glsl_infer.importers.onnx.model import Model, Sizes
 from glsl_infer.importers.onnx.view import View
 from glsl_infer.importers.onnx.walk import Walk
 from glsl_infer.importers.shared.ends import Ends, Range, of_file, with_ends
-from glsl_infer.importers.shared.pieces import whole_functions
 from glsl_infer.importers.shared.verdict import LayerVerdict, Survey
 
 Source = Union[str, Path, Any]
@@ -175,7 +175,7 @@ def _imported(model: Model, input_range: Range | None, ends: Ends) -> Imported:
         outputs += [GraphOutput(f"before:{name}", (name,), (), VALUES) for name in loose if name not in known]
     graph = None
     try:
-        graph = whole_functions(Graph(model.name, nodes, outputs)) if outputs else None
+        graph = fused(Graph(model.name, nodes, outputs)) if outputs else None
         if graph is not None and not problems:
             _require_inputs_read(graph)
         if graph is not None:

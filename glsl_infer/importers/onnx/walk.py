@@ -10,7 +10,7 @@ import numpy as np
 from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Shape
-from glsl_infer.importers.onnx import group_pieces, norm_pieces, pieces, ranges, types
+from glsl_infer.importers.onnx import group_pieces, norm_pieces, pieces, ranges, steps, types
 from glsl_infer.importers.onnx.alike import broadcast
 from glsl_infer.importers.onnx.call import Call, Given
 from glsl_infer.importers.onnx.folding import fold
@@ -102,7 +102,7 @@ class Walk:
         if problems:
             raise ModelError("\n  ".join(map(str, problems)))
         self._wanted_made(wanted)
-        self._part(group_pieces.whole(norm_pieces.whole(pieces.whole(self._model.part))), wanted)
+        self._part(group_pieces.whole(norm_pieces.whole(pieces.whole(steps.whole(self._model.part)))), wanted)
 
         self.spans = {**self._bytes_of, **self.spans}
 

@@ -13,7 +13,8 @@ from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node
 from glsl_infer.graph.node import SEEN
 from glsl_infer.importers.shared.collected import Collected
-from glsl_infer.importers.shared.ends import Range, input_attrs
+from glsl_infer.importers.shared.ends import Range, input_attrs, numbers_map
+from glsl_infer.importers.shared.long_rows import in_rows
 from glsl_infer.importers.shared.verdict import DROPPED, SHADER, UNKNOWN, LayerVerdict, runs
 from glsl_infer.importers.tflite.call import Call, shape_of
 from glsl_infer.importers.tflite.chains import Chains
@@ -133,6 +134,9 @@ class Walk:
         if self._is_grey(index):
             rows = Node(f"{free}-rows", "reshape", (free,), {"shape": shape})
             nodes, shape = [Node(free, "input", (), input_attrs((*shape[1:], 1))), rows], (*shape[1:], 1)
+        elif in_rows(shape) != shape:
+            rows = Node(f"{free}-line", "reshape", (free,), {"shape": shape})
+            nodes = [Node(free, "input", (), numbers_map(in_rows(shape))), rows]
         elif len(shape) == 3:
             nodes = [Node(free, "input", (), input_attrs(shape))]
         self._names[index] = self.collected.add(nodes)

@@ -7,11 +7,11 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** Inputs and outputs of manifest.json as data, strictly. */
+/** Strict reader of inputs and outputs in manifest.json. */
 final class EndReader {
     private EndReader() {}
 
-    /** Reads an input; {@code where} is what messages call it. */
+    /** Reads an input; {@code where} is its name in messages. */
     static Input input(Object data, String where) {
         Fields fields = new Fields(data, where);
         String name = fields.text("name");
@@ -34,7 +34,7 @@ final class EndReader {
         return new Input(name, fit, value);
     }
 
-    /** Reads an output; {@code where} is what messages call it. */
+    /** Reads an output; {@code where} is its name in messages. */
     static Output output(Object data, String where) {
         Fields fields = new Fields(data, where);
         String name = fields.text("name");

@@ -91,8 +91,11 @@ final class FormatConstants {
     /** Tensors that an operator reads. */
     static final int MAX_TENSORS = 64;
 
-    /** The largest 32-bit float: the largest magnitude of a number. */
-    static final double MAX_NUMBER = 3.4028234663852886e38;
+    /** The largest magnitude of a number: no value that it scales is infinite. */
+    static final double MAX_NUMBER = 1e30;
+
+    /** The largest 32-bit float. */
+    static final double MAX_FLOAT = 3.4028234663852886e38;
 
     /** Smallest and largest. Width or height, in texels or pixels. */
     static final int[] SIDE_RANGE = {1, 8192};
@@ -296,9 +299,9 @@ final class FormatConstants {
     static final int GLSL_MOST_COORDINATE = 65536;
 
     /** The largest value of a varying. */
-    static final int GLSL_MOST_VARYING = 100000000;
+    static final double GLSL_MOST_VARYING = 10000000000000000000.0;
 
-    /** The largest value of a uniform. */
+    /** The largest number in a uniform or stride; its inverse is the smallest divisor. */
     static final double GLSL_MOST_UNIFORM = 1000000000000000.0;
 
     /** Operations that texture2D counts for. */

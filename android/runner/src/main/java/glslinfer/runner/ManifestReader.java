@@ -9,18 +9,18 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** manifest.json as data, strictly: unknown keys, missing ones, wrong types and numbers out of range are refused. */
+/** Strict reader of manifest.json: refuses unknown and missing keys, wrong types and values out of range. */
 final class ManifestReader {
-    private static final int[] MANY = {1, 1 << 30}; // Caps has the real ones, and says so in words
+    private static final int[] MANY = {1, 1 << 30}; // the limits are checked later in Caps, with better messages
     private static final int MOST_NAMED = 20;
 
     private ManifestReader() {}
 
     /**
-     * Looks at the keys that say what kind of file it is, and returns the others.
+     * Checks the keys that determine the kind of file, and returns the others.
      *
      * @param data parsed JSON
-     * @throws BundleError another format, another version, or a profile that this runner does not have
+     * @throws BundleError the format or version is another, or the profile is unsupported
      */
     static Fields checkVersion(Object data, Rule.Cursor at) {
         at.rule = Rule.KEYS;
@@ -56,7 +56,7 @@ final class ManifestReader {
         return fields;
     }
 
-    /** Returns the names of the operators of CPU parts, each once. */
+    /** Returns the names of the operators of CPU parts, without duplicates. */
     private static String operators(Object parts) {
         Set<String> names = new LinkedHashSet<String>();
         for (Object part : listed(parts)) {
@@ -82,9 +82,9 @@ final class ManifestReader {
     /**
      * Reads a manifest.
      *
-     * @param fields what {@link #checkVersion} returned
-     * @param at is moved to the rule of each part
-     * @throws BundleError naming the key that is wrong
+     * @param fields result of {@link #checkVersion}
+     * @param at set to the rule of each part
+     * @throws BundleError with the wrong key
      */
     static Manifest read(Fields fields, Rule.Cursor at) {
         at.rule = Rule.KEYS;
@@ -128,7 +128,7 @@ final class ManifestReader {
                 members);
     }
 
-    /** Returns the value of a key, whose absence is about keys, and its content about a rule of its own. */
+    /** Returns the value of a key. Its absence violates the rule for keys, its content the given rule. */
     private static Object any(Fields fields, String key, Rule rule, Rule.Cursor at) {
         at.rule = Rule.KEYS;
         Object value = fields.any(key);
@@ -136,7 +136,7 @@ final class ManifestReader {
         return value;
     }
 
-    /** Returns the entries of a part that has 1 or more; at most {@code most}, unless that is 0. */
+    /** Returns the entries of a non-empty list; at most {@code most}, unless that is 0. */
     private static List<Object> part(Fields fields, String key, Rule rule, int most, Rule.Cursor at) {
         List<Object> entries = Fields.items(any(fields, key, rule, at), "manifest: '" + key + "'");
         if (entries.isEmpty() || (most > 0 && entries.size() > most)) {

@@ -6,11 +6,11 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
-/** Limits, textures, programs and the probe of manifest.json as data, strictly. */
+/** Strict reader of limits, textures, programs and the probe in manifest.json. */
 final class PartReader {
     private PartReader() {}
 
-    /** Reads what the bundle needs of a driver. */
+    /** Reads the bundle's requirements on the driver. */
     static Manifest.Limits limits(Object data) {
         Fields fields = new Fields(data, "limits");
         int[][] ranges = {
@@ -28,7 +28,7 @@ final class PartReader {
         return new Manifest.Limits(values);
     }
 
-    /** Reads a texture; {@code where} is what messages call it. */
+    /** Reads a texture; {@code where} is its name in messages. */
     static Program.Texture texture(Object data, String where) {
         Fields fields = new Fields(data, where);
         String name = fields.text("name");
@@ -53,7 +53,7 @@ final class PartReader {
         return clear;
     }
 
-    /** Reads a pair of shaders; {@code where} is what messages call it. */
+    /** Reads a pair of shaders; {@code where} is its name in messages. */
     static Program.ShaderProgram program(Object data, String where) {
         Fields fields = new Fields(data, where);
         String name = fields.text("name");

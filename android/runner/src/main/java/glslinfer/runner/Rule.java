@@ -1,6 +1,6 @@
 package glslinfer.runner;
 
-/** The rules of docs/reference/bundle-format.md, by which a refusal says what is wrong with a bundle. */
+/** The rules of docs/reference/bundle-format.md, named by refusals of a bundle. */
 enum Rule {
     CONTAINER("container"),
     VERSION("version"),
@@ -29,7 +29,7 @@ enum Rule {
         this.key = key;
     }
 
-    /** The rule that a reader is checking at the moment: what it refuses breaks that one, unless it names another. */
+    /** The rule being checked by a reader, for refusals without another rule. */
     static final class Cursor {
         Rule rule = CONTAINER;
     }

@@ -10,11 +10,11 @@ import glslinfer.runner.Layout.View;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Values of manifest.json as data, strictly: where numbers lie in textures, and what they mean. */
+/** Strict reader of values in manifest.json: their layout in textures, and their encoding. */
 final class ValueReader {
     private ValueReader() {}
 
-    /** Reads a value of any kind; {@code where} is what messages call it. */
+    /** Reads a value of any kind; {@code where} is its name in messages. */
     static Value read(Object data, String where) {
         Fields fields = new Fields(data, where);
         Value value = value(fields);
@@ -22,7 +22,7 @@ final class ValueReader {
         return value;
     }
 
-    /** Reads the value of an input or an output: any but partial sums. */
+    /** Reads the value of an input or an output: any kind except partial sums. */
     static Value readEnd(Object data, String where) {
         Value value = read(data, where);
         if (value instanceof FixedPoint && !((FixedPoint) value).isVector()) {

@@ -1,4 +1,7 @@
-"""Functions that files write in pieces become one activation: ``x * sigmoid(x)``, ``relu6(x + 3) / 6``."""
+"""Fuse decomposed operators of an imported graph: ``x * sigmoid(x)``, ``relu6(x + 3) / 6``, ``1 / sqrt(x)``.
+
+The patterns are the same for all formats: each importer applies them to the graph that it has made.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,9 @@ _TOLERANCE = 1e-6
 """How far a constant may be from what it should be: 1/6 is written with 32-bit floats."""
 
 
-def whole_functions(graph: Graph) -> Graph:
-    """Return a graph in which hard sigmoids, hard swishes and SiLUs that were written in pieces are activations."""
-    for rewrite in (_hard_sigmoid, _hard_silu_late, _gated):
+def fused(graph: Graph) -> Graph:
+    """Return a graph in which functions that were written in pieces are one operator each."""
+    for rewrite in _PATTERNS:
         graph = _rewritten(graph, rewrite)
     return graph
 
@@ -67,6 +70,32 @@ def _gated(graph: Graph, node: Node) -> Node | None:
             return _activation(node, x, _GATED[function])
     return None
 
+
+def _square(graph: Graph, node: Node) -> Node | None:
+    """Return the square that ``x * x`` is."""
+    is_square = _is_product(node) and node.inputs[0] == node.inputs[1]
+    return _activation(node, node.inputs[0], "square") if is_square else None
+
+
+def _inverse_root(graph: Graph, node: Node) -> Node | None:
+    """Return the inverse root that ``1 / sqrt(x)`` is."""
+    if node.op != "activation" or node.attrs["function"] != "reciprocal":
+        return None
+    root = graph.by_name[node.inputs[0]]
+    is_root = root.op == "activation" and root.attrs["function"] == "sqrt"
+    return _activation(node, root.inputs[0], "rsqrt") if is_root else None
+
+
+def _unit_length(graph: Graph, node: Node) -> Node | None:
+    """Return the division by the length that a root mean square of all values, times a constant, is."""
+    if node.op not in ("channel_norm", "vector_norm") or node.attrs["kind"] != "rms" or node.attrs["epsilon"]:
+        return None
+    factors = np.asarray(node.attrs["gamma"]) * np.sqrt(graph.shapes[node.name][-1])
+    same = np.abs(factors - 1.0).max() <= _TOLERANCE and not any(node.attrs["beta"])
+    return node.with_attrs(kind="unit", gamma=(1.0,), beta=(0.0,)) if same else None
+
+
+_PATTERNS = (_hard_sigmoid, _hard_silu_late, _gated, _square, _inverse_root, _unit_length)
 
 _GATED = {"sigmoid": "silu", "hard_sigmoid": "hard_silu"}
 
