@@ -70,6 +70,30 @@ def add_operator(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_import(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--import``, which ``remember_modules`` reads."""
+    arguments.group(parser, GROUP).add_argument(
+        "--import",
+        dest="imports",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="A Python module of yours with the Keras layers of the model, imported before the model is read. Can be "
+        "repeated.",
+    )
+
+
+def remember_modules(given: Sequence[str]) -> None:
+    """Take note of the modules of ``--import``: the process that reads a Keras model imports them.
+
+    Raises:
+        InputError: not the name of a module.
+    """
+    from glsl_infer.importers import own_modules
+
+    own_modules.remember(given)
+
+
 def load_operators(given: Sequence[str], *, draws: bool = False) -> None:
     """Import the functions of ``--operator``.
 

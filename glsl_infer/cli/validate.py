@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="DIR",
-        help="An image or a folder of them; *.npz files if the model has other inputs.",
+        help="An image or a folder of them; *.npy or *.npz files if the model has other inputs.",
     )
     arguments.accept(parser, "--images", "--data", "--calibrate")
     parser.add_argument(
@@ -108,6 +108,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ends.add_input_range(parser)
     ends.add_input_shape(parser)
     arguments.add_context(parser)
+    ends.add_import(parser)
     ends.add_operator(parser)
     ends.add_max_weights(parser)
     arguments.add_json(parser, "Print everything as JSON.")
@@ -123,6 +124,7 @@ def run(args: argparse.Namespace) -> int:
             raise InputError(f"the original comes first: glsl-infer validate {args.bundle} {args.model}")
         raise InputError(f"{args.model}: is exported already; give the model that {args.bundle} was made of")
     ends.allow_weights(args.max_weights)
+    ends.remember_modules(args.imports)
     ends.load_operators(args.operator, draws=True)
     _check(args)
     bundle = bundles.read(args.bundle)
@@ -158,6 +160,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
+    from glsl_infer import importers
+
     for name, number in (("--limit", args.limit), ("--layer-pictures", args.layer_pictures)):
         if number < 1:
             raise InputError(f"{name} {number}; give 1 or more")
@@ -165,7 +169,7 @@ def _check(args: argparse.Namespace) -> None:
         threshold = getattr(args, name[2:].replace("-", "_"))
         if threshold is not None and math.isnan(threshold):  # no comparison with it holds: everything would pass
             raise InputError(f"{name} {threshold}; give a number")
-    if not args.model.is_file():
+    if not importers.exists(args.model):
         raise InputError(f"{args.model}: no such file; give a saved model (*.keras, *.tflite, *.onnx)")
     if args.report is not None:
         if args.report.suffix.lower() not in (".html", ".htm"):
@@ -180,9 +184,8 @@ def _samples(args: argparse.Namespace, bundle: Bundle) -> tuple[list[Mapping[str
     from glsl_infer.graph.reference import by_name
     from glsl_infer.tools import calibration
 
-    paths = pictures.find(
-        [args.data], also=(calibration.NUMBERS,), warn=say_warning
-    )  # a *.npz file can hold several samples
+    # A file of arrays can hold several samples.
+    paths = pictures.find([args.data], also=calibration.FILES, warn=say_warning)
     count = min(args.limit, len(paths))
     given: list[Mapping[str, NDArray[Any]]] = []
     skipped = 0

@@ -49,7 +49,7 @@ def export(
     Args:
         model: a ``.keras``, ``.onnx`` or ``.tflite`` file, or an imported graph.
         out: the ``.glslnn`` file to write.
-        labels: text file with one label a line; needed where an output is for classes.
+        labels: text file with one label a line, for an output for classes; without it they are numbered.
         options: how.
         calibration: files of typical inputs; see ``calibration.samples``.
         ranges: a file of ranges, which go before those that ``calibration`` tells.
@@ -97,6 +97,8 @@ def export(
                 graph, given, options, survey.guessed, ranged=bool(calibration or known or ranges)
             )
         raise together(problems)
+    numbered = classes_of(optimize.optimize(graph)) if labels is None else 0
+    names = names or tuple(map(str, range(numbered)))
     built = build(graph, names, options=options, calibration=samples, tell=tell)
     tell("comparing with the float network")
     in_parts = bool(built.parts)
@@ -114,7 +116,11 @@ def export(
     if options.weights == "auto":
         more = (*many_programs.long_arrays((part.bundle for part in built.gpu), options.uniform_vectors), *more)
     of_file = survey.warnings if survey is not None else ()
-    made = replace(made, videocore=checked, board=board, warnings=(*of_file, *made.warnings, *more))
+    if numbered:
+        values = "--purpose values" if len(graph.outputs) == 1 else "--purpose NAME=values"
+        advice = f"give --labels FILE with one label a line, or {values} if they are not classes"
+        more = (f"the {numbered} classes have no labels and are numbered from 0; {advice}", *more)
+    made = replace(made, videocore=checked, board=board, warnings=(*of_file, *made.warnings, *more), classes=len(names))
     return replace(made, totals={**made.totals, "file_bytes": Path(out).stat().st_size})
 
 
@@ -163,11 +169,7 @@ def _labels_problems(
                 f"{model} ends in {what}, which has no classes; leave out --labels, or give --purpose NAME=classes"
             )
         ]
-    if classes and labels is None:
-        numbers = "--purpose values" if len(graph.outputs) == 1 else "--purpose NAME=values"
-        advice = f"give --labels FILE with one label a line, or {numbers} where they are no classes"
-        return [InputError(f"{model} has {classes} classes; {advice}")]
-    if len(names) != classes:
+    if labels is not None and len(names) != classes:
         return [
             InputError(
                 f"{labels}: {len(names)} labels for the {classes} classes of {model}; give one line for each class"

@@ -9,13 +9,13 @@ from typing import Any
 from glsl_infer.cpu import custom
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Node, Shape
-from glsl_infer.importers.keras import batch_places, custom_operators, larger_batch, tensors
+from glsl_infer.importers.keras import batch_places, custom_operators, larger_batch, own_layers, tensors
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.converters import LAYERS, TRAINING_ONLY
 from glsl_infer.importers.keras.frames import Frames, along_channels, inner_of
 from glsl_infer.importers.keras.inputs import picture_shape
 from glsl_infer.importers.keras.installed import keras
-from glsl_infer.importers.keras.instead import INSTEAD, OF_YOUR_OWN
+from glsl_infer.importers.keras.instead import INSTEAD
 from glsl_infer.importers.keras.operations import OPERATIONS
 from glsl_infer.importers.keras.renames import chain_of, renamed
 from glsl_infer.importers.shared.collected import Collected
@@ -77,8 +77,11 @@ class Walk:
         operation, call_index, _ = tensor._keras_history
         inputs = tuple(self._names[key(before)] for before in _inputs(tensor))
         name = self._collected.free_name(f"{self._prefix}{operation.name}")
-        if _is_model(operation):
-            outputs = dict(enumerate(self._inner(operation, name, inputs)))
+        inner = (
+            operation if _is_model(operation) else own_layers.traced(operation, operation._inbound_nodes[call_index])
+        )
+        if inner is not None:
+            outputs = dict(enumerate(self._inner(inner, name, inputs)))
         else:
             outputs = self._layer(tensor, name, inputs)
         for number, output in outputs.items():
@@ -279,7 +282,7 @@ def _converter(call: Call) -> Converter:
         return convert if to_kernels is None else _either(convert, to_kernels)
     if hasattr(call.layer, "layers"):
         raise call.refused(f"the model {kind} inside the model cannot be exported", "build it with keras.Input")
-    advice = INSTEAD.get(kind) if known else OF_YOUR_OWN
+    advice = INSTEAD.get(kind) if known else own_layers.advice(call.layer)
     if advice is None:
         both = (LAYERS, tensors.LAYERS) if is_layer else (OPERATIONS, tensors.OPERATIONS)
         names = sorted({name for table in both for name in table if name not in TRAINING_ONLY})

@@ -63,6 +63,7 @@ class Survey:
         guessed: the names of these inputs.
         problems: what the importer cannot export, in the order of the rows, then what concerns the model as a whole.
         warnings: what of the file is not read.
+        convertible: whether TensorFlow's converter may read what this importer refuses.
     """
 
     rows: tuple[LayerVerdict, ...]
@@ -70,6 +71,7 @@ class Survey:
     guessed: frozenset[str] = frozenset()
     problems: tuple[InputError, ...] = ()
     warnings: tuple[str, ...] = ()
+    convertible: bool = False
 
     def whole(self) -> Graph:
         """Return the graph.

@@ -29,6 +29,7 @@ class Inspected:
         problems: all that stops an export, whole messages.
         needs_pictures: whether an export needs typical pictures.
         graph: the model, with an input in place of every refused layer; None where not even that can be made.
+        warnings: how the file was read, if not as it is.
     """
 
     path: str
@@ -36,6 +37,7 @@ class Inspected:
     problems: tuple[str, ...]
     needs_pictures: bool
     graph: Graph | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -52,6 +54,7 @@ class Inspected:
             "counts": self.counts,
             "layers": [asdict(row) for row in self.rows],
             "problems": list(self.problems),
+            "warnings": list(self.warnings),
         }
 
 
@@ -81,7 +84,8 @@ def inspected(survey: Survey, path: str) -> Inspected:
             problems += trial.problems
             needs_pictures = bool(trial.unranged)
             rows = _with_trial(rows, survey.graph, trial)
-    return Inspected(path, rows, tuple(str(problem) for problem in problems), needs_pictures, survey.graph)
+    messages = tuple(str(problem) for problem in problems)
+    return Inspected(path, rows, messages, needs_pictures, survey.graph, survey.warnings)
 
 
 def _with_trial(rows: Sequence[LayerVerdict], graph: Graph, trial: Trial) -> tuple[LayerVerdict, ...]:

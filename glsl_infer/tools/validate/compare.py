@@ -23,6 +23,7 @@ from glsl_infer.errors import InputError
 from glsl_infer.gl import constants as GL
 from glsl_infer.graph import Node
 from glsl_infer.graph.host_steps import ARGMAX, softmax
+from glsl_infer.importers import own_modules
 from glsl_infer.ops.on_cpu import Upload
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.runtime import selfcheck
@@ -183,7 +184,7 @@ def _in_framework(
     for index, entry in enumerate(bundle.manifest.inputs):
         files[entry.name] = str(folder / f"input-{index}.npy")
         np.save(files[entry.name], np.stack([sample[entry.name] for sample in samples]))
-    job = {
+    job: dict[str, Any] = {
         "model": str(model),
         "inputs": files,
         "count": len(samples),
@@ -194,11 +195,24 @@ def _in_framework(
             for output in (bundle.graph.outputs if bundle.parts else bundle.network.outputs)
         ],
         "operators": custom.loaded(),
+        "imports": own_modules.remembered(),
         "layer_pictures": layer_pictures,
         **said,
         "out": str(folder),
     }
     framework, module = _framework(model)
+    job["model"] = str(importers.plain_file(model, folder))
+    about = _run(framework, module, job, folder, tell)
+    if "refused" not in about:
+        return about
+    job["model"] = str(importers.converted_file(model, folder, str(about["refused"])))
+    return _run(*_FRAMEWORKS["tflite"], job, folder, tell)
+
+
+def _run(
+    framework: str, module: str, job: Mapping[str, Any], folder: Path, tell: Callable[[int], object]
+) -> dict[str, Any]:
+    """Let a process do a job; return what it says of its results."""
     with ChildProcess(f"{__package__}.{module}", job, folder / "job", f"runs {framework}") as process:
         for _ in process.lines():
             tell(1)

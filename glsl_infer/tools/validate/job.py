@@ -4,11 +4,12 @@ A job has: ``model``; ``inputs``, an *.npy file of samples for each, by name, ``
 them that are maps and no pictures; ``layers`` (names) and ``layer_pictures``; ``outputs`` with ``name``, ``layers`` and
 the number of ``steps`` that the bundle's has; ``input_ranges``; ``input_shapes`` and ``constants``, if the export
 was given any; ``operators``, as ``cpu.custom.load`` takes them;
-``out``, a folder.
+``imports``, modules of the user; ``out``, a folder.
 
 The process writes there ``ends-N.npy``, output number N for every sample, ``layer-N-L.npy`` with the output of layer L,
 one of ``layers``, for each of the first samples, and ``about.json``: ``layers`` that the model has, what each
-``computes``, whether outputs are compared after their ``softmax``, and ``beside``, the framework with its version.
+``computes``, whether outputs are compared after their ``softmax``, and ``beside``, the framework with its version; or
+``refused`` alone, why this importer reads the model only as TensorFlow's converter leaves it.
 """
 
 from __future__ import annotations
