@@ -13,6 +13,7 @@ from typing import Any
 
 import bundle_data
 from conformance_zip import TWO_MEANINGS, zipped
+from hostile_shaders import FOLLOWED
 
 from glsl_infer.bundle import Bundle, manifest_json
 
@@ -216,6 +217,19 @@ FOREIGN_GLSL = {
 """What stands in a shader that a driver may crash on."""
 
 
+def _divided_by_zero(members: dict[str, bytes]) -> dict[str, bytes]:
+    """Return the members with a shader that divides by a uniform of 0."""
+    data = copy.deepcopy(bundle_data.whole(members))
+    entry = next(entry for entry in data["passes"] if "source_texel" in entry["uniforms"])
+    entry["uniforms"]["source_texel"] = [0.0, 0.0]
+    program = next(program for program in data["programs"] if program["name"] == entry["program"])
+    changed = bundle_data.members_from(data, members)
+    text = changed[program["fragment"]].replace(
+        b"void main() {\n", b"void main() {\n    vec2 zero = coord0.xy / source_texel;\n"
+    )
+    return bundle_data.rehashed({**changed, program["fragment"]: text})
+
+
 def _beyond_the_manifest(members: dict[str, bytes]) -> Iterator[tuple[str, str, bytes]]:
     """Yield (rule, file name, bytes) of what is wrong with the file and its members, not with the manifest."""
     whole = zipped(members)
@@ -249,6 +263,15 @@ def _beyond_the_manifest(members: dict[str, bytes]) -> Iterator[tuple[str, str, 
     for name, line in FOREIGN_GLSL.items():
         text = members[fragment].replace(b"void main() {\n", b"void main() {\n" + line)
         yield "shaders", f"shader-{name}", zipped(bundle_data.rehashed({**members, fragment: text}))
+    for name, (before, lines) in FOLLOWED.items():
+        text = members[fragment].replace(b"void main() {\n", f"{before}void main() {{\n    {lines}\n".encode())
+        changed = bundle_data.rehashed({**members, fragment: text})
+        yield "shaders", f"shader-{name.replace(' ', '-')}", zipped(changed)
+    floats = next(name for name in members if name.endswith(".f32"))
+    for name, number in {"nan": float("nan"), "huge": 1e30}.items():
+        numbers = struct.pack("<f", number) + members[floats][4:]
+        yield "uniforms", f"uniforms-{name}", zipped(bundle_data.rehashed({**members, floats: numbers}))
+    yield "uniforms", "uniforms-divisor", zipped(_divided_by_zero(members))
     yield "labels", "labels", zipped(bundle_data.rehashed({**members, "labels.txt": b"one\n"}))
 
 

@@ -13,6 +13,71 @@ def _main(*lines: str) -> str:
     return "\n".join(["void main() {", *lines, "    gl_FragColor = texture2D(source, coord0.xy);", "}", ""])
 
 
+FOLLOWED: dict[str, tuple[str, str]] = {
+    "float folded": ("const float Z = 16777217.0 - 16777216.0;\n", "float y = Z / Z; //!"),
+    "float absorbed": ("", "float y = 1.0 / (1.0 + 1e-9 - 1.0); //!"),
+    "float divided": ("", "float y = 1.0 / (1.0 / 3.0 * 3.0 - 1.0); //!"),
+    "returned constant": ("float f(float x) {\n    return 0.0 * x;\n}\n", "float y = 1.0 / f(1.0); //!"),
+    "returned argument": ("float f(float x) {\n    return x;\n}\n", "float y = 1.0 / f(0.0); //!"),
+    "returned nan": (
+        "float f(float x) {\n    return log(x);\n}\n",
+        "vec4 y = texture2D(source, vec2(f(coord0.x))); //!",
+    ),
+    "global nan": (
+        "float g;\nvoid f() {\n    g = log(coord0.x);\n}\n",
+        "g = 0.5;\n    f();\n    vec4 y = texture2D(source, vec2(g)); //!",
+    ),
+    "global zero": ("float g;\nvoid f() {\n    g = 0.0;\n}\n", "g = 1.0;\n    f();\n    float y = 1.0 / g; //!"),
+    "carried by a loop": (
+        "",
+        "float z = 1.0, q = 1.0;\n    for (int i = 0; i < 4; i++) {\n        q = z / z; //!\n        z = 0.0;\n    }",
+    ),
+    "carried into a coordinate": (
+        "",
+        "vec4 c = vec4(0.0);\n    vec2 p = coord0.xy;\n    for (int i = 0; i < 4; i++) {\n"
+        "        c += texture2D(source, p); //!\n        p = log(p);\n    }",
+    ),
+    "grown by a loop": (
+        "",
+        "vec2 p = coord0.xy;\n    for (int i = 0; i < 200; i++) {\n        p *= 100.0;\n    }\n"
+        "    vec4 y = texture2D(source, p - p); //!",
+    ),
+    "assigned in no turn": (
+        "",
+        "vec2 u;\n    for (int i = 0; i < 0; i++) {\n        u = coord0.xy;\n    }\n"
+        "    vec4 y = texture2D(source, u); //!",
+    ),
+    "assigned after a break": (
+        "",
+        "vec2 u;\n    for (int i = 0; i < 4; i++) {\n        if (coord0.x < 2.0) break;\n"
+        "        u = coord0.xy;\n    }\n"
+        "    vec4 y = texture2D(source, u); //!",
+    ),
+    "no return": ("vec2 f(float x) {\n    float y = x;\n} //!\n", ""),
+    "a return that depends": ("vec2 f(float x) {\n    if (x > 2.0) return coord0.xy; //!\n}\n", ""),
+    "octal turns": ("", "for (int i = 0; i < 2000000001 - 02000000000; i++) { //!\n    }"),
+    "octal index": ("", "float y = float(010); //!"),
+    "wrapped turns": ("", "for (int i = 0; i < 0 - 2147483647 - 10; i++) { //!\n    }"),
+    "wrapped product": ("", "for (int i = 0; i < 65536 * 65536; i++) { //!\n    }"),
+    "divided integers": (
+        "int f(int a) { //!\n    return a;\n}\n",
+        "float y = float(f(- 2147483647 - 1) / f(- 1));",
+    ),
+    "divided turns": ("", "for (int i = 0; i < 8 / 2; i++) { //!\n    }"),
+    "macro choice": ("#define F(x) (1.0 + x)\n", "float y = 1e-30 / F(coord0.x < 2.0 ? 0.0 : -0.5); //!"),
+    "macro sum": ("#define F(x) (x * 2.0)\n", "float y = 1.0 / F(-2.0 + 1.0); //!"),
+    "macro in a macro": ("#define F -1.0 + 1.0\n#define G F\n", "float y = 1.0 / (G * 1.0); //!"),
+    "infinite difference": ("", "float e = exp(coord0.x);\n    vec4 y = texture2D(source, vec2(e - e)); //!"),
+    "infinite product": ("", "float e = exp(coord0.x);\n    vec4 y = texture2D(source, e * coord0.xy); //!"),
+    "infinite sine": ("", "vec4 y = texture2D(source, sin(exp(coord0.xy))); //!"),
+    "infinite quotient": ("", "float e = exp(coord0.x) + 1.0;\n    vec4 y = texture2D(source, vec2(e / e)); //!"),
+    "itself among overloads": (
+        "float f(vec2 x) {\n    return x.x;\n}\nfloat f(float x) {\n    return f(x); //!\n}\n",
+        "float y = f(coord0.x);",
+    ),
+}
+"""Declarations and lines of ``main`` that only a checker of values refuses, by what it has to follow."""
+
 REFUSED: dict[str, str] = {
     "a coordinate that is NaN": _main("gl_FragColor = texture2D(source, vec2(0.0 / 0.0)); //!"),
     "a coordinate that is NaN, in a variable": _main("float z = 0.0;", "vec2 at = vec2(z / z); //!"),
@@ -84,8 +149,8 @@ REFUSED: dict[str, str] = {
     "a branch across blocks": _main("#ifdef ROUND_STORES", "for (int i = 0; i < 2; i++) {", "#else", "} //!", "#endif"),
     "a macro called as a function": "#define texture2D other //!\n" + _main(),
     "another END_AFTER": "#define END_AFTER(count, turn) discard; //!\n" + _main(),
-    "an operator beside a parameter": "#define HALF(x) 1.0 / x //!\n" + _main("float y = HALF(0.0 + 1.0);"),
-    "a parameter behind a point": "#define PART(x) coord0.x //!\n" + _main("float y = PART(x);"),
+    "an operator beside a parameter": "#define HALF(x) 1.0 / x\n" + _main("float y = HALF(0.0 + 1.0); //!"),
+    "a parameter behind a point": "#define PART(x) coord0.x\n" + _main("float y = PART(q); //!"),
     "a sum that a division takes apart": "#define LESS 0.0 + 1.0\n" + _main("float y = 1.0 / LESS; //!"),
     "a comment that goes on": _main("// a backslash \\ //!", "float y = 1.0;"),
     "a comment of lines": _main("/* //!", "*/"),
@@ -96,6 +161,7 @@ REFUSED: dict[str, str] = {
     "coordinates of the screen": _main("vec2 at = gl_FragCoord.xy; //!"),
     "a name that nobody gave": _main("float y = unknown; //!"),
     "the end of the reader's own": _main("end", "discard; //!"),
+    **{what: before + _main(lines) for what, (before, lines) in FOLLOWED.items()},
 }
 """By what is wrong."""
 

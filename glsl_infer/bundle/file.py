@@ -133,7 +133,7 @@ def _verified_whole(path: Path, data: Any, digest: str, members: Mapping[str, by
     with rule("vertex shaders"):
         vertex_shaders.check(manifest.programs, members)
     if not known(digest):
-        uniforms.check(manifest.programs, members)
+        uniforms.check_values(manifest, members, uniforms.check(manifest.programs, members))
     with rule("probe"):
         probe.check(manifest.probe, members[manifest.probe.member])
     bundle = Bundle(manifest, members, path, digest)

@@ -5,20 +5,20 @@ Thousands of passes as JSON took megabytes, and most of the time of reading a bu
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from glsl_infer.bundle.format_constants import MAX_PASSES, MAX_QUADS, MAX_TABLE_BYTES, RANGES
+from glsl_infer.bundle.format_constants import GLSL_LIMITS, MAX_PASSES, MAX_QUADS, MAX_TABLE_BYTES, RANGES
 from glsl_infer.errors import BundleError
 from glsl_infer.program import Pass, Quad, ShaderProgram, Slice, Source, Texture, UniformValue
 from glsl_infer.support.records import dataclass
 
 MEMBER = "passes.bin"
 MAX_SIDE = RANGES["side"][1]
+_LARGEST = GLSL_LIMITS["uniform"]
 
 _HEAD = struct.Struct("<HHHBB")
 _SOURCE = struct.Struct("<Bff")
@@ -106,8 +106,8 @@ class _Bytes:
 
     def floats(self, count: int) -> tuple[float, ...]:
         numbers: tuple[float, ...] = struct.unpack(f"<{count}f", self.take(4 * count))  # too few to be worth an array
-        if not all(map(math.isfinite, numbers)):
-            raise BundleError(f"{self.where}: a number that is not finite")
+        if not all(abs(number) <= _LARGEST for number in numbers):  # NaN is not
+            raise BundleError(f"{self.where}: a number that is not finite, or too large")
         return numbers
 
 

@@ -1,21 +1,29 @@
-"""Whether fragment shaders are of the format's GLSL, and passes set every uniform that they declare.
+"""Check that fragment shaders are of the format's GLSL, and that passes set their uniforms to numbers that they allow.
 
-A uniform that nobody sets holds 0, and results are wrong.
+A uniform that is not set is 0, and the results are wrong. A large one can overflow, a divisor of 0 gives NaN.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from glsl_infer.bundle.format_constants import GLSL_LIMITS, GLSL_PRELUDE
 from glsl_infer.bundle.rules import rule
-from glsl_infer.bundle.shader_grammar import Shader, parse
+from glsl_infer.bundle.shader_check import Shader, parse
 from glsl_infer.errors import BundleError
-from glsl_infer.program import PRELUDE, ShaderProgram
+from glsl_infer.program import PRELUDE, ShaderProgram, Slice
+
+if TYPE_CHECKING:
+    from glsl_infer.bundle.manifest import Manifest
 
 
-def check(programs: Iterable[ShaderProgram], members: Mapping[str, bytes]) -> None:
+def check(programs: Iterable[ShaderProgram], members: Mapping[str, bytes]) -> dict[str, Shader]:
     """Refuse a shader that is not of the format's GLSL, or declares other uniforms than its program sets.
+
+    Returns the shaders by member.
 
     Args:
         programs: of a manifest; their members are there.
@@ -25,7 +33,7 @@ def check(programs: Iterable[ShaderProgram], members: Mapping[str, bytes]) -> No
         BundleError: naming the shader and its line, or the program and the uniform.
     """
     known: dict[str, Shader] = {}
-    written = 0
+    written = read = 0
     with rule("shaders"):
         prelude = (line.split("//", 1)[0].rstrip(" ") for line in members[PRELUDE].decode("latin-1").split("\n"))
         if [line for line in prelude if line] != list(GLSL_PRELUDE):
@@ -34,6 +42,9 @@ def check(programs: Iterable[ShaderProgram], members: Mapping[str, bytes]) -> No
         if program.fragment not in known:
             with rule("shaders"):
                 known[program.fragment] = parse(program.fragment, members[program.fragment].decode("latin-1"))
+                read += known[program.fragment].read
+                if read > GLSL_LIMITS["all_read"]:
+                    raise BundleError(f"the shaders have more than {GLSL_LIMITS['all_read']} tokens together")
         shader = known[program.fragment]
         written += shader.written
         if written > GLSL_LIMITS["all_written"]:
@@ -44,6 +55,34 @@ def check(programs: Iterable[ShaderProgram], members: Mapping[str, bytes]) -> No
             samplers = {name for name, kind in shader.uniforms.items() if kind == "sampler2D"}
             _compare(program.name, "sampler", set(program.samplers), samplers)
             _compare(program.name, "uniform", set(program.uniforms), set(shader.uniforms) - samplers)
+    return known
+
+
+def check_values(manifest: Manifest, members: Mapping[str, bytes], shaders: Mapping[str, Shader]) -> None:
+    """Refuse uniforms that are not finite, too large, or 0 where a shader divides by them.
+
+    Args:
+        manifest: its parts fit together.
+        members: bytes of every member.
+        shaders: of its programs, by member, as ``check`` returned them.
+
+    Raises:
+        BundleError: naming the member, or the pass and the uniform.
+    """
+    most = GLSL_LIMITS["uniform"]
+    floats = {name: np.frombuffer(members[name], "<f4") for name in manifest.floats}
+    with rule("uniforms"):
+        for name, numbers in floats.items():
+            if not (np.abs(numbers) <= most).all():
+                raise BundleError(f"member '{name}' has a number that is not finite, or beyond {most}")
+        divisors = {program.name: shaders[program.fragment].divisors for program in manifest.programs}
+        for index, entry in enumerate(manifest.passes):
+            for name in sorted(divisors[entry.program]):
+                value = entry.uniforms[name]
+                if isinstance(value, Slice):
+                    value = floats[value.member][value.offset : value.offset + value.count].tolist()
+                if min(map(abs, value)) < 1.0 / most:
+                    raise BundleError(f"pass {index}: its shader divides by '{name}', which is 0 or almost")
 
 
 def _compare(program: str, what: str, given: set[str], there: set[str]) -> None:

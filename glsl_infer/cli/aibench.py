@@ -42,12 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "cache folder).",
     )
     output = arguments.group(parser, "Output")
-    output.add_argument("--plot", type=Path, metavar="FILE.png", help="Draw each result next to that of a Pixel 2.")
+    output.add_argument("--plot", type=Path, metavar="FILE.png", help="Draw each result next to those of 30 phones.")
     output.add_argument(
         "--phones",
         type=Path,
         metavar="FILE.csv",
-        help="Add the results of other devices to the table (columns: phone,1,...,9,score).",
+        help="Add the results of other devices to the table of phones (columns: phone,1,...,9,score).",
     )
     arguments.add_context(parser)
     arguments.group(parser, arguments.ADVANCED).add_argument(
@@ -117,7 +117,7 @@ def _done(test: Any, args: argparse.Namespace, folder: Path, machine: dict[str, 
     needs.check(path)
     tell("running")
     started = time.perf_counter()
-    with Session(path, context=args.context) as session:
+    with Session(path, context=args.context, isolated="first") as session:
         machine.update(describe(session.context))
         bundles.check_size(session.bundle, test, args.quick)
         if test.number == LARGEST:

@@ -10,7 +10,7 @@ from typing import Union
 import numpy as np
 
 from glsl_infer.bundle import Bundle
-from glsl_infer.errors import InputError, RunError
+from glsl_infer.errors import ContextError, InputError, RunError
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.dma_import import Importer
 from glsl_infer.gl.objects import Objects
@@ -66,6 +66,7 @@ class Drawable(Closing):
             if isolated:
                 meet(self.bundle, self.context, isolated)
                 self.context.make_current()
+                clock.lap("isolation")
             self._prepared = Prepared(self.bundle, self.context, self._objects, clock, cache)
             self._handles = self._prepared.handles
             self.frame, self.restored_programs = self._prepared.frame, self._prepared.restored_programs
@@ -95,23 +96,44 @@ class Drawable(Closing):
         return self._transfers.read_texture(name, self._handles)
 
     def close(self) -> None:
-        """Delete every GL object, and the context if the session made it; further calls do nothing."""
+        """Delete every GL object, and the context if the session made it; further calls do nothing.
+
+        Raises:
+            ContextError: the session is another thread's.
+        """
         if self._closed:
             return
+        if not self.context.forked and not self.context.closed:
+            self.context.require_thread()
         self._closed = True
         if self.context.forked:  # nothing of it is this process's
             return
         if self._pipeline is not None:
             self._pipeline.close()
         try:
-            self.context.make_current()
-            self._importer.close()
-            close_all((*self._resamplers, self._objects))
+            if self._made_current():
+                self._importer.close()
+                close_all((*self._resamplers, self._objects))
         finally:
             if self.context.owner is self:
                 self.context.owner = None
             if self._own_context:
                 self.context.close()
+
+    def _made_current(self) -> bool:
+        """Make the context current; return whether that worked: a thread that has ended can have left it current there.
+
+        Raises:
+            ContextError: it did not, and the context is not the session's own, with which all would be freed.
+        """
+        try:
+            self.context.make_current()
+        except ContextError:
+            if self._own_context:
+                return False
+            self._closed = False
+            raise
+        return True
 
     def __del__(self) -> None:
         if self._closed or self.context.forked or sys.is_finalizing():

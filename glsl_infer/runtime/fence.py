@@ -1,8 +1,10 @@
 """What a child that meets a stranger's shaders gives up, as far as the kernel and the Python here can take it away.
 
-Landlock (Linux 5.13, no library): it reads nothing in homes but what Python and drivers need, writes only to devices
-and caches, executes nothing, and opens no TCP connection. seccomp, where libseccomp's Python bindings are installed: no
-sockets but local ones, and none of the system calls that no driver needs.
+Landlock (Linux 5.13, no library): it reads nothing in homes but what Python and drivers need, writes only to devices,
+executes nothing, and opens no TCP connection. seccomp, where libseccomp's Python bindings (pyseccomp) are installed: it
+opens no socket, changes no mode, owner, time or attribute of a file, no limit and priority of another process, and
+makes none of the other system calls that no driver needs. Landlock alone does not refuse these: without pyseccomp the
+child can change the mode of this user's files, and connect to the sockets of local services.
 """
 
 from __future__ import annotations
@@ -12,13 +14,10 @@ import ctypes
 import errno
 import importlib
 import os
-import socket
 import struct
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-
-from glsl_infer.runtime.program_cache import default_folder
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION, _PATH_BENEATH = 1, 1
@@ -33,6 +32,9 @@ _NEEDLESS = (
     *("execve", "execveat", "ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "mount", "umount2"),
     *("pivot_root", "chroot", "unshare", "setns", "bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "keyctl"),
     *("add_key", "request_key", "init_module", "finit_module", "delete_module", "kexec_load", "open_by_handle_at"),
+    *("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat"),
+    *("utime", "utimes", "utimensat", "futimesat", "setxattr", "lsetxattr", "fsetxattr", "setxattrat"),
+    *("removexattr", "lremovexattr", "fremovexattr", "removexattrat", "setpriority", "socket", "connect", "bind"),
 )
 _LIBRARIES = ("LD_LIBRARY_PATH", "LD_PRELOAD", "LIBGL_DRIVERS_PATH", "GBM_BACKENDS_PATH", "PYTHONPATH", "XAUTHORITY")
 """Environment variables with paths that a driver may load from: a home may have them."""
@@ -105,16 +107,8 @@ def _but(folder: Path, kept: set[Path]) -> Iterable[Path]:
 
 
 def _writable() -> Iterable[Path]:
-    """Yield what may be written: devices, and the caches of drivers and of compiled programs."""
-    home, own = _home(), default_folder()
-    caches = Path(os.environ.get("XDG_CACHE_HOME") or (home or Path("/nowhere")) / ".cache")
-    if own is not None:
-        with contextlib.suppress(OSError):
-            own.mkdir(mode=0o700, parents=True, exist_ok=True)
-    yield from (Path("/dev"), Path("/proc"), *([own] if own is not None else []))
-    yield from (caches / name for name in ("mesa_shader_cache", "mesa_shader_cache_db", "nvidia"))
-    if "MESA_SHADER_CACHE_DIR" in os.environ:
-        yield Path(os.environ["MESA_SHADER_CACHE_DIR"])
+    """Yield what may be written: devices alone. The caches of drivers and of compiled programs are the parent's."""
+    yield from (Path("/dev"), Path("/proc"))
 
 
 def _home() -> Path | None:
@@ -134,8 +128,7 @@ def _seccomp() -> bool:
             for call in _NEEDLESS:
                 with contextlib.suppress(Exception):  # another machine has other calls
                     rules.add_rule(library.ERRNO(errno.EPERM), call)
-            others = library.Arg(0, library.NE, int(socket.AF_UNIX))  # a display may be behind such a one
-            rules.add_rule(library.ERRNO(errno.EPERM), "socket", others)
+            rules.add_rule(library.ERRNO(errno.EPERM), "prlimit64", library.Arg(0, library.NE, 0))  # of another process
             rules.load()
             return True
     return False

@@ -52,6 +52,13 @@ def check(session: Session, folder: Path | None = None, tell: Callable[[], objec
     return True
 
 
+def keep(context: Context, bundle: Bundle) -> None:
+    """Remember that the self-check has passed with this model on the driver of the current context."""
+    verdict = _verdict(context, bundle, None)
+    if verdict is not None:
+        verdict.keep()
+
+
 def has_passed(context: Context, bundle: Bundle) -> bool:
     """Return whether the self-check has passed before, with this model on the driver of the current context."""
     verdict = _verdict(context, bundle, None)

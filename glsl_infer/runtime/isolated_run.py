@@ -1,7 +1,7 @@
-"""The child process of ``isolation``: it compiles and draws a bundle, and says ``met`` if it comes to its end.
+"""The child process of ``isolation``: it compiles and draws a bundle, and prints ``met`` if it comes to its end.
 
-Whether results are right is no question here; that they are is remembered, so that nobody has to ask again. A refusal
-in words is an end too: the parent will come to the same.
+It prints ``passed`` instead if the self-check has passed, which the parent remembers: the child writes no file that a
+later start relies on. A refusal in words is an end too: the parent will come to the same.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from glsl_infer.bundle import Bundle, probe
+from glsl_infer.bundle import Bundle, probe, read
 from glsl_infer.cpu import CUSTOM
 from glsl_infer.errors import GlslInferError
 from glsl_infer.gl import constants as GL
-from glsl_infer.gl.context import CHOICES, Context
+from glsl_infer.gl.context import Context
 from glsl_infer.gl.limits import is_software
-from glsl_infer.runtime import fence, first_use, known_shaders, selfcheck
+from glsl_infer.gl.ways import CHOICES
+from glsl_infer.runtime import fence, selfcheck
 from glsl_infer.runtime.isolation import LAYER
 from glsl_infer.runtime.session import Session
 
@@ -60,17 +61,17 @@ def _limit_memory(context: Context, memory: int) -> None:
         _set(resource.RLIMIT_AS, pages * resource.getpagesize() + 2 * memory)
 
 
-def work(job: dict[str, Any]) -> int:
-    """Compile and draw the bundle of a job; return the exit code.
+def work(job: dict[str, Any]) -> str:
+    """Compile and draw the bundle of a job; return ``met`` or ``passed``, or nothing where the file is another.
 
     Args:
         job: ``path``; ``digest`` of its manifest, or None; ``context``, how the parent made its own; ``memory`` in
             bytes; ``seconds`` of the CPU's time that all may take.
     """
     limit(job["seconds"])
-    bundle = known_shaders.read(job["path"])
+    bundle = read(job["path"])
     if job["digest"] not in (None, bundle.digest):
-        return 3  # another file than the parent has read
+        return ""  # another file than the parent has read
     choice = next((way for way in CHOICES if way in job["context"]), "auto")  # "hidden glfw window ..."
     if choice != "glfw":  # which asks a process of its own whether there is a screen
         fence.close()
@@ -79,30 +80,33 @@ def work(job: dict[str, Any]) -> int:
             fence.close()
         with contextlib.suppress(OSError):
             _limit_memory(context, job["memory"])
+        passed = not bundle.parts
         for part in bundle.parts or (bundle,):
             if not isinstance(part, Bundle):
                 continue
-            with Session(part, context=context) as session:
-                if part is bundle and job["digest"] is not None:
-                    first_use.check(session, tell=_tell)
-                else:
-                    selfcheck.check(session, _tell)
+            with Session(part, context=context, cache=False) as session:
+                passed &= selfcheck.check(session, _tell).wrong is None
         if bundle.parts and not any(node.op == CUSTOM for part in bundle.parts for node in getattr(part, "nodes", ())):
-            with Session(bundle, context=context) as whole:  # what the CPU computes may take hours and fill memory, too
+            with Session(
+                bundle, context=context, cache=False
+            ) as whole:  # what the CPU computes may take hours and fill memory, too
                 whole.run(probe.inputs(bundle.manifest.inputs))
             _tell()
-    return 0
+    return "passed" if passed else "met"
 
 
 def main() -> int:
     """Do the job that is the only argument."""
     try:
-        code = work(json.loads(sys.argv[1]))
+        word = work(json.loads(sys.argv[1]))
     except GlslInferError as error:
-        code = 4 if isinstance(error.__cause__, MemoryError) else 0  # this process has less than its parent
-    if code == 0:
-        print("\nmet", flush=True)
-    return code
+        if isinstance(error.__cause__, MemoryError):  # this process has less than its parent
+            return 4
+        word = "met"
+    if not word:
+        return 3
+    print(f"\n{word}", flush=True)
+    return 0
 
 
 if __name__ == "__main__":

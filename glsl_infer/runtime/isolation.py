@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -28,6 +29,8 @@ Isolation = Union[bool, Literal["first"]]
 """Whether a child meets a bundle before this process draws it: never, always, or until it has passed on this driver."""
 
 CHILD = "glsl_infer.runtime.isolated_run"
+PASSED = "passed"
+"""The last word of a child whose self-check has passed."""
 LAYER = "layer\n"
 """What a child prints after each layer."""
 VARIABLE = "GLSL_INFER_ISOLATION"
@@ -46,6 +49,10 @@ MEMORY, TEXTURES, SHADERS = 1 << 30, 8, 32
 llvmpipe took 115 bytes for one of a network whose weights were all in the text (SqueezeNet)."""
 MOST_SAID = 1 << 20
 """Bytes that a child may print: it says a word for each layer."""
+_ENVIRONMENT = re.compile(
+    r"(PATH|HOME|LANG|LC_\w+|TMPDIR|TEMP|TMP|SYSTEMROOT|VIRTUAL_ENV|DISPLAY|WAYLAND_DISPLAY|XAUTHORITY|XDG_RUNTIME_DIR"
+    r"|(LD|DYLD|PYTHON|LIBGL|MESA|GALLIUM|LP|EGL|__EGL|__GLX|__NV|GBM|DRI|VC4|V3D|GLSL_INFER|COVERAGE)_?\w*)\Z"
+)
 _LOOK = 0.05
 """Seconds between two looks at a child's memory."""
 
@@ -76,7 +83,10 @@ def meet(bundle: Bundle, context: Context, isolation: Isolation) -> None:
         opening, whole = SECONDS_A_MEGABYTE * _shader_bytes(bundle) / 1e6, _whole(bundle)
         job = {"path": str(path.absolute()), "digest": bundle.digest, "context": context.how, "memory": most}
         how = _watched(json.dumps({**job, "seconds": whole}), most, opening, whole)
-    if how:
+    if how == PASSED:
+        context.make_current()
+        first_use.keep(context, bundle)
+    elif how:
         name = bundle.path or bundle.manifest.name
         raise RunError(
             f"{name}: the driver '{driver}' {how} when it met this model, in a process of its own; "
@@ -97,7 +107,7 @@ def _memory(bundle: Bundle) -> int:
 
 def _whole(bundle: Bundle) -> float:
     """Return the seconds that all layers of a bundle together may take."""
-    from glsl_infer.bundle.shader_grammar import parse
+    from glsl_infer.bundle.shader_check import parse
 
     seconds = SECONDS + SECONDS_A_MEGABYTE * _shader_bytes(bundle) / 1e6
     seconds += SECONDS * sum(not isinstance(part, Bundle) for part in bundle.parts)
@@ -123,7 +133,7 @@ def _shader_bytes(bundle: Bundle) -> int:
 
 
 def _watched(job: str, memory: int, opening: float, whole: float) -> str:
-    """Run a child to its end; return what it did that it may not do, or nothing.
+    """Run a child to its end; return what it did that it may not do, ``PASSED``, or nothing.
 
     Args:
         job: what it is told, JSON.
@@ -137,6 +147,7 @@ def _watched(job: str, memory: int, opening: float, whole: float) -> str:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        env=_environment(),
         start_new_session=True,  # it cannot type into this terminal, and what it starts ends with it
     ) as child:
         start = began = time.monotonic()
@@ -164,9 +175,16 @@ def _watched(job: str, memory: int, opening: float, whole: float) -> str:
             _end(child)
     if child.returncode < 0:
         return f"crashed (signal {-child.returncode})"
-    if said.split(b"\n")[-2:] != [b"met", b""]:
+    word = said.decode("ascii", "replace").split("\n")[-2:]
+    if word not in (["met", ""], [PASSED, ""]):
         return f"failed (exit code {child.returncode})"
-    return ""
+    return PASSED if word[0] == PASSED else ""
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment variables that Python, a display and a driver need; the driver keeps no cache on disk."""
+    needed = {name: value for name, value in os.environ.items() if _ENVIRONMENT.match(name)}
+    return {**needed, "MESA_SHADER_CACHE_DISABLE": "true", "__GL_SHADER_DISK_CACHE": "0"}
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:

@@ -15,7 +15,7 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.runtime.program_cache import default_folder
 from glsl_infer.runtime.verdicts import Verdict
 
-FORMAT = "glsl-infer shaders 1"
+FORMAT = "glsl-infer shaders 2"
 """Goes up when the check refuses more than before."""
 
 SUFFIX = ".shaders"

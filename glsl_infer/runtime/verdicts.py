@@ -1,7 +1,7 @@
 """Files that say that something has passed a check, so that later starts need not repeat it.
 
-Each lies beside the compiled programs (``program_cache``). Its name has a hash of all that the verdict depends on. It
-is believed only if nobody but this user can have written it.
+They are next to the compiled programs (``program_cache``). A hash of all that the verdict depends on is the file's name
+and in the file. A verdict counts only if the file and its folder belong to this user, and others cannot write them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 
 from glsl_infer.errors import InputError
-from glsl_infer.support.files import is_own, reading, writing
+from glsl_infer.support.files import is_own, is_own_folder, reading, writing
 
 MAX_FILES = 256
 """Most files of a kind in a folder: the oldest go."""
@@ -30,11 +30,13 @@ class Verdict:
 
     def __init__(self, folder: Path, key: str, suffix: str, format: str) -> None:
         self._path, self._suffix = folder / f"{key}{suffix}", suffix
-        self._text = json.dumps({"format": format, "passed": True}).encode("ascii")
+        self._text = json.dumps({"format": format, "key": key, "passed": True}).encode("ascii")
 
     def passed(self) -> bool:
         """Return whether the file is there, and says so."""
         try:
+            if not is_own_folder(self._path.parent):
+                return False
             with reading(self._path) as file:
                 return is_own(os.fstat(file.fileno())) and file.read(len(self._text) + 1) == self._text
         except (OSError, InputError):

@@ -32,7 +32,7 @@ import numpy as np  # noqa: E402
 from choices import Draw  # noqa: E402
 from glsl_mutations import glsl_tokens  # noqa: E402
 
-from glsl_infer.bundle.shader_grammar import Shader, parse  # noqa: E402
+from glsl_infer.bundle.shader_check import Shader, parse  # noqa: E402
 from glsl_infer.errors import BundleError, GlslInferError, RunError, ShaderError  # noqa: E402
 from glsl_infer.gl import constants as GL  # noqa: E402
 from glsl_infer.gl.context import Context  # noqa: E402

@@ -17,6 +17,7 @@ import tiny
 from conformance_parts import members
 from conformance_zip import zipped
 from pages import ROOT
+from PIL import Image
 
 from glsl_infer import errors
 from glsl_infer.bundle import MANIFEST
@@ -47,6 +48,18 @@ def children(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 def instead(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     """Let children do something else."""
     monkeypatch.setattr(isolation, "module_command", lambda *_: [sys.executable, "-c", code])
+
+
+@pytest.mark.parametrize("command", [["inspect", "--layers", "picture.png"], ["benchmark", "--runs", "1"]])
+def test_commands_let_a_child_meet_a_file_first(command: list[str], children: list[str], tmp_path: Path) -> None:
+    """Every command that draws a file does so, not only ``classify``."""
+    path = tiny.write_tiny(tmp_path)
+    picture = tmp_path / "picture.png"
+    Image.new("RGB", (32, 32)).save(picture)
+    words = [str(picture) if word == picture.name else word for word in command]
+    out = ["--out", str(tmp_path / "layers")] if "--layers" in words else []
+    assert main([words[0], str(path), *words[1:], *out]) == 0
+    assert len(children) == 1
 
 
 def test_a_child_meets_a_model_once(context: Context, children: list[str], tmp_path: Path) -> None:
@@ -207,7 +220,7 @@ def test_seccomp_refuses_what_no_driver_needs() -> None:
     code = """
 import glsl_infer.runtime.fence as fence
 held = fence.close()
-import ctypes, os, socket
+import ctypes, os, resource, socket
 libc = ctypes.CDLL(None, use_errno=True)
 def refused(work):
     try:
@@ -219,6 +232,11 @@ print(*held)
 print(*(refused(lambda: socket.socket(kind, socket.SOCK_RAW)) for kind in kinds))
 print(refused(lambda: libc.ptrace(0, 0, 0, 0)), refused(lambda: libc.unshare(1 << 28)))
 print(refused(lambda: os.execv("/bin/true", ["true"])))
+print(refused(lambda: socket.socket(socket.AF_UNIX)), refused(lambda: os.chmod("/tmp", 0o777)))
+print(refused(lambda: os.utime("/tmp")), refused(lambda: os.setpriority(os.PRIO_PROCESS, os.getppid(), 5)))
+print(refused(lambda: resource.prlimit(os.getppid(), resource.RLIMIT_CORE)), refused(lambda: os.chown("/tmp", 0, 0)))
+print(refused(lambda: os.setxattr("/tmp", "user.x", b"x")))
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 socket.socketpair()
 from glsl_infer.gl.context import Context
 Context().close()
@@ -227,7 +245,7 @@ Context().close()
     assert done.returncode == 0, done.stderr
     held, *seen = done.stdout.splitlines()
     assert "seccomp" in held.split()
-    assert " ".join(seen) == " ".join(["True"] * 7)
+    assert " ".join(seen) == " ".join(["True"] * 14)
 
 
 def test_long_shaders_may_take_more() -> None:

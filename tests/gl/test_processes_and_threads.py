@@ -16,7 +16,7 @@ from PIL import Image
 from tiny import tiny_bundle, tiny_picture, write_tiny
 
 from glsl_infer.bundle import write
-from glsl_infer.errors import BundleError
+from glsl_infer.errors import BundleError, ContextError
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.files import TEMPORARY
 
@@ -82,6 +82,53 @@ def test_threads_with_a_session_each() -> None:
     assert sorted(found) == [0, 1, 2, 3]
     for logits in found.values():
         assert np.array_equal(logits, expected * 5)
+
+
+def test_another_thread_can_use_no_session_of_this_one() -> None:
+    """Also while a session of its own is current, and the owner goes on as before."""
+    expected = expected_logits()
+    errors: list[str] = []
+    with Session(tiny_bundle(), cache=False) as session:
+        session.run(PICTURES[0])
+        frame = session.run_async(PICTURES[0])
+        uses = (
+            lambda: session.run(PICTURES[0]),
+            lambda: session.run_async(PICTURES[0]),
+            frame.result,
+            session.submit,
+            session.read_back,
+            session.output_values,
+            lambda: list(session.layers(PICTURES[0])),
+            session.close,
+            session.context.close,
+        )
+
+        def work() -> None:
+            with Session(tiny_bundle(), cache=False) as own:
+                own.run(PICTURES[1])
+                for use in uses:
+                    try:
+                        use()
+                    except ContextError as error:
+                        errors.append(str(error))
+                assert np.array_equal(own.run(PICTURES[1]), expected[1])
+
+        thread = threading.Thread(target=work, name="other")
+        thread.start()
+        thread.join()
+        assert [("not to 'other'" in error) for error in errors] == [True] * len(uses)
+        assert np.array_equal(frame.result(), expected[0])
+        assert np.array_equal(session.run(PICTURES[2]), expected[2])
+
+
+def test_a_session_outlives_its_thread() -> None:
+    """Whoever has it then can use and close it."""
+    made: list[Session] = []
+    thread = threading.Thread(target=lambda: made.append(Session(tiny_bundle(), cache=False)))
+    thread.start()
+    thread.join()
+    made[0].close()
+    assert made[0].context.closed
 
 
 def expected_logits() -> list[NDArray[np.float32]]:

@@ -8,7 +8,7 @@ from graphs import classifier, conv_node, input_node
 from layer_check import make_bundle
 
 from glsl_infer.bundle import Bundle
-from glsl_infer.bundle.shader_grammar import parse
+from glsl_infer.bundle.shader_check import parse
 from glsl_infer.gl.context import Context
 from glsl_infer.program import Slice
 from glsl_infer.runtime.drivers import shared_constants

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -170,3 +171,23 @@ def test_the_cache_follows_no_link(tmp_path: Path) -> None:
     cache.path.unlink()
     os.mkfifo(cache.path)
     assert not cache.write({"a": Binary(1, b"code")})
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes of POSIX")
+def test_a_replaced_file_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    path.write_text("old")
+    path.chmod(0o640)
+    files.write_text(path, "new")
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o640)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes of POSIX")
+def test_a_read_only_file_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    path.write_text("old")
+    path.chmod(0o444)
+    with pytest.raises(InputError, match=r"is read-only; .* chmod u\+w"):
+        files.write_text(path, "new")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out.csv"]
+    assert path.read_text() == "old"

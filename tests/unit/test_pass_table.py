@@ -38,7 +38,7 @@ def random_passes(seed: int) -> tuple[Pass, ...]:
     rng = random.Random(seed)
 
     def number() -> float:
-        return float(np.float32(rng.choice((0.0, -0.0, 1.0, 3.4e38, -3.4e38, 1e-45, rng.uniform(-2, 2)))))
+        return float(np.float32(rng.choice((0.0, -0.0, 1.0, 1e15, -1e15, 1e-45, rng.uniform(-2, 2)))))
 
     def uniform(length: int) -> UniformValue:
         if rng.random() < 0.5:
@@ -198,10 +198,10 @@ BROKEN: dict[str, tuple[str, bytes, str]] = {
     "no sources": ("source count", b"\0", "0 sources; 1 to 14 are possible"),
     "15 sources": ("source count", b"\x0f", "15 sources; 1 to 14 are possible"),
     "unit": ("unit", b"\x20", "texture unit 32; 0 to 31 are possible"),
-    "NaN": ("stride x", single(float("nan")), "a number that is not finite"),
-    "infinite": ("stride y", single(float("inf")), "a number that is not finite"),
-    "infinitely small": ("stride y", single(float("-inf")), "a number that is not finite"),
-    "NaN with bits": ("stride x", b"\1\0\x80\x7f", "a number that is not finite"),
+    "NaN": ("stride x", single(float("nan")), "a number that is not finite, or too large"),
+    "infinite": ("stride y", single(float("inf")), "a number that is not finite, or too large"),
+    "infinitely small": ("stride y", single(float("-inf")), "a number that is not finite, or too large"),
+    "NaN with bits": ("stride x", b"\1\0\x80\x7f", "a number that is not finite, or too large"),
     "no quads": ("quad count", bytes(4), "0 quads, where the manifest leaves 4"),
     "more quads than the manifest says": ("quad count", struct.pack("<I", 5), "5 quads, where the manifest leaves 4"),
     "4 billion quads": ("quad count", b"\xff" * 4, "4294967295 quads, where the manifest leaves 4"),
@@ -213,7 +213,7 @@ BROKEN: dict[str, tuple[str, bytes, str]] = {
     "ox at the end": ("ox", offset(-32768), "a quad beyond 8192 texels"),
     "oy": ("oy", offset(8193), "a quad beyond 8192 texels"),
     "kind": ("first kind", b"\2", "a uniform of kind 2; 0 and 1 are possible"),
-    "NaN in a uniform": ("first number", single(float("nan")), "a number that is not finite"),
+    "NaN in a uniform": ("first number", single(float("nan")), "a number that is not finite, or too large"),
     "member": ("second member", word(3), "member 3 of 3 with floats"),
 }
 
@@ -318,7 +318,10 @@ IN_A_FILE: dict[str, tuple[Change, str]] = {
     "no such target": (other("target", "none"), "pass 1: texture 65535 of "),
     "no such texture": (other("textures", ["none"]), "pass 1: texture 65535 of "),
     "a unit too many": (other("sources", [[32, 1.0, 1.0]]), "pass 1: texture unit 32"),
-    "a stride that is no number": (other("sources", [[0, float("nan"), 1.0]]), "pass 1: a number that is not finite"),
+    "a stride that is no number": (
+        other("sources", [[0, float("nan"), 1.0]]),
+        "pass 1: a number that is not finite, or too large",
+    ),
     "no quads": (other("quads", []), "pass 1: 0 quads"),
     "a quad far away": (other("quads", [[9000, 0, 1, 1, 0, 0]]), "pass 1: a quad beyond 8192 texels"),
     "a quad before the target": (other("quads", [[-1, 0, 1, 1, 0, 0]]), "pass 1: a quad beyond 8192 texels"),

@@ -9,7 +9,7 @@ import pytest
 from hostile_shaders import HEAD, REFUSED, TAKEN, line_of
 
 from glsl_infer.bundle import format_constants
-from glsl_infer.bundle.shader_grammar import parse
+from glsl_infer.bundle.shader_check import parse
 from glsl_infer.errors import BundleError
 from glsl_infer.program.templates import template
 
@@ -32,8 +32,8 @@ def test_taken(what: str) -> None:
 def test_what_a_shader_costs() -> None:
     one = parse("m", HEAD + "void main() {\n    gl_FragColor = coord0 * 2.0;\n}\n")
     assert (one.written, one.executed) == (1, 1)
-    loop = "void main() {\n    for (int i = 0; i < 10; i++) {\n        gl_FragColor = coord0 * 2.0;\n    }\n}\n"
-    many = parse("m", HEAD + loop)
+    loop = "for (int i = 0; i < 10; i++) {\n        gl_FragColor = coord0 * 2.0;\n    }\n}\n"
+    many = parse("m", f"{HEAD}void main() {{\ngl_FragColor = coord0;\n{loop}")
     assert (many.written, many.executed) == (3002, 11)  # a loop, its variable, and ten turns
     costs = {
         "if (coord0.x > 0.5) y = coord0;": 67,

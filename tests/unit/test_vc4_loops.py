@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hostile_shaders
 
-from glsl_infer.bundle.shader_grammar import parse
-from glsl_infer.bundle.shader_values import Loop
+from glsl_infer.bundle.shader_check import Loop, parse
 from glsl_infer.tools.videocore.loops import Executed, executed
 
 PLAIN, FETCH = "0x1 mov r0, r1", "0xa load_tmu0 nop nop"

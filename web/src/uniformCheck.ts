@@ -1,26 +1,33 @@
-/** Whether fragment shaders are of the format's GLSL, and passes set every uniform that they declare. */
+/** Checks that fragment shaders are in the format's GLSL subset, and that passes set all declared uniforms. */
 
 import type { Members } from "./container.ts";
-import { GLSL_MOST_ALL_WRITTEN, GLSL_PRELUDE } from "./formatConstants.ts";
-import { PRELUDE, type ShaderProgram } from "./manifest.ts";
+import { GLSL_MOST_ALL_READ, GLSL_MOST_ALL_WRITTEN, GLSL_MOST_UNIFORM, GLSL_PRELUDE } from "./formatConstants.ts";
+import { littleEndian } from "./littleEndian.ts";
+import { PRELUDE, type Manifest, type Pass, type ShaderProgram } from "./manifest.ts";
 import { textOf } from "./memberText.ts";
 import { refusalOf, refuse, under, type Refuse } from "./refusal.ts";
-import { parse, type Shader } from "./shaderGrammar.ts";
+import { parse, type Shader } from "./shaderCheck.ts";
 
 /**
- * Refuse a shader that is not of the format's GLSL, or declares other uniforms than its program sets.
+ * Refuse a shader that is not in the GLSL subset, or declares other uniforms than its program sets.
  *
- * @throws BundleError naming the shader and its line, or the program and the uniform.
+ * @throws BundleError with the shader and its line, or the program and the uniform.
  */
-export function checkDeclarations(programs: readonly ShaderProgram[], members: Members): void {
+export function checkDeclarations(programs: readonly ShaderProgram[], members: Members): ReadonlyMap<string, Shader> {
   const known = new Map<string, Shader>();
   let written = 0;
+  let read = 0;
   const prelude = textOf(PRELUDE, members).split("\n").map((line) => line.split("//", 1)[0]!.replace(/ +$/, ""));
   if (prelude.filter(Boolean).join("\n") !== GLSL_PRELUDE.join("\n")) {
     refuse(`'${PRELUDE}' is not the prelude of this format; export the model again`, "shaders");
   }
   for (const { name, fragment, samplers, uniforms } of programs) {
-    const shader = known.get(fragment) ?? under("shaders", () => parse(fragment, textOf(fragment, members)));
+    let shader = known.get(fragment);
+    if (!shader) {
+      shader = under("shaders", () => parse(fragment, textOf(fragment, members)));
+      read += shader.read;
+      if (read > GLSL_MOST_ALL_READ) refuse(`the shaders have more than ${GLSL_MOST_ALL_READ} tokens together`, "shaders");
+    }
     known.set(fragment, shader);
     written += shader.written;
     if (written > GLSL_MOST_ALL_WRITTEN) {
@@ -39,4 +46,30 @@ export function checkDeclarations(programs: readonly ShaderProgram[], members: M
       if (declared.get(uniform) !== kind) fail(`passes set the ${kind} '${uniform}', which its shader does not declare`);
     }
   }
+  return known;
+}
+
+/**
+ * Refuse uniforms that are not finite, too large, or 0 where a shader divides by them.
+ *
+ * @throws BundleError naming the member, or the pass and the uniform.
+ */
+export function checkValues({ floats, programs }: Manifest, passes: readonly Pass[], members: Members, shaders: ReadonlyMap<string, Shader>): void {
+  const numbers = new Map(floats.map((name) => [name, floatsOf(members.get(name)!)]));
+  for (const [name, all] of numbers) {
+    if (!all.every((number) => Math.abs(number) <= GLSL_MOST_UNIFORM)) refuse(`member '${name}' has a number that is not finite, or too large`);
+  }
+  const divisors = new Map(programs.map(({ name, fragment }) => [name, shaders.get(fragment)!.divisors]));
+  passes.forEach(({ program, uniforms }, index) => {
+    for (const name of divisors.get(program)!) {
+      const value = uniforms.get(name)!;
+      const all = "member" in value ? numbers.get(value.member)!.slice(value.offset, value.offset + value.count) : value;
+      if (!all.every((number) => Math.abs(number) >= 1 / GLSL_MOST_UNIFORM)) refuse(`pass ${index}: its shader divides by '${name}', which is 0 or almost`);
+    }
+  });
+}
+
+function floatsOf(bytes: Uint8Array): Float32Array {
+  const { f32 } = littleEndian(bytes);
+  return Float32Array.from({ length: bytes.length >> 2 }, (_, k) => f32(4 * k));
 }

@@ -53,7 +53,7 @@ def measure(
     if layers and has_parts(path):
         read(path).require_whole("--profile")
     load = machine.load()
-    with Session(path, context=context, cache=cache) as session:
+    with Session(path, context=context, cache=cache, isolated="first") as session:
         inputs = inputs_of(session)
         clock = Stopwatch()
         session.run(inputs)

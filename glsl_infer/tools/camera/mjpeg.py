@@ -34,7 +34,10 @@ _SITES = ("same-origin", "none")
 take the places of readers; an old browser does not say."""
 
 _CONNECTIONS = 32
-"""Connections at a time; others are hung up on."""
+"""Connections at a time. One more takes the place of the one that has been asking for longest, or is hung up on."""
+
+_MOMENT = 1.0
+"""Seconds to wait for the place of a connection that was hung up on."""
 
 _PATIENCE = 10.0
 """Seconds after which a reader that takes nothing is given up, in which a stream without frames ends, and in which
@@ -115,8 +118,8 @@ class _Server(ThreadingHTTPServer):
         super().__init__(*arguments)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread, as long as there are not too many; else hang up."""
-        if self._free.acquire(blocking=False):
+        """Answer in a thread. Where there are too many, that which has been asking for longest goes, or this one."""
+        if self._free.acquire(blocking=False) or (self._hang_up() and self._free.acquire(timeout=_MOMENT)):
             self._asking[request] = time.monotonic()
             super().process_request(request, client_address)
         else:
@@ -134,6 +137,16 @@ class _Server(ThreadingHTTPServer):
         """Say nothing of those who have gone."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)
+
+    def _hang_up(self) -> bool:
+        """Hang up on the connection that has been asking for longest; return whether there was one."""
+        oldest = min(list(self._asking.items()), key=lambda entry: entry[1], default=None)
+        if oldest is None:
+            return False
+        self.asked(oldest[0])
+        with contextlib.suppress(OSError):
+            oldest[0].shutdown(socket.SHUT_RDWR)
+        return True
 
     def asked(self, request: Any) -> None:
         """Note that a connection has said what it wants."""
@@ -157,7 +170,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.asked(self.connection)
         if _host_of(self.headers.get("Host", HOST)) not in _NAMES:
             self._send(403, f"this is http://{HOST}; ask for it by that name")
-        elif self.headers.get("Sec-Fetch-Site", "none") not in _SITES:
+        elif self.headers.get("Sec-Fetch-Site", "none") not in _SITES or self._is_foreign():
             self._send(403, "no page elsewhere may show this camera")
         elif self.path == "/":
             self._send(200, _PAGE)
@@ -165,6 +178,12 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(404, "there is / and nothing else")
         else:
             self._stream()
+
+    def _is_foreign(self) -> bool:
+        """Return whether a page of another origin asks, as browsers without Sec-Fetch-Site say, too."""
+        own = self.headers.get("Host", "").strip().lower()
+        pages = [page for name in ("Origin", "Referer") for page in self.headers.get_all(name, [])]
+        return any(not re.match(rf"https?://{re.escape(own)}(?:[/?#]|$)", page.strip().lower()) for page in pages)
 
     def log_message(self, *_: Any) -> None:
         """Say nothing: standard error is the command's."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from glsl_infer.errors import InputError, MissingExtraError, RunError
 from glsl_infer.support.closing import Closing
-from glsl_infer.support.plain_text import one_line
+from glsl_infer.support.plain_text import ANYWHERE, one_line
 
 PASSWORD = "GLSL_INFER_MQTT_PASSWORD"
 """The variable with the broker's password: arguments are seen by everybody on the machine."""
@@ -27,8 +27,8 @@ PATIENCE = 20.0
 
 _ADVICE = "give mqtt://[USER@]HOST[:PORT]/TOPIC, or mqtts: for TLS"
 _PORTS = {"mqtt": 1883, "mqtts": 8883}
-_NO_NAME = re.compile(r"[#+/\x00-\x1f\x7f-\x9f]")
-"""What means something in a topic, or a broker may refuse."""
+_NO_NAME = re.compile(r"[#+/]")
+"""Characters with a meaning in a topic; those that are not shown go as well (``plain_text.ANYWHERE``)."""
 
 _STATUS, _LONGEST = "status", 200
 
@@ -59,8 +59,10 @@ def address_of(url: str) -> Address:
     topic = urllib.parse.unquote(parts.path).strip("/")
     if parts.scheme not in _PORTS or not parts.hostname or not topic or parts.query or parts.fragment:
         raise InputError(f"--mqtt {_shown(url)}: no such address; {_ADVICE}")
-    if re.search(r"[#+\x00]", topic):
-        raise InputError(f"--mqtt {_shown(url)}: a topic to publish has no # and no +; {_ADVICE}")
+    if re.search(r"[#+]", topic) or ANYWHERE.search(topic):
+        raise InputError(
+            f"--mqtt {_shown(url)}: a topic to publish has no #, no + and no character that is not shown; {_ADVICE}"
+        )
     user, password = (urllib.parse.unquote(part or "") for part in (parts.username, parts.password))
     return Address(
         parts.hostname,
@@ -74,7 +76,7 @@ def address_of(url: str) -> Address:
 
 def topic_of(topic: str, name: str) -> str:
     """Return where a thing is told of: its name may be a stranger's label, of any length and with any sign."""
-    made = _NO_NAME.sub("_", name)[:_LONGEST]
+    made = ANYWHERE.sub("_", _NO_NAME.sub("_", name))[:_LONGEST]
     return f"{topic}/{made}_" if made in ("", _STATUS) else f"{topic}/{made}"
 
 

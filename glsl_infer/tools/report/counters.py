@@ -24,7 +24,7 @@ def counters(path: str, context: str) -> dict[str, float | None]:
         path: a ``.glslnn`` file.
         context: as for ``Session``.
     """
-    with Session(path, context=context) as session:
+    with Session(path, context=context, isolated="first") as session:
         if not performance_monitor.available(session.context):
             return {}
         inputs = inputs_of(session)

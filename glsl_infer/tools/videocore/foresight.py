@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.bundle.network import Layer
-from glsl_infer.bundle.shader_grammar import parse
+from glsl_infer.bundle.shader_check import parse
 from glsl_infer.lowering import weights_plan
 from glsl_infer.lowering.conv_columns import columns_of
 from glsl_infer.program import Pass

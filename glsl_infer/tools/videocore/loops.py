@@ -1,7 +1,7 @@
 """How often the instructions of a program are executed: once, or as often as the loop turns that they stand in.
 
 The compiler unrolls what it can. A loop that stays has a branch back to its first instruction, and one from its head
-to behind it. Turns are not in the machine code: they are constants of the shader (``shader_values.Loop``).
+to behind it. Turns are not in the machine code: they are constants of the shader (``shader_check.Loop``).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from glsl_infer.bundle.shader_values import Loop
+from glsl_infer.bundle.shader_check import Loop
 
 _BRANCH = re.compile(r"0x\w+ branch\S* (-?\d+)")
 _FETCH = re.compile(r"0x\w+ load_tmu")

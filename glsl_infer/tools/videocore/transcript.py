@@ -21,8 +21,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from glsl_infer.bundle import Bundle
-from glsl_infer.bundle.shader_grammar import parse as parse_shader
-from glsl_infer.bundle.shader_values import Loop
+from glsl_infer.bundle.shader_check import Loop
+from glsl_infer.bundle.shader_check import parse as parse_shader
 from glsl_infer.program import Pass
 from glsl_infer.tools.videocore.loops import executed
 

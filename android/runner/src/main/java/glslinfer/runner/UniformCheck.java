@@ -1,6 +1,9 @@
 package glslinfer.runner;
 
 import glslinfer.runner.Errors.BundleError;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.FloatBuffer;
 import java.nio.charset.Charset;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -12,32 +15,39 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * Whether fragment shaders are of the format's GLSL, and passes set every uniform that they declare: one that nobody
- * sets holds 0, and results are wrong.
+ * Checks that fragment shaders are in the format's GLSL subset, and that passes set all declared uniforms; an unset
+ * uniform would be 0 and give wrong results.
  */
 final class UniformCheck {
     private UniformCheck() {}
 
     /**
-     * Refuses a shader that is not of the format's GLSL, or declares other uniforms than its program sets.
+     * Refuses a shader that is not in the GLSL subset, or declares other uniforms than its program sets.
      *
      * @param members has the prelude and the fragment shader of each program
-     * @throws BundleError naming the shader and its line, or the program and the uniform
+     * @throws BundleError with the shader and its line, or the program and the uniform
      */
-    static void check(Collection<Program.ShaderProgram> programs, Map<String, byte[]> members, Rule.Cursor at) {
+    static Map<String, ShaderCheck> check(
+            Collection<Program.ShaderProgram> programs, Map<String, byte[]> members, Rule.Cursor at) {
         at.rule = Rule.SHADERS;
         if (!linesOf(text(members.get(Program.PRELUDE))).equals(Arrays.asList(FormatConstants.GLSL_PRELUDE))) {
             throw new BundleError(
                     "'" + Program.PRELUDE + "' is not the prelude of this format; export the model again");
         }
-        Map<String, ShaderGrammar> known = new HashMap<String, ShaderGrammar>();
+        Map<String, ShaderCheck> known = new HashMap<String, ShaderCheck>();
         long written = 0;
+        long read = 0;
         for (Program.ShaderProgram program : programs) {
             at.rule = Rule.SHADERS;
-            ShaderGrammar shader = known.get(program.fragment);
+            ShaderCheck shader = known.get(program.fragment);
             if (shader == null) {
-                shader = new ShaderGrammar(program.fragment, text(members.get(program.fragment)));
+                shader = new ShaderCheck(program.fragment, text(members.get(program.fragment)));
                 known.put(program.fragment, shader);
+                read += shader.tokensRead();
+                if (read > FormatConstants.GLSL_MOST_ALL_READ) {
+                    throw new BundleError(
+                            "the shaders have more than " + FormatConstants.GLSL_MOST_ALL_READ + " tokens together");
+                }
             }
             written += shader.written();
             if (written > FormatConstants.GLSL_MOST_ALL_WRITTEN) {
@@ -59,6 +69,59 @@ final class UniformCheck {
             compare(new TreeSet<String>(program.samplers), samplers, where, "sampler");
             compare(given, uniforms, where, "uniform");
         }
+        return known;
+    }
+
+    /**
+     * Refuses uniforms that are not finite, too large, or 0 where a shader divides by them.
+     *
+     * @throws BundleError with the member, or the pass and the uniform
+     */
+    static void checkValues(
+            Manifest manifest,
+            List<Program.Pass> passes,
+            Map<String, byte[]> members,
+            Map<String, ShaderCheck> shaders) {
+        Map<String, FloatBuffer> floats = new HashMap<String, FloatBuffer>();
+        for (String name : manifest.floats) {
+            FloatBuffer all = ByteBuffer.wrap(members.get(name))
+                    .order(ByteOrder.LITTLE_ENDIAN)
+                    .asFloatBuffer();
+            floats.put(name, all);
+            for (int k = 0; k < all.limit(); k++) {
+                if (!(Math.abs(all.get(k)) <= FormatConstants.GLSL_MOST_UNIFORM)) { // also refuses NaN
+                    throw new BundleError("member '" + name + "' has a number that is not finite, or too large");
+                }
+            }
+        }
+        Map<String, Program.ShaderProgram> programs = new HashMap<String, Program.ShaderProgram>();
+        for (Program.ShaderProgram program : manifest.programs) {
+            programs.put(program.name, program);
+        }
+        for (int index = 0; index < passes.size(); index++) {
+            Program.Pass entry = passes.get(index);
+            Program.ShaderProgram program = programs.get(entry.program);
+            Set<String> divisors = shaders.get(program.fragment).divisors;
+            for (int k = 0; k < program.uniforms.size(); k++) {
+                String name = program.uniforms.get(k).name;
+                if (divisors.contains(name) && hasZero(entry.uniforms[k], floats)) {
+                    throw new BundleError(
+                            "pass " + index + ": its shader divides by '" + name + "', which is 0 or almost");
+                }
+            }
+        }
+    }
+
+    private static boolean hasZero(Program.Uniform value, Map<String, FloatBuffer> floats) {
+        for (int k = 0; k < value.count; k++) {
+            float number = value.member == null
+                    ? value.numbers[k]
+                    : floats.get(value.member).get(value.offset + k);
+            if (Math.abs(number) < 1.0 / FormatConstants.GLSL_MOST_UNIFORM) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private static List<String> linesOf(String text) {

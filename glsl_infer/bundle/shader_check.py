@@ -1,0 +1,1244 @@
+"""The GLSL that bundles hold: a subset that the reader understands completely, so that drivers compile nothing else.
+
+``docs/reference/bundle-format.md`` (The GLSL of bundles) has the rules, ``format.json`` its words and limits. The
+checker is an abstract interpreter. It follows each value as an interval, rounded outward by more than 32-bit floats
+are, through assignments, both sides of conditions, loops (to a fixed point) and calls (once for each set of arguments).
+Macros are expanded as the preprocessor expands them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from glsl_infer.bundle.format_constants import (
+    GLSL_CURVES,
+    GLSL_DEVICE,
+    GLSL_FUNCTIONS,
+    GLSL_LIMITS,
+    GLSL_LINES,
+    GLSL_MACRO_PATTERN,
+    GLSL_SLOW,
+    GLSL_SLOWEST,
+    GLSL_STATEMENTS,
+    GLSL_TOKEN_PATTERN,
+    GLSL_TYPES,
+    GLSL_WILD,
+    MAX_FLOAT,
+)
+from glsl_infer.errors import BundleError
+
+_TOKEN = re.compile(GLSL_TOKEN_PATTERN)
+_MACRO = re.compile(GLSL_MACRO_PATTERN)
+_CONDITION = re.compile(r"!?defined\(\w+\)(?: && !?defined\(\w+\))*", re.ASCII)
+_TERM = re.compile(r"(!?)defined\((\w+)\)", re.ASCII)
+_DEFINE = re.compile(r"(\w+)(?:\((\w+(?:, \w+)*)\))?(?: (.*))?", re.ASCII)
+_NAME = re.compile(r"(?!gl_|webgl_|_webgl_)(?!\w*__)[A-Za-z_]\w*", re.ASCII)
+_SWIZZLE = re.compile(r"[xyzw]{1,4}|[rgba]{1,4}")
+_END = ""
+_VECTORS = frozenset(("vec2", "vec3", "vec4"))
+_LONGEST_VECTOR = 24  # tokens of a constructor of numbers that is read at once
+_WORDS = frozenset((*GLSL_TYPES, "for", "if", "return", "void", "const", "break"))
+_LEVELS = {"||": 1, "&&": 2, "==": 3, "!=": 3, "<": 4, ">": 4, "<=": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6}
+_COSTS = {**dict.fromkeys(GLSL_SLOW, GLSL_LIMITS["slow"]), **dict.fromkeys(GLSL_SLOWEST, GLSL_LIMITS["slowest"])}
+_ARGUMENTS = {"clamp": 3, "mix": 3, "smoothstep": 3} | dict.fromkeys(
+    ("dot", "greaterThan", "greaterThanEqual", "lessThan", "lessThanEqual", "max", "min", "pow", "step"), 2
+)
+_COMPARISONS = frozenset(("greaterThan", "greaterThanEqual", "lessThan", "lessThanEqual"))
+_BEFORE, _AFTER = frozenset(("=", "(", ",", "<", "return")), frozenset((";", ")", ",", _END))
+
+INT, FLOAT, BOOL, SAMPLER = 0, 1, 5, 6
+_TYPES = {"int": INT, "float": FLOAT, "vec2": 2, "vec3": 3, "vec4": 4, "sampler2D": SAMPLER}
+WILD, CONST, GROWN = 1, 2, 4
+_INF = math.inf
+_EPSILON = 2.0**-22
+"""More than four roundings of 32-bit floats, as drivers divide by multiplying, and add in another order."""
+_TINY = 1e-30
+_MOST_WRITTEN, _MOST_EXECUTED = GLSL_LIMITS["written"], GLSL_LIMITS["executed"]
+_MOST_OPERATORS = GLSL_LIMITS["operators"]
+_SMALL, _GROWN = 1e24, 1e34
+"""A sum of at most 10**10 numbers of up to ``_SMALL`` is at most ``_GROWN``: shaders compute less than that."""
+_LARGEST_INT = 1 << 30
+
+
+class Value(NamedTuple):
+    """An abstract value.
+
+    Attributes:
+        type: INT, BOOL, SAMPLER, or the number of components.
+        least: the smallest that a component can be; infinite where it can overflow.
+        most: the largest.
+        marks: WILD if it can be NaN, CONST if compilers know it, GROWN if it is a sum of small numbers, of any length.
+        uniform: the name of the uniform that it is a part of, or "".
+    """
+
+    type: int
+    least: float
+    most: float
+    marks: int = 0
+    uniform: str = ""
+
+
+class Variable(NamedTuple):
+    """A variable; ``value`` is None before it is assigned, ``size`` the elements of an array or 0."""
+
+    kind: str
+    type: int
+    value: Value | None
+    size: int = 0
+
+
+class Macro(NamedTuple):
+    """A definition; ``params`` is None without brackets; ``certain`` if it is made on every device."""
+
+    name: str
+    params: tuple[str, ...] | None
+    body: list[str]
+    certain: bool
+
+
+class Function(NamedTuple):
+    """A function: where its body begins, its parameters, and the macros and functions that were defined before it."""
+
+    kind: str
+    at: int
+    params: list[tuple[str, int]]
+    macros: dict[str, list[Macro]]
+    functions: dict[str, list[Function]]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop as it is written: its depth in loops, from 1; its turns; operations of all of them."""
+
+    depth: int
+    turns: int
+    executed: int
+
+
+@dataclass
+class Shader:
+    """Declarations and costs of a shader.
+
+    Attributes:
+        uniforms: kind (``sampler2D``, ``float``, ``vec2`` ...) by name.
+        divisors: uniforms by which the shader divides: no component can be 0.
+        read: tokens, with those that the checker has read again.
+        written: operations as a compiler sees them: functions in their places, of a loop those of one turn.
+        executed: operations of one fragment, with all turns of loops.
+        loops: of ``main`` and the functions that it calls, in order; of a condition that a device decides, both sides'.
+    """
+
+    uniforms: dict[str, str] = field(default_factory=dict)
+    divisors: set[str] = field(default_factory=set)
+    read: int = field(default=0, compare=False)
+    written: int = 0
+    executed: int = 0
+    loops: tuple[Loop, ...] = ()
+
+
+_MOST_KNOWN = 4096
+_known: dict[bytes, Shader] = {}
+"""Accepted texts by hash: an export checks each when it is made and when it is read."""
+
+
+def parse(member: str, text: str) -> Shader:
+    """Check a fragment shader, without the prelude.
+
+    Raises:
+        BundleError: it is not of the format's GLSL; the message names the member and the line.
+    """
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    if digest not in _known:
+        shader = _Checker(_Lines(member, text)).shader()
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[digest] = shader
+    return _known[digest]
+
+
+class _Lines:
+    """The tokens of a shader without comments, and the line of each.
+
+    Conditions that no device decides are decided; ``#if``, ``#else`` and ``#endif`` are left of the others. ``#0``,
+    ``#1`` ... stand for ``macros``: a definition, or the name of one that ends.
+    """
+
+    def __init__(self, member: str, text: str) -> None:
+        self.member = member
+        self.tokens: list[str] = []
+        self.numbers: list[int] = []
+        self.macros: list[Macro | str] = []
+        self._known: dict[str, bool | None] = dict.fromkeys(GLSL_DEVICE)  # None: the device decides
+        self._branches: list[bool | None] = []
+        self._number = 0
+        if not text.endswith("\n"):
+            raise self.refuse(text.count("\n") + 1, "it does not end with a line feed")
+        foreign = re.search(r"[^ -~\n]|\\|/\*", text)
+        last = text.count("\n", 0, foreign.start()) + 1 if foreign else -1
+        for self._number, whole in enumerate(text[:-1].split("\n"), 1):
+            if self._number == last:
+                raise self.refuse(last, "a character that is not allowed, or a comment with /*")
+            line = whole.split("//", 1)[0].rstrip(" ")
+            if line.startswith("#"):
+                self._directive(line[1:])
+            elif line and False not in self._branches:
+                tokens = self._tokens_of(line)
+                self.tokens += tokens
+                self.numbers += [self._number] * len(tokens)
+                if len(self.tokens) > GLSL_LIMITS["tokens"]:
+                    raise self._refused(f"the shader has more than {GLSL_LIMITS['tokens']} tokens")
+        if self._branches:
+            raise self._refused("a condition without #endif")
+
+    def refuse(self, number: int, what: str) -> BundleError:
+        """Return the refusal of a line."""
+        return BundleError(f"shader '{self.member}' line {number}: {what}; export the model again")
+
+    def decimals(self) -> list[tuple[str, float]]:
+        """Return the numbers with a decimal point, and their values."""
+        texts = {token for token in self.tokens if token[0] in "0123456789" and ("." in token or "e" in token)}
+        return [(token, float(token)) for token in texts if float(token) <= MAX_FLOAT]
+
+    def _refused(self, what: str) -> BundleError:
+        return self.refuse(self._number, what)
+
+    def _tokens_of(self, line: str) -> list[str]:
+        """Return the tokens of a line without its spaces."""
+        tokens: list[str] = _TOKEN.findall(line)  # leaves out all that is no token
+        most = GLSL_LIMITS["name"]
+        if "".join(tokens) == line and (len(line) <= most or max(map(len, tokens)) <= most):
+            return [token for token in tokens if token[0] != " "]
+        at = 0
+        while True:
+            found = _TOKEN.match(line, at)
+            if found is None or found.end() - at > GLSL_LIMITS["name"]:
+                raise self._refused(f"'{line[at : at + 12]}' is no GLSL of this format")
+            at = found.end()
+
+    def _directive(self, line: str) -> None:
+        word, _, rest = line.partition(" ")
+        branches = self._branches
+        live = False not in branches
+        if word in ("ifdef", "ifndef", "if"):
+            if word != "if":
+                rest = f"{'!' if word == 'ifndef' else ''}defined({rest})"
+            terms = _TERM.findall(rest)
+            named = all(_MACRO.fullmatch(name) for _, name in terms)
+            if not _CONDITION.fullmatch(rest) or not named or len(branches) >= GLSL_LIMITS["conditions"]:
+                raise self._refused("a condition that is not of this format, or too deep")
+            states = [_not(self._known.get(name, False), sign == "!") for sign, name in terms]
+            state = False if False in states else None if None in states else True
+            branches.append(state)
+        elif word in ("else", "endif") and not rest:
+            if not branches:
+                raise self._refused(f"#{word} without a condition")
+            state = branches.pop()
+            live = False not in branches
+            if word == "else":
+                branches.append(_not(state, True))
+        elif word in ("define", "undef"):
+            if live:
+                self._definition(word, rest)
+            return
+        else:
+            raise self._refused(f"#{word[:12]} is not used in this format")
+        if live and state is None:
+            self.tokens.append("#if" if word[0] == "i" else f"#{word}")
+            self.numbers.append(self._number)
+
+    def _definition(self, word: str, rest: str) -> None:
+        found = _DEFINE.fullmatch(rest)
+        exempt = rest in GLSL_LINES
+        certain = None not in self._branches
+        reserved = word == "define" and found is not None and found[1] in GLSL_STATEMENTS
+        if found is None or not (exempt or _MACRO.fullmatch(found[1])) or (reserved and not exempt):
+            raise self._refused("a macro that is not of this format")
+        name, params = found[1], tuple(found[2].split(", ")) if found[2] else None
+        self._known[name] = (word == "define") if certain else None
+        self.tokens.append(f"#{len(self.macros)}")
+        self.numbers.append(self._number)
+        if word == "undef":
+            self.macros.append(name if certain else "")
+            return
+        body = self._tokens_of(found[3] or "")
+        if len(body) > GLSL_LIMITS["macro"] or len(params or ()) > 4:
+            raise self._refused(f"macro '{name}' is longer than any of this format")
+        self.macros.append(Macro(name, params, body, certain))
+
+
+def _not(state: bool | None, inverse: bool) -> bool | None:
+    return state if state is None else state != inverse
+
+
+_Scopes = list[dict[str, Variable]]
+
+
+def _hull(one: Value, other: Value) -> Value:
+    """Return a value that holds both."""
+    marks = ((one.marks | other.marks) & WILD) | (one.marks & other.marks & CONST)
+    least, most = min(one.least, other.least), max(one.most, other.most)
+    if (one.marks | other.marks) & GROWN and all(value.marks & GROWN or _is_small(value) for value in (one, other)):
+        marks |= GROWN
+    return Value(one.type, least, most, marks, one.uniform if one.uniform == other.uniform else "")
+
+
+def _is_small(value: Value) -> bool:
+    return value.least >= -_SMALL and value.most <= _SMALL
+
+
+def _may_be_zero(value: Value) -> bool:
+    return value.least <= _TINY and value.most >= -_TINY
+
+
+def _is_infinite(value: Value) -> bool:
+    return value.least == -_INF or value.most == _INF
+
+
+def _rounded(kind: int, least: float, most: float, marks: int) -> Value:
+    """Return a value with its ends rounded outward."""
+    least -= abs(least) * _EPSILON if least > -_INF else 0.0
+    most += abs(most) * _EPSILON if most < _INF else 0.0
+    return Value(kind, least if least >= -MAX_FLOAT else -_INF, most if most <= MAX_FLOAT else _INF, marks)
+
+
+def _add(kind: int, left: Value, right: Value, marks: int) -> Value:
+    if (left.marks | right.marks) & GROWN:
+        other = right if left.marks & GROWN else left
+        if not other.marks & GROWN and _is_small(other):
+            return Value(kind, -_GROWN, _GROWN, marks | GROWN)
+    if (left.most == _INF and right.least == -_INF) or (left.least == -_INF and right.most == _INF):
+        return Value(kind, -_INF, _INF, marks | WILD)
+    return _rounded(kind, left.least + right.least, left.most + right.most, marks)
+
+
+def _multiply(kind: int, left: Value, right: Value, marks: int) -> Value:
+    ends = [a * b for a in left[1:3] for b in right[1:3]]
+    if _is_infinite(left) or _is_infinite(right):
+        if (_is_infinite(left) and _may_be_zero(right)) or (_is_infinite(right) and _may_be_zero(left)):
+            return Value(kind, -_INF, _INF, marks | WILD)
+        ends = [0.0 if math.isnan(end) else end for end in ends]
+    elif left.least == left.most == 0.0 or right.least == right.most == 0.0:
+        return Value(kind, 0.0, 0.0, marks if marks & WILD else CONST)
+    return _rounded(kind, min(ends), max(ends), marks)
+
+
+def _divide(kind: int, left: Value, right: Value, marks: int) -> Value:
+    if _may_be_zero(right) or (_is_infinite(left) and _is_infinite(right)):
+        return Value(kind, -_INF, _INF, marks | WILD)
+    ends = [0.0 if a in (-_INF, _INF) and b in (-_INF, _INF) else a / b for a in left[1:3] for b in right[1:3]]
+    return _rounded(kind, min(ends), max(ends), marks)
+
+
+def _negative(value: Value) -> Value:
+    return Value(value.type, -value.most, -value.least, value.marks)
+
+
+def _bounded(kind: int, one: Value, other: Value, least: Callable[..., float]) -> Value:
+    """Return the smaller (``min``) or larger (``max``) of two; of NaN and a number, the number."""
+    wild = (one.marks & WILD, other.marks & WILD)
+    lows, highs = [least(one.least, other.least)], [least(one.most, other.most)]
+    for is_wild, value in ((wild[0], other), (wild[1], one)):
+        if is_wild:
+            lows.append(value.least)
+            highs.append(value.most)
+    marks = (wild[0] & wild[1]) | (one.marks & other.marks & CONST)
+    low, high = min(lows), max(highs)
+    near = [v.marks & GROWN or (-v.least if least is min else v.most) <= _SMALL for v in (one, other)]
+    within = low >= -_GROWN and high <= _GROWN
+    if (one.marks | other.marks) & GROWN and within and all(near) and not wild[0] | wild[1]:
+        marks |= GROWN
+    return Value(kind, low, high, marks)
+
+
+class _Checker:
+    """Reads the tokens of a shader from left to right; every method leaves ``at`` after the part that it has read."""
+
+    def __init__(self, lines: _Lines) -> None:
+        self.lines = lines
+        self.code = [*lines.tokens, _END]
+        self.tokens, self.at = self.code, 0
+        self.made = Shader()
+        self.macros: dict[str, list[Macro]] = {}
+        self.functions: dict[str, list[Function]] = {}
+        self.results: dict[object, tuple[Value | None, dict[str, Variable], int, int, list[Loop]]] = {}
+        self.scopes: _Scopes = [{"gl_FragColor": Variable("output", 4, None)}]
+        self.branches: list[tuple[int, _Scopes, Value | None, tuple[_Scopes, Value | None] | None]] = []
+        self.written = self.executed = self.used = self.operators = 0
+        self.blocks = self.brackets = self.calls = self.expanding = 0
+        self.place: int | None = None  # of the first macro around the tokens that are read
+        self.alone = True  # nothing is next to that macro
+        self.in_coordinate = False
+        self.returns = "void"
+        self.returned: Value | None = None
+        self.conditional = 0
+        self.numbers = {
+            token: Value(FLOAT, number - number * _EPSILON, number + number * _EPSILON, CONST)
+            for token, number in lines.decimals()
+        }
+        self.loops: list[Loop] = []
+        self.turning = 0  # loops around the place
+        self.breaks: list[_Scopes] = []
+
+    def refused(self, what: str) -> BundleError:
+        """Return the refusal of the token at which the checker is."""
+        numbers = self.lines.numbers
+        at = self.at if self.place is None else self.place
+        return self.lines.refuse(numbers[min(at, len(numbers) - 1)] if numbers else 1, what)
+
+    # Tokens
+
+    def next(self) -> str:
+        """Return the next token and go on."""
+        token = self.tokens[self.at]
+        self.at += token != _END
+        return token
+
+    def take(self, token: str) -> bool:
+        """Return whether the next token is this one, and go on if it is."""
+        found = self.tokens[self.at] == token
+        self.at += found
+        return found
+
+    def expect(self, *tokens: str) -> None:
+        """Go on after these tokens."""
+        for token in tokens:
+            if not self.take(token):
+                raise self.refused(f"'{token}' is expected, not '{self.tokens[self.at]}'")
+
+    def name(self) -> str:
+        """Return the next token, a name that a shader may give."""
+        token = self.next()
+        if not _NAME.fullmatch(token) or token in _WORDS:
+            raise self.refused(f"a name is expected, not '{token}'")
+        return token
+
+    def cost(self, written: int, executed: int = 1) -> None:
+        """Count operations."""
+        self.written += written
+        self.executed += executed
+        if self.written > _MOST_WRITTEN or self.executed > _MOST_EXECUTED:
+            raise self.refused("the shader has more operations than any of this format")
+
+    def again(self, tokens: int) -> None:
+        """Count tokens that are read again: of a macro, a function or a loop."""
+        self.used += tokens
+        if self.used > GLSL_LIMITS["expanded"]:
+            raise self.refused(f"the shader has more than {GLSL_LIMITS['expanded']} tokens with its macros")
+
+    def nested(self, step: int) -> None:
+        """Count brackets in each other."""
+        self.brackets += step
+        if self.brackets > GLSL_LIMITS["brackets"]:
+            raise self.refused(f"brackets are more than {GLSL_LIMITS['brackets']} deep in each other")
+
+    # Variables
+
+    def declare(self, name: str, kind: str, type_: int, value: Value | None, size: int = 0) -> None:
+        """Make a variable of the innermost block."""
+        self.cost(1)
+        if name in self.macros:
+            raise self.refused(f"'{name}' is a macro already")
+        self.scopes[-1][name] = Variable(kind, type_, value, size)
+
+    def find(self, name: str) -> Variable | None:
+        """Return the variable of this name."""
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        return None
+
+    def saved(self) -> _Scopes:
+        """Return the values of all variables."""
+        return [dict(scope) for scope in self.scopes]
+
+    def join(self, other: _Scopes, hull: Callable[[Value, Value], Value] = _hull) -> bool:
+        """Let each variable hold its values in ``other`` as well; return whether that changed one."""
+        changed = False
+        for scope, there in zip(self.scopes, other):
+            for name, variable in there.items():
+                mine = scope.get(name)
+                if mine is None:
+                    scope[name] = variable
+                elif mine is not variable:
+                    if mine[:2] != variable[:2]:
+                        raise self.refused(f"'{name}' is declared in two ways")
+                    both = mine.value and variable.value and hull(mine.value, variable.value)
+                    joined = Variable(mine.kind, mine.type, both or None, min(mine.size, variable.size))
+                    changed |= joined != mine
+                    scope[name] = joined
+        return changed
+
+    # Declarations and functions
+
+    def shader(self) -> Shader:
+        """Check the whole shader."""
+        made = self.made
+        main = False
+        while not self.take(_END):
+            if self.directive():
+                continue
+            word = self.next()
+            if main:
+                raise self.refused("a declaration after main")
+            if word in ("varying", "uniform"):
+                self.interface(word)
+            elif word == "const":
+                self.declaration(self.next(), constant=True)
+            elif self.tokens[self.at + 1 : self.at + 2] == ["("]:
+                main = self.function(word)
+            else:
+                self.declaration(word, constant=False)
+        if not main:
+            raise self.refused("the shader has no main")
+        made.read = len(self.code) + self.used
+        made.written, made.executed, made.loops = self.written, self.executed, tuple(self.loops)
+        return made
+
+    def interface(self, word: str) -> None:
+        """Read a varying or a uniform after its first word."""
+        kind, name = self.next(), self.name()
+        size = 0
+        if word == "uniform" and kind == "vec4" and self.take("["):
+            bound = self.expression()
+            self.expect("]")
+            size = int(bound.least)
+            if bound.type != INT or bound.least != bound.most or not 1 <= size <= GLSL_LIMITS["array"]:
+                raise self.refused(f"an array has a constant size of 1 to {GLSL_LIMITS['array']}")
+        if kind not in _TYPES or kind == "int" or (word == "varying" and not re.fullmatch(r"coord[0-6]", name)):
+            raise self.refused(f"the {word} '{name}' is not of this format")
+        self.expect(";")
+        far = float(GLSL_LIMITS[word]) if kind != "sampler2D" else 0.0
+        value = Value(_TYPES[kind], -far, far, 0, name if word == "uniform" else "")
+        self.declare(name, "sampler2D" if kind == "sampler2D" else word, _TYPES[kind], value, size)
+        if word == "uniform":
+            self.made.uniforms[name] = kind
+
+    def function(self, kind: str) -> bool:
+        """Read a function after its type, with unknown arguments; return whether it is main."""
+        name = self.name()
+        self.expect("(")
+        params: list[tuple[str, int]] = []
+        while not self.take(")"):
+            given = self.next()
+            if given not in _TYPES or given == "int":
+                raise self.refused(f"a parameter of '{name}' has the type '{given}'")
+            params.append((self.name(), _TYPES[given]))
+            if self.tokens[self.at] != ")":
+                self.expect(",")
+        main = name == "main" and kind == "void"
+        builtin = name in GLSL_FUNCTIONS or name in GLSL_CURVES or name == "texture2D" or name in self.macros
+        if builtin or kind in ("int", "sampler2D") or kind not in (*_TYPES, "void") or (name == "main") != main:
+            raise self.refused(f"the function '{name}' is not of this format")
+        function = Function(kind, self.at, params, dict(self.macros), dict(self.functions))
+        outer = self.scopes[0]
+        if not main:
+            self.scopes[0] = {
+                key: variable._replace(value=Value(variable.type, -1.0, 1.0))
+                if variable.kind in ("global", "output")
+                else variable
+                for key, variable in outer.items()
+            }
+        self.written = self.executed = 0
+        self.loops = []
+        self.body(function, [Value(type_, -1.0, 1.0) for _, type_ in params])
+        if not main:
+            self.scopes[0] = outer
+        elif self.scopes[0]["gl_FragColor"].value is None:
+            raise self.refused("main does not write gl_FragColor")
+        signature = f"{name}({','.join(str(type_) for _, type_ in params)}"
+        self.functions = {**self.functions, signature: [*self.functions.get(signature, ()), function]}
+        return main
+
+    def body(self, function: Function, given: Sequence[Value]) -> Value | None:
+        """Read the body of a function; return the value of a call."""
+        self.returns, self.returned = function.kind, None
+        self.scopes[1:] = [{}]
+        for (name, type_), value in zip(function.params, given):
+            self.declare(name, "sampler2D" if type_ == SAMPLER else "parameter", type_, value)
+        outer = self.blocks
+        self.block()
+        self.blocks = outer
+        self.scopes[1:] = []
+        if function.kind != "void" and self.returned is None:
+            self.at -= 1
+            raise self.refused("a function ends without 'return'")
+        return self.returned
+
+    def call(self, name: str, signature: str, given: list[Value]) -> Value:
+        """Return the value of a call of a function of the shader, and change global variables as it does."""
+        outer = self.saved()
+        state = (self.tokens, self.at, self.macros, self.functions, self.place, self.alone, self.in_coordinate)
+        inner = (self.returns, self.returned, self.conditional, self.breaks, self.branches, self.operators)
+        cost, loops, turning = (self.written, self.executed), self.loops, self.turning
+        most = (0, 0)
+        result: Value | None = None
+        after: _Scopes = []
+        self.calls += 1
+        if self.calls > GLSL_LIMITS["calls"]:
+            raise self.refused("calls of functions are too deep in each other")
+        for function in self.functions[signature]:
+            key = (
+                function.at,
+                tuple(given),
+                tuple(v.value for v in outer[0].values() if v.kind in ("global", "output")),
+            )
+            if key not in self.results:
+                self.tokens, self.at, self.macros, self.functions = (
+                    self.code,
+                    function.at,
+                    function.macros,
+                    function.functions,
+                )
+                self.scopes = [dict(outer[0])]
+                self.place, self.alone, self.in_coordinate, self.conditional, self.breaks = None, True, False, 0, []
+                self.branches, self.written, self.executed, self.loops, self.turning = [], 0, 0, [], 0
+                value = self.body(function, given)
+                self.again(self.at - function.at)
+                self.results[key] = value, self.scopes[0], self.written, self.executed, self.loops
+            value, globals_, written, executed, inside = self.results[key]
+            loops = [*loops, *(replace(loop, depth=loop.depth + turning) for loop in inside)]
+            most = max(most[0], written), max(most[1], executed)
+            self.scopes = [dict(globals_)]
+            if after:
+                self.join(after)
+            after = self.scopes
+            result = _hull(result, self.typed(result.type, value)) if result and value else result or value
+        self.tokens, self.at, self.macros, self.functions, self.place, self.alone, self.in_coordinate = state
+        self.returns, self.returned, self.conditional, self.breaks, self.branches, self.operators = inner
+        self.calls -= 1
+        self.scopes = [after[0], *outer[1:]]
+        self.written, self.executed = cost
+        self.loops, self.turning = loops, turning
+        self.cost(1 + most[0], 1 + most[1])
+        return result or Value(BOOL, 0.0, 0.0)
+
+    # Statements
+
+    def directive(self) -> bool:
+        """Read a condition or a definition, if one is next; return whether it was."""
+        token = self.tokens[self.at]
+        if token[:1] != "#":
+            return False
+        self.at += 1
+        if token == "#if":
+            self.branches.append((self.blocks, self.saved(), self.returned, None))
+        elif token in ("#else", "#endif"):
+            blocks, before, returned, first = self.branches.pop() if self.branches else (-1, [], None, None)
+            if blocks != self.blocks:
+                raise self.refused("a condition ends in another block than it begins")
+            if token == "#else":
+                self.branches.append((blocks, before, returned, (self.scopes, self.returned)))
+                self.scopes, self.returned = before, returned
+            else:
+                other, others = first or (before, returned)
+                self.join(other)
+                self.returned = self.returned and others and _hull(self.returned, others)
+        else:
+            macro = self.lines.macros[int(token[1:])]
+            if isinstance(macro, str):
+                self.macros.pop(macro, None)
+            elif self.find(macro.name) or any(key.startswith(f"{macro.name}(") for key in self.functions):
+                raise self.refused(f"macro '{macro.name}' has the name of a variable or function")
+            else:
+                before_ = [] if macro.certain else self.macros.get(macro.name, [])
+                if not macro.certain and not before_ and not _MACRO.fullmatch(macro.name):
+                    before_ = [Macro(macro.name, None, [macro.name], True)]  # a function of GLSL on other devices
+                self.macros[macro.name] = [*before_, macro]
+        return True
+
+    def block(self) -> None:
+        """Read statements up to a closing bracket, with names of their own."""
+        self.expect("{")
+        self.blocks += 1
+        if self.blocks > GLSL_LIMITS["blocks"] + self.calls:
+            raise self.refused("blocks are too deep in each other")
+        self.scopes.append({})
+        conditions = len(self.branches)
+        while not self.take("}"):
+            if not self.directive():
+                self.statement()
+        if len(self.branches) != conditions:
+            raise self.refused("a condition ends in another block than it begins")
+        self.scopes.pop()
+        self.blocks -= 1
+
+    def statement(self) -> None:
+        """Read one statement."""
+        self.operators = 0
+        token = self.tokens[self.at]
+        after = self.tokens[self.at + 1 : self.at + 2]
+        if self.returned is not None:
+            raise self.refused("a statement after 'return'")
+        if token in _TYPES and after != ["("]:
+            self.declaration(self.next(), constant=False)
+        elif token == "const":
+            self.at += 1
+            self.declaration(self.next(), constant=True)
+        elif token == "for":
+            self.loop()
+        elif token == "if":
+            self.condition()
+        elif token == "break":
+            if not (self.conditional and self.turning):
+                raise self.refused("'break' belongs to an 'if' in a loop")
+            self.at += 1
+            self.expect(";")
+            self.breaks.append(self.saved())
+        elif token == "return":
+            self.at += 1
+            if self.returns == "void" or self.conditional or self.turning:
+                raise self.refused("'return' is the last statement of a function with a result")
+            value = self.typed(_TYPES[self.returns], self.expression())
+            self.expect(";")
+            self.returned = value
+        elif token in GLSL_STATEMENTS and token in self.macros:
+            self.at += 1
+            self.macro(token, self.statement)
+        elif after == ["("]:
+            if not any(key.startswith(f"{token}(") for key in self.functions):
+                raise self.refused(f"'{token}' is no function of the shader")
+            self.expression()
+            self.expect(";")
+        else:
+            self.assignment()
+
+    def condition(self) -> None:
+        """Read 'if' with the assignment, call or 'break' that depends on it."""
+        self.at += 1
+        self.cost(GLSL_LIMITS["choice"])
+        self.expect("(")
+        self.expression()
+        self.expect(")")
+        if self.tokens[self.at] in ("if", "for", "{", "const", "return") or self.tokens[self.at] in _TYPES:
+            raise self.refused("an assignment or 'break' is expected after 'if'")
+        before = self.saved()
+        self.conditional += 1
+        self.statement()
+        self.conditional -= 1
+        self.join(before)
+
+    def declaration(self, kind: str, *, constant: bool) -> None:
+        """Read the names that a type declares."""
+        if kind not in _TYPES or kind in ("int", "sampler2D"):
+            raise self.refused(f"'{kind[:20]}' is not of this format")
+        local = len(self.scopes) > 1
+        while True:
+            self.operators = 0
+            name = self.name()
+            value = None
+            if (local or constant) and self.take("="):
+                value = self.typed(_TYPES[kind], self.expression())
+            if constant and (value is None or not value.marks & CONST):
+                raise self.refused(f"'{name}' is no constant")
+            self.declare(name, "const" if constant else "local" if local else "global", _TYPES[kind], value)
+            if self.take(";"):
+                return
+            self.expect(",")
+
+    def typed(self, type_: int, value: Value) -> Value:
+        """Return a value, if it is of this type."""
+        if value.type != type_:
+            raise self.refused("a value of another type than is expected")
+        return value
+
+    def assignment(self) -> None:
+        """Read an assignment to a variable."""
+        name = self.next() if self.tokens[self.at] == "gl_FragColor" else self.name()
+        variable = None if name in self.macros else self.find(name)
+        if variable is None or variable.kind not in ("local", "global", "parameter", "output"):
+            raise self.refused(f"'{name}' is no variable that can be assigned to")
+        part = self.component() if self.tokens[self.at] == "." else 0
+        sign = self.next()
+        if sign not in ("=", "+=", "-=", "*=", "/="):
+            raise self.refused(f"an assignment is expected, not '{sign}'")
+        if variable.value is None and (part or sign != "="):
+            raise self.refused(f"'{name}' is used before it has a value")
+        value = self.expression()
+        type_ = part or variable.type
+        scope = self.scopes[-1]
+        if name not in scope:
+            scope = next(scope for scope in reversed(self.scopes) if name in scope)
+        before = scope[name].value  # a call in the expression can have changed it
+        if sign != "=":
+            least, most, marks = (before or value)[1:4]
+            value = self.combine(sign[0], Value(type_, least, most, marks), value)
+        value = self.typed(type_, value)
+        self.expect(";")
+        if part and before:
+            value = _hull(before, value)
+        scope[name] = Variable(variable.kind, variable.type, Value(variable.type, *value[1:4]))
+
+    def loop(self) -> None:
+        """Read a loop of a constant number of turns, until its variables hold their values in all turns."""
+        self.expect("for", "(", "int")
+        turn = self.name()
+        self.expect("=", "0", ";", turn, "<")
+        bound = self.at
+        turns = self.expression()
+        self.expect(";")
+        if not (self.take("++") and self.take(turn)):
+            self.expect(turn, "++")
+        self.expect(")")
+        if turns.type != INT or not turns.marks & CONST or not 0 <= turns.least <= turns.most <= GLSL_LIMITS["turns"]:
+            raise self.refused(f"a loop has a constant number of turns, at most {GLSL_LIMITS['turns']}")
+        count = self.tokens[bound + 2]
+        header = " ".join(self.tokens[bound : bound + 4] + self.tokens[self.at : self.at + 7])
+        ended = header == f"TURNS ( {count} ) {{ END_AFTER ( {count} , {turn} )"  # of what TURNS may be: it ends there
+        most = int(max(turns.least if ended else turns.most, 1))
+        self.cost(1)
+        if turn in self.macros:
+            raise self.refused(f"'{turn}' is a macro already")
+        counter = Variable("turn", INT, Value(INT, 0.0, max(turns.most - 1.0, 0.0)))
+        start, written, executed, place = self.at, self.written, self.executed, len(self.loops)
+        outer = self.breaks
+        self.turning += 1
+        passes = 0
+        while True:
+            head = self.saved()
+            self.breaks = []
+            self.scopes.append({turn: counter})
+            self.block()
+            self.scopes.pop()
+            ends, self.scopes = self.scopes, head
+            if not self.join(ends, _hull if not passes else _widened):
+                break
+            passes += 1
+            self.again(self.at - start)
+            self.at, self.written, self.executed = start, written, executed
+            del self.loops[place:]
+        for scopes in self.breaks:
+            self.join(scopes)
+        self.breaks = outer
+        once = self.executed - executed
+        self.cost(GLSL_LIMITS["loop"], (most - 1) * once)
+        self.loops.insert(place, Loop(self.turning, most, most * once))
+        self.turning -= 1
+
+    # Expressions
+
+    def expression(self) -> Value:
+        """Read an expression."""
+        value = self.binary(1)
+        if self.tokens[self.at] == "?":
+            self.at += 1
+            self.cost(GLSL_LIMITS["choice"])
+            value = self.binary(1)
+            self.expect(":")
+            value = _hull(value, self.typed(value.type, self.binary(1)))
+        return value
+
+    def binary(self, level: int) -> Value:
+        """Read operations of this level and of those that bind more."""
+        value = self.unary()
+        tokens, levels = self.tokens, _LEVELS
+        while True:
+            sign = tokens[self.at]
+            own = levels.get(sign, 0)
+            if own < level or not own:
+                return value
+            self.at += 1
+            value = self.combine(sign, value, self.binary(own + 1))
+
+    def combine(self, sign: str, left: Value, right: Value) -> Value:
+        """Return the value of an operation, if it is one that no compiler can choke on."""
+        self.operators += 1
+        self.written += 1
+        self.executed += 1
+        if self.written > _MOST_WRITTEN or self.executed > _MOST_EXECUTED:
+            self.cost(0, 0)
+        if self.operators > _MOST_OPERATORS:
+            raise self.refused(f"a statement has more than {GLSL_LIMITS['operators']} operations")
+        if _LEVELS[sign] < 5:
+            return Value(BOOL, 0.0, 1.0)
+        kind = left.type if right.type == FLOAT else right.type
+        if kind > 4 or (left.type not in (kind, FLOAT)) or (kind == INT) != (left.type == right.type == INT):
+            raise self.refused("an operation on values of two types")
+        if sign == "-":
+            right = _negative(right)
+        marks = ((left.marks | right.marks) & WILD) | (left.marks & right.marks & CONST)
+        if kind == INT:
+            return self.integer(sign, left, right, marks)
+        if sign != "/":
+            return self.constant((_multiply if sign == "*" else _add)(kind, left, right, marks))
+        if _may_be_zero(right) and right.marks & CONST:
+            raise self.refused("a division by a constant that is 0 or may be")
+        if right.uniform:
+            self.made.divisors.add(right.uniform)
+            far = max(-left.least, left.most) * GLSL_LIMITS["uniform"]
+            return _rounded(kind, -far, far, marks)
+        return self.constant(_divide(kind, left, right, marks))
+
+    def integer(self, sign: str, left: Value, right: Value, marks: int) -> Value:
+        """Return the value of an operation on integers, which none may leave."""
+        if sign == "/":
+            raise self.refused("a division of integers")
+        ends = [a * b if sign == "*" else a + b for a in left[1:3] for b in right[1:3]]
+        if sign != "*":
+            ends = [left.least + right.least, left.most + right.most]
+        if min(ends) < -_LARGEST_INT or max(ends) > _LARGEST_INT:
+            raise self.refused("an integer that is too large")
+        return Value(INT, min(ends), max(ends), marks)
+
+    def constant(self, value: Value) -> Value:
+        """Return a value; as a constant, if it is neither infinite nor too far from the texture in a coordinate."""
+        if value.marks & CONST:
+            most = GLSL_LIMITS["coordinate"] if self.in_coordinate else MAX_FLOAT
+            if max(-value.least, value.most) > most or value.marks & WILD:
+                raise self.refused("a constant is infinite, or too large for a coordinate")
+        return value
+
+    def unary(self) -> Value:
+        """Read an operand with its sign and its components."""
+        if self.tokens[self.at] == "-":
+            self.at += 1
+            self.cost(1)
+            if self.tokens[self.at] == "-":
+                raise self.refused("two signs in a row")
+            return _negative(self.unary())
+        return self.operand()
+
+    def operand(self) -> Value:
+        """Read an operand with its components."""
+        tokens, at = self.tokens, self.at
+        token = tokens[at]
+        after = tokens[at + 1] if token else _END
+        if after != "(" and token not in self.macros:  # the most frequent operands, without further calls
+            if token[:1].isdigit():
+                self.at = at + 1
+                value = self.number(token)
+            else:
+                variable = self.find(token)
+                if variable is None or variable.size or variable.value is None or variable.type > BOOL:
+                    value = self.primary()
+                else:
+                    self.at = at + 1
+                    value = variable.value
+                    if value[3] & CONST:
+                        self.constant(value)
+        else:
+            value = self.primary()
+        if self.tokens[self.at] == ".":
+            if not 2 <= value[0] <= 4:
+                raise self.refused("components of a value that has none")
+            return Value(self.component(), *value[1:])
+        return value
+
+    def component(self) -> int:
+        """Go on after a point and the components that it picks; return their number."""
+        self.expect(".")
+        token = self.next()
+        if not _SWIZZLE.fullmatch(token):
+            raise self.refused("a component is expected")
+        return len(token)
+
+    def primary(self) -> Value:
+        """Read an operand without its components."""
+        token = self.next()
+        if token == "(":
+            self.nested(1)
+            value = self.expression()
+            self.expect(")")
+            self.nested(-1)
+            return value
+        if token[:1].isdigit():
+            return self.number(token)
+        if token in self.macros:
+            return self.macro(token, self.expression)
+        if token in _TYPES or self.tokens[self.at] == "(":
+            return self.called([token])
+        variable = self.find(token)
+        if variable is None or variable.kind == "sampler2D":
+            raise self.refused(f"'{token[:20]}' is no name of a number here")
+        if variable.size:
+            self.expect("[")
+            index = self.expression()
+            self.expect("]")
+            constant = index.type == INT and index.marks & CONST
+            if not constant or not 0 <= index.least <= index.most < variable.size:
+                raise self.refused(f"an index of '{token}' is a constant from 0 to {variable.size - 1}")
+        if variable.value is None:
+            raise self.refused(f"'{token}' is used before it has a value")
+        return self.constant(variable.value)
+
+    def number(self, token: str) -> Value:
+        """Return the value of a number that stands in the text."""
+        value = self.numbers.get(token)
+        if value is None:
+            number = float(token)
+            if token.isdigit():
+                if number > _LARGEST_INT or (token[0] == "0" and token != "0"):
+                    raise self.refused("an integer that is too large, or octal")
+                value = Value(INT, number, number, CONST)
+            else:
+                if number > MAX_FLOAT:
+                    raise self.refused("a constant is infinite, or too large for a coordinate")
+                value = Value(FLOAT, number - number * _EPSILON, number + number * _EPSILON, CONST)
+            self.numbers[token] = value
+        if self.in_coordinate and value[2] > GLSL_LIMITS["coordinate"]:
+            return self.constant(value)
+        return value
+
+    def vector(self, name: str) -> Value | None:
+        """Read a constructor whose arguments are numbers alone, as weights are; None where one is not."""
+        tokens, at, known = self.tokens, self.at + 1, self.numbers
+        least, most, signs = _INF, -_INF, 0
+        while True:
+            token = tokens[at]
+            if token == "-":
+                at += 1
+                value = known.get(tokens[at])
+                if value is None:
+                    return None
+                signs += 1
+                low, high = -value[2], -value[1]
+            else:
+                value = known.get(token)
+                if value is None:
+                    return None
+                low, high = value[1], value[2]
+            least = min(least, low)
+            most = max(most, high)
+            at += 1
+            if tokens[at] == ")":
+                break
+            if tokens[at] != ",":
+                return None
+            at += 1
+        if at - self.at > _LONGEST_VECTOR:
+            return None
+        self.at = at + 1
+        self.cost(1 + signs)
+        return self.constant(Value(_TYPES[name], least, most, CONST))
+
+    def called(self, names: list[str]) -> Value:
+        """Read the arguments of a function; ``names`` are all that a macro can stand for."""
+        name = names[0]
+        if len(names) == 1 and name in _VECTORS and self.brackets < GLSL_LIMITS["brackets"]:
+            vector = self.vector(name) if self.tokens[self.at] == "(" else None
+            if vector is not None:
+                return vector
+        self.nested(1)
+        self.expect("(")
+        if names == ["texture2D"]:
+            return self.fetch()
+        given: list[Value] = []
+        while not self.take(")"):
+            if given:
+                self.expect(",")
+            variable = self.find(self.tokens[self.at])
+            if variable and variable.kind == "sampler2D":
+                self.at += 1
+                given.append(Value(SAMPLER, 0.0, 0.0))
+            else:
+                given.append(self.expression())
+            if len(given) > 16:
+                raise self.refused("a function has more than 16 arguments")
+        self.nested(-1)
+        given_ = [value._replace(uniform="") if value.uniform else value for value in given]
+        signature = "(" + ",".join([str(value.type) for value in given])
+        result: Value | None = None
+        before = self.saved() if len(names) > 1 else []
+        after: _Scopes = []
+        for name in names:
+            if name + signature in self.functions:
+                value = self.call(name, name + signature, given_)
+            else:
+                value = self.constant(self.builtin(name, given_))
+            if before:
+                if after:
+                    self.join(after)
+                after, self.scopes = self.scopes, [dict(scope) for scope in before]
+            result = value if result is None else _hull(result, self.typed(result.type, value))
+        if before:
+            self.scopes = after
+        assert result is not None
+        return result
+
+    def builtin(self, name: str, given: list[Value]) -> Value:
+        """Return the value of a function of GLSL."""
+        self.cost(_COSTS.get(name, 1))
+        kind = max((value.type for value in given), default=0)
+        constant = CONST if given and all(value.marks & CONST for value in given) else 0
+        wild = WILD if any(value.marks & WILD for value in given) else 0
+        marks = constant | wild
+        if name in _TYPES and name != "sampler2D" and given and kind <= BOOL:
+            return self.constructed(name, given, marks)
+        right = _ARGUMENTS.get(name, 1)
+        is_curve = name in GLSL_CURVES
+        if not (is_curve or name in GLSL_FUNCTIONS) or kind > 4 or min((v.type for v in given), default=0) < FLOAT:
+            raise self.refused(f"'{name[:20]}' is no function of this format, or not of such arguments")
+        if len(given) not in ((1, 2) if name == "atan" else (right,)):
+            raise self.refused(f"'{name}' has {len(given)} arguments")
+        if is_curve and constant:
+            if not self.calls:
+                raise self.refused(f"'{name}' of constants")
+            marks = wild  # in a function, for some of its arguments: no exact value is known here
+        first = given[0]
+        if any(_is_infinite(value) for value in given) and name in ("sin", "cos", "tan", "fract", "mod"):
+            marks |= WILD
+        if name in _COMPARISONS:
+            return Value(BOOL, 0.0, 1.0)
+        if name in GLSL_WILD or (name == "atan" and len(given) == 2):
+            return Value(kind, -_INF, _INF, marks | WILD)
+        if name in ("min", "max"):
+            return _bounded(kind, first, given[1], min if name == "min" else max)
+        if name == "clamp":
+            return _bounded(kind, _bounded(kind, first, given[1], max), given[2], min)
+        if name == "mix":
+            return _mixed(kind, *given)
+        if name == "dot":
+            one, count = _multiply(FLOAT, first, given[1], marks), first.type
+            if count > 1 and one.least == -_INF and one.most == _INF:
+                return one._replace(marks=one.marks | WILD)
+            return _rounded(FLOAT, min(one.least, one.least * count), max(one.most, one.most * count), one.marks)
+        least, most = first.least, first.most
+        if name == "abs":
+            least, most = (0.0 if least < 0.0 < most else min(abs(least), abs(most))), max(abs(least), abs(most))
+        elif name in ("floor", "ceil"):
+            whole = math.floor if name == "floor" else math.ceil
+            least = float(whole(least)) if least > -_INF else least
+            most = float(whole(most)) if most < _INF else most
+        elif name == "length":
+            return Value(FLOAT, 0.0, _INF, marks)
+        else:
+            least, most = _RANGES[name]
+        return Value(kind, least, most, marks)
+
+    def constructed(self, name: str, given: list[Value], marks: int) -> Value:
+        """Return the value of a constructor."""
+        least, most = min([value.least for value in given]), max([value.most for value in given])
+        if name == "int":
+            if not marks & CONST or not -_LARGEST_INT < least <= most < _LARGEST_INT:
+                raise self.refused("'int' of a value that is no constant")
+            return Value(INT, float(math.trunc(least)), float(math.trunc(most)), marks)
+        near = all(value.marks & GROWN or _is_small(value) for value in given)
+        if near and any(value.marks & GROWN for value in given):
+            marks |= GROWN
+        return Value(_TYPES[name], least, most, marks)
+
+    def fetch(self) -> Value:
+        """Read the arguments of texture2D after its bracket."""
+        variable = self.find(self.next())
+        if variable is None or variable.kind != "sampler2D":
+            raise self.refused("texture2D reads a sampler of the shader")
+        self.expect(",")
+        outer, self.in_coordinate = self.in_coordinate, True
+        value = self.expression()
+        self.in_coordinate = outer
+        # In a function a coordinate can be constant for one call and not for the next.
+        if value.type != 2 or value.marks & (WILD if self.calls else CONST | WILD):
+            raise self.refused("a coordinate is constant, or may be no number")
+        self.expect(")")
+        self.nested(-1)
+        self.cost(GLSL_LIMITS["fetch"], GLSL_LIMITS["fetch"])
+        return Value(4, 0.0, 1.0)
+
+    def macro(self, name: str, parse: Callable[[], Value | None]) -> Value:
+        """Read every definition that a macro can have here, in its place."""
+        definitions = self.macros[name]
+        place = self.at - 1
+        params = definitions[0].params
+        if any(len(other.params or ()) != len(params or ()) for other in definitions) or self.expanding > 3:
+            raise self.refused(f"macro '{name}' has other parameters elsewhere, or is in macros of macros")
+        if params is None and self.tokens[self.at] == "(":  # another name of a function
+            return self.called([entry.body[0] if len(entry.body) == 1 else name for entry in definitions])
+        alone = self.tokens[place - 1] in _BEFORE if place else self.alone
+        given = self.arguments(name, len(params)) if params else []
+        follows = self.tokens[self.at]
+        alone = alone and (self.alone if follows == _END else follows in _AFTER)
+        outer = self.tokens, self.at, self.place, self.alone
+        cost, before = (self.written, self.executed), self.saved() if len(definitions) > 1 else []
+        most, result = cost, None
+        after: _Scopes = []
+        self.nested(1)
+        self.expanding += 1
+        for entry in definitions:
+            body = entry.body
+            if given:
+                bound = dict(zip(entry.params or (), given))
+                body = [part for token in body for part in bound.get(token, (token,))]
+            self.again(len(body))
+            self.place = place if outer[2] is None else outer[2]
+            self.tokens, self.at, self.alone = [*body, _END], 0, alone
+            self.written, self.executed = cost
+            if parse == self.statement:
+                if body:
+                    self.statement()
+            else:
+                value = self.expression() if alone else self.unary()
+                result = value if result is None else _hull(result, self.typed(result.type, value))
+            if self.tokens[self.at] != _END:
+                raise self.refused(f"macro '{name}' is a sum without brackets around it, or unequal brackets")
+            most = max(most[0], self.written), max(most[1], self.executed)
+            self.tokens, self.at, self.place, self.alone = outer
+            if before:
+                if after:
+                    self.join(after)
+                after, self.scopes = self.scopes, [dict(scope) for scope in before]
+        if before:
+            self.scopes = after
+        self.expanding -= 1
+        self.nested(-1)
+        self.written, self.executed = most
+        return result or Value(BOOL, 0.0, 0.0)
+
+    def arguments(self, name: str, count: int) -> list[list[str]]:
+        """Return the tokens of each argument of a macro."""
+        self.expect("(")
+        given: list[list[str]] = [[]]
+        depth = 0
+        while depth or self.tokens[self.at] != ")":
+            token = self.next()
+            if token == _END or token[0] == "#":
+                raise self.refused(f"the arguments of macro '{name}' do not end")
+            depth += (token in "([") - (token in ")]")
+            if token == "," and not depth:
+                given.append([])
+            else:
+                given[-1].append(token)
+        self.at += 1
+        if len(given) != count:
+            raise self.refused(f"macro '{name}' has {count} parameters")
+        return given
+
+
+_RANGES = {
+    "atan": (-2.0, 2.0),
+    "cos": (-1.0, 1.0),
+    "exp": (0.0, _INF),
+    "exp2": (0.0, _INF),
+    "fract": (0.0, 1.0),
+    "sign": (-1.0, 1.0),
+    "sin": (-1.0, 1.0),
+    "step": (0.0, 1.0),
+    "tan": (-_INF, _INF),
+}
+
+
+def _mixed(kind: int, left: Value, right: Value, share: Value) -> Value:
+    marks = ((left.marks | right.marks | share.marks) & WILD) | (left.marks & right.marks & share.marks & CONST)
+    if share.least >= -1e-5 and share.most <= 1.00001:
+        both = _hull(left, right)
+        if _is_infinite(both):
+            return Value(kind, -_INF, _INF, marks | WILD)
+        if both.marks & GROWN:
+            return Value(kind, -_GROWN, _GROWN, marks | GROWN)
+        far = 1e-4 * max(abs(both.least), abs(both.most))
+        return _rounded(kind, both.least - far, both.most + far, marks)
+    rest = _add(FLOAT, Value(FLOAT, 1.0, 1.0, CONST), _negative(share), marks)
+    return _add(kind, _multiply(kind, left, rest, marks), _multiply(kind, right, share, marks), marks)
+
+
+def _widened(one: Value, other: Value) -> Value:
+    """Return a value that holds both, and sums that grow from one to the other."""
+    both = _hull(one, other)
+    if both.least >= one.least and both.most <= one.most:
+        return both
+    if _is_small(both) or both.marks & GROWN:
+        return Value(one.type, -_GROWN, _GROWN, (both.marks & ~CONST) | GROWN)
+    return Value(one.type, -_INF, _INF, both.marks & ~GROWN)
