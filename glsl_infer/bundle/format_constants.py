@@ -92,8 +92,8 @@ MAX_CPU_NUMBERS = 536870912
 MAX_TENSORS = 64
 """Tensors that an operator reads."""
 
-MAX_NUMBER = 1e18
-"""The largest magnitude of a number: no value that it scales is infinite."""
+MAX_NUMBER = 1e36
+"""The largest magnitude of a number: no fixed-point value that it scales is infinite."""
 
 MAX_FLOAT = 3.4028234663852886e38
 """The largest 32-bit float."""

@@ -1128,7 +1128,8 @@ class _Checker:
         outer, self.in_coordinate = self.in_coordinate, True
         value = self.expression()
         self.in_coordinate = outer
-        if value.type != 2 or value.marks & (CONST | WILD):
+        unwanted = WILD if self.calls else WILD | CONST  # a constant argument is a coordinate in some functions
+        if value.type != 2 or value.marks & unwanted:
             raise self.refused("a coordinate is constant, or may be no number")
         self.expect(")")
         self.nested(-1)
@@ -1167,7 +1168,7 @@ class _Checker:
                 if body:
                     self.statement()
             else:
-                value = self.expression() if alone else self.operand()
+                value = self.expression() if alone else self.unary()
                 result = value if result is None else _hull(result, self.typed(result.type, value))
             if self.tokens[self.at] != _END:
                 raise self.refused(f"macro '{name}' is a sum without brackets around it, or unequal brackets")

@@ -88,8 +88,8 @@ export const MAX_CPU_NUMBERS = 536870912;
 /** Tensors that an operator reads. */
 export const MAX_TENSORS = 64;
 
-/** The largest magnitude of a number: no value that it scales is infinite. */
-export const MAX_NUMBER = 1e18;
+/** The largest magnitude of a number: no fixed-point value that it scales is infinite. */
+export const MAX_NUMBER = 1e36;
 
 /** The largest 32-bit float. */
 export const MAX_FLOAT = 3.4028234663852886e38;

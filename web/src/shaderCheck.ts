@@ -910,7 +910,7 @@ export function parse(member: string, text: string): Shader {
     isCoordinate = true;
     const [type, , , marks] = expression();
     isCoordinate = outer;
-    if (type !== 2 || marks & (CONST | WILD)) fail("a coordinate is constant, or may be no number");
+    if (type !== 2 || marks & (calls ? WILD : CONST | WILD)) fail("a coordinate is constant, or may be no number");
     expect(")");
     nested(-1);
     cost(GLSL_MOST_FETCH, GLSL_MOST_FETCH);
@@ -938,7 +938,7 @@ export function parse(member: string, text: string): Shader {
       again(expanded.length);
       [tokens, at, place, alone] = [[...expanded, ""], 0, outer[2] ?? here, isAlone];
       let value: Value | undefined;
-      if (!isStatement) value = isAlone ? expression() : operand();
+      if (!isStatement) value = isAlone ? expression() : unary();
       else if (expanded.length) statement();
       if (peek()) fail(`macro '${name}' is a sum without brackets around it, or unequal brackets`);
       [tokens, at, place, alone] = outer;

@@ -91,8 +91,8 @@ final class FormatConstants {
     /** Tensors that an operator reads. */
     static final int MAX_TENSORS = 64;
 
-    /** The largest magnitude of a number: no value that it scales is infinite. */
-    static final double MAX_NUMBER = 1e18;
+    /** The largest magnitude of a number: no fixed-point value that it scales is infinite. */
+    static final double MAX_NUMBER = 1e36;
 
     /** The largest 32-bit float. */
     static final double MAX_FLOAT = 3.4028234663852886e38;

@@ -1509,7 +1509,7 @@ final class ShaderCheck {
         inCoordinate = true;
         Value value = expression();
         inCoordinate = outer;
-        if (value.type != 2 || value.has(CONST | WILD)) {
+        if (value.type != 2 || value.has(calls > 0 ? WILD : CONST | WILD)) {
             throw refused("a coordinate is constant, or may be no number");
         }
         expect(")");
@@ -1567,7 +1567,7 @@ final class ShaderCheck {
                 alone = isAlone;
                 Value value = null;
                 if (!isStatement) {
-                    value = isAlone ? expression() : operand();
+                    value = isAlone ? expression() : unary();
                 } else if (!isEmpty) {
                     statement();
                 }
