@@ -32,7 +32,7 @@ SEED ?= $(shell date +%s)
 PYTEST = $(BIN)/python -m pytest --tier $(TIER)
 WEB := web/node_modules/.ready web/tfjs/node_modules/.ready
 
-.PHONY: help classify dev quick quick-tests test test-all test-rest sweep web apk aar docs lint types python-types clean \
+.PHONY: help classify dev quick quick-tests test test-all test-rest sweep web web-url apk aar docs lint types python-types clean \
 	test-engine test-drivers test-llvmpipe test-softpipe test-vc4 test-virtual-gpu test-web test-android test-arm test-keras test-training \
 	test-debian12 test-debian13 test-cpus vc4-drivers check
 
@@ -110,10 +110,13 @@ test-cpus: $(VENV)/.all
 test-web: $(VENV)/.all $(WEB)
 	$(PYTEST) tests/web
 
-web: $(WEB)
+web: web-url $(WEB)
 	cd web && npm run --silent build -- $(foreach folder,$(MODELS),--models "$(abspath $(folder))")
-	@echo "http://localhost:$(PORT) -- Ctrl-C ends it"
+	@echo "ready: http://localhost:$(PORT)"
 	@$(PYTHON) -m http.server --bind 127.0.0.1 --directory web/dist $(PORT)
+
+web-url:
+	@echo "http://localhost:$(PORT) shows the page when it is built; Ctrl-C ends it"
 
 test-android: $(VENV)/.all web/node_modules/.ready
 	$(PYTEST) tests/android
@@ -178,7 +181,7 @@ web/tfjs/node_modules/.ready: web/tfjs/package.json web/tfjs/package-lock.json w
 $(VENV)/.run: pyproject.toml
 	scripts/system-packages
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(INSTALL) .
+	$(INSTALL) '.[get]'
 	@touch $@
 
 # The engine's own tests, lint and types: pure Python, nothing by apt.
@@ -192,5 +195,5 @@ $(VENV)/.dev: pyproject.toml
 $(VENV)/.all: pyproject.toml
 	scripts/system-packages --test
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(INSTALL) '.[train,tflite,onnx,tools,memory,camera,test]'
+	$(INSTALL) '.[train,get,onnx,tools,memory,camera,test]'
 	@touch $@ $(VENV)/.run $(VENV)/.dev

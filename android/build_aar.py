@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Build android/build/glsl-infer.aar: the runner for other apps (runner and gles), from Debian's packages alone.
+"""Build android/build/glsl-infer.aar, the runner library for other apps (runner and gles).
 
     android/build_aar.py [-o FILE.aar]
 
-An AAR is what Gradle takes as a library: ``implementation files('libs/glsl-infer.aar')``. The same sources and tools
-give the same bytes. Exit status 1: a tool failed.
+Gradle uses the AAR with ``implementation files('libs/glsl-infer.aar')``. The build needs Debian's packages only, and is
+reproducible: the same sources and tools give the same bytes. Exit status 1: a tool failed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MANIFEST = """\
 """
 
 METADATA = "aarFormatVersion=1.0\naarMetadataVersion=1.0\nminCompileSdk={minSdk}\n"
-"""What Gradle's plugin asks a library: the SDK that an app has to be compiled with, at least."""
+"""Requirements of the library, for Gradle's plugin: the lowest SDK with which an app can be compiled."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -50,7 +50,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def build(tools: Tools, aar: Path) -> None:
-    """Build ``aar``, replacing an existing one only when all is done.
+    """Build the AAR. An existing file is replaced at the end.
 
     Raises:
         ToolError: a tool is missing or fails.
@@ -70,14 +70,14 @@ def build(tools: Tools, aar: Path) -> None:
         write_zip(
             {"META-INF/MANIFEST.MF": jar_manifest, "META-INF/LICENSE": licence, **classes}, folder / "classes.jar"
         )
-        facts = settings()
+        fields = settings()
         write_zip(
             {
-                "AndroidManifest.xml": MANIFEST.format(**facts).encode(),
+                "AndroidManifest.xml": MANIFEST.format(**fields).encode(),
                 "classes.jar": (folder / "classes.jar").read_bytes(),
                 "R.txt": b"",  # it has no resources
                 "LICENSE": licence,
-                "META-INF/com/android/build/gradle/aar-metadata.properties": METADATA.format(**facts).encode(),
+                "META-INF/com/android/build/gradle/aar-metadata.properties": METADATA.format(**fields).encode(),
             },
             folder / "made.aar",
         )
@@ -85,10 +85,10 @@ def build(tools: Tools, aar: Path) -> None:
 
 
 def settings() -> dict[str, str]:
-    """Return the library's namespace and its least SDK, from gles/build.gradle."""
+    """Return the library's namespace and lowest SDK, from gles/build.gradle."""
     text = (ANDROID / "gles" / "build.gradle").read_text("utf-8")
-    found = {key: re.search(rf"^ *{key} '?([^'\n]*)'?$", text, re.MULTILINE) for key in ("namespace", "minSdk")}
-    return {key: match.group(1) for key, match in found.items() if match}
+    matches = {key: re.search(rf"^ *{key} '?([^'\n]*)'?$", text, re.MULTILINE) for key in ("namespace", "minSdk")}
+    return {key: match.group(1) for key, match in matches.items() if match}
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Build android/build/glsl-infer-demo.apk: the camera app with a model inside, from Debian's packages alone.
+"""Build android/build/glsl-infer-demo.apk, the camera app with a model inside.
 
     android/build_apk.py [--model FILE.glslnn ...] [--models FOLDER ...] [-o FILE.apk] [--keystore FILE] [--json]
 
-The same sources, models and tools give the same bytes, apart from the signature of another key. The key is that of
-Android's own debug builds, ~/.android/debug.keystore, made if it is not there, so that an app of this build replaces
-one that Gradle built. Exit status 2: what was given cannot be used; 1: a tool failed.
+The build needs Debian's packages only. The same sources, models and tools give the same bytes, except for the signature
+of another key. The default key is that of Android's debug builds, ~/.android/debug.keystore, created if missing, so
+that the app can replace an app that Gradle built. Exit status 2: an argument is unusable; 1: a tool failed.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ KEYSTORE = Path("~/.android/debug.keystore")
 MODULES = ("runner", "gles", "app")
 PACKAGE = ANDROID.parent / "glsl_infer" / "tasks" / "data"
 KINDS = ("detection", "landmarks", "segmentation")
-"""Of tasks in the app: a classification is what it does with any model."""
+"""Kinds of tasks with files in the app. Classification works with any model."""
 
 MAIN = ANDROID / "app" / "src" / "main"
 
 TESTS = ANDROID.parent / "glsl_infer" / "tools" / "aibench" / "tests.csv"
-"""The AI Benchmark's."""
+"""Tests of the AI Benchmark."""
 
 STORED = (".arsc", ".glslnn", ".png")
-"""What is stored as it is: Android 11 refuses a deflated resources.arsc, the others are compressed already."""
+"""Uncompressed members: Android 11 rejects a compressed resources.arsc, and the other files are compressed already."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -86,42 +86,48 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def files_of_tasks(folders: Sequence[Path]) -> list[Path]:
-    """Return the files of all tasks that the app can have: their JSON, models and licences.
+    """Return the files of all tasks with a model in ``folders``: JSON, models and licences.
+
+    A task in ``folders`` replaces a task of the package with the same name. A task with a detector needs the detector's
+    files too.
 
     Args:
-        folders: of bundles (``glsl-infer get`` has one), and of tasks of the person's own, with their models.
+        folders: folders of bundles, such as that of ``glsl-infer get``, and of other tasks with their models.
     """
-    known: dict[str, tuple[Path, dict[str, Any]]] = {}  # one of the person's own goes before one of the package
+    tasks: dict[str, tuple[Path, dict[str, Any]]] = {}  # later folders replace tasks of the package
     for path in (path for folder in (PACKAGE, *folders) for path in sorted(folder.glob("*.json"))):
         try:
             task = json.loads(path.read_text("utf-8"))
         except ValueError:
             continue
         if isinstance(task, dict) and task.get("task") in KINDS and isinstance(task.get("model"), str):
-            known[path.stem] = path, task
+            tasks[path.stem] = path, task
 
     def needs(name: str) -> list[Path] | None:
-        if name not in known:
+        if name not in tasks:
             return None
-        path, task = known[name]
+        path, task = tasks[name]
         model = task["model"]
-        named = not model.endswith(".glslnn")
-        places = [folder / f"{model}.glslnn" for folder in folders] if named else [path.parent / model]
-        found = [place for place in places if place.is_file()]
-        others = needs(task["detector"].removesuffix(".json")) if "detector" in task else []
-        if not found or others is None:
+        is_package_model = not model.endswith(".glslnn")
+        candidates = [folder / f"{model}.glslnn" for folder in folders] if is_package_model else [path.parent / model]
+        models = [path for path in candidates if path.is_file()]
+        detector_files = needs(task["detector"].removesuffix(".json")) if "detector" in task else []
+        if not models or detector_files is None:
             return None
-        licence = found[0].with_suffix(".licence.txt")
-        return [path, found[0], *([licence] if licence.is_file() else []), *others]
+        licence = models[0].with_suffix(".licence.txt")
+        return [path, models[0], *([licence] if licence.is_file() else []), *detector_files]
 
-    wanted = [needs(name) for name in known]
-    return sorted({path for files in wanted if files is not None for path in files})
+    file_lists = [needs(name) for name in tasks]
+    return sorted({path for files in file_lists if files is not None for path in files})
 
 
 def build(
     tools: Tools, models: list[Path], apk: Path, keystore: Path, folders: Sequence[Path] = ()
 ) -> dict[str, object]:
-    """Build ``apk``, replacing an existing one only when all is done, and return what it is.
+    """Build, sign and verify the APK. An existing file is replaced at the end.
+
+    Returns:
+        Data for ``--json``: path, size, package, models, tasks and signatures of the APK.
 
     Raises:
         ToolError: a tool is missing or fails.
@@ -136,7 +142,7 @@ def build(
         shutil.copyfile(TESTS, folder / "assets" / "models" / TESTS.name)
         for model in models:
             shutil.copyfile(model, folder / "assets" / "models" / model.name)
-            if (picture := model.with_suffix(".png")).is_file():  # what a test of the AI Benchmark begins with
+            if (picture := model.with_suffix(".png")).is_file():  # input image of an AI Benchmark test
                 shutil.copyfile(picture, folder / "assets" / "models" / picture.name)
         tasks = files_of_tasks(folders)
         for path in tasks:
@@ -160,15 +166,15 @@ def build(
 def assemble(
     tools: Tools, folder: Path, classes: list[Path], main: Path, identity: dict[str, str], keystore: Path
 ) -> str:
-    """Make ``folder/signed.apk`` of compiled classes; return what apksigner says of it.
+    """Build ``folder/signed.apk`` from compiled classes, and return the output of apksigner's verification.
 
     Args:
-        tools: where they are.
-        folder: has ``assets``, and takes what is made on the way.
-        classes: folders and jars that become classes.dex.
-        main: has AndroidManifest.xml, and ``res`` where the app has resources.
-        identity: see ``settings``.
-        keystore: made if it is not there.
+        tools: build tools.
+        folder: folder with ``assets``, and for intermediate files.
+        classes: folders and jars, converted to classes.dex.
+        main: folder with AndroidManifest.xml, and with ``res`` if the app has resources.
+        identity: namespace, SDKs and version, as returned by ``settings``.
+        keystore: created if missing.
 
     Raises:
         ToolError: a tool is missing or fails.
@@ -176,7 +182,7 @@ def assemble(
     dex = folder / "classes.dex"
     run(["java", "-Xmx512m", "-jar", tools.dx, "--dex", "--min-sdk-version=21", f"--output={dex}", *classes])
     manifest = (main / "AndroidManifest.xml").read_text("utf-8")
-    package = f'<manifest package="{identity["namespace"]}" '  # which Gradle wants to hear of in its own file alone
+    package = f'<manifest package="{identity["namespace"]}" '  # in Gradle builds it is in build.gradle only
     (folder / "AndroidManifest.xml").write_text(manifest.replace("<manifest ", package, 1), "utf-8")
     tools.command(
         *("aapt", "package", "-f", "-M", folder / "AndroidManifest.xml"),
@@ -199,37 +205,37 @@ def assemble(
 
 
 def settings() -> dict[str, str]:
-    """Return what Gradle would say of the app: its name and SDKs, from app/build.gradle, and its version."""
+    """Return the namespace and SDKs of the app, from app/build.gradle, and its version."""
     text = (ANDROID / "app" / "build.gradle").read_text("utf-8")
     keys = ("namespace", "minSdk", "targetSdk")
-    found = {key: re.search(rf"^ *{key} '?([^'\n]*)'?$", text, re.MULTILINE) for key in keys}
+    matches = {key: re.search(rf"^ *{key} '?([^'\n]*)'?$", text, re.MULTILINE) for key in keys}
     release = version()
     code = 0
     for part in release.split("."):
         code = 100 * code + int(part)
     return {
-        **{key: match.group(1) for key, match in found.items() if match},
+        **{key: match.group(1) for key, match in matches.items() if match},
         "versionCode": str(code),
         "versionName": release,
     }
 
 
 def version() -> str:
-    """Return the version of the Python package, which all others follow (scripts/release.py)."""
+    """Return the version of the Python package, used by all others (scripts/release.py)."""
     text = (ANDROID.parent / "glsl_infer" / "__init__.py").read_text("utf-8")
-    (found,) = re.findall(r'^__version__ = "(.+)"$', text, re.MULTILINE)
-    return str(found)
+    (release,) = re.findall(r'^__version__ = "(.+)"$', text, re.MULTILINE)
+    return str(release)
 
 
 def default_model() -> Path:
-    """Return the model that the app has inside unless told otherwise: the one that app/build.gradle names."""
+    """Return the default model of the app, from app/build.gradle."""
     text = (ANDROID / "app" / "build.gradle").read_text("utf-8")
     (path,) = re.findall(r"^def model = .* \?: '([^']*)'$", text, re.MULTILINE)
     return (ANDROID / "app" / path).resolve()
 
 
 def pack(resources: Path, dex: Path, out: Path) -> None:
-    """Write what aapt made and the classes as a zip without dates, in one order."""
+    """Write the output of aapt and the classes to an APK, reproducibly."""
     with zipfile.ZipFile(resources) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     members["classes.dex"] = dex.read_bytes()
@@ -237,7 +243,7 @@ def pack(resources: Path, dex: Path, out: Path) -> None:
 
 
 def write_zip(members: dict[str, bytes], out: Path) -> None:
-    """Write a zip without dates, in one order, so that the same members make the same file."""
+    """Write a zip file. The same members give the same bytes: they are sorted and have a fixed date."""
     with zipfile.ZipFile(out, "w") as archive:
         for name in sorted(members):
             info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
@@ -248,20 +254,20 @@ def write_zip(members: dict[str, bytes], out: Path) -> None:
 
 
 def make_key(keystore: Path) -> None:
-    """Make the debug key that every Android SDK makes on first use, unless it is there."""
+    """Create the debug key of Android SDKs, if it does not exist."""
     if keystore.exists():
         return
     keystore.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".key-", dir=keystore.parent) as folder:  # nobody else may look into it
-        made = Path(folder) / keystore.name
+    with tempfile.TemporaryDirectory(prefix=".key-", dir=keystore.parent) as folder:  # private to this user
+        new_keystore = Path(folder) / keystore.name
         run(
             [
-                *("keytool", "-genkeypair", "-keystore", made, "-storepass", "android", "-keypass", "android"),
+                *("keytool", "-genkeypair", "-keystore", new_keystore, "-storepass", "android", "-keypass", "android"),
                 *("-alias", "androiddebugkey", "-dname", "CN=Android Debug,O=Android,C=US"),
                 *("-keyalg", "RSA", "-keysize", "2048", "-validity", "10950", "-storetype", "PKCS12"),
             ]
         )
-        made.replace(keystore)
+        new_keystore.replace(keystore)
 
 
 if __name__ == "__main__":

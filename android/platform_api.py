@@ -1,7 +1,7 @@
 """API level 23 (Android 6.0) for javac: stubs of Android's classes, and a check of the calls to Java's own classes.
 
-``android-6.txt`` lists the members of Android that the app and the library use. ``java-8-additions.txt`` lists the
-parts of Java 8 that API level 23 lacks.
+``android-6.txt`` lists the members of Android used by the app and the library. ``java-8-additions.txt`` lists the parts
+of Java 8 missing in API level 23.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def stub_sources(text: str) -> dict[str, str]:
 
 
 def _declaration(types: dict[str, _Type], name: str) -> Iterator[str]:
-    """Yield the lines of a type, and of those nested in it."""
+    """Yield the lines of a type with its nested types."""
     api = types[name]
     simple = re.split(r"[.$]", name)[-1]
     static = "static " if "$" in name else ""
@@ -105,7 +105,7 @@ def _named(parameters: list[str]) -> str:
 
 
 def _super_arguments(types: dict[str, _Type], api: _Type) -> str:
-    """Return arguments for the first constructor that the list has of the superclass."""
+    """Return arguments for the first listed constructor of the superclass."""
     match = re.search(r"extends ([\w.$]+)", api.rest)
     parent = match[1] if match else ""
     if parent not in types:
@@ -186,10 +186,10 @@ def read_class(data: bytes) -> ClassFile:
 
 
 def missing_in_android(classes: list[ClassFile], text: str) -> list[str]:
-    """Return each use of a Java type or method that API level 23 lacks, after the name of the class with the use.
+    """Return each use of a Java type or method missing in API level 23, after the name of the using class.
 
     Args:
-        classes: all classes that are compiled together.
+        classes: all classes of a compilation.
         text: like ``java-8-additions.txt``.
     """
     words: dict[str, set[str]] = {"package": set(), "type": set(), "method": set()}

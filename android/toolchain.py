@@ -1,4 +1,4 @@
-"""Where the tools of ``fetch-tools`` are, and how to call them: a JDK of the machine, the rest from one folder."""
+"""Tools of the Android build: a JDK of the machine, and the folder filled by ``fetch-tools``."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ sys.path[:] = [sys.argv.pop(1), *(folder for folder in sys.path if folder)]
 import runpy
 runpy.run_module("enjarify.main", run_name="__main__", alter_sys=True)
 """
-"""Runs enjarify from the folder that is the first argument, and imports nothing from the current folder."""
+"""Python program that runs enjarify from the folder in its first argument, without imports from the current folder."""
 
 
 class ToolError(Exception):
-    """A tool that is missing or that failed; the message has what it said."""
+    """A tool is missing or failed. The message includes its output."""
 
 
 class Tools:
-    """The folder that ``fetch-tools`` fills, filled if it was not.
+    """The folder of ``fetch-tools``, filled if necessary.
 
     Raises:
-        ToolError: the packages cannot be had, or there is no JDK.
+        ToolError: packages or a JDK are unavailable, or the user has no home folder.
     """
 
     def __init__(self) -> None:
@@ -50,16 +50,16 @@ class Tools:
         self.framework = self.root / "usr" / "share" / "android-framework-res" / "framework-res.apk"
 
     def command(self, name: str, *arguments: object) -> str:
-        """Run a program of the folder (``aapt``, ``zipalign``) and return what it writes."""
+        """Run a program of the folder (``aapt``, ``zipalign``) and return its output."""
         library = self._libraries
-        places = (
+        library_folders = (
             library,
             library / "android",
             self.root / "lib" / library.name,
             library.parent,
             library.parent / "p7zip",
         )
-        path = ":".join(str(place) for place in places)
+        path = ":".join(str(folder) for folder in library_folders)
         return run(
             [self.root / "usr" / "bin" / name, *arguments], environment={"LD_LIBRARY_PATH": path, "LC_ALL": "C.UTF-8"}
         )
@@ -74,14 +74,14 @@ class Tools:
             android: use Android's classes too, and refuse what API level 23 lacks, of Android or of Java.
 
         Raises:
-            ToolError: the sources do not compile, or use something that API level 23 lacks.
+            ToolError: the sources do not compile, or use parts missing in API level 23.
         """
         out.mkdir(parents=True, exist_ok=True)
         files = sorted(path for source in sources for path in source.rglob("*.java"))
-        joined = ":".join(str(path) for path in (*([self._android_stubs()] if android else []), *classpath))
+        class_path = ":".join(str(path) for path in (*([self._android_stubs()] if android else []), *classpath))
         run(
             ["javac", "-encoding", "UTF-8", "-Xlint:all,-options", "-Werror", "--release", "8"]
-            + (["-cp", joined] if joined else [])
+            + (["-cp", class_path] if class_path else [])
             + ["-d", out, *files]
         )
         if android:
@@ -94,7 +94,7 @@ class Tools:
                 )
 
     def _android_stubs(self) -> Path:
-        """Return the folder of the listed classes of Android, compiled once for each version of the list."""
+        """Return the folder of compiled stubs of Android's classes, compiled once for each version of the list."""
         text = platform_api.ANDROID_API.read_text("utf-8")
         generator = Path(platform_api.__file__).read_bytes()
         folder = self.root / f"android-api-{hashlib.sha256(text.encode() + generator).hexdigest()[:16]}"
@@ -111,12 +111,12 @@ class Tools:
             try:
                 classes.rename(folder)
             except OSError:
-                if not folder.is_dir():  # else another process made the same one meanwhile
+                if not folder.is_dir():  # otherwise another process created it at the same time
                     raise
         return folder
 
     def java(self, classpath: Sequence[Path], main: str) -> list[str]:
-        """Return the command line that starts a class on the JVM with JNA, to which its arguments are added."""
+        """Return a command line that starts a class on the JVM with JNA. The caller adds arguments."""
         return [
             "java",
             "-Xshare:auto",
@@ -129,7 +129,7 @@ class Tools:
         ]
 
     def enjarify(self, dex: Path, jar: Path) -> None:
-        """Turn an APK's dex back into a jar."""
+        """Convert an APK's dex file to a jar."""
         packages = self.root / "usr" / "lib" / "python3" / "dist-packages"
         run(
             [sys.executable, "-O", "-c", ENJARIFY, packages, "-f", "-o", jar, dex],
@@ -137,15 +137,15 @@ class Tools:
 
 
 def run(command: Sequence[object], *, environment: dict[str, str] | None = None, show: bool = False) -> str:
-    """Run a command and return its standard output; ``show`` lets its messages through.
+    """Run a command and return its standard output. With ``show``, its error output goes to the terminal.
 
     Raises:
-        ToolError: it is missing or fails.
+        ToolError: the command is missing or fails.
     """
-    words = [str(word) for word in command]
+    arguments = [str(word) for word in command]
     try:
-        done = subprocess.run(
-            words,
+        completed = subprocess.run(
+            arguments,
             stdout=subprocess.PIPE,
             stderr=None if show else subprocess.PIPE,
             text=True,
@@ -154,9 +154,9 @@ def run(command: Sequence[object], *, environment: dict[str, str] | None = None,
             check=False,
         )
     except FileNotFoundError:
-        advice = "sudo apt install default-jdk-headless" if words[0] in ("java", "javac", "keytool") else "make apk"
-        raise ToolError(f"{words[0]} is not installed; on Debian: {advice}") from None
-    if done.returncode:
-        said = (done.stdout + (done.stderr or "")).strip()
-        raise ToolError(f"{Path(words[0]).name} failed with {done.returncode}:\n{said}")
-    return done.stdout
+        advice = "sudo apt install default-jdk-headless" if arguments[0] in ("java", "javac", "keytool") else "make apk"
+        raise ToolError(f"{arguments[0]} is not installed; on Debian: {advice}") from None
+    if completed.returncode:
+        output = (completed.stdout + (completed.stderr or "")).strip()
+        raise ToolError(f"{Path(arguments[0]).name} failed with {completed.returncode}:\n{output}")
+    return completed.stdout

@@ -46,7 +46,7 @@ def main() -> int:
             out.parent.mkdir(exist_ok=True)
             with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
                 pictures = making.pictures_of(model, Path(folder))
-                found = calibrate(making.kept_file(model), out, pictures, options=making.options_of(model))
+                found = calibrate(making.source_of(model), out, pictures, options=making.options_of(model))
             fine = {name: ends for name, ends in found.known.fine.items() if name in (found.known.sixteen or ())}
             ranges_file.write(replace(found, known=replace(found.known, fine=fine)), out)  # what get needs, no more
             print(f"{model.name}: {out.stat().st_size} bytes, {time.process_time() - before:.1f} s of CPU", flush=True)
@@ -58,9 +58,10 @@ def main() -> int:
 
 def milliseconds(model: catalogue.Model) -> int:
     """Return what a frame of a network of the catalogue takes a Pi Zero W, by the estimate, as ``get`` exports it."""
+    labels = None if model.labels is None else making.labels_of(model)
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
         path = Path(folder) / f"{model.name}.glslnn"
-        export(making.kept_file(model), path, options=making.options_of(model), ranges=making.ranges_of(model))
+        export(making.source_of(model), path, labels, options=making.options_of(model), ranges=making.ranges_of(model))
         report = videocore.report(*videocore.measure(path, videocore.find()), model.name)
     return round(estimate.estimate(report, estimate.BOARDS[0]).total)
 

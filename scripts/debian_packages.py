@@ -5,8 +5,8 @@
     scripts/debian_packages.py DIR --source mesa
     scripts/debian_packages.py DIR --missing mosquitto      # and the libraries that this machine lacks
 
-The mirror and its keys are those of this machine's own apt sources. DEBIAN_MIRROR names another mirror, and
-DEBIAN_OLD_MIRROR another one for every suite after the first. apt checks each package against the keys.
+The mirror and its keys are those of this machine's own apt sources, unless DEBIAN_MIRROR names another mirror. apt
+checks each package against the keys.
 
 Needs a Debian system, and no Python package.
 """
@@ -89,15 +89,14 @@ def own_mirror(suite: str) -> Mirror:
     raise PackageError("apt's sources on this machine name no Debian mirror; set DEBIAN_MIRROR to the URL of one")
 
 
-def mirrors_of(suites: list[str]) -> list[Mirror]:
-    """Return where each suite comes from: what the environment names, else the machine's own mirror.
+def mirror_of(suite: str) -> Mirror:
+    """Return the mirror that ``DEBIAN_MIRROR`` names, else one of this machine's own apt sources.
 
     Raises:
         PackageError: there is none.
     """
-    first = os.environ.get("DEBIAN_MIRROR")
-    named = [first, *[os.environ.get("DEBIAN_OLD_MIRROR") or first] * (len(suites) - 1)]
-    return [Mirror(url) if url else own_mirror(suite) for url, suite in zip(named, suites)]
+    url = os.environ.get("DEBIAN_MIRROR")
+    return Mirror(url) if url else own_mirror(suite)
 
 
 def keys_of(file: str, number: str) -> str:
@@ -120,7 +119,7 @@ def keys_of(file: str, number: str) -> str:
 def fetch(
     folder: Path,
     packages: list[str],
-    suites: list[str],
+    suite: str,
     *,
     architecture: str = "",
     needs: bool = False,
@@ -133,17 +132,17 @@ def fetch(
     Args:
         folder: where.
         packages: their names.
-        suites: the releases that have them; one after the first only where those before lack a package.
+        suite: the release that has them.
         architecture: of the packages; empty for this machine's.
         needs: with all packages that these need.
-        missing: with those of them that are not installed on this machine, whose release ``suites`` must be.
+        missing: with those of them that are not installed on this machine, whose release ``suite`` must be.
         source: source packages: ``folder`` gets a folder of each.
         archives_only: of source packages, the archives alone, which needs no ``dpkg-source``.
 
     Raises:
         PackageError: a mirror or a package is not there, or is not signed.
     """
-    mirrors = mirrors_of(suites)
+    mirror = mirror_of(suite)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".apt.", dir=folder) as made:
         home = Path(made).resolve()
@@ -155,11 +154,10 @@ def fetch(
         installed = STATUS.read_bytes() if missing else b""  # of an empty system, which lacks whatever is needed
         (home / "var/lib/dpkg/status").write_bytes(installed)
         kind = "deb-src" if source else "deb"
-        entries = [mirror.entry(kind, suite) for mirror, suite in zip(mirrors, suites)]
-        (home / "etc/apt/sources.list.d/debian.sources").write_text("".join(entries))
+        (home / "etc/apt/sources.list.d/debian.sources").write_text(mirror.entry(kind, suite))
         settings = home / "apt.conf"
-        settings.write_text(apt(["apt-config", "dump", *REACHING]) + own_settings(home, suites[0], architecture))
-        update(settings, mirrors, suites)
+        settings.write_text(apt(["apt-config", "dump", *REACHING]) + own_settings(home, suite, architecture))
+        update(settings, mirror, suite)
         if source:
             only = ["--download-only"] if archives_only else []
             apt(["apt-get", "source", "-qq", *only, *packages], settings, folder.resolve())
@@ -191,16 +189,13 @@ def settings_of(*names: str) -> dict[str, str]:
     return dict(re.findall(r"^(\w+)='(.*)'$", shell, re.MULTILINE))
 
 
-def update(settings: Path, mirrors: list[Mirror], suites: list[str]) -> None:
+def update(settings: Path, mirror: Mirror, suite: str) -> None:
     """Fetch the lists of packages."""
     try:
         apt(["apt-get", "update", "-qq", "--error-on=any"], settings)
     except PackageError as error:
-        wanted = ", ".join(f"{suite} from {mirror.url}" for mirror, suite in zip(mirrors, suites))
-        advice = "set DEBIAN_MIRROR to the URL of a mirror"
-        if len(suites) > 1:
-            advice += f", and DEBIAN_OLD_MIRROR to one that still has {', '.join(suites[1:])}"
-        raise PackageError(f"no package lists of {wanted}; {advice}\n{error}") from None
+        advice = "set DEBIAN_MIRROR to the URL of a mirror that has it"
+        raise PackageError(f"no package lists of {suite} from {mirror.url}; {advice}\n{error}") from None
 
 
 def unpack(package: Path, folder: Path) -> None:
@@ -232,9 +227,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("folder", type=Path, metavar="DIR", help="where the files go")
     parser.add_argument("packages", nargs="+", metavar="PACKAGE", help="name of a package")
-    parser.add_argument(
-        "--suite", action="append", metavar="NAME", help="a Debian release (default: bookworm); again for a second one"
-    )
+    parser.add_argument("--suite", default="", metavar="NAME", help="a Debian release (default: bookworm)")
     parser.add_argument("--arch", default="", metavar="NAME", help="architecture (default: this machine's)")
     parser.add_argument("--needs", action="store_true", help="also fetch all packages that these need")
     parser.add_argument(
@@ -248,11 +241,11 @@ def main() -> int:
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         print("error: this is not a Debian system, so Debian's packages cannot be fetched here", file=sys.stderr)
         return 1
-    suites = given.suite or [(own_release() if given.missing else "") or "bookworm"]
+    suite = given.suite or (own_release() if given.missing else "") or "bookworm"
     kinds = {"needs": given.needs, "missing": given.missing, "source": given.source}
     kinds["archives_only"] = given.archives_only
     try:
-        fetch(given.folder, given.packages, suites, architecture=given.arch, **kinds)
+        fetch(given.folder, given.packages, suite, architecture=given.arch, **kinds)
     except PackageError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -56,6 +56,36 @@ def _tuple(words: Sequence[str]) -> str:
     return f"({', '.join(_strings(words))}{',' if len(words) == 1 else ''})"
 
 
+def _literal(value: Any, before: int = 0, indent: str = "") -> str:
+    """Return data as Python, formatted as ruff does; ``before`` characters are in its line before it."""
+    line = _one_line(value)
+    if not isinstance(value, (dict, list)) or before + len(line) < WIDTH:
+        return line
+    inner = indent + "    "
+    if isinstance(value, list):
+        return "(\n" + "".join(f"{inner}{_literal(item, len(inner), inner)},\n" for item in value) + f"{indent})"
+    keys = {f"{inner}{json.dumps(key)}: ": item for key, item in value.items()}
+    return "{\n" + "".join(f"{key}{_literal(item, len(key), inner)},\n" for key, item in keys.items()) + f"{indent}}}"
+
+
+def _one_line(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)}: {_one_line(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "(" + ", ".join(map(_one_line, value)) + (",)" if len(value) == 1 else ")")
+    return json.dumps(value)
+
+
+def _resolved(data: Data, kind: Any) -> Any:
+    """Return a type with numbers in place of the names of caps."""
+    if isinstance(kind, dict):
+        return {
+            key: data["caps"][value][0] if key in ("most", "cap") and isinstance(value, str) else _resolved(data, value)
+            for key, value in kind.items()
+        }
+    return kind
+
+
 def _conditions(data: Data) -> list[tuple[str, str, str, list[str]]]:
     """Return the keys that are there only where another key has one of some words: object, key, other key, words."""
     return [
@@ -66,6 +96,30 @@ def _conditions(data: Data) -> list[tuple[str, str, str, list[str]]]:
     ]
 
 
+SCALARS = ("name", "number", "nonzero", "positive", "tolerance")
+"""Types that Java and TypeScript have constants for; 1 is the first."""
+
+CHECKED_BEFORE = ("format", "version", "profile", "cpu_profile", "attribute")
+"""Types that readers look at before or after they interpret a description, which takes any value for them."""
+
+
+def _reachable(data: Data, kind: Any, found: dict[str, Any]) -> dict[str, Any]:
+    """Return the objects and types that a type consists of, by name: an object's keys, or a type's description."""
+    if isinstance(kind, dict):
+        for inner in kind["tuple"] if "tuple" in kind else [kind.get("list", kind.get("map"))]:
+            _reachable(data, inner, found)
+        for name in kind.get("choice", ()):
+            _reachable(data, f"object {name}", found)
+    elif isinstance(kind, str):
+        what, _, name = kind.partition(" ")
+        entry = data["objects"][name] if what == "object" else data["types"].get(what)
+        if entry is not None and (name or what) not in found:
+            found[name or what] = entry
+            for inner in entry["keys"].values() if what == "object" else [entry]:
+                _reachable(data, inner, found)
+    return found
+
+
 def python(data: Data) -> str:
     """Return glsl_infer/bundle/format_constants.py."""
     lines = [
@@ -74,6 +128,7 @@ def python(data: Data) -> str:
         "from __future__ import annotations",
         "",
         "from collections.abc import Mapping",
+        "from typing import Any",
         "",
         *(f"{key.upper()} = {json.dumps(data[key])}" for key in ("format", "version", "profile", "cpu_profile")),
         f"PROBE_FORMULA = {json.dumps(data['formula'])}",
@@ -82,7 +137,7 @@ def python(data: Data) -> str:
     for name, (value, about) in data["caps"].items():
         lines += ["", f"{name} = {_number(value)}", f'"""{about}"""']
     lines += ["", "RANGES: Mapping[str, tuple[int, int]] = {"]
-    lines += [f'    "{name}": ({low}, {high}),  # {about}' for name, (low, high, about) in data["integers"].items()]
+    lines += [f'    "{name}": ({low}, {high}),  # {about}' for name, (low, high, about, *_) in data["integers"].items()]
     lines += ["}", '"""Smallest and largest integers."""', ""]
     for name, words in data["words"].items():
         lines.append(_listed(f"{name.upper()} = (", _strings(words), ")"))
@@ -95,12 +150,22 @@ def python(data: Data) -> str:
     lines.append("GLSL_LIMITS: Mapping[str, int] = {")
     lines += [f'    "{name}": {value},  # {about}' for name, (value, about) in glsl["limits"].items()]
     lines += ["}", '"""The most of what a shader may have."""']
-    lines += ["", "KEYS: Mapping[str, tuple[str, ...]] = {"]
-    for name, entry in data["objects"].items():
-        keys = _strings(list(entry["keys"]))
-        line = f'    "{name}": {_tuple(list(entry["keys"]))},'
-        lines.append(line if len(line) <= WIDTH else _listed(f'"{name}": (', keys, "),", "    "))
-    lines += ["}", '"""The keys of every object, in the order in which they are written."""', ""]
+    objects = data["objects"]
+    types = {name: _resolved(data, kind) for name, kind in data["types"].items()}
+    keys = {name: _resolved(data, entry["keys"]) for name, entry in objects.items()}
+    sections = {name: entry["sections"] for name, entry in objects.items() if "sections" in entry}
+    lines += [
+        "",
+        f"TYPES: Mapping[str, Any] = {_literal(types, WIDTH)}",
+        '"""Types that have a description."""',
+        "",
+        f"OBJECTS: Mapping[str, Mapping[str, Any]] = {_literal(keys, WIDTH)}",
+        '"""The keys of every object, in the order in which they are written, and their types."""',
+        "",
+        f"SECTIONS: Mapping[str, tuple[str, ...]] = {_literal(sections, WIDTH)}",
+        '"""Keys of objects whose contents break the rule of their own name."""',
+        "",
+    ]
     lines.append("ONLY: Mapping[tuple[str, str], tuple[str, tuple[str, ...]]] = {")
     lines += [
         f'    ("{name}", "{key}"): ("{other}", {_tuple(words)}),' for name, key, other, words in _conditions(data)
@@ -119,7 +184,9 @@ def java(data: Data) -> str:
     def strings(name: str, words: Sequence[str]) -> str:
         return _listed(f"static final String[] {name} = {{", _strings(words), "};", "    ")
 
-    lines = ["package glslinfer.runner;", "", f"/** {HEADER} */", "final class FormatConstants {"]
+    lines = ["package glslinfer.runner;", ""]
+    lines += [f"import java.util.{name};" for name in ("Arrays", "HashMap", "List", "Map")]
+    lines += ["", f"/** {HEADER} */", "final class FormatConstants {"]
     lines += [
         f"    static final String FORMAT = {json.dumps(data['format'])};",
         f"    static final int VERSION = {data['version']};",
@@ -132,7 +199,7 @@ def java(data: Data) -> str:
     for name, (value, about) in data["caps"].items():
         kind = "int" if isinstance(value, int) else "double"
         lines += ["", f"    /** {about} */", f"    static final {kind} {name} = {_number(value)};"]
-    for name, (low, high, about) in data["integers"].items():
+    for name, (low, high, about, *_) in data["integers"].items():
         lines += ["", f"    /** Smallest and largest. {about} */"]
         lines.append(f"    static final int[] {name.upper()}_RANGE = {{{low}, {high}}};")
     lines.append("")
@@ -150,14 +217,71 @@ def java(data: Data) -> str:
             f"    /** {about} */",
             f"    static final {kind} GLSL_MOST_{name.upper()} = {value}{'' if kind == 'int' else '.0'};",
         ]
-    lines += ["", strings("LIMITS_KEYS", list(data["objects"]["limits"]["keys"]))]
-    lines += ["", "    private FormatConstants() {}", "}", ""]
+    lines += ["", *_java_tables(data), "", "    private FormatConstants() {}", "}", ""]
     return "\n".join(lines)
 
 
+def _java_tables(data: Data) -> list[str]:
+    """Return the descriptions of what a runner reads."""
+    runner = _reachable(data, "object manifest", {})
+    sections = ", ".join(_strings(data["objects"]["manifest"]["sections"]))
+    lines = [
+        "    /** Keys of the manifest whose contents break the rule of their own name. */",
+        f"    static final List<String> SECTIONS = Arrays.asList({sections});",
+        "",
+        "    /** The keys of the objects of manifest.json, each before its type. */",
+        "    static final Map<String, Object[]> OBJECTS = new HashMap<String, Object[]>();",
+        "",
+        "    /** Types that have a description. */",
+        "    static final Map<String, Object> TYPES = new HashMap<String, Object>();",
+        "",
+        "    static {",
+    ]
+    for name, entry in runner.items():
+        if "keys" not in entry:
+            lines.append(f"        TYPES.put({json.dumps(name)}, {_java(data, entry)});")
+            continue
+        lines.append(f"        OBJECTS.put({json.dumps(name)}, new Object[] {{")
+        for key, kind in entry["keys"].items():
+            made = _java(data, kind)
+            for other, words in entry.get("only", {}).get(key, {}).items():
+                made = _java_array(['"only"', made, *_strings([other, *words])])
+            lines.append(f"            {json.dumps(key)}, {made},")
+        lines.append("        });")
+    return [*lines, "    }"]
+
+
+def _java(data: Data, kind: Any) -> str:
+    """Return a type as the Java interpreter takes it."""
+    if isinstance(kind, dict):
+        if "choice" in kind:
+            made = [f"new String[] {{{', '.join(_strings([name, *keys]))}}}" for name, keys in kind["choice"].items()]
+            return _java_array(['"choice"', *made], ",\n            ")
+        if "tuple" in kind:
+            return _java_array(['"tuple"', *(_java(data, item) for item in kind["tuple"])])
+        if "map" in kind:
+            return _java_array(['"map"', _java(data, kind["map"])])
+        ends = [str(kind.get("least", 0)), *(str(kind[key]) for key in ("most", "cap") if key in kind)]
+        return _java_array(['"capped"' if "cap" in kind else '"list"', _java(data, kind["list"]), *ends])
+    what, _, name = str(kind).partition(" ")
+    if what == "integer":
+        rule = data["integers"][name][3:]
+        return _java_array(['"range"', f"{name.upper()}_RANGE"]) if rule else f"{name.upper()}_RANGE"
+    if what == "word":
+        return name.upper()
+    if what == "formula":
+        return "new String[] {PROBE_FORMULA}"
+    named = {"object": name, "pattern": name, "reference": "name"}
+    return json.dumps(named.get(what, "any" if what in CHECKED_BEFORE else what))
+
+
+def _java_array(items: Sequence[str], between: str = ", ") -> str:
+    return f"new Object[] {{{between.join(items)}}}"
+
+
 def typescript(data: Data) -> str:
-    """Return web/src/formatConstants.ts. The keys are types: the compiler compares the readers with them."""
-    lines = [f"/** {HEADER} */", ""]
+    """Return web/src/formatConstants.ts, with the objects that a runner reads, and those of graph.json apart."""
+    lines = [f"/** {HEADER} */", "", 'import type { Type } from "./described.ts";', ""]
     plain = ("format", "version", "profile", "cpu_profile")
     lines += [f"export const {key.upper()} = {json.dumps(data[key])};" for key in plain]
     lines += [
@@ -166,9 +290,14 @@ def typescript(data: Data) -> str:
     ]
     for name, (value, about) in data["caps"].items():
         lines += ["", f"/** {about} */", f"export const {name} = {_number(value)};"]
-    for name, (low, high, about) in data["integers"].items():
-        lines += ["", f"/** Smallest and largest. {about} */"]
-        lines.append(f"export const {name.upper()}_RANGE = [{low}, {high}] as const;")
+    for name, (low, high, about, *rule) in data["integers"].items():
+        lines += [
+            "",
+            f"/** Smallest and largest{', and the rule that a larger one breaks' if rule else ''}. {about} */",
+        ]
+        lines.append(
+            f"export const {name.upper()}_RANGE = [{', '.join([str(low), str(high), *_strings(rule)])}] as const;"
+        )
     lines.append("")
     for name, words in data["words"].items():
         lines.append(_listed(f"export const {name.upper()} = [", _strings(words), "] as const;", step="  "))
@@ -180,19 +309,61 @@ def typescript(data: Data) -> str:
         lines.append(_listed(f"export const GLSL_{key.upper()} = [", _strings(glsl[key]), "];", step="  "))
     for name, (value, about) in glsl["limits"].items():
         lines += [f"/** {about} */", f"export const GLSL_MOST_{name.upper()} = {value};"]
-    lines += ["", "/** The keys of every object. */", "export interface Keys {"]
-    for name, entry in data["objects"].items():
-        line = f"  {name}: {' | '.join(_strings(list(entry['keys'])))};"
-        if len(line) > WIDTH:
-            line = "\n".join([f"  {name}:", *(f"    | {key}" for key in _strings(list(entry["keys"])))]) + ";"
-        lines.append(line)
-    lines += ["}", ""]
-    lines.append("/** Keys that an object has only and always where another of its keys has one of some words. */")
-    lines.append("export const ONLY: Readonly<Record<string, readonly [key: string, ...words: string[]]>> = {")
-    for name, key, other, words in _conditions(data):
-        lines.append(f'  "{name}.{key}": [{", ".join(_strings([other, *words]))}],')
-    lines += ["};", ""]
+    lines += ["", "/** The types that are built in. */"]
+    lines += [f"export const {name.upper()} = {number};" for number, name in enumerate((*SCALARS, "any"), 1)]
+    runner = _reachable(data, "object manifest", {})
+    graph = {name: entry for name, entry in _reachable(data, "object graph", {}).items() if name not in runner}
+    for prefix, about, entries in (("", "manifest.json", runner), ("GRAPH_", "graph.json, without those", graph)):
+        objects = {name: _typescript_object(data, entry) for name, entry in entries.items() if "keys" in entry}
+        types = {name: _typescript(data, entry) for name, entry in entries.items() if "keys" not in entry}
+        lines += ["", f"/** The keys of the objects of {about}, and their types. */"]
+        lines.append(f"export const {prefix}OBJECTS: Readonly<Record<string, Readonly<Record<string, Type>>>> = {{")
+        lines += [f"  {name}: {keys}," for name, keys in objects.items()]
+        lines += ["};", "/** Types that have a description. */"]
+        lines.append(f"export const {prefix}TYPES: Readonly<Record<string, Type>> = {{")
+        lines += [f"  {name}: {kind}," for name, kind in types.items()]
+        lines.append("};")
+    sections = ", ".join(_strings(data["objects"]["manifest"]["sections"]))
+    lines += ["/** Keys of the manifest whose contents break the rule of their own name. */"]
+    lines += [f"export const SECTIONS = [{sections}] as const;", ""]
     return "\n".join(lines)
+
+
+def _typescript_object(data: Data, entry: Data) -> str:
+    """Return an object's keys and their types; ``onlyIf`` is a key, and words with which the object has another."""
+    keys = {}
+    for key, kind in entry["keys"].items():
+        keys[key] = _typescript(data, kind)
+        for other, words in entry.get("only", {}).get(key, {}).items():
+            keys[key] = f"{{ onlyIf: [{', '.join(_strings([other, *words]))}], thenType: {keys[key]} }}"
+    line = ", ".join(f"{key}: {kind}" for key, kind in keys.items())
+    inner = "".join(f"    {key}: {kind},\n" for key, kind in keys.items())
+    return f"{{ {line} }}" if len(line) < WIDTH - 24 else f"{{\n{inner}  }}"
+
+
+def _typescript(data: Data, kind: Any) -> str:
+    """Return a type as the browser's interpreter takes it."""
+    if isinstance(kind, dict):
+        if "choice" in kind:
+            choices = (f"{name}: [{', '.join(_strings(keys))}]" for name, keys in kind["choice"].items())
+            return f"{{ choiceOf: {{ {', '.join(choices)} }} }}"
+        if "tuple" in kind:
+            return f"{{ tupleOf: [{', '.join(_typescript(data, item) for item in kind['tuple'])}] }}"
+        names = {"list": "listOf", "map": "mapOf", "least": "atLeast", "most": "atMost", "cap": "capped"}
+        keys = {names[key]: value for key, value in kind.items() if key != "unique"}  # checked where all names are
+        return "{ " + ", ".join(f"{key}: {_typescript(data, value)}" for key, value in keys.items()) + " }"
+    what, _, name = str(kind).partition(" ")
+    constants = {"integer": f"{name.upper()}_RANGE", "word": name.upper(), "pattern": f"{name.upper()}_PATTERN"}
+    if what in constants:
+        return constants[what]
+    if what in SCALARS or what == "reference":
+        return "NAME" if what == "reference" else what.upper()
+    if what in CHECKED_BEFORE:
+        return "ANY"
+    if what == "formula":
+        return "[PROBE_FORMULA]"
+    named = what == "object" or what in data["types"]
+    return json.dumps(name or what) if named else what  # a number, or the name of a cap
 
 
 def schema_text(data: Data) -> str:

@@ -23,7 +23,7 @@ def schema(data: Data) -> Schema:
         "positive": {"type": "number", "exclusiveMinimum": 0, "maximum": greatest},
         "tolerance": {"type": "number", "minimum": 0, "maximum": greatest},
         **{name: {"type": "string", "pattern": f"^({text})$"} for name, text in data["patterns"].items()},
-        "view": _tuple(data, ["name", "integer coordinate", "integer coordinate"], "texture, x, y"),
+        "view": _tuple(data, data["types"]["view"]["tuple"], "texture, x, y"),
         "value": _value("fixed_point"),
         "whole_value": _value("vector"),
         "vector": {"$ref": "#/$defs/fixed_point", "properties": {"columns": {"const": 0}}},
@@ -84,11 +84,13 @@ def _type(data: Data, kind: Any) -> Schema:
     if isinstance(kind, dict):
         if "tuple" in kind:
             return _tuple(data, kind["tuple"])
+        if "map" in kind:
+            return {"type": "object", "additionalProperties": _type(data, kind["map"])}
         made: Schema = {"type": "array"}
         if "least" in kind:
             made["minItems"] = kind["least"]
-        if "most" in kind:
-            made["maxItems"] = data["caps"][kind["most"]][0]
+        for key in {"most", "cap"} & set(kind):
+            made["maxItems"] = kind[key] if isinstance(kind[key], int) else data["caps"][kind[key]][0]
         if "unique" in kind:
             made["uniqueItems"] = True
         return {**made, "items": _type(data, kind["list"])}
@@ -97,7 +99,7 @@ def _type(data: Data, kind: Any) -> Schema:
         return {"$ref": f"#/$defs/{name}"} if name in SHORT else _integer(data, name)
     if what == "word":
         return {"enum": data["words"][name]}
-    if what in ("object", "pattern"):
+    if what in ("object", "pattern", "reference"):
         return {"$ref": f"#/$defs/{name}"}
     return _SINGLE[what](data) if what in _SINGLE else {"$ref": f"#/$defs/{what}"}
 
@@ -109,21 +111,9 @@ _SINGLE = {
     "profile": lambda data: {"enum": [data["profile"]]},
     "cpu_profile": lambda data: {"enum": [data["cpu_profile"]]},
     "formula": lambda data: {"enum": [data["formula"]]},
-    "shape": lambda data: {
-        "type": "array",
-        "minItems": 1,
-        "maxItems": 3,
-        "items": {"type": "integer", "minimum": 1, "maximum": data["caps"]["MAX_RESULT"][0]},
-    },
+    "shape": lambda data: _type(data, data["types"]["shape"]),
     "attributes": lambda _: {"type": "object", "description": "numbers, texts, true, false, null, lists of these"},
-    "weight_shapes": lambda data: {
-        "type": "object",
-        "additionalProperties": {
-            "type": "array",
-            "maxItems": data["caps"]["MAX_RANK"][0],
-            "items": {"type": "integer", "minimum": 1, "maximum": data["integers"]["count"][1]},
-        },
-    },
+    "weight_shapes": lambda data: _type(data, data["types"]["weight_shapes"]),
     "part_members": lambda data: {
         "type": "object",
         "description": "sha256 of every member but manifest.json",
@@ -141,7 +131,7 @@ _SINGLE = {
 
 
 def _integer(data: Data, name: str) -> Schema:
-    low, high, _ = data["integers"][name]
+    low, high, *_ = data["integers"][name]
     return {"type": "integer", "minimum": low, "maximum": high}
 
 

@@ -57,7 +57,7 @@ def main(name: str, folder: str, classes: str, *others: str) -> None:
     with Extractor(start, typical) as extractor:
 
         def features(files: list[Path], varied: int = 1) -> Numbers:
-            return extractor.features(files, varied, lambda _: None).astype(np.float64)
+            return extractor.features(files, varied).astype(np.float64)
 
         learnt = {label: features(pictures(Path(folder, "train", label), LEARNT), VARIED) for label in labels}
         tested = {label: features(pictures(Path(folder, "test", label), TESTED))[:, 0] for label in labels}

@@ -193,7 +193,6 @@ def _all(reason: str, names: str) -> dict[str, str]:
 
 REFUSED_LAYERS: Mapping[str, str] = {
     # For pictures, and not there yet.
-    "RandomCrop": "it resizes outside of training",
     "Pipeline": "its layers can be exported one by one",
     "AutoContrast": "it looks at the whole picture, outside of training too",
     "ContrastLimitedAdaptiveHistogramEqualization": "it looks at the whole picture, outside of training too",

@@ -1,6 +1,6 @@
-"""The training side of glsl-infer: layers, architectures, data, recipes. Needs TensorFlow or JAX.
+"""Training for glsl-infer: layers, architectures, data sets, recipes. Needs TensorFlow or JAX.
 
-Keras is imported when a layer is asked for, not before: recipes and data sets are read without it.
+Keras is imported at the first use of a layer, so that recipes and data sets can be read without it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Random variations of the training pictures: what is drawn, in NumPy, from seed, epoch and picture alone.
+"""Random augmentation parameters in NumPy, determined by the seed, the epoch and the image.
 
-An interrupted run that resumes draws the same numbers. ``training.variation`` applies them, on whatever device trains.
+A resumed run therefore draws the same parameters. ``training.variation`` applies them on the training device.
 """
 
 from __future__ import annotations
@@ -26,39 +26,38 @@ FIELDS: dict[str, tuple[int, ...]] = {
     "cutmix": (4,),
     "keep": (),
 }
-"""The numbers of a variation and their shapes, in the order in which ``packed`` puts them."""
+"""Parameters of an augmentation and their shapes, in the order of ``packed``."""
 
 FOCAL = 2.5
-"""Distance of the imagined camera from a tilted picture, in halves of its side."""
+"""Distance of the virtual camera from a tilted image, in halves of its side."""
 
 YIQ = np.array([[0.299, 0.587, 0.114], [0.5959, -0.2746, -0.3213], [0.2115, -0.5227, 0.3112]])
-"""RGB to brightness and two axes of colour: turning about the first changes the hue (NTSC, 1953)."""
+"""RGB to luma and two chroma axes. A rotation of the chroma changes the hue (NTSC, 1953)."""
 
 
 def draw(chosen: Augmentation, count: int, seed: int, epoch: int, *, strength: float = 1.0) -> Draws:
-    """Draw one variation for each of ``count`` pictures.
+    """Draw one augmentation for each of ``count`` images.
 
     Args:
-        chosen: ranges and shares.
-        count: pictures in the training split; row ``i`` belongs to picture ``i`` whatever the order of training.
+        chosen: ranges and probabilities.
+        count: images in the training split; row ``i`` belongs to image ``i`` in any training order.
         seed: of the run.
-        epoch: number of the epoch, from 0.
-        strength: scales every range and every share, 0 to 1; 0 leaves the pictures as they are.
+        epoch: index of the epoch, from 0.
+        strength: factor of all ranges and probabilities, 0 to 1; 0 leaves the images unchanged.
 
     Returns:
-        ``index`` int32 (count,), the picture; all others are float32: ``window`` (count, 3, 3), from places in the
-        result to places in the picture, both in [-1, 1] with x to the right and y down; ``blur`` (count,), the weight
-        of the blurred picture beside the sharp one, 0 to 1; ``gamma`` (count,); ``colour`` (count, 3, 4), matrix and
-        offset for RGB in [0, 1]; ``cutout`` and ``cutmix`` (count, 4), left, top, right and bottom in [-1, 1], empty
-        where right = left; ``keep`` (count,), the weight of the picture itself where it is blended with another, else
-        1.
+        ``index`` int32 (count,), the image; all others are float32: ``window`` (count, 3, 3), homography from the
+        result to the image, both in [-1, 1] with x to the right and y down; ``blur`` (count,), weight of the blurred
+        image, 0 to 1; ``gamma`` (count,); ``colour`` (count, 3, 4), matrix and offset for RGB in [0, 1]; ``cutout`` and
+        ``cutmix`` (count, 4), left, top, right and bottom in [-1, 1], empty if right = left; ``keep`` (count,), weight
+        of the image itself if it is blended with another, else 1.
     """
     rng = np.random.default_rng([seed, epoch, 0])
     return {
         "index": np.arange(count, dtype=np.int32),
         "window": _windows(chosen, count, strength, rng),
         "blur": _blurs(chosen, count, strength, rng),
-        "gamma": np.exp(_either_way(chosen.gamma * strength, count, rng)).astype(np.float32),
+        "gamma": np.exp(_symmetric(chosen.gamma * strength, count, rng)).astype(np.float32),
         "colour": _colours(chosen, count, strength, rng),
         "cutout": _cutouts(chosen, count, strength, rng),
         **_mixes(chosen, count, strength, rng),
@@ -66,15 +65,14 @@ def draw(chosen: Augmentation, count: int, seed: int, epoch: int, *, strength: f
 
 
 def order(count: int, seed: int, epoch: int) -> NDArray[np.int64]:
-    """Return the order in which the pictures are seen in ``epoch``."""
+    """Return the order of the images in ``epoch``."""
     return np.random.default_rng([seed, epoch, 1]).permutation(count)
 
 
 def mixed_labels(draws: Draws, labels: Floats) -> Floats:
-    """Return soft labels (batch, classes) of a batch: each picture's own, and its partner's, the one before it.
+    """Return soft labels (batch, classes) of a batch, mixed with those of each image's partner, the previous one.
 
-    The weight of the picture itself is ``keep`` where pictures are blended, and the area that is left of it where the
-    partner is pasted in.
+    An image's weight is ``keep`` if images are blended, and its visible area if its partner is pasted.
     """
     box = np.asarray(draws["cutmix"], np.float32)
     pasted = (box[:, 2] - box[:, 0]) * (box[:, 3] - box[:, 1]) / 4.0
@@ -83,14 +81,17 @@ def mixed_labels(draws: Draws, labels: Floats) -> Floats:
 
 
 def packed(draws: Draws) -> dict[str, NDArray[np.generic]]:
-    """Return ``index`` int32 (n,) and ``numbers`` float32 (n, 32): two arrays travel faster to a device than seven."""
+    """Pack the parameters into two arrays: ``index`` int32 (n,) and ``numbers`` float32 (n, 32).
+
+    Two arrays transfer faster to a device than seven.
+    """
     count = len(draws["index"])
     numbers = [np.asarray(draws[name], np.float32).reshape(count, -1) for name in FIELDS]
     return {"index": draws["index"], "numbers": np.concatenate(numbers, axis=1)}
 
 
 def plain(count: int) -> Draws:
-    """Return draws that leave every picture as it is."""
+    """Return parameters that leave the images unchanged."""
     nothing = np.zeros((count, 4), np.float32)
     return {
         "index": np.arange(count, dtype=np.int32),
@@ -104,37 +105,37 @@ def plain(count: int) -> Draws:
     }
 
 
-def _either_way(most: float, count: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def _symmetric(most: float, count: int, rng: np.random.Generator) -> NDArray[np.float64]:
     return rng.uniform(-1.0, 1.0, count) * most
 
 
 def _windows(chosen: Augmentation, count: int, strength: float, rng: np.random.Generator) -> Floats:
-    """Compose all that moves pixels into one homography, so that a picture is resampled once."""
-    low, high = (math.log(end) * strength for end in chosen.scale)
-    side = np.exp(rng.uniform(low, high, count))
-    angle = np.radians(_either_way(chosen.rotation * strength, count, rng))
+    """Compose all geometric changes into one homography, so that an image is resampled once."""
+    smallest, largest = (math.log(end) * strength for end in chosen.scale)
+    side = np.exp(rng.uniform(smallest, largest, count))
+    angle = np.radians(_symmetric(chosen.rotation * strength, count, rng))
     quarter = np.zeros(count)
     if chosen.quarter_turns:
         quarter = np.where(rng.random(count) < strength, rng.integers(4, size=count), 0)
     mirror = np.where(rng.random(count) < chosen.flip * strength, -1.0, 1.0)
-    tilt_x, tilt_y = (np.radians(_either_way(chosen.perspective * strength, count, rng)) for _ in range(2))
-    # A window that is smaller than the picture may lie anywhere in it; translation goes beyond that.
-    room = np.maximum(1.0 - side, 0.0) + 2.0 * chosen.translation * strength
-    shift = rng.uniform(-1.0, 1.0, (2, count)) * room
+    tilt_x, tilt_y = (np.radians(_symmetric(chosen.perspective * strength, count, rng)) for _ in range(2))
+    # A window smaller than the image can be anywhere within the image; translation moves it farther.
+    freedom = np.maximum(1.0 - side, 0.0) + 2.0 * chosen.translation * strength
+    shift = rng.uniform(-1.0, 1.0, (2, count)) * freedom
 
     windows = _stack([[mirror * side, 0, 0], [0, side, 0], [0, 0, 1]], count)
-    turned = angle + quarter * (math.pi / 2.0)
-    cos, sin = np.cos(turned), np.sin(turned)
+    total_angle = angle + quarter * (math.pi / 2.0)
+    cos, sin = np.cos(total_angle), np.sin(total_angle)
     windows = _stack([[cos, -sin, 0], [sin, cos, 0], [0, 0, 1]], count) @ windows
-    # The picture's plane turned about both axes before a camera: its nearer half is seen larger.
+    # The image plane, rotated about both axes before a camera.
     sx, cx, sy, cy = np.sin(tilt_x), np.cos(tilt_x), np.sin(tilt_y), np.cos(tilt_y)
     tilted = _stack([[cy, sx * sy, 0], [0, cx, 0], [sy / FOCAL, -sx * cy / FOCAL, 1]], count)
-    moved = _stack([[1, 0, shift[0]], [0, 1, shift[1]], [0, 0, 1]], count)
-    return np.asarray(moved @ tilted @ windows, np.float32)
+    translation = _stack([[1, 0, shift[0]], [0, 1, shift[1]], [0, 0, 1]], count)
+    return np.asarray(translation @ tilted @ windows, np.float32)
 
 
 def _stack(rows: list[list[NDArray[np.float64] | float]], count: int) -> NDArray[np.float64]:
-    """Return (count, 3, 3) from a matrix whose entries are numbers or one number for each picture."""
+    """Return (count, 3, 3) from a matrix whose entries are scalars or have an element for each image."""
     stacked = [np.stack([np.broadcast_to(entry, count) for entry in row], -1) for row in rows]
     return np.asarray(np.stack(stacked, -2), np.float64)
 
@@ -142,10 +143,10 @@ def _stack(rows: list[list[NDArray[np.float64] | float]], count: int) -> NDArray
 def _colours(chosen: Augmentation, count: int, strength: float, rng: np.random.Generator) -> Floats:
     """Compose tint, hue, saturation, contrast and brightness into one affine map of RGB."""
     tint = np.exp(rng.uniform(-1.0, 1.0, (count, 3)) * chosen.tint * strength)
-    hue = np.radians(_either_way(chosen.hue * strength, count, rng))
-    saturation = 1.0 + _either_way(chosen.saturation * strength, count, rng)
-    contrast = 1.0 + _either_way(chosen.contrast * strength, count, rng)
-    brightness = _either_way(chosen.brightness * strength, count, rng)
+    hue = np.radians(_symmetric(chosen.hue * strength, count, rng))
+    saturation = 1.0 + _symmetric(chosen.saturation * strength, count, rng)
+    contrast = 1.0 + _symmetric(chosen.contrast * strength, count, rng)
+    brightness = _symmetric(chosen.brightness * strength, count, rng)
     cos, sin = saturation * np.cos(hue), saturation * np.sin(hue)
     matrix = np.linalg.inv(YIQ) @ _stack([[1, 0, 0], [0, cos, -sin], [0, sin, cos]], count) @ YIQ
     offset = np.broadcast_to((0.5 * (1.0 - contrast) + brightness)[:, None, None], (count, 3, 1))
@@ -159,7 +160,7 @@ def _blurs(chosen: Augmentation, count: int, strength: float, rng: np.random.Gen
 
 
 def _boxes(present: NDArray[np.bool_], sides: NDArray[np.float64], rng: np.random.Generator) -> Floats:
-    """Return squares of the given sides (of a picture's side) anywhere, clipped to the picture; empty where absent."""
+    """Return random squares with these sides (relative to the image), clipped to the image; empty if absent."""
     centre = rng.uniform(-1.0, 1.0, (len(sides), 2))
     half = np.where(present, sides, 0.0)[:, None]
     return np.asarray(np.clip(np.concatenate([centre - half, centre + half], axis=1), -1.0, 1.0), np.float32)
@@ -171,14 +172,14 @@ def _cutouts(chosen: Augmentation, count: int, strength: float, rng: np.random.G
 
 
 def _mixes(chosen: Augmentation, count: int, strength: float, rng: np.random.Generator) -> Draws:
-    """Choose for each picture between blending, pasting and neither; both are never done to one picture."""
-    which = rng.random(count)
-    blend = which < chosen.mixup.share * strength
-    paste = ~blend & (which > 1.0 - chosen.cutmix.share * strength)
+    """Choose for each image blending, pasting or neither."""
+    choice = rng.random(count)
+    blend = choice < chosen.mixup.share * strength
+    paste = ~blend & (choice > 1.0 - chosen.cutmix.share * strength)
     keep = rng.beta(chosen.mixup.alpha, chosen.mixup.alpha, count)
     area = 1.0 - rng.beta(chosen.cutmix.alpha, chosen.cutmix.alpha, count)
     return {
-        # The picture itself stays the larger part, or a batch of n would hold fewer than n different mixtures.
+        # The image itself remains the larger part. Otherwise two mixtures of a batch could be equal.
         "keep": np.where(blend, np.maximum(keep, 1.0 - keep), 1.0).astype(np.float32),
         "cutmix": _boxes(paste, np.sqrt(area), rng),
     }

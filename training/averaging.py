@@ -1,4 +1,4 @@
-"""Averages of weights over the course of a training run."""
+"""Averages of weights during a training run."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Weights = list[NDArray[np.float32]]
 
 
 class MovingAverage:
-    """Exponential moving average of weights, taken once an epoch.
+    """Exponential moving average of weights, updated once an epoch.
 
     Args:
-        decay: per training step, 0 to 1; 0 is no average.
+        decay: per training step, 0 to 1; 0 disables the average.
     """
 
     def __init__(self, decay: float) -> None:
@@ -23,20 +23,20 @@ class MovingAverage:
         self.weights: Weights = []
 
     def update(self, weights: Weights, steps: int) -> None:
-        """Take in ``weights``, which ``steps`` training steps have changed."""
+        """Add ``weights`` after ``steps`` training steps."""
         if not self.decay:
             return
-        keep = self.decay**steps
+        retention = self.decay**steps
         if not self.weights:
             self.weights = [np.array(weight) for weight in weights]
         self.weights = [
-            np.asarray(keep * old + (1.0 - keep) * new, new.dtype) for old, new in zip(self.weights, weights)
+            np.asarray(retention * old + (1.0 - retention) * new, new.dtype) for old, new in zip(self.weights, weights)
         ]
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Weights that were validated."""
+    """Validated weights."""
 
     rank: tuple[float, ...]
     epoch: int
@@ -44,10 +44,10 @@ class Checkpoint:
 
 
 class BestCheckpoints:
-    """The best of the checkpoints seen so far.
+    """The best checkpoints so far.
 
     Args:
-        count: how many are kept.
+        count: number of checkpoints to keep.
     """
 
     def __init__(self, count: int) -> None:
@@ -55,16 +55,16 @@ class BestCheckpoints:
         self.kept: list[Checkpoint] = []
 
     def add(self, checkpoint: Checkpoint) -> None:
-        """Keep ``checkpoint`` if it is among the best; of two equal ones the earlier is better."""
+        """Keep ``checkpoint`` if it is among the best; of equal ones the earlier is better."""
         self.kept = sorted(
             [*self.kept, checkpoint], key=lambda candidate: (candidate.rank, -candidate.epoch), reverse=True
         )[: self.count]
 
     def average(self) -> Weights:
-        """Return the plain average of the weights of those kept."""
+        """Return the mean of the weights of the best checkpoints."""
         return mean([checkpoint.weights for checkpoint in self.kept])
 
 
 def mean(candidates: Sequence[Weights]) -> Weights:
-    """Return the average of several sets of weights of one network."""
-    return [np.mean(same, axis=0, dtype=np.float64).astype(same[0].dtype) for same in zip(*candidates)]
+    """Return the mean of several sets of weights of one network."""
+    return [np.mean(arrays, axis=0, dtype=np.float64).astype(arrays[0].dtype) for arrays in zip(*candidates)]

@@ -1,11 +1,9 @@
-"""Keras with its backend, for the commands: TensorFlow, unless KERAS_BACKEND names another; without start-up messages.
-
-    from training.backend import keras
+"""Import Keras and its backend for commands: TensorFlow unless KERAS_BACKEND is set, without start-up messages.
 
     # isort: split
 
-before anything that imports Keras. Where Keras or its backend is not installed or not known, that ends the process with
-2 and a line that says what to do.
+must precede all other imports of Keras. If Keras or its backend is missing or unknown, the process exits with 2 and a
+message with the command to install it.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ try:
     with stderr_silenced():
         import keras
 
-        keras.ops.zeros(1)  # looks for devices, and says so where there is no GPU
+        keras.ops.zeros(1)  # initialises the devices, which logs a missing GPU
 except ImportError as error:
     missing = MissingExtraError.of(f"Keras with a backend ({error})", "tensorflow pyyaml tqdm tensorboard", "training")
     print(f"error: {missing}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Batch normalisation statistics, measured afresh."""
+"""Recalibration of batch normalisation statistics."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 
 class Recalibrator(keras.Model):  # type: ignore[misc]
-    """Replaces the running mean and variance of every batch norm of a network by their plain average over batches.
+    """Replaces the running mean and variance of all batch norms of a network by their mean over batches.
 
-    Running statistics lag behind weights that still move, and were taken from varied pictures; the average over a few
-    batches of pictures as they are, with the weights as they are, fits what the network will be given.
+    Running statistics lag behind weights that change, and include augmented images. The mean over a few batches of
+    unmodified images, with final weights, matches the network's later inputs.
 
     Args:
-        network: its weights stay as they are.
-        scale: what pixels are multiplied by before the network reads them: bytes are shares of 255.
+        network: its weights do not change.
+        scale: factor of pixels before the network reads them.
     """
 
     def __init__(self, network: keras.Model, *, scale: float = 1.0 / 255.0) -> None:
@@ -26,7 +26,7 @@ class Recalibrator(keras.Model):  # type: ignore[misc]
         self._norms = [layer for layer in network.layers if isinstance(layer, keras.layers.BatchNormalization)]
 
     def call(self, pixels: Any) -> Any:
-        """Return float32 (1, n): mean and variance of every batch norm, one after the other, over one batch."""
+        """Return float32 (1, n): mean and variance of each batch norm over one batch, concatenated."""
         momenta = [layer.momentum for layer in self._norms]
         for layer in self._norms:
             layer.momentum = 0.0
@@ -39,14 +39,14 @@ class Recalibrator(keras.Model):  # type: ignore[misc]
         return ops.concatenate(values)[None]
 
     def recalibrate(self, pixels: NDArray[Any], batch: int) -> None:
-        """Set the statistics to their average over all whole batches of ``pixels``, (n, height, width, 3)."""
-        whole = max(len(pixels) // batch, 1) * batch
-        averages = self.predict(pixels[:whole], batch_size=batch, verbose=0).mean(axis=0)
-        place = 0
+        """Set the statistics to their mean over the complete batches of ``pixels``, (n, height, width, 3)."""
+        complete_batches = max(len(pixels) // batch, 1) * batch
+        averages = self.predict(pixels[:complete_batches], batch_size=batch, verbose=0).mean(axis=0)
+        position = 0
         for layer in self._norms:
             for value in _statistics(layer):
-                value.assign(averages[place : place + value.shape[0]])
-                place += value.shape[0]
+                value.assign(averages[position : position + value.shape[0]])
+                position += value.shape[0]
 
 
 def _statistics(layer: keras.layers.BatchNormalization) -> tuple[Any, Any]:

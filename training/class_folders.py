@@ -1,13 +1,11 @@
-"""One data set on disk: which of its folders are splits, which are classes, and which files are their pictures.
+"""A data set on disk: its split folders, class folders and image files.
 
-``SPLIT/CLASS/*.jpg``, where train and val are needed and test is optional, or ``CLASS/*.jpg``, which is split here.
-Names that begin with a dot are passed over, links are followed.
+It has ``SPLIT/CLASS/*.jpg``, with train and val required and test optional, or ``CLASS/*.jpg``, which is split here.
+Names that begin with a dot are ignored, and links are followed.
 
-Every split has pictures of every class: one that val lacks would be missing from every score without a word. Where
-``labels.txt`` lists the classes, val and test may lack some all the same, with a warning; train never.
-
-What is ambiguous is refused by name rather than guessed: classes that differ by case alone, pictures in a folder
-inside a class folder, folders that look like misnamed splits.
+Every split must have images of every class, because scores would silently lack the others. If ``labels.txt`` lists the
+classes, val and test can lack some, with a warning. Ambiguous names are refused: classes that differ only by case,
+images in a folder inside a class folder, folders with the names of misspelt splits.
 """
 
 from __future__ import annotations
@@ -21,41 +19,41 @@ from pathlib import Path
 from typing import NamedTuple
 
 from glsl_infer.errors import InputError
+from glsl_infer.runtime.pictures.formats import missing_decoder
+from glsl_infer.runtime.pictures.paths import SUFFIXES, is_hidden, is_image
 from glsl_infer.tools.export import read_labels
 from training.command import warn
 
 SPLITS = ("train", "val", "test")
-SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"}
 
 _SPLIT_WORDS = {*SPLITS, "valid", "validation", "training", "testing", "eval", "evaluation"}
 
 _SHOWN = 8
-"""Names that a message lists before it only counts the rest."""
+"""Names that a message lists; the others are counted."""
 
 
 class Listing(NamedTuple):
-    """What a folder holds: the labels, and the pictures of each split with the index of their label."""
+    """Content of a data set: labels, and the images of each split with their label indices."""
 
     labels: tuple[str, ...]
     splits: dict[str, list[tuple[Path, int]]]
 
 
 def list_folder(folder: Path, *, val_ratio: float, test_ratio: float) -> Listing:
-    """List the pictures of one data set; labels are in the order of ``labels.txt``, else of the alphabet.
+    """List the images of a data set; labels have the order of ``labels.txt``, or alphabetical order.
 
-    Files that are no pictures by their suffix are named in a warning. Without split folders every picture's split
-    follows from a hash of its name, and where that gives val or test nothing of a class, a warning says so.
+    Files without an image suffix are reported in a warning. Without split folders, an image's split is derived from a
+    hash of its name, with a warning if val or test has no image of a class.
 
     Raises:
-        InputError: the folder is none, has no classes or no pictures, or they do not agree between splits or with
-            ``labels.txt``.
+        InputError: the folder does not exist, has no classes or images, or splits and ``labels.txt`` do not agree.
     """
     if not folder.is_dir():
         raise InputError(f"{folder}: {'is a file; give a folder' if folder.exists() else 'no such folder'}")
     split_names = _split_names(folder)
-    others: list[Path] = []
+    other_files: list[Path] = []
     splits = {
-        name: {entry.name: _pictures(entry, others) for entry in _folders(folder / name if name else folder)}
+        name: {entry.name: _pictures(entry, other_files) for entry in _folders(folder / name if name else folder)}
         for name in split_names or ("",)
     }
     classes = sorted({name for entries in splits.values() for name in entries})
@@ -64,17 +62,19 @@ def list_folder(folder: Path, *, val_ratio: float, test_ratio: float) -> Listing
     check_distinct(classes, str(folder))
     labels = _labels(folder, classes)
     _check_complete(folder, labels, splits)
-    if others:
-        warn(f"{folder}: left out, no pictures by their names ({', '.join(sorted(SUFFIXES))}):", map(str, others))
+    if other_files:
+        warn(f"{folder}: left out, no pictures by their names ({', '.join(sorted(SUFFIXES))}):", map(str, other_files))
     pictures = {
         name: [(path, index) for index, label in enumerate(labels) for path in entries.get(label, ())]
         for name, entries in splits.items()
     }
-    return Listing(labels, pictures if split_names else _drawn(folder, labels, pictures[""], val_ratio, test_ratio))
+    return Listing(
+        labels, pictures if split_names else _split_by_name(folder, labels, pictures[""], val_ratio, test_ratio)
+    )
 
 
 def draw(name: str, val_ratio: float, test_ratio: float) -> str:
-    """Return the split that a picture's name falls into; it depends on no other picture."""
+    """Return the split of an image by a hash of its name, independent of other images."""
     fraction = int.from_bytes(hashlib.sha256(name.encode("utf-8", "surrogateescape")).digest()[:4], "big") / 2**32
     if fraction < test_ratio:
         return "test"
@@ -82,35 +82,35 @@ def draw(name: str, val_ratio: float, test_ratio: float) -> str:
 
 
 def check_distinct(labels: Iterable[str], source: str) -> None:
-    """Refuse labels that differ by case, or by how accents are encoded, alone: some file systems take them for one.
+    """Refuse labels that differ only by case or by the encoding of accents, which some file systems treat as equal.
 
     Raises:
-        InputError: there are two such labels.
+        InputError: two labels are equal in this sense.
     """
-    known: dict[str, str] = {}
+    first: dict[str, str] = {}
     for label in labels:
         key = unicodedata.normalize("NFC", label).casefold()
-        if key in known:
+        if key in first:
             raise InputError(
-                f"{source}: the classes {known[key]!a} and {label!a} are the same or differ by case or encoding alone; "
+                f"{source}: the classes {first[key]!a} and {label!a} are the same or differ by case or encoding alone; "
                 "rename or merge them"
             )
-        known[key] = label
+        first[key] = label
 
 
 def a_few(names: Sequence[str]) -> str:
-    """Return a few names with commas, and how many more there are."""
-    shown = ", ".join(names[:_SHOWN])
-    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
+    """Return a few names with commas, and the number of the others."""
+    listed = ", ".join(names[:_SHOWN])
+    return listed if len(names) <= _SHOWN else f"{listed} and {len(names) - _SHOWN} more"
 
 
 def _split_names(folder: Path) -> tuple[str, ...]:
-    """Return the splits that are folders, none where the folder has classes at its top."""
-    inside = [entry.name for entry in _folders(folder)]
-    names = tuple(name for name in SPLITS if name in inside)
-    words = [name for name in inside if name.casefold() in _SPLIT_WORDS]
+    """Return the names of split folders, or nothing if the folder has class folders."""
+    folder_names = [entry.name for entry in _folders(folder)]
+    names = tuple(name for name in SPLITS if name in folder_names)
+    words = [name for name in folder_names if name.casefold() in _SPLIT_WORDS]
     incomplete = names and not {"train", "val"} <= set(names)
-    misnamed = not names and inside and len(words) == len(inside)
+    misnamed = not names and folder_names and len(words) == len(folder_names)
     if incomplete or misnamed:
         raise InputError(
             f"{folder}: has {a_few(sorted(words))}, but training needs both train and val; call the folders so "
@@ -124,32 +124,33 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def _entries(folder: Path) -> list[Path]:
-    """Return what is in a folder, sorted, but for what is hidden."""
+    """Return the sorted content of a folder, without hidden entries."""
     try:
-        return sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+        return sorted(entry for entry in folder.iterdir() if not is_hidden(entry.name))
     except OSError as error:
         raise InputError(f"{folder}: cannot be read ({error.strerror})") from None
 
 
-def _pictures(folder: Path, others: list[Path]) -> list[Path]:
-    """Return the pictures of a class folder; what else lies there is added to ``others``."""
+def _pictures(folder: Path, other_files: list[Path]) -> list[Path]:
+    """Return the images of a class folder, and append other files to ``other_files``."""
     pictures = []
     for entry in _entries(folder):
         if entry.is_dir():
             _check_inner(entry)
-        elif entry.suffix.lower() in SUFFIXES:
+        elif is_image(entry) and missing_decoder(entry) is None:
             pictures.append(entry)
         else:
-            others.append(entry)
+            other_files.append(entry)
     return pictures
 
 
 def _check_inner(folder: Path) -> None:
-    for _, _, files in os.walk(folder):
-        inside = [name for name in files if Path(name).suffix.lower() in SUFFIXES and not name.startswith(".")]
-        if inside:
+    for _, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not is_hidden(name)]
+        images = [name for name in files if is_image(Path(name))]
+        if images:
             raise InputError(
-                f"{folder}: pictures in a folder inside a class folder, {inside[0]} for one; move them up, make it "
+                f"{folder}: pictures in a folder inside a class folder, {images[0]} for one; move them up, make it "
                 "a class of its own, or begin its name with a dot"
             )
 
@@ -162,17 +163,17 @@ def _labels(folder: Path, classes: list[str]) -> tuple[str, ...]:
     if not listed.exists():
         return tuple(classes)
     labels = read_labels(listed)
-    twice = sorted(label for label, count in Counter(labels).items() if count > 1)
+    repeated = sorted(label for label, count in Counter(labels).items() if count > 1)
     unknown, missing = sorted(set(classes) - set(labels)), sorted(set(labels) - set(classes))
-    problems = {"there twice": twice, "not listed": unknown, "without a folder": missing}
+    problems = {"there twice": repeated, "not listed": unknown, "without a folder": missing}
     if any(problems.values()):
-        words = "; ".join(f"{what}: {a_few(names)}" for what, names in problems.items() if names)
-        raise InputError(f"{listed}: does not match the class folders ({words}); correct it, or remove it")
+        description = "; ".join(f"{problem}: {a_few(names)}" for problem, names in problems.items() if names)
+        raise InputError(f"{listed}: does not match the class folders ({description}); correct it, or remove it")
     return labels
 
 
 def _check_complete(folder: Path, labels: tuple[str, ...], splits: dict[str, dict[str, list[Path]]]) -> None:
-    """Refuse splits without pictures of some class; ``splits`` has the pictures of each split's class folders."""
+    """Refuse splits without images of some class; ``splits`` has the images of each split's class folders."""
     listed = (folder / "labels.txt").exists()
     problems = []
     for name, entries in splits.items():
@@ -188,16 +189,16 @@ def _check_complete(folder: Path, labels: tuple[str, ...], splits: dict[str, dic
         raise InputError(f"{folder}: {'; '.join(problems)}; {advice}")
 
 
-def _drawn(
+def _split_by_name(
     folder: Path, labels: tuple[str, ...], pictures: list[tuple[Path, int]], val_ratio: float, test_ratio: float
 ) -> dict[str, list[tuple[Path, int]]]:
-    """Split pictures by their names."""
-    drawn: dict[str, list[tuple[Path, int]]] = {name: [] for name in SPLITS}
+    """Split images by their names."""
+    splits: dict[str, list[tuple[Path, int]]] = {name: [] for name in SPLITS}
     for path, label in pictures:
-        drawn[draw(f"{labels[label]}/{path.name}", val_ratio, test_ratio)].append((path, label))
-    for name, chosen in drawn.items():
-        there = {label for _, label in chosen}
-        lacking = [label for index, label in enumerate(labels) if index not in there]
+        splits[draw(f"{labels[label]}/{path.name}", val_ratio, test_ratio)].append((path, label))
+    for name, chosen in splits.items():
+        labels_present = {label for _, label in chosen}
+        lacking = [label for index, label in enumerate(labels) if index not in labels_present]
         if (lacking and name == "train") or (not chosen and name == "val"):
             raise InputError(
                 f"{folder}: too few pictures of {a_few(lacking)}: none falls by its name into {name}; "
@@ -205,4 +206,4 @@ def _drawn(
             )
         if lacking and chosen:
             warn(f"{folder}: few pictures of some classes: none falls by its name into {name} of {a_few(lacking)}")
-    return {name: chosen for name, chosen in drawn.items() if chosen}
+    return {name: chosen for name, chosen in splits.items() if chosen}

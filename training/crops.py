@@ -1,7 +1,7 @@
-"""Pairs of pictures for super-resolution: a sharp crop, and the same at half its width and height.
+"""Image pairs for super-resolution: a sharp crop, and the same crop at half its width and height.
 
-The small one is the exact 2x2 area average of the sharp one, rounded to bytes as a camera or a decoder
-would hand it over: what the network reads on a device is bytes as well.
+The small image is the exact 2x2 area average of the sharp one, rounded to bytes, because the network reads bytes on a
+device as well.
 """
 
 from __future__ import annotations
@@ -13,35 +13,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import InputError
+from glsl_infer.runtime.pictures.formats import missing_decoder
+from glsl_infer.runtime.pictures.paths import SUFFIXES, is_hidden, is_image
 from glsl_infer.runtime.pictures.preprocess import open_image
 from training import reading
-from training.class_folders import SPLITS, SUFFIXES, draw
+from training.class_folders import SPLITS, draw
 
 Picture = NDArray[np.uint8]
 
 VAL_RATIO, TEST_RATIO = 0.15, 0.1
-"""Shares of the pictures that lie in no train, val or test folder."""
+"""Shares of images outside train, val and test folders."""
 
 
 def find(folder: Path) -> dict[str, list[Path]]:
-    """List the pictures anywhere under ``folder``, links followed, by split; hidden ones are passed over.
+    """List the images below ``folder`` by split, following links and ignoring hidden names.
 
-    A folder called train, val or test decides (the innermost one), else a hash of the path below ``folder``.
+    The innermost folder called train, val or test determines the split, otherwise a hash of the path below ``folder``.
 
     Raises:
-        InputError: no folder, or no pictures in the train or the val split.
+        InputError: the folder does not exist, or the train or val split has no images.
     """
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder")
     splits: dict[str, list[Path]] = {name: [] for name in SPLITS}
-    seen = set()  # a link may lead back up
+    visited = set()  # a link can lead to a parent folder
     for name, folders, files in os.walk(folder, followlinks=True):
-        seen.add(os.path.realpath(name))
-        shown = sorted(entry for entry in folders if not entry.startswith("."))
-        folders[:] = [entry for entry in shown if os.path.realpath(Path(name, entry)) not in seen]
+        visited.add(os.path.realpath(name))
+        visible = sorted(entry for entry in folders if not is_hidden(entry))
+        folders[:] = [entry for entry in visible if os.path.realpath(Path(name, entry)) not in visited]
         for file in sorted(files):
             path = Path(name, file)
-            if path.suffix.lower() in SUFFIXES and not file.startswith("."):
+            if is_image(path) and missing_decoder(path) is None:
                 splits[_split(path.relative_to(folder))].append(path)
     for name in ("train", "val"):
         if not splits[name]:
@@ -50,22 +52,22 @@ def find(folder: Path) -> dict[str, list[Path]]:
 
 
 def read(paths: list[Path], crop: int, *, strict: bool = False) -> list[Picture]:
-    """Read pictures of which sharp crops of side ``crop`` can be taken.
+    """Read the images that are large enough for sharp crops of side ``crop``.
 
-    One that is large enough is halved first: that averages away the blocks and rings of JPEG and the blur of
-    the lens, which a network would learn to imitate instead of detail. One with a side below ``crop`` is left out, and
-    one that cannot be read too, with a warning; with ``strict`` that is an error. Sides come out even.
+    Large images are halved first. This removes the artefacts of JPEG and the blur of the lens, which a network would
+    otherwise imitate. Images with a side below ``crop``, or that cannot be read, are left out with a warning; with
+    ``strict`` an unreadable image is an error. Sides of results are even.
 
     Raises:
-        InputError: none of them can be read or is large enough, or with ``strict`` any cannot be read.
+        InputError: all images are too small or unreadable, or with ``strict`` an image is unreadable.
     """
     pixels_of: dict[int, Picture] = {}
 
-    def take(index: int) -> None:
+    def load(index: int) -> None:
         pixels = _even(np.asarray(open_image(paths[index]), np.uint8))
         pixels_of[index] = _even(halve(pixels)) if min(pixels.shape[:2]) >= 2 * crop else pixels
 
-    bad = reading.each(paths, take, strict=strict)
+    bad = reading.each(paths, load, strict=strict)
     good = [index for index in range(len(paths)) if index not in bad]
     pictures = [pixels_of[index] for index in good if min(pixels_of[index].shape[:2]) >= crop]
     if not pictures:
@@ -74,18 +76,18 @@ def read(paths: list[Path], crop: int, *, strict: bool = False) -> list[Picture]
 
 
 def halve(pixels: Picture) -> Picture:
-    """Return the exact 2x2 area average of uint8 ``(..., 2h, 2w, channels)``, rounded, halves upwards."""
+    """Return the exact 2x2 area average of uint8 ``(..., 2h, 2w, channels)``, rounded half up."""
     *batch, height, width, channels = pixels.shape
     blocks = pixels.reshape(*batch, height // 2, 2, width // 2, 2, channels)
-    averaged: Picture = ((blocks.sum(axis=(-4, -2), dtype=np.uint16) + 2) // 4).astype(np.uint8)
-    return averaged
+    result: Picture = ((blocks.sum(axis=(-4, -2), dtype=np.uint16) + 2) // 4).astype(np.uint8)
+    return result
 
 
 def batch(pictures: list[Picture], crop: int, count: int, rng: np.random.Generator) -> tuple[Picture, Picture]:
-    """Draw ``count`` random crops, mirrored and turned every way.
+    """Draw ``count`` random crops, randomly mirrored and rotated by multiples of 90 degrees.
 
     Returns:
-        The small ones, uint8 ``(count, crop / 2, crop / 2, 3)``, and the sharp ones, ``(count, crop, crop, 3)``.
+        The small crops, uint8 ``(count, crop / 2, crop / 2, 3)``, and the sharp ones, ``(count, crop, crop, 3)``.
     """
     sharp = np.stack([_crop(pictures[int(rng.integers(len(pictures)))], crop, rng) for _ in range(count)])
     return halve(sharp), sharp
@@ -104,5 +106,5 @@ def _even(pixels: Picture) -> Picture:
 
 
 def _split(path: Path) -> str:
-    named = [part for part in path.parts[:-1] if part in SPLITS]
-    return named[-1] if named else draw(path.as_posix(), VAL_RATIO, TEST_RATIO)
+    split_folders = [part for part in path.parts[:-1] if part in SPLITS]
+    return split_folders[-1] if split_folders else draw(path.as_posix(), VAL_RATIO, TEST_RATIO)

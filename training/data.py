@@ -1,10 +1,10 @@
-"""Data sets of pictures in class folders, one or several joined, and their pixels.
+"""Data sets of images in class folders, single or merged, and their pixels.
 
     dataset = data.find(folder)                    # or several: data.find([one, other])
     pixels, labels, paths = data.read(dataset.splits["val"], 257)
 
-``training.class_folders`` says what a folder has to look like. What is amiss and no error is a warning on standard
-error: pictures that cannot be read, files that are no pictures, and pictures that are in two splits.
+``training.class_folders`` defines the folder structure. Problems that are not errors are reported as warnings on
+standard error: unreadable images, other files, and images in two splits.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ Folders = Union[str, Path, Sequence[Union[str, Path]]]
 
 @dataclass(frozen=True)
 class Split:
-    """The pictures of one split.
+    """Images of one split.
 
     Attributes:
-        paths: their files.
-        labels: the index of each one's label, int64 ``(pictures,)``.
+        paths: the files.
+        labels: label index of each image, int64 ``(images,)``.
     """
 
     paths: tuple[Path, ...]
@@ -45,9 +45,9 @@ class Dataset:
     """A data set.
 
     Attributes:
-        labels: the names of its classes; a label's index is its place here.
-        splits: train, val and, where there is one, test.
-        coarse: the coarse label of each label, where a manifest says so.
+        labels: names of its classes, in the order of label indices.
+        splits: train, val and, if present, test.
+        coarse: coarse label of each label, if a manifest has them.
     """
 
     labels: tuple[str, ...]
@@ -56,12 +56,12 @@ class Dataset:
 
 
 class Pictures(NamedTuple):
-    """The pictures of a split that could be read.
+    """Readable images of a split.
 
     Attributes:
-        pixels: uint8 ``(pictures, size, size, 3)``.
-        labels: int64 ``(pictures,)``.
-        paths: their files.
+        pixels: uint8 ``(images, size, size, 3)``.
+        labels: int64 ``(images,)``.
+        paths: the files.
     """
 
     pixels: NDArray[np.uint8]
@@ -70,53 +70,52 @@ class Pictures(NamedTuple):
 
 
 def find(folders: Folders, *, val_ratio: float = 0.15, test_ratio: float = 0.1) -> Dataset:
-    """List the pictures of a data set, or of several as one.
+    """List the images of a data set, or of several merged ones.
 
-    With sub-folders train, val (and test) each holds a folder per class. Otherwise the folder itself does, and every
-    picture's split follows from a hash of its name: adding pictures moves no other. The order of labels is
-    ``labels.txt`` where there is one, else alphabetical. Joined, labels follow each other in the order of the folders,
-    the splits are those that all of them have, and a label without a coarse one is its own.
+    If the folder has sub-folders train, val (and test), each has a folder for each class. Otherwise the folder itself
+    has these, and an image's split is derived from a hash of its name, independent of other images. Labels have the
+    order of ``labels.txt``, or alphabetical order. When merged, labels are concatenated in the order of the folders,
+    the splits are those common to all, and a label without a coarse label is its own coarse label.
 
     Raises:
-        InputError: a folder is no data set, classes do not agree between splits or with the labels, or two data sets
-            have the same label.
+        InputError: a folder is not a data set, splits and labels do not agree, or two data sets share a label.
     """
-    several = [Path(folders)] if isinstance(folders, (str, Path)) else [Path(folder) for folder in folders]
-    if not several:
+    paths = [Path(folders)] if isinstance(folders, (str, Path)) else [Path(folder) for folder in folders]
+    if not paths:
         raise InputError("no data set given; give one or more folders")
-    listings = [list_folder(folder, val_ratio=val_ratio, test_ratio=test_ratio) for folder in several]
-    joined = _joined(several, listings)
-    twice = duplicates.find(joined.splits)
-    if twice:
+    listings = [list_folder(folder, val_ratio=val_ratio, test_ratio=test_ratio) for folder in paths]
+    merged = _merge(paths, listings)
+    groups = duplicates.find(merged.splits)
+    if groups:
         warn(
-            f"{len(twice)} pictures are there more than once, in two splits or under two labels; remove all but one:",
-            (" = ".join(map(str, group)) for group in twice),
+            f"{len(groups)} pictures are there more than once, in two splits or under two labels; remove all but one:",
+            (" = ".join(map(str, group)) for group in groups),
         )
-    maps = [coarse_labels(folder, listing.labels) for folder, listing in zip(several, listings)]
+    coarse_maps = [coarse_labels(folder, listing.labels) for folder, listing in zip(paths, listings)]
     coarse = {
         label: label if coarse_of is None else coarse_of[label]
-        for coarse_of, listing in zip(maps, listings)
+        for coarse_of, listing in zip(coarse_maps, listings)
         for label in listing.labels
     }
     return Dataset(
-        joined.labels,
-        {name: _split(pictures) for name, pictures in joined.splits.items()},
-        None if all(coarse_of is None for coarse_of in maps) else coarse,
+        merged.labels,
+        {name: _split(pictures) for name, pictures in merged.splits.items()},
+        None if all(coarse_of is None for coarse_of in coarse_maps) else coarse,
     )
 
 
 def read(split: Split, size: int, *, strict: bool = False) -> Pictures:
-    """Read the pictures of a split by the engine's own preprocessing, into one array that is never there twice.
+    """Read the images of a split with the engine's preprocessing, into one array without a temporary copy.
 
-    Those that cannot be read are left out, and named in one warning. A progress bar shows on a terminal.
+    Unreadable images are left out and listed in a warning. A progress bar is shown on a terminal.
 
     Args:
-        split: what to read.
+        split: the images.
         size: side in pixels.
-        strict: a picture that cannot be read is an error.
+        strict: make unreadable images an error.
 
     Raises:
-        InputError: there is not enough memory, no picture of a class can be read, or with ``strict`` any cannot.
+        InputError: the memory is insufficient, all images of a class are unreadable, or with ``strict`` any image.
     """
     count = len(split.paths)
     try:
@@ -130,19 +129,21 @@ def read(split: Split, size: int, *, strict: bool = False) -> Pictures:
 
     bad = reading.each(split.paths, fill, strict=strict)
     good = [index for index in range(len(split.paths)) if index not in bad]
-    for place, index in enumerate(good):  # a copy of the good ones would take the memory twice
-        if place != index:
-            pixels[place] = pixels[index]
+    for row, index in enumerate(good):  # in place, because a copy would double the memory
+        if row != index:
+            pixels[row] = pixels[index]
     labels, paths = split.labels[good], tuple(split.paths[index] for index in good)
-    lost = set(split.labels.tolist()) - set(labels.tolist())
-    if lost:
-        folders = sorted({str(path.parent) for path, label in zip(split.paths, split.labels) if int(label) in lost})
+    lost_labels = set(split.labels.tolist()) - set(labels.tolist())
+    if lost_labels:
+        folders = sorted(
+            {str(path.parent) for path, label in zip(split.paths, split.labels) if int(label) in lost_labels}
+        )
         raise InputError(f"no picture of a class can be read: {a_few(folders)}")
     return Pictures(pixels[: len(good)], labels, paths)
 
 
-def _joined(folders: list[Path], listings: list[Listing]) -> Listing:
-    """Return several listings as one, each one's labels after those before."""
+def _merge(folders: list[Path], listings: list[Listing]) -> Listing:
+    """Merge listings, with the labels of each after those of the previous ones."""
     if len(listings) == 1:
         return listings[0]
     labels = tuple(label for listing in listings for label in listing.labels)

@@ -1,4 +1,4 @@
-"""Pictures that are there twice, byte for byte: in two splits they flatter a score, under two labels one is wrong."""
+"""Duplicate images, byte for byte: in two splits they distort a score, and with two labels one is wrong."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ _CHUNK = 1 << 18
 
 
 def find(splits: Mapping[str, Iterable[tuple[Path, int]]]) -> list[list[Path]]:
-    """Return groups of files with the same bytes that lie in different splits or have different labels.
+    """Return groups of files with equal bytes in different splits or with different labels.
 
-    Only files of the same size are read. Empty ones, and those that cannot be read, are not looked at: reading the
-    pictures reports them.
+    Only files with equal sizes are read. Empty and unreadable files are skipped, because reading the images reports
+    them.
 
     Args:
-        splits: of each split, files with the index of their label.
+        splits: for each split, files with their label indices.
     """
     by_size: dict[int, list[tuple[Path, str, int]]] = defaultdict(list)
     for name, files in splits.items():
         for path, label in files:
             by_size[_size(path)].append((path, name, label))
     groups = []
-    for size, alike in by_size.items():
-        if size and _differ(alike):
+    for size, same_size in by_size.items():
+        if size and _differ(same_size):
             by_sum: dict[str, list[tuple[Path, str, int]]] = defaultdict(list)
-            for entry in alike:
+            for entry in same_size:
                 by_sum[_sha256(entry[0])].append(entry)
-            groups += [same for digest, same in by_sum.items() if digest and _differ(same)]
-    return sorted([path for path, _, _ in same] for same in groups)
+            groups += [duplicates for digest, duplicates in by_sum.items() if digest and _differ(duplicates)]
+    return sorted([path for path, _, _ in duplicates] for duplicates in groups)
 
 
 def _differ(entries: list[tuple[Path, str, int]]) -> bool:

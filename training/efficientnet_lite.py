@@ -1,7 +1,8 @@
-"""EfficientNet-Lite: larger networks that a classifier is distilled from; they are trained here and never shipped.
+"""EfficientNet-Lite: teachers for distillation, which are trained here and not shipped.
 
-M. Tan and Q. Le, "EfficientNet: Rethinking Model Scaling for Convolutional Neural Networks", 2019; the Lite variants
-have ReLU6, no squeeze-and-excitation, and a stem and a head of fixed width. ``training/imagenet.py`` has weights.
+M. Tan and Q. Le, "EfficientNet: Rethinking Model Scaling for Convolutional Neural Networks", 2019. The Lite variants
+have ReLU6, no squeeze-and-excitation, and a stem and a head of fixed width. ``training/imagenet.py`` loads published
+weights.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ STAGES = (
     Stage(4, 5, 2, 6, 192),
     Stage(1, 3, 1, 6, 320),
 )
-"""Of variant 0; paper, table 1."""
+"""Stages of variant 0, from table 1 of the paper."""
 
 SCALES = ((1.0, 1.0), (1.0, 1.1), (1.1, 1.2), (1.2, 1.4), (1.4, 1.8))
 """Width and depth of variants 0 to 4."""
@@ -51,16 +52,16 @@ def efficientnet_lite(
 
     Args:
         variant: 0 to 4.
-        input_size: side of the square input in pixels, 32 or more; 224, 240, 260, 280 and 300 are the variants' own.
+        input_size: side of the square input in pixels, 32 or more; the paper uses 224, 240, 260, 280 and 300.
         classes: length of the logits.
-        conv: the layer of the convolutions that are no depthwise ones.
+        conv: layer class for all convolutions except depthwise ones.
         momentum: of the running statistics of batch norm.
 
     Returns:
         A functional model from ``(batch, input_size, input_size, 3)`` float32 in [0, 1] to logits ``(batch, classes)``.
 
     Raises:
-        ValueError: there is no such variant, or the input is too small.
+        ValueError: the variant does not exist, or the input is too small.
     """
     if not 0 <= variant < len(SCALES):
         raise ValueError(f"EfficientNet-Lite: variant={variant}; 0 to {len(SCALES) - 1} exist")
@@ -76,7 +77,9 @@ def efficientnet_lite(
         return conv(filters, kernel, strides=stride, padding="same", use_bias=False, name=name)(x)
 
     inputs = keras.Input((input_size, input_size, 3), name="image")
-    x = keras.layers.Rescaling(255.0 / 128.0, -127.0 / 128.0, name="scaled")(inputs)  # as the weights were trained
+    x = keras.layers.Rescaling(255.0 / 128.0, -127.0 / 128.0, name="scaled")(
+        inputs
+    )  # the input range of the published weights
     x = normalized(convolution(x, "stem", STEM_CHANNELS, 3, 2), "stem")
     channels, block = STEM_CHANNELS, 0
     for index, stage in enumerate(STAGES):

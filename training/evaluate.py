@@ -4,8 +4,8 @@
     python training/evaluate.py runs/g385/model.keras --data data/grocery/test --gpu --reference
     python training/evaluate.py model.keras --bundle model.glslnn --data data/grocery/test --gpu --json test.json
 
-Float Keras is always measured. --gpu and --reference need the exported model: --bundle, or it is exported for the
-occasion. The same command gives the same numbers each time. docs/guide/train-x22.md explains the report.
+Float Keras is always measured. --gpu and --reference need the exported model, which --bundle names; otherwise it is
+exported temporarily. The results are reproducible. docs/guide/train-x22.md explains the report.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def evaluate(args: argparse.Namespace) -> dict[str, Any]:
-    """Return all numbers as plain data, and write them to ``args.json`` if that is given.
+    """Return all results as plain data, and write them to ``args.json`` if set.
 
     Raises:
-        InputError: model, bundle, labels or pictures that cannot be used or do not fit together.
+        InputError: model, bundle, labels or images cannot be used or do not fit together.
         RunError: a process failed.
     """
     if not args.model.is_file():
@@ -80,8 +80,8 @@ def evaluate(args: argparse.Namespace) -> dict[str, Any]:
     pictures = labelled_pictures.find(args.data, labels)
     if args.limit:
         pictures = pictures.spread(args.limit)
-    known = manifest.coarse_labels(args.data.absolute().parent, labels, whole=False)
-    coarse = None if known is None else tuple(known[label] for label in labels)
+    coarse_of_label = manifest.coarse_labels(args.data.absolute().parent, labels, complete=False)
+    coarse = None if coarse_of_label is None else tuple(coarse_of_label[label] for label in labels)
     pictures, skipped = _readable(pictures, strict=args.strict)
     engines = ["float", *(["exact"] if args.reference else []), *(["gpu"] if args.gpu else [])]
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
@@ -122,7 +122,7 @@ def evaluate(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def report(numbers: dict[str, Any]) -> str:
-    """Return the numbers of ``evaluate`` as text for a terminal."""
+    """Format the results of ``evaluate`` for a terminal."""
     results, labels = numbers["results"], numbers["labels"]
     per_class = results["float"]["per_class"]
     classes = f"{len(labels)}" if len(per_class) == len(labels) else f"{len(per_class)} of {len(labels)}"
@@ -137,9 +137,9 @@ def report(numbers: dict[str, Any]) -> str:
     if numbers["comparisons"]:
         lines += ["", f"{'':32} {'agreement':>9}  net loss"]
     for pair, compared in numbers["comparisons"].items():
-        what = " to ".join(logits.NAMES[name] for name in pair.split(" to "))
+        pair_name = " to ".join(logits.NAMES[name] for name in pair.split(" to "))
         lines.append(
-            f"{what:32} {_percent(compared['agreement'])}  {compared['net_loss_points']:.2f} points, "
+            f"{pair_name:32} {_percent(compared['agreement'])}  {compared['net_loss_points']:.2f} points, "
             f"{compared['net_loss_pictures']} pictures ({compared['lost']} lost, {compared['gained']} gained)"
         )
     last = list(results)[-1]
@@ -154,7 +154,7 @@ def report(numbers: dict[str, Any]) -> str:
 
 
 def _computed(engine: str, model: Path, pictures: LabelledPictures) -> logits.Computed:
-    """Return an engine's logits, saying on standard error how long they took."""
+    """Return an engine's logits; print the time on standard error."""
     started, count = time.perf_counter(), len(pictures.paths)
     with progress.counter(count, logits.NAMES[engine]) as done:
         computed = logits.compute(engine, model, pictures.paths, done)
@@ -171,27 +171,27 @@ def _computed(engine: str, model: Path, pictures: LabelledPictures) -> logits.Co
 
 
 def _readable(pictures: LabelledPictures, *, strict: bool) -> tuple[LabelledPictures, dict[str, str]]:
-    """Leave out pictures that cannot be read, and return what is wrong with each; ``strict``: they are an error."""
+    """Return the readable images, and the errors of the others; ``strict`` makes these an error."""
 
     def read(index: int) -> None:
         load(pictures.paths[index], 1)
 
     bad = reading.each(pictures.paths, read, strict=strict)
-    kept = [index for index in range(len(pictures.paths)) if index not in bad]
+    readable = [index for index in range(len(pictures.paths)) if index not in bad]
     skipped = {str(pictures.paths[index]): message for index, message in bad.items()}
-    return (pictures.picked(kept) if bad else pictures), skipped
+    return (pictures.picked(readable) if bad else pictures), skipped
 
 
 def _exported(model: Path, labels: tuple[str, ...], folder: Path) -> Path:
-    """Export the model in a process of its own, for Keras must not stay in this one."""
-    names, out = folder / "labels.txt", folder / f"exported{bundles.SUFFIX}"
-    names.write_text("".join(f"{label}\n" for label in labels), "utf-8")
-    command = module_command("glsl_infer", "export", model, "-o", out, "--labels", names, "--json")
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        kind = InputError if done.returncode == InputError.exit_code else RunError
-        raise kind(f"exporting {model}: {said.replace('error: ', '', 1)}; or export it yourself and give --bundle")
+    """Export the model in a separate process, because Keras must not be loaded in this one."""
+    labels_file, out = folder / "labels.txt", folder / f"exported{bundles.SUFFIX}"
+    labels_file.write_text("".join(f"{label}\n" for label in labels), "utf-8")
+    command = module_command("glsl_infer", "export", model, "-o", out, "--labels", labels_file, "--json")
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    if process.returncode:
+        last_line = (process.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        kind = InputError if process.returncode == InputError.exit_code else RunError
+        raise kind(f"exporting {model}: {last_line.replace('error: ', '', 1)}; or export it yourself and give --bundle")
     return out
 
 

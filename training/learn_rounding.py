@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Teach any Keras network the rounding of its export: to answer in shaders what it answers in floats.
+"""Fine-tune any Keras network for the rounding of its export, to keep its float outputs in shaders.
 
     python training/learn_rounding.py model.keras --data pictures/ --out rounded.keras
 
-The network learns from its own float answers, so that pictures need no labels; a fifth of them is held out to judge. It
-is rounded wherever ``glsl-infer export`` stores it, in the ranges that export chooses (``training.rounded``). The
-weights of the best epoch are kept, those from before if none is better. Export the result as any model, with the same
-pictures for --images.
+The network learns from its own float outputs, so the images need no labels. A fifth of them is held out for evaluation.
+The network is rounded wherever ``glsl-infer export`` stores it, with the ranges chosen by the export
+(``training.rounded``). The weights of the best epoch are kept, or the original weights if all epochs are worse. Export
+the result like any model, with the same images for --images.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from glsl_infer.tools import calibration
 from training import command
 from training.rounded import rounded
 
-TYPICAL = 64
-"""Pictures that ranges come from."""
+CALIBRATION_IMAGES = 64
+"""Number of calibration images."""
 
 Floats = NDArray[np.float32]
 
@@ -62,7 +62,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train, say what it gave, and write the network."""
+    """Train, print the result, and write the network."""
     output_file(args.out)
     if args.out.suffix != ".keras":
         raise InputError(f"--out {args.out}; name the file *.keras")
@@ -89,20 +89,20 @@ def run(args: argparse.Namespace) -> int:
 
 
 def read(model: keras.Model, args: argparse.Namespace) -> list[NDArray[np.uint8]]:
-    """Return pictures as the network reads them.
+    """Return images in the form of the network's input.
 
     Raises:
-        InputError: there are too few, or the network reads something else.
+        InputError: there are too few images, or the network has another input.
     """
     graph = reader.to_graph(model, args.input_range and tuple(args.input_range))
     if len(graph.inputs) != 1 or not is_picture(graph.inputs[0]):
         raise InputError(f"{args.model}: this is for networks whose only input is a picture")
     paths = files.find([args.data])
     count = min(args.limit, len(paths))
-    found = calibration.samples(graph, [paths[index * len(paths) // count] for index in range(count)])
-    if len(found) < 5:
-        raise InputError(f"{args.data}: {len(found)} pictures; give at least 5, better some hundred")
-    return [np.asarray(one) for one in found]
+    images = calibration.samples(graph, [paths[index * len(paths) // count] for index in range(count)])
+    if len(images) < 5:
+        raise InputError(f"{args.data}: {len(images)} pictures; give at least 5, better some hundred")
+    return [np.asarray(image) for image in images]
 
 
 def teach(
@@ -119,53 +119,64 @@ def teach(
 
     Args:
         model: the network.
-        pictures: as it reads them; every fifth is held out.
-        epochs: how often all others are shown.
-        rate: of learning.
-        batch: pictures in each step.
-        input_range: what bytes 0 and 255 stand for.
+        pictures: images in the form of its input; every fifth is held out.
+        epochs: passes over the other images.
+        rate: learning rate.
+        batch: images in each step.
+        input_range: values of bytes 0 and 255.
         precision: ``auto`` or ``8``.
 
     Returns:
-        How far rounding takes the outputs away on the pictures held out, before and now, as a share of their spread;
-        the layers behind which was rounded, and the stored ones that were left out.
+        Root mean square change of the outputs by rounding on the held-out images, before and after training, relative
+        to their standard deviation; the layers followed by rounding, and the stored layers that were left out.
     """
     node = reader.to_graph(model, input_range).inputs[0]
-    values = np.stack([picture_values(node, one) for one in pictures]).astype(np.float32)
-    whole = keras.Model(model.input, model.output)
-    answers = [np.asarray(one, np.float32) for one in _flat(whole.predict(values, batch_size=batch, verbose=0))]
-    out = np.arange(len(values)) % 5 == 4
-    typical = [pictures[index] for index in np.flatnonzero(~out)]
-    step = max(1, len(typical) // TYPICAL)
-    copy = rounded(model, typical[::step][:TYPICAL], input_range=input_range, precision=precision)
-    spreads = [max(float(one[~out].var()), 1e-12) for one in answers]
+    values = np.stack([picture_values(node, array) for array in pictures]).astype(np.float32)
+    float_network = keras.Model(model.input, model.output)
+    float_outputs = [
+        np.asarray(array, np.float32) for array in _flat(float_network.predict(values, batch_size=batch, verbose=0))
+    ]
+    held_out = np.arange(len(values)) % 5 == 4
+    training_images = [pictures[index] for index in np.flatnonzero(~held_out)]
+    step = max(1, len(training_images) // CALIBRATION_IMAGES)
+    rounded_copy = rounded(
+        model, training_images[::step][:CALIBRATION_IMAGES], input_range=input_range, precision=precision
+    )
+    spreads = [max(float(array[~held_out].var()), 1e-12) for array in float_outputs]
 
-    def error(given: keras.Model) -> float:
-        made = [np.asarray(one) for one in _flat(given.predict(values[out], batch_size=batch, verbose=0))]
-        shares = [float(((a - b[out]) ** 2).mean()) / spread for a, b, spread in zip(made, answers, spreads)]
+    def error(network: keras.Model) -> float:
+        predictions = [
+            np.asarray(array) for array in _flat(network.predict(values[held_out], batch_size=batch, verbose=0))
+        ]
+        shares = [
+            float(((a - b[held_out]) ** 2).mean()) / spread for a, b, spread in zip(predictions, float_outputs, spreads)
+        ]
         return float(np.sqrt(np.mean(shares)))
 
-    before = least = error(copy.network)
+    before = least_error = error(rounded_copy.network)
     best = model.get_weights()
-    losses = [_share(spread) for spread in spreads]
-    copy.network.compile(optimizer=keras.optimizers.Adam(rate), loss=losses if len(losses) > 1 else losses[0])
-    wanted = [one[~out] for one in answers]
+    losses = [_relative_error(spread) for spread in spreads]
+    rounded_copy.network.compile(optimizer=keras.optimizers.Adam(rate), loss=losses if len(losses) > 1 else losses[0])
+    targets = [array[~held_out] for array in float_outputs]
     for _ in range(epochs):
-        copy.network.fit(
-            values[~out], wanted if len(wanted) > 1 else wanted[0], batch_size=batch, verbose=command.verbosity()
+        rounded_copy.network.fit(
+            values[~held_out],
+            targets if len(targets) > 1 else targets[0],
+            batch_size=batch,
+            verbose=command.verbosity(),
         )
-        now = error(copy.network)
-        if now < least:
-            least, best = now, model.get_weights()
+        current_error = error(rounded_copy.network)
+        if current_error < least_error:
+            least_error, best = current_error, model.get_weights()
     model.set_weights(best)
-    for layer in copy.network.layers:
+    for layer in rounded_copy.network.layers:
         if isinstance(layer, keras.layers.BatchNormalization):
             layer.trainable = True
-    return before, least, copy.rounds, copy.left_out
+    return before, least_error, rounded_copy.rounds, rounded_copy.left_out
 
 
-def _share(spread: float) -> Any:
-    return lambda wanted, given: ops.mean(ops.square(given - wanted)) / spread
+def _relative_error(spread: float) -> Any:
+    return lambda target, output: ops.mean(ops.square(output - target)) / spread
 
 
 def _flat(outputs: Any) -> list[Any]:

@@ -1,10 +1,10 @@
-"""The logits of many pictures: of float Keras, of the exact reference of a bundle, or of the GPU.
+"""Logits of many images, from float Keras, from the exact reference of a bundle, or from the GPU.
 
-Each is computed in processes of their own, for TensorFlow and Mesa's LLVM cannot share one
-(``glsl_infer/support/llvm_clash.py``), and because the exact reference, which is NumPy, is faster so.
-All read their pictures with ``glsl_infer.preprocess.load``, and the same pictures give the same numbers every time.
+Each engine runs in child processes, because TensorFlow and Mesa's LLVM cannot share a process
+(``glsl_infer/support/llvm_clash.py``), and because several processes make the exact reference faster. All load images
+with ``glsl_infer.preprocess.load``, and results are reproducible.
 
-``python -m training.logits JOB.json`` is such a process: it prints a line for each picture that is done.
+``python -m training.logits JOB.json`` is such a process. It prints a line for each finished image.
 """
 
 from __future__ import annotations
@@ -28,49 +28,55 @@ from glsl_infer.runtime.pictures.preprocess import load
 from glsl_infer.support.child_process import ChildProcess, execute, tell
 
 BATCH = 8
-"""Pictures that Keras computes at a time: always as many, so that no picture's logits depend on how many follow."""
+"""Images that Keras computes at a time. The number is constant, so that an image's logits do not depend on the
+others."""
 
 _ALONE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 __all__ = ["NAMES", "Computed", "compute"]
 
 NAMES = {"float": "float Keras", "exact": "exact reference", "gpu": "GPU"}
-"""How the engines are called in reports."""
+"""Names of the engines in reports."""
 
 Done = Callable[[int], object]
 
 
 @dataclass(frozen=True)
 class Computed:
-    """Logits float32 (pictures, classes), and in words what computed them."""
+    """Logits float32 (images, classes), and a description of the engine."""
 
     logits: NDArray[np.float32]
     machine: str
 
 
 def compute(engine: str, model: Path, paths: Sequence[Path], done: Done) -> Computed:
-    """Return the logits of pictures.
+    """Return the logits of images.
 
     Args:
         engine: ``float``, ``exact`` or ``gpu``.
         model: a ``.keras`` file for ``float``, a bundle for the others.
-        paths: the pictures, at least one.
-        done: called with the number of pictures that are done since the last call.
+        paths: the images, at least one.
+        done: called with the number of images finished since the last call.
 
     Raises:
-        InputError: what was given cannot be used; the message is the process's own.
+        InputError: an argument cannot be used; the message is that of the child process.
         RunError: a process failed or crashed.
     """
     count = min(_cores(), len(paths)) if engine == "exact" else 1
-    parts = [range(first, len(paths), count) for first in range(count)]
-    with tempfile.TemporaryDirectory(prefix="glsl-infer-") as name, ExitStack() as stack:
+    index_ranges = [range(first, len(paths), count) for first in range(count)]
+    with tempfile.TemporaryDirectory(prefix="glsl-infer-") as name, ExitStack() as context_stack:
         processes = []
-        for index, part in enumerate(parts):
+        for index, indices in enumerate(index_ranges):
             stem = Path(name) / str(index)
-            job = {"engine": engine, "model": str(model), "paths": [str(paths[i]) for i in part], "out": f"{stem}.npz"}
+            job = {
+                "engine": engine,
+                "model": str(model),
+                "paths": [str(paths[i]) for i in indices],
+                "out": f"{stem}.npz",
+            }
             environment = None if count == 1 else {**os.environ, **_ALONE}
             process = ChildProcess("training.logits", job, stem, "computes logits", environment)
-            processes.append(stack.enter_context(process))
+            processes.append(context_stack.enter_context(process))
         lock = threading.Lock()
 
         def follow(process: ChildProcess) -> None:
@@ -87,8 +93,8 @@ def compute(engine: str, model: Path, paths: Sequence[Path], done: Done) -> Comp
             process.finish()
         results = [_saved(Path(name) / f"{index}.npz") for index in range(count)]
     logits = np.empty((len(paths), results[0].logits.shape[1]), np.float32)
-    for part, result in zip(parts, results):
-        logits[part.start :: count] = result.logits
+    for indices, result in zip(index_ranges, results):
+        logits[indices.start :: count] = result.logits
     return Computed(logits, results[0].machine)
 
 
@@ -109,11 +115,11 @@ def _float(model: Path, paths: Sequence[Path], done: Done) -> Computed:
     from glsl_infer.importers import keras as importer
 
     network = importer.load_model(model)
-    picture = importer.to_graph(network).input  # what bytes stand for is the exporter's to say
+    picture = importer.to_graph(network).input  # the exporter defines the values of bytes
     size = picture.attrs["shape"][0]
     import keras
 
-    # XLA is faster, and bit for bit the same in every run, which TensorFlow's convolutions on several threads are not.
+    # XLA is faster and deterministic, unlike TensorFlow's convolutions with several threads.
     network.jit_compile = keras.backend.backend() != "torch"
     rows = []
     for first in range(0, len(paths), BATCH):

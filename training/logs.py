@@ -1,4 +1,4 @@
-"""What a training run shows while it goes on: lines, a bar, and TensorBoard's files."""
+"""Progress of a training run: lines, a progress bar, and TensorBoard's files."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ LOGGED = {
 
 
 class Log:
-    """Tells of each epoch: a line where it was validated, the bar's next step, TensorBoard.
+    """Reports each epoch: a line after validation, the progress bar, TensorBoard.
 
     Args:
         folder: for TensorBoard's files.
-        epochs: of the whole run.
-        done: those that are behind it.
+        epochs: number of epochs of the run.
+        finished_epochs: number of finished epochs of a resumed run.
     """
 
-    def __init__(self, folder: Path, epochs: int, done: int) -> None:
+    def __init__(self, folder: Path, epochs: int, finished_epochs: int) -> None:
         self.epochs = epochs
         self._bar = tqdm(
             total=epochs,
-            initial=done,
+            initial=finished_epochs,
             unit="epoch",
             disable=not sys.stderr.isatty(),
             file=sys.stderr,
@@ -42,7 +42,7 @@ class Log:
         self._writer = _writer(folder)
 
     def epoch(self, entry: dict[str, float]) -> None:
-        """Tell of one entry of the history."""
+        """Report an entry of the history."""
         epoch = int(entry["epoch"])
         for key, name in LOGGED.items():
             if self._writer is not None and key in entry:
@@ -54,7 +54,7 @@ class Log:
             sys.stdout.flush()
 
     def close(self) -> None:
-        """End the bar and TensorBoard's file."""
+        """Close the progress bar and TensorBoard's file."""
         self._bar.close()
         if self._writer is not None:
             self._writer.close()
@@ -71,23 +71,23 @@ class Log:
 
 
 class StepBar(keras.callbacks.Callback):  # type: ignore[misc]
-    """A second bar, of the steps within an epoch, for machines on which an epoch takes long."""
+    """A second progress bar for the steps within an epoch, for slow machines."""
 
     async_safe = True
-    """Keras would else wait for each step to end before it prepares the next."""
+    """Otherwise Keras waits for each step to end before it prepares the next."""
 
     def __init__(self, steps: int) -> None:
         super().__init__()
         self.steps = steps
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Begin a bar."""
+        """Create a bar."""
         self.bar = tqdm(
             total=self.steps, unit="step", leave=False, disable=not sys.stderr.isatty(), file=sys.stderr, position=1
         )
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Move the bar."""
+        """Advance the bar."""
         self.bar.update()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
@@ -96,7 +96,7 @@ class StepBar(keras.callbacks.Callback):  # type: ignore[misc]
 
 
 def _writer(folder: Path) -> Any:
-    """Return TensorBoard's writer, or None where it is not installed: it writes without TensorFlow too."""
+    """Return TensorBoard's writer, which does not need TensorFlow; None if it is not installed."""
     try:
         from tensorboard.summary import Writer
     except ImportError:

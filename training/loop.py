@@ -1,4 +1,4 @@
-"""The course of a training run: phases, epochs, validation, averages, and what is kept."""
+"""A training run: phases, epochs, validation, averages, and saved files."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ Build = Callable[..., keras.Model]
 
 @dataclass(frozen=True)
 class Pictures:
-    """What a run learns from: uint8 pixels and int64 labels.
+    """Images of a run: uint8 pixels and int64 labels.
 
     Attributes:
-        train: (n, side, side, 3), larger than the network's input, so that a window can lose little.
-        typical: (m, size, size, 3), some of the same at the network's size and otherwise as they are.
+        train: (n, side, side, 3), larger than the network's input, so that crops keep detail.
+        typical: (m, size, size, 3), some training images at the network's size, without augmentation.
         val: (k, size, size, 3).
     """
 
@@ -45,12 +45,12 @@ class Pictures:
 
 @dataclass
 class Loop:
-    """Trains one network.
+    """Training of one network.
 
     Attributes:
-        build: the architecture, from a size and the options ``conv``, ``stored`` and ``momentum``.
+        build: architecture, a function of a size and the options ``conv``, ``stored`` and ``momentum``.
         size: side of the network's input.
-        start: trainable weights to begin with; None for new ones.
+        start: initial trainable weights; None for random ones.
         report: called with each entry of the history.
     """
 
@@ -66,38 +66,40 @@ class Loop:
     history: list[dict[str, float]] = field(default_factory=list)
 
     def run(self, state: State | None) -> None:
-        """Do the epochs that are left after ``state``, and keep the folder up to date."""
+        """Train the epochs that are left after ``state``, and update the folder."""
         recipe = self.recipe
         self._average = MovingAverage(recipe.average.ema)
         self._best = BestCheckpoints(recipe.average.best)
         self._top: tuple[float, ...] | None = None
         self._plain = self.build(self.size)
         quantized = any(phase.quantized for phase in recipe.phases)
-        judged = (
+        validated_network = (
             self.build(self.size, conv=BlockDiagonalConv2D, stored=_stored)
             if quantized
             else self.build(self.size, conv=BlockDiagonalConv2D)
         )
         pictures = self.pictures
-        self._validator = Validator(judged, pictures.typical, pictures.val, pictures.val_labels, recipe.batch)
+        self._validator = Validator(
+            validated_network, pictures.typical, pictures.val, pictures.val_labels, recipe.batch
+        )
         weights = self.start or [np.asarray(variable) for variable in self._plain.trainable_variables]
         moments: Weights = []
-        done = 0
+        finished_epochs = 0
         if state is not None:
-            weights, moments, done = state.weights, state.optimizer, state.epoch
+            weights, moments, finished_epochs = state.weights, state.optimizer, state.epoch
             self._average.weights, self._best.kept, self._top = state.average, state.best, state.top
         first = 0
         for phase in recipe.phases:
             last = first + phase.epochs
-            if done < last:
-                weights, moments = self._phase(phase, max(first, done), last, weights, moments)
+            if finished_epochs < last:
+                weights, moments = self._phase(phase, max(first, finished_epochs), last, weights, moments)
             first = last
         self._finish()
 
     def _phase(
         self, phase: Phase, first: int, last: int, weights: Weights, moments: Weights
     ) -> tuple[Weights, Weights]:
-        """Train from epoch ``first`` up to ``last`` and return the weights and the optimiser's variables."""
+        """Train from epoch ``first`` up to ``last``; return the weights and the optimiser's variables."""
         trainee, batches = self._trainee(phase, weights)
         steps = len(batches)
         trainee.optimizer.build(trainee.trainable_variables)
@@ -136,7 +138,7 @@ class Loop:
             strength=phase.strength,
             mixing=phase.mixing,
         )
-        taught = recipe.distillation.weight if self.teacher is not None else 0.0
+        distillation_weight = recipe.distillation.weight if self.teacher is not None else 0.0
         for layer in self.teacher.layers if self.teacher is not None else ():
             layer.dtype_policy = policy
         trainee = Trainee(
@@ -145,21 +147,21 @@ class Loop:
             consistency=recipe.consistency.weight,
             noise=noise,
             teacher=self.teacher,
-            distillation=taught,
+            distillation=distillation_weight,
             temperature=recipe.distillation.temperature,
         )
         cross_entropy = keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=recipe.label_smoothing)
         trainee.compile(
             optimizer(recipe, len(batches)),
-            lambda labels, logits: (1.0 - taught) * cross_entropy(labels, logits),
+            lambda labels, logits: (1.0 - distillation_weight) * cross_entropy(labels, logits),
             metrics=["accuracy"],
         )
         return trainee, batches
 
     def _size(self, phase: Phase) -> int:
-        """Return the nearest size to the phase's that the architecture can be built at."""
-        wanted = self.size * phase.scale
-        for size in sorted(range(1, 2 * self.size + 1), key=lambda size: abs(size - wanted)):
+        """Return the size nearest to the phase's that the architecture supports."""
+        exact_size = self.size * phase.scale
+        for size in sorted(range(1, 2 * self.size + 1), key=lambda size: abs(size - exact_size)):
             try:
                 self.build(size)
             except ValueError:
@@ -168,7 +170,7 @@ class Loop:
         return self.size
 
     def finish_epoch(self, epoch: int, trainee: Trainee, logs: dict[str, float], steps: int, seconds: float) -> None:
-        """Take in what epoch number ``epoch`` (from 0) has left; called when it ends."""
+        """Process the end of epoch ``epoch`` (from 0): averages, validation, history, saved files."""
         if not np.isfinite(logs["loss"]):
             raise RunError(
                 f"epoch {epoch + 1}: the loss is {logs['loss']}, no finite number any more; what was best is kept. "
@@ -183,8 +185,8 @@ class Loop:
             "rate": float(ops.convert_to_numpy(trainee.optimizer.learning_rate)),
             "seconds": round(seconds, 2),
         }
-        ends = np.cumsum([phase.epochs for phase in self.recipe.phases])
-        if epoch + 1 in ends or (epoch + 1) % self.recipe.validate_every == 0:
+        phase_ends = np.cumsum([phase.epochs for phase in self.recipe.phases])
+        if epoch + 1 in phase_ends or (epoch + 1) % self.recipe.validate_every == 0:
             started = time.perf_counter()
             score = self._judge(weights)
             self._best.add(Checkpoint(score.rank, epoch + 1, weights))

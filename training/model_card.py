@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Write a model's card, models/NAME.md with its pictures, or check that it is up to date.
+"""Write a model's card, models/NAME.md with its images, or check that it is up to date.
 
     python training/model_card.py grocery-x22-385 --run runs/g385 --evaluation test.json --evaluation val.json
     python training/model_card.py grocery-x22-385           # again, from models/cards/grocery-x22-385.{yaml,json}
     python training/model_card.py grocery-x22-385 --check   # changes nothing; exit code 1 if something is out of date
 
-The first form collects what the card shows into models/cards/NAME.json; models/cards/NAME.yaml is written by hand.
+The first form collects the card's data in models/cards/NAME.json. models/cards/NAME.yaml is written by hand;
 docs/guide/train-x22.md has its fields.
 """
 
@@ -21,7 +21,7 @@ from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.errors import InputError
 from glsl_infer.support.files import write_text, writing
 from training.cards import pictures, sources, text
-from training.cards.sources import Place
+from training.cards.sources import CardFiles
 
 MODELS = Path(__file__).resolve().parent.parent / "models"
 
@@ -62,69 +62,69 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the card, or check it."""
-    place = Place(args.models, args.name)
+    files = CardFiles(args.models, args.name)
     if args.check:
         if args.runs or args.evaluations:
             raise InputError("--check takes no --run and no --evaluation: it checks what was collected")
-        wrong = list(problems(place))
-        for problem in wrong:
+        found_problems = list(problems(files))
+        for problem in found_problems:
             print(f"error: {problem}", file=sys.stderr)
-        return 1 if wrong else 0
-    words = sources.read_words(place.words)
-    place.sha256()
+        return 1 if found_problems else 0
+    card_text = sources.read_card_text(files.text)
+    files.sha256()
     if args.runs or args.evaluations:
-        collected = sources.collect(place, args.runs, args.evaluations)
+        collected = sources.collect(files, args.runs, args.evaluations)
     else:
-        collected = sources.read_collected(place)
-    write(place, words, collected)
-    print(f"{place.card}, {', '.join(str(place.picture(which)) for which in _drawn(collected))}")
+        collected = sources.read_collected(files)
+    write(files, card_text, collected)
+    print(f"{files.card}, {', '.join(str(files.picture(which)) for which in _image_data(collected))}")
     return 0
 
 
-def write(place: Place, words: sources.Words, collected: dict[str, Any]) -> None:
-    """Write the card and its pictures."""
-    main_one = sources.main_evaluation(collected["evaluations"])
-    drawn = {
+def write(files: CardFiles, card_text: sources.CardText, collected: dict[str, Any]) -> None:
+    """Write the card and its images."""
+    evaluation = sources.main_evaluation(collected["evaluations"])
+    images = {
         "curves": pictures.curves(collected["runs"]),
-        "confusion": pictures.confusion(main_one, sources.best_engine(main_one)),
+        "confusion": pictures.confusion(evaluation, sources.best_engine(evaluation)),
     }
-    written = text.card(place, words, collected)
-    for which, data in drawn.items():
-        place.picture(which).parent.mkdir(exist_ok=True)
-        with writing(place.picture(which)) as file:
+    markdown = text.card(files, card_text, collected)
+    for name, data in images.items():
+        files.picture(name).parent.mkdir(exist_ok=True)
+        with writing(files.picture(name)) as file:
             file.write(data)
-    write_text(place.card, written)
+    write_text(files.card, markdown)
 
 
-def problems(place: Place) -> Iterator[str]:
-    """Yield what is out of date, in words: the card's text, a picture, or numbers of another file.
+def problems(files: CardFiles) -> Iterator[str]:
+    """Yield descriptions of outdated files: the text of the card, an image, or its data.
 
     Raises:
-        InputError: a file that the card is made from is missing or unusable, or the model is another than was measured.
+        InputError: a source of the card is missing or unusable, or another model was measured.
     """
-    again = f"write it again: python training/model_card.py {place.name}"
-    words, collected = sources.read_words(place.words), sources.read_collected(place)
-    expected = text.card(place, words, collected).splitlines()
-    there = place.card.read_text("utf-8").splitlines() if place.card.is_file() else []
-    if not there:
-        yield f"{place.card}: no such file; {again}"
-    elif there != expected:
-        number = next(
-            (i for i, pair in enumerate(zip(there, expected)) if pair[0] != pair[1]), min(len(there), len(expected))
+    advice = f"write it again: python training/model_card.py {files.name}"
+    card_text, collected = sources.read_card_text(files.text), sources.read_collected(files)
+    expected = text.card(files, card_text, collected).splitlines()
+    lines = files.card.read_text("utf-8").splitlines() if files.card.is_file() else []
+    if not lines:
+        yield f"{files.card}: no such file; {advice}"
+    elif lines != expected:
+        index = next(
+            (i for i, pair in enumerate(zip(lines, expected)) if pair[0] != pair[1]), min(len(lines), len(expected))
         )
-        line = there[number] if number < len(there) else "(missing)"
-        yield f"{place.card}: line {number + 1} is out of date ('{line:.60}'); {again}"
-    for which, data in _drawn(collected).items():
-        if pictures.shows(place.picture(which)) != pictures.shown(data):
-            yield f"{place.picture(which)}: missing, or shows other numbers; {again}"
+        line = lines[index] if index < len(lines) else "(missing)"
+        yield f"{files.card}: line {index + 1} is out of date ('{line:.60}'); {advice}"
+    for name, data in _image_data(collected).items():
+        if pictures.shows(files.picture(name)) != pictures.shown(data):
+            yield f"{files.picture(name)}: missing, or shows other numbers; {advice}"
 
 
-def _drawn(collected: dict[str, Any]) -> dict[str, Any]:
-    """Return what each picture shows, by its name."""
-    main_one = sources.main_evaluation(collected["evaluations"])
+def _image_data(collected: dict[str, Any]) -> dict[str, Any]:
+    """Return the data of each image, by its name."""
+    evaluation = sources.main_evaluation(collected["evaluations"])
     return {
         "curves": pictures.curves_data(collected["runs"]),
-        "confusion": pictures.confusion_data(main_one, sources.best_engine(main_one)),
+        "confusion": pictures.confusion_data(evaluation, sources.best_engine(evaluation)),
     }
 
 

@@ -1,4 +1,4 @@
-"""Network architectures: what is trained, exactly as docs/engineering/design.md describes it."""
+"""Network architectures for training, as docs/engineering/design.md describes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from training.layers import ChannelShuffle, ClippedLinear, LearnableSigmoid, Pie
 
 
 class Stage(NamedTuple):
-    """One stage of X22: ``units`` residual units, then a strided convolution to ``out`` channels."""
+    """A stage of X22: ``units`` residual units, then a strided convolution to ``out`` channels."""
 
     units: int
     out: int
@@ -26,11 +26,11 @@ ACTIVATIONS: dict[str, Callable[..., keras.layers.Layer]] = {
     "clipped_relu": partial(keras.layers.ReLU, 1.0),
     "relu6_scaled": partial(ClippedLinear, 1.0 / 6.0),
 }
-"""What X22 can have; all never decrease, and map to [0, 1]. Each name makes a layer, called with its ``name``."""
+"""Activations of X22, which are monotonic with values in [0, 1]. Each entry creates a layer from its ``name``."""
 
 
 class Start(NamedTuple):
-    """Where batch normalisation begins: ``scale`` and ``offset``, and the scale where a residual is added to it."""
+    """Initial values of batch normalisation: ``scale`` and ``offset``, and the scale if a residual is added."""
 
     scale: float = 1.0
     offset: float = 0.0
@@ -38,17 +38,16 @@ class Start(NamedTuple):
 
 
 STARTS = {"clipped_relu": Start(0.6, 0.2, 0.0)}
-"""Of activations that do not learn well from the usual start.
+"""Initial values for activations that learn badly from the usual ones.
 
-Of values around 0 with a deviation of 1, a clipped ReLU cuts off two thirds. And since it lets a residual through as it
-is, a unit can begin as the identity: P. Goyal et al., "Accurate, Large Minibatch SGD", 2017, section 5.1.
-"""
+Of values with mean 0 and deviation 1, a clipped ReLU clips two thirds. Because it passes a residual unchanged, a unit
+can begin as the identity: P. Goyal et al., "Accurate, Large Minibatch SGD", 2017, section 5.1."""
 
 STEM_CHANNELS = 32
 STAGES = (Stage(2, 32, False), Stage(3, 64, True), Stage(3, 128, True), Stage(4, 192, True), Stage(5, 192, True))
 
 BYTE, POOLED, LOGIT = 1.0 / 255.0, 1.0 / 2**14, 1.0 / 2**8
-"""Distance of two values as the engine stores them: of a feature map in [0, 1], of a vector in [0, 1], of logits."""
+"""Distance of stored values: of a feature map in [0, 1], of a vector in [0, 1], and of logits."""
 
 
 def x22(
@@ -62,37 +61,37 @@ def x22(
     momentum: float = 0.99,
     activation: str = "piecewise_linear_sigmoid",
 ) -> keras.Model:
-    """Build X22: group convolutions, channel shuffle and, if nothing else is asked for, a piecewise-linear sigmoid.
+    """Build X22: group convolutions, channel shuffle and by default a piecewise-linear sigmoid.
 
     Args:
-        input_size: side of the square input in pixels; the spatial arithmetic must come out even
-            (385 or 257 with five stages, 129 or 193 with four).
+        input_size: side of the square input in pixels, for which all strided convolutions must fit (385 or 257 with
+            five stages, 129 or 193 with four).
         classes: length of the logits.
-        width: multiplies every channel count; counts above 32 must stay multiples of 32, others of 8
-            (0.25 works up to three stages, 0.5 and whole numbers always).
-        stages: how many of the five stages to build, from the first.
-        conv: the convolution layer; ``training.layers.BlockDiagonalConv2D`` trains faster.
-        activation: one of ``ACTIVATIONS``, for every layer but the last; all outputs lie in [0, 1]:
+        width: factor of all channel counts; counts above 32 must remain multiples of 32, others of 8 (0.25 works for up
+            to three stages, 0.5 and integers always).
+        stages: number of stages to build, 1 to 5.
+        conv: convolution layer; ``training.layers.BlockDiagonalConv2D`` trains faster.
+        activation: one of ``ACTIVATIONS``, for all layers except the last:
 
             ``piecewise_linear_sigmoid``: the article's, see ``PiecewiseLinearSigmoid``;
-            ``learnable_sigmoid``: the same with slopes and bends that each layer learns, 8 weights a layer;
+            ``learnable_sigmoid``: the same with learnt slopes and breakpoints, 8 weights for each layer;
             ``hard_sigmoid``: clip(x / 6 + 1/2, 0, 1);
             ``clipped_relu``: clip(x, 0, 1);
             ``relu6_scaled``: clip(x / 6, 0, 1), a sixth of ReLU6.
 
-            The last three cost a shader nothing. Behind batch normalisation they differ only where they begin; where a
-            residual is added, also in what part of it passes: a sixth, all, and a sixth. ``clipped_relu``, behind
-            which a unit begins as the identity (``STARTS``), learns most in the fewest epochs (activations.md).
-        stored: called with each tensor that the engine stores and the distance of two values that it can store;
-            returns what goes on.
+            The last three cost no shader instructions. After batch normalisation they differ only in their initial
+            values, and in the share of a residual that passes: a sixth, all, and a sixth. ``clipped_relu``, with units
+            that begin as the identity (``STARTS``), learns most in the fewest epochs (activations.md).
+        stored: called with each tensor that the engine stores and the distance of stored values; returns the tensor to
+            use.
         momentum: of the running statistics of batch norm.
 
     Returns:
-        A functional model from ``(batch, input_size, input_size, 3)`` float32 in [0, 1] to logits
-        ``(batch, classes)``. With the defaults, 225,112 parameters of which 216,152 are trainable.
+        A functional model from ``(batch, input_size, input_size, 3)`` float32 in [0, 1] to logits ``(batch, classes)``.
+        With the defaults it has 225,112 parameters, 216,152 of them trainable.
 
     Raises:
-        ValueError: for a size, a width or a number of stages that does not work out, and for an unknown activation.
+        ValueError: a size, width or number of stages does not fit, or the activation is unknown.
     """
     if not 1 <= stages <= len(STAGES):
         raise ValueError(f"x22: stages={stages}; 1 to {len(STAGES)} are possible")
@@ -141,7 +140,7 @@ def x22(
 
 
 def _check_width(width: float, stages: int) -> None:
-    """Refuse a width that would leave groups or slices uneven."""
+    """Refuse a width with incomplete groups or slices."""
 
     def fits(factor: float) -> bool:
         counts = [count * factor for count in (STEM_CHANNELS, *(stage.out for stage in STAGES[:stages]))]
@@ -156,7 +155,7 @@ def _check_width(width: float, stages: int) -> None:
 
 
 def _check_size(input_size: int, stages: int) -> None:
-    """Refuse a size whose strided convolutions would silently drop a row, or that ends below 3 pixels."""
+    """Refuse a size for which a strided convolution would drop a row, or whose final map is below 3 pixels."""
     advice = "385 and 257 work with 5 stages, 193 and 129 with 4"
     size = input_size
     for index, kernel in enumerate([5] + [3] * stages):

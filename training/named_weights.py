@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Load weights of somebody's own X22 by the names of its layers, and save the whole network.
+"""Load weights of an X22 by the names of its layers, and save the entire network.
 
     python -m training.named_weights WEIGHTS.h5 -o x22.keras [--size 385] [--classes 120] [--activation NAME]
 
-The file is HDF5 as Keras 2 and 3 write it (``model.save_weights("x.h5")``, or a whole model): a group for each layer,
-whose weights have their order in its attribute ``weight_names``. Every layer with weights has to be there, in its
-shape, and no other.
+The file is HDF5 as Keras 2 and 3 write it (``model.save_weights("x.h5")``, or a complete model): a group for each
+layer, with the order of its weights in the attribute ``weight_names``. The layers with weights must be exactly those of
+the network, with equal shapes.
 
-Exit status: 2 for a file that cannot be used, with all that is wrong in it.
+Exit status: 2 for an unusable file, with all its problems.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from glsl_infer.errors import GlslInferError, InputError
 from training.models import ACTIVATIONS, x22
 
 Arrays = list[Any]
-_SHOWN = 5
+_LISTED = 5
 
 
 def read(path: Path) -> dict[str, Arrays]:
-    """Return the weights of each layer that has any, by its name, in the file's order.
+    """Read the weights of each layer, by its name, in the file's order.
 
     Raises:
         InputError: the file cannot be read, or has no layers.
@@ -43,42 +43,43 @@ def read(path: Path) -> dict[str, Arrays]:
                 raise InputError(f"{path}: has no 'layer_names'; give weights that Keras saved as *.h5, by layers")
             layers = {}
             for name in names:
-                inner = [_text(one) for one in group[name].attrs.get("weight_names", [])]
+                inner = [_text(weight_name) for weight_name in group[name].attrs.get("weight_names", [])]
                 if inner:
-                    layers[name] = [np.asarray(group[name][one]) for one in inner]
+                    layers[name] = [np.asarray(group[name][weight_name]) for weight_name in inner]
             return layers
     except (OSError, KeyError) as error:
         raise InputError(f"{path}: cannot be read as HDF5 weights of Keras ({error})") from None
 
 
-def matched(model: keras.Model, given: Mapping[str, Arrays], where: Path) -> None:
-    """Set a model's weights to those of layers of the same names.
+def set_weights(model: keras.Model, file_layers: Mapping[str, Arrays], path: Path) -> None:
+    """Set a model's weights to those of layers with the same names.
 
     Raises:
-        InputError: layers are missing or have other shapes; all of them are named. The model is left as it is then.
+        InputError: layers are missing or have other shapes; the message lists them. The model is then unchanged.
     """
-    wanted = {layer.name: layer for layer in model.layers if layer.weights}
-    wrong = []
-    for name, layer in wanted.items():
+    model_layers = {layer.name: layer for layer in model.layers if layer.weights}
+    problems = []
+    for name, layer in model_layers.items():
         shapes = [tuple(weight.shape) for weight in layer.weights]
-        found = [array.shape for array in given.get(name, [])]
-        if name not in given:
-            wrong.append(f"layer '{name}' is missing")
-        elif found != shapes:
-            wrong.append(f"layer '{name}' has weights of {_listed(found)}, not of {_listed(shapes)}")
-    wrong += [f"layer '{name}' is none of the network's" for name in given if name not in wanted]
-    if wrong:
-        more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
+        file_shapes = [array.shape for array in file_layers.get(name, [])]
+        if name not in file_layers:
+            problems.append(f"layer '{name}' is missing")
+        elif file_shapes != shapes:
+            problems.append(f"layer '{name}' has weights of {_listed(file_shapes)}, not of {_listed(shapes)}")
+    problems += [f"layer '{name}' is none of the network's" for name in file_layers if name not in model_layers]
+    if problems:
+        remainder = f"; and {len(problems) - _LISTED} more" if len(problems) > _LISTED else ""
         raise InputError(
-            f"{where}: is not of this {model.name} ({'; '.join(wrong[:_SHOWN])}{more}); the file has the layers "
-            f"{', '.join(list(given)[:_SHOWN])} ..., the network {', '.join(list(wanted)[:_SHOWN])} ..."
+            f"{path}: is not of this {model.name} ({'; '.join(problems[:_LISTED])}{remainder}); "
+            f"the file has the layers "
+            f"{', '.join(list(file_layers)[:_LISTED])} ..., the network {', '.join(list(model_layers)[:_LISTED])} ..."
         )
-    for name, layer in wanted.items():
-        layer.set_weights(given[name])
+    for name, layer in model_layers.items():
+        layer.set_weights(file_layers[name])
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Load, match and save; return the exit status."""
+    """Load the weights, save the network, and return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("weights", type=Path, help="an HDF5 file")
     parser.add_argument("-o", "--output", type=Path, required=True, help="the *.keras file to write")
@@ -88,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     try:
         model = x22(arguments.size, arguments.classes, activation=arguments.activation)
-        matched(model, read(arguments.weights), arguments.weights)
+        set_weights(model, read(arguments.weights), arguments.weights)
         model.save(arguments.output)
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)

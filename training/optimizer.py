@@ -14,7 +14,7 @@ from training.schedule import learning_rates
 
 
 class Rates(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
-    """A learning rate for each step, from a table; the last one ever after."""
+    """A learning rate for each step, from a table; the last one stays in effect."""
 
     def __init__(self, rates: NDArray[np.float32] | list[float]) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class Rates(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[mi
         return ops.take(ops.convert_to_tensor(self.rates), ops.minimum(ops.cast(step, "int32"), last))
 
     def get_config(self) -> dict[str, Any]:
-        """Return what makes the same schedule."""
+        """Return the constructor's arguments."""
         return {"rates": self.rates.tolist()}
 
 
@@ -37,7 +37,7 @@ def optimizer(recipe: Recipe, steps_per_epoch: int) -> keras.optimizers.Optimize
     options = {"beta_2": chosen.beta_2, "global_clipnorm": chosen.clip_norm or None}
     if chosen.name == "adam":
         return keras.optimizers.Adam(rates, **options)
-    made = keras.optimizers.AdamW(rates, weight_decay=chosen.weight_decay, **options)
-    # Scales and offsets are few, and shrinking them only shifts what the next layer has to undo.
-    made.exclude_from_weight_decay(var_names=["bias", "beta", "gamma"])
-    return made
+    adamw = keras.optimizers.AdamW(rates, weight_decay=chosen.weight_decay, **options)
+    # Decay of scales and offsets would only be compensated by the next layer.
+    adamw.exclude_from_weight_decay(var_names=["bias", "beta", "gamma"])
+    return adamw

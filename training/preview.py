@@ -1,4 +1,4 @@
-"""A contact sheet: what the network sees of the training pictures."""
+"""Contact sheet of augmented training images."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from training.recipe import Recipe
 from training.variation import PicturesOnDevice
 
 COLUMNS, ROWS, SIDE = 8, 6, 160
-"""Of the sheet; the first column has the pictures as they are, one a row."""
+"""Columns, rows and cell size of the sheet. The first column has the original images."""
 
 
 def contact_sheet(path: Path, pixels: NDArray[np.uint8], recipe: Recipe, size: int) -> None:
-    """Write a picture: each row one training picture, as it is, then in ``COLUMNS - 1`` variations.
+    """Write a contact sheet: each row has one training image, then ``COLUMNS - 1`` augmentations.
 
     Args:
-        path: of the picture; its suffix says the format. An existing file is replaced.
+        path: of the sheet, whose suffix selects the format. An existing file is replaced.
         pixels: uint8 (n, side, side, 3), the training split.
-        recipe: its augmentation is shown at full strength.
-        size: side at which the network sees them.
+        recipe: its augmentation is applied at full strength.
+        size: side of the network's input.
 
     Raises:
-        InputError: a suffix that no picture has, or the file cannot be written.
+        InputError: the suffix is not an image format, or the file cannot be written.
     """
     rows = np.random.default_rng(recipe.seed).permutation(len(pixels))[:ROWS]
-    shown = PicturesOnDevice(pixels[rows])
-    columns = [shown(_tensors(augmentation.plain(len(rows))), size=size)]
+    layer = PicturesOnDevice(pixels[rows])
+    columns = [layer(_tensors(augmentation.plain(len(rows))), size=size)]
     for epoch in range(COLUMNS - 1):
         draws = augmentation.draw(recipe.augmentation, len(rows), recipe.seed, epoch)
-        columns.append(shown(_tensors(draws), size=size))
+        columns.append(layer(_tensors(draws), size=size))
     sheet = np.stack([np.asarray(ops.convert_to_numpy(column)) for column in columns], axis=1)
     side = min(SIDE, size)
     canvas = Image.new("RGB", (len(columns) * side, len(rows) * side))

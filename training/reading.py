@@ -1,4 +1,4 @@
-"""Reading many pictures: in threads, with a progress bar, and past those that cannot be read."""
+"""Read many images in threads, with a progress bar, skipping unreadable ones."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from training.command import warn
 
 
 def each(paths: Sequence[Path], work: Callable[[int], None], *, strict: bool = False) -> dict[int, str]:
-    """Do ``work(index)`` for every path, and return the message of each for which it raised an ``ImageError``.
+    """Call ``work(index)`` for each path; return the messages of the ``ImageError``s by index.
 
-    They are named in one warning, each with the reason. A progress bar shows on a terminal.
+    The unreadable images are listed in one warning. A progress bar is shown on a terminal.
 
     Args:
-        paths: files, for the messages; ``work`` opens them.
-        work: what to do with one; several run at once.
-        strict: those that cannot be read are an error.
+        paths: files, for messages; ``work`` opens them.
+        work: processes an image; several calls run at once.
+        strict: make unreadable images an error.
 
     Raises:
-        InputError: none can be read, or with ``strict`` any cannot; the message has the same list.
+        InputError: all images are unreadable, or with ``strict`` any of them; the message lists them.
     """
     bad: dict[int, str] = {}
     with ThreadPoolExecutor() as pool:
@@ -33,12 +33,12 @@ def each(paths: Sequence[Path], work: Callable[[int], None], *, strict: bool = F
                     futures[index].result()
                 except ImageError as error:
                     bad[index] = str(error)
-        except BaseException:  # an interruption waits for no more than the pictures that are being read
+        except BaseException:  # an interruption waits only for images that are being read
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     if bad:
-        what = f"{len(bad)} of {len(paths)} pictures cannot be read"
+        summary = f"{len(bad)} of {len(paths)} pictures cannot be read"
         if strict or len(bad) == len(paths):
-            raise InputError("\n  ".join([f"{what}:", *bad.values()]))
-        warn(f"{what} and are left out (--strict stops here):", bad.values())
+            raise InputError("\n  ".join([f"{summary}:", *bad.values()]))
+        warn(f"{summary} and are left out (--strict stops here):", bad.values())
     return bad

@@ -1,15 +1,15 @@
-"""How a network is trained, as one value: read from ``recipes/*.yaml``, written into every run and model card.
+"""Training recipes: read from ``recipes/*.yaml``, and saved in each run and model card.
 
-    recipe = Recipe.read(path)                     # InputError with file, line and key for what is not allowed
-    recipe.epochs                                  # the sum of its phases
-    recipe.phase(epoch)                            # the Phase that an epoch, counted from 0, belongs to
-    recipe.changed(epochs=3, batch=8, seed=2)      # the same in short, as the command line asks for
-    recipe.as_yaml()                               # all of it, defaults spelled out; Recipe.parse gives it back
+    recipe = Recipe.read(path)                     # InputError with file, line and key for invalid settings
+    recipe.epochs                                  # sum of its phases
+    recipe.phase(epoch)                            # Phase of an epoch, counted from 0
+    recipe.changed(epochs=3, batch=8, seed=2)      # short form of the command line's options
+    recipe.as_yaml()                               # all settings including defaults; inverse of Recipe.parse
     dataclasses.replace(recipe, seed=2)            # another recipe, checked like the first; == compares two
-    training.schedule.learning_rates(recipe, n)    # float32 (steps,): the rate of every step
+    training.schedule.learning_rates(recipe, n)    # float32 (steps,): learning rate of each step
 
-Everything has a default; all together they are a short run with mild variations. Shares and probabilities run from 0
-to 1, angles are in degrees either way. Needs no Keras.
+All settings have defaults, which together are a short run with mild augmentation. Shares and probabilities are from 0
+to 1, angles in degrees in both directions. Keras is not needed.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from training.recipe_augmentation import Augmentation, Share
 
 @dataclass(frozen=True)
 class Optimizer(Settings):
-    """What makes steps of gradients.
+    """The optimiser.
 
     Attributes:
-        name: adam or adamw, Adam with weight decay that does not pass through its averages.
-        rate: highest learning rate, above 0 to 1.
-        weight_decay: share of a weight, times the rate, that a step of adamw takes away; 0 to 1, 0 for adam.
-        beta_2: how slowly the average of squared gradients follows, 0 to below 1.
-        clip_norm: gradients longer than this, all weights together, are shortened to it; 0 is off.
+        name: adam, or adamw: Adam with decoupled weight decay.
+        rate: largest learning rate, above 0 to 1.
+        weight_decay: decay of a weight in a step of adamw, times the rate; 0 to 1, 0 for adam.
+        beta_2: decay of the average of squared gradients, 0 to below 1.
+        clip_norm: limit of the gradients' global norm; 0 disables it.
     """
 
     name: Literal["adam", "adamw"] = "adamw"
@@ -43,7 +43,7 @@ class Optimizer(Settings):
     clip_norm: Annotated[float, Between(0)] = 0.0
 
     def conflict(self) -> str | None:
-        """Return what does not go together, in words, or None."""
+        """Describe a contradiction between settings; None without one."""
         if self.name == "adam" and self.weight_decay:
             return f"weight_decay is {self.weight_decay:g}, but adam has none; take adamw, or set weight_decay to 0"
         return None
@@ -51,15 +51,15 @@ class Optimizer(Settings):
 
 @dataclass(frozen=True)
 class Schedule(Settings):
-    """How the learning rate changes, step by step: up, along, down (``training.schedule``).
+    """The learning rate schedule: warm-up, plateau, decay (``training.schedule``).
 
     Attributes:
-        kind: how it comes down, along a cosine or by halving.
-        warmup: epochs in which it rises from 0, of at least 0; fractions are possible.
-        plateau: where it begins to come down, counted from the start of the run and not before the end of the
-            warm-up: below 1 a share of all epochs, from 1 on a number of epochs.
-        halve_every: epochs from one halving to the next, above 0; the first is at the end of the plateau.
-        final: lowest rate, which the cosine ends in, as a share of the highest; 0 to 1.
+        kind: decay along a cosine, or by halving.
+        warmup: epochs of linear increase from 0, at least 0; can be fractional.
+        plateau: start of the decay, counted from the start of the run and not before the end of the warm-up: below 1 a
+            share of all epochs, from 1 on a number of epochs.
+        halve_every: epochs between halvings, above 0; the first is at the end of the plateau.
+        final: smallest learning rate, at the end of the cosine, as a share of the largest; 0 to 1.
     """
 
     kind: Literal["cosine", "halving"] = "cosine"
@@ -69,7 +69,7 @@ class Schedule(Settings):
     final: Share = 0.0
 
     def conflict(self) -> str | None:
-        """Return what does not go together, in words, or None."""
+        """Describe a contradiction between settings; None without one."""
         if self.kind == "halving" and not self.plateau:
             return "plateau is 0, so that the first step would have half the rate; say when the halving begins"
         return None
@@ -77,11 +77,11 @@ class Schedule(Settings):
 
 @dataclass(frozen=True)
 class Average(Settings):
-    """Which weights are averaged; what validates better, averaged or not, is kept.
+    """Averages of weights. The weights with the best validation result are kept, averaged or not.
 
     Attributes:
-        best: checkpoints of a run, those that validate best, whose mean is taken; at least 1, 1 is the best alone.
-        ema: decay per step of the exponential moving average of the weights, 0 to below 1; 0 is off.
+        best: number of the best checkpoints to average; at least 1, which means the best alone.
+        ema: decay per step of the exponential moving average of the weights, 0 to below 1; 0 disables it.
     """
 
     best: Annotated[int, Between(1)] = 1
@@ -90,16 +90,16 @@ class Average(Settings):
 
 @dataclass(frozen=True)
 class Phase(Settings):
-    """A part of the run, of whole epochs.
+    """A part of the run with complete epochs.
 
     Attributes:
-        epochs: passes over the training pictures, at least 1.
-        scale: of the pictures' side, as a share of the network's input size, above 0 to 2; the nearest size at which
-            the network's arithmetic comes out is taken.
-        precision: what activations and gradients are computed in; weights are always float32.
-        quantized: whether stored activations are rounded to 8 bits in the forward pass.
-        mixing: whether pictures are mixed with each other (mixup and cutmix).
-        strength: of all augmentation, 0 (none) to 1.
+        epochs: passes over the training images, at least 1.
+        scale: side of the images relative to the network's input size, above 0 to 2; the nearest supported size is
+            used.
+        precision: type of activations and gradients; weights are always float32.
+        quantized: whether to round stored activations to 8 bits in the forward pass.
+        mixing: whether to mix images (mixup and cutmix).
+        strength: factor of all augmentation, 0 (none) to 1.
     """
 
     epochs: Annotated[int, Between(1)] = 30
@@ -112,11 +112,11 @@ class Phase(Settings):
 
 @dataclass(frozen=True)
 class Consistency(Settings):
-    """A further loss between the network and itself with noise on its stored activations: it learns to bear rounding.
+    """Additional loss between the network and itself with noise on stored activations, for robustness to rounding.
 
     Attributes:
-        weight: of the mean squared difference of the two centred logits in the loss, of at least 0; 0 is off.
-        noise: largest change of an activation either way, in steps of its 8 bits (1/255 of its range), 0 to 32.
+        weight: weight of the mean squared difference of the centred logits, at least 0; 0 disables it.
+        noise: largest change of an activation, in 8-bit steps (1/255 of its range), 0 to 32.
     """
 
     weight: Annotated[float, Between(0)] = 0.0
@@ -125,11 +125,11 @@ class Consistency(Settings):
 
 @dataclass(frozen=True)
 class Distillation(Settings):
-    """Learning from the answers of a larger network, which the command line names.
+    """Training with the outputs of a larger network, which the command line selects.
 
     Attributes:
-        weight: share of the loss that is taken against the teacher, where there is one, instead of the labels.
-        temperature: by which both networks' logits are divided, above 0 to 100.
+        weight: weight of the loss against the teacher, if there is one, instead of the labels.
+        temperature: divisor of both networks' logits, above 0 to 100.
     """
 
     weight: Share = 0.5
@@ -138,21 +138,21 @@ class Distillation(Settings):
 
 @dataclass(frozen=True)
 class Recipe(Settings):
-    """All that decides a training run but the network, the data and the machine.
+    """All settings of a training run except the network, the data and the machine.
 
     Attributes:
         seed: of weights, order and augmentation; at least 0.
-        batch: pictures a step, at least 1.
-        label_smoothing: share of a label spread over all classes, 0 to below 1.
-        batch_norm_momentum: how slowly the running statistics follow, 0 to below 1.
-        validate_every: epochs from one validation to the next, at least 1; the last epoch is always validated.
-        optimizer: what makes steps of gradients.
-        schedule: how the learning rate changes.
-        average: which weights are averaged.
-        phases: parts of the run, in their order; at least one.
-        augmentation: random variations of the training pictures.
-        consistency: further loss for noise on activations.
-        distillation: learning from a larger network.
+        batch: images in a step, at least 1.
+        label_smoothing: share of a label distributed over all classes, 0 to below 1.
+        batch_norm_momentum: momentum of the running statistics, 0 to below 1.
+        validate_every: epochs between validations, at least 1; the last epoch is always validated.
+        optimizer: the optimiser.
+        schedule: learning rate schedule.
+        average: averages of weights.
+        phases: parts of the run in order; at least one.
+        augmentation: random augmentation of the training images.
+        consistency: additional loss for noise on activations.
+        distillation: training with the outputs of a larger network.
     """
 
     seed: Annotated[int, Between(0, 2**32 - 1)] = 1
@@ -170,32 +170,32 @@ class Recipe(Settings):
 
     @classmethod
     def read(cls, path: Path) -> Recipe:
-        """Read a recipe; what it does not mention has its default.
+        """Read a recipe; missing settings have their defaults.
 
         Raises:
-            InputError: the file cannot be read, or holds what is not allowed; the message names file, line and key.
+            InputError: the file cannot be read, or a setting is invalid; the message has the file, line and key.
         """
         return strict_yaml.read(path, cls)
 
     @classmethod
     def parse(cls, text: str, source: str) -> Recipe:
-        """Read a recipe from YAML ``text``; messages call it ``source``.
+        """Parse a recipe from YAML ``text``; messages call it ``source``.
 
         Raises:
-            InputError: as ``read`` does.
+            InputError: as for ``read``.
         """
         return strict_yaml.parse(text, cls, source)
 
     @property
     def epochs(self) -> int:
-        """Passes over the training pictures in all phases together."""
+        """Number of epochs of all phases."""
         return sum(phase.epochs for phase in self.phases)
 
     def phase(self, epoch: int) -> Phase:
-        """Return the phase that ``epoch``, counted from 0 over the whole run, belongs to.
+        """Return the phase of ``epoch``, counted from 0 over the entire run.
 
         Raises:
-            IndexError: the run has no such epoch.
+            IndexError: the run has fewer epochs.
         """
         if epoch < 0:
             raise IndexError(f"epoch {epoch}: they count from 0")
@@ -207,24 +207,24 @@ class Recipe(Settings):
         raise IndexError(f"epoch {epoch}: the recipe has {end}, counted from 0")
 
     def as_yaml(self) -> str:
-        """Return the whole recipe as YAML, all defaults spelled out; ``parse`` gives the same recipe back."""
+        """Return the recipe as YAML, including defaults; ``parse`` is the inverse."""
         return strict_yaml.dump(self)
 
     def changed(self, *, epochs: int | None = None, batch: int | None = None, seed: int | None = None) -> Recipe:
-        """Return the recipe with another length, batch or seed; None leaves each as it is.
+        """Return the recipe with another length, batch or seed; None keeps a setting.
 
-        With another number of epochs all that is counted in epochs shrinks or grows alike, and the schedule keeps its
-        shape; of a run with fewer epochs than phases, some phases are left out.
+        With another number of epochs, all settings in epochs are scaled, and the schedule keeps its shape. If there are
+        fewer epochs than phases, some phases are omitted.
 
         Raises:
-            InputError: a number that is not allowed.
+            InputError: a value is not allowed.
         """
-        made = replace(
+        recipe = replace(
             self,
             batch=self.batch if batch is None else batch,
             seed=self.seed if seed is None else seed,
         )
-        return made if epochs is None else made._with_epochs(epochs)
+        return recipe if epochs is None else recipe._with_epochs(epochs)
 
     def _with_epochs(self, epochs: int) -> Recipe:
         if epochs < 1:
@@ -234,7 +234,7 @@ class Recipe(Settings):
             lengths.append(round((before + phase.epochs) * factor) - round(before * factor))
             before += phase.epochs
         phases = tuple(replace(phase, epochs=length) for phase, length in zip(self.phases, lengths) if length)
-        # As a share: scaled down, a number of epochs could fall below 1 and be taken for one.
+        # Converted to a share, because a scaled number of epochs could fall below 1 and be interpreted as one.
         plateau = self.schedule.plateau
         share = plateau / self.epochs if 1 <= plateau < self.epochs else plateau
         schedule = replace(

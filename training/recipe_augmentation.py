@@ -1,4 +1,4 @@
-"""The part of a recipe about what becomes of pictures before they are learnt from."""
+"""Augmentation settings of a recipe."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Share = Annotated[float, Between(0, 1)]
 
 @dataclass(frozen=True)
 class Mixing(Settings):
-    """Pictures in pairs, with their labels: blended (mixup), or a part of one pasted into the other (cutmix).
+    """Mixing of image pairs and their labels: blending (mixup), or pasting a part of one into the other (cutmix).
 
     Attributes:
-        share: of the pictures that are mixed.
-        alpha: both parameters of the beta distribution from which the proportion comes, above 0; small ones give
-            mostly one picture, 1 any proportion alike.
+        share: share of mixed images.
+        alpha: both parameters of the beta distribution of the proportion, above 0; small values give mostly one image,
+            1 a uniform distribution.
     """
 
     share: Share = 0.0
@@ -27,11 +27,11 @@ class Mixing(Settings):
 
 @dataclass(frozen=True)
 class Cutout(Settings):
-    """A grey square in the picture.
+    """A grey square in the image.
 
     Attributes:
-        share: of the pictures that get one.
-        size: lowest and highest side of it, as a share of the picture's side.
+        share: share of images with a square.
+        size: smallest and largest side, relative to the image's side.
     """
 
     share: Share = 0.0
@@ -40,25 +40,25 @@ class Cutout(Settings):
 
 @dataclass(frozen=True)
 class Augmentation(Settings):
-    """Random variations of the training pictures.
+    """Random augmentation of the training images.
 
     Attributes:
-        flip: share of the pictures that are mirrored left to right.
-        quarter_turns: turn every picture by 0, 90, 180 or 270 degrees: for things that have no up.
-        rotation: largest turn either way, 0 to 180 degrees.
-        scale: lowest and highest side of the window that is seen, relative to the picture's; 0.1 to 4.
-        translation: largest shift either way, as a share of the picture's side.
-        perspective: largest tilt about either axis, 0 to 60 degrees.
-        gamma: of the exponent, how far its natural logarithm is from 0 at most; 0 to 2.
-        hue: largest turn of the colours either way, 0 to 180 degrees.
-        saturation: factor of the colours' strength, at most this far from 1; 0 to 1.
-        brightness: added or taken away at most, as a share of white; 0 to 1.
-        contrast: factor about middle grey, at most this far from 1; 0 to 1.
-        tint: of the factor of each colour channel, how far its natural logarithm is from 0 at most: lamps and white
-            balances differ; 0 to 1.
-        blur: share of the pictures that are blurred, from not at all to a good 1 % of their side.
-        mixup: blending of two pictures.
-        cutmix: pasting a part of one picture into another; a picture gets one of the two at most.
+        flip: share of horizontally mirrored images.
+        quarter_turns: rotate all images by 0, 90, 180 or 270 degrees, for objects without an up direction.
+        rotation: largest rotation in both directions, 0 to 180 degrees.
+        scale: smallest and largest side of the visible window, relative to the image's; 0.1 to 4.
+        translation: largest shift in both directions, relative to the image's side.
+        perspective: largest tilt about both axes, 0 to 60 degrees.
+        gamma: largest absolute natural logarithm of the exponent; 0 to 2.
+        hue: largest rotation of the hue in both directions, 0 to 180 degrees.
+        saturation: largest difference of the saturation factor from 1; 0 to 1.
+        brightness: largest addition or subtraction, relative to white; 0 to 1.
+        contrast: largest difference from 1 of the contrast factor about middle grey; 0 to 1.
+        tint: largest absolute natural logarithm of the factor of a colour channel, for different lamps and white
+            balances; 0 to 1.
+        blur: share of blurred images; the blur is up to about 1 % of their side.
+        mixup: blending of two images.
+        cutmix: pasting a part of one image into another; an image gets at most one of mixup and cutmix.
         cutout: a grey square.
     """
 
@@ -80,7 +80,7 @@ class Augmentation(Settings):
     cutout: Cutout = Cutout()
 
     def conflict(self) -> str | None:
-        """Return what does not go together, in words, or None."""
+        """Return a description of options that exclude each other, or None."""
         if self.mixup.share + self.cutmix.share > 1:
             return (
                 f"mixup.share {self.mixup.share:g} and cutmix.share {self.cutmix.share:g} are more than 1 together; "

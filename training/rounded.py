@@ -1,9 +1,9 @@
-"""A Keras network that rounds where the shaders do: format and ranges from the compiler, whatever the network is.
+"""Keras networks with the rounding of their export, for any network; the compiler supplies formats and ranges.
 
-``rounded`` exports the network in memory and asks which layers' outputs are stored, and how: in 8 bits or 16, each
-channel in a range of its own. The copy that it returns has the same layers and weights, and rounds there; gradients
-pass straight through, but for values that saturate. What trains the copy trains the network. Batch norms keep their
-statistics: a shader has none but those.
+``rounded`` exports the network in memory to find the stored layers, their bits and the range of each channel. The
+returned copy shares layers and weights and rounds at these places, with straight-through gradients except for saturated
+values. Training the copy therefore trains the network. Batch norms keep their statistics, because a shader has constant
+ones.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from glsl_infer.tools.validate.job import computed_nodes
 
 @keras.saving.register_keras_serializable(package="glsl_infer_training")
 class RoundedAsStored(keras.layers.Layer):  # type: ignore[misc]
-    """Round each channel to the steps of its range, and to its ends beyond them.
+    """Round each channel to the steps of its range, and clip it to the range.
 
     Args:
-        scales: of each channel, what 255 steps of 8 bits are worth.
-        zeros: the byte that stands for 0.
-        bits: 8, or 16 for 256 steps in each of those.
+        scales: value of 255 8-bit steps, for each channel.
+        zeros: byte of the value 0, for each channel.
+        bits: 8, or 16 for 256 times as many steps.
     """
 
     def __init__(self, scales: Sequence[float], zeros: Sequence[float], bits: int = 8, **kwargs: Any) -> None:
@@ -44,26 +44,26 @@ class RoundedAsStored(keras.layers.Layer):  # type: ignore[misc]
 
     def call(self, inputs: Any) -> Any:
         """Round ``(..., channels)``."""
-        within = ops.clip(inputs, self._low, self._high)
-        return within + ops.stop_gradient(ops.round(within / self._step) * self._step - within)
+        clipped = ops.clip(inputs, self._low, self._high)
+        return clipped + ops.stop_gradient(ops.round(clipped / self._step) * self._step - clipped)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """Return ``input_shape``."""
         return input_shape
 
     def get_config(self) -> dict[str, Any]:
-        """Return what a saved model needs to build the layer again."""
+        """Return the constructor's arguments."""
         return {**super().get_config(), "scales": self.scales, "zeros": self.zeros, "bits": self.bits}
 
 
 @dataclass(frozen=True)
 class Rounded:
-    """A network that rounds.
+    """A network with rounding.
 
     Attributes:
-        network: has the layers of the model it was made from, their weights shared.
-        rounds: names of the layers behind which it rounds.
-        left_out: stored layers of the export that no layer's output is.
+        network: it shares the layers and weights of the original model.
+        rounds: names of the layers followed by rounding.
+        left_out: stored layers of the export that are not the output of a Keras layer.
     """
 
     network: keras.Model
@@ -78,41 +78,41 @@ def stored(
     input_range: tuple[float, float] | None = None,
     precision: str = "auto",
 ) -> tuple[Graph, dict[str, RoundedAsStored]]:
-    """Return the exported network, and a layer that rounds for each node whose output it stores in texels of its own.
+    """Return the exported network, and a rounding layer for each node whose output it stores as a feature map.
 
     Args:
         model: a functional or sequential model.
-        pictures: typical ones, as the network reads them.
-        input_range: what bytes 0 and 255 stand for; see ``reader.to_graph``.
-        precision: see ``glsl_infer.compiler.ranges.precision.choose``.
+        pictures: calibration images, in the form of the network's input.
+        input_range: values of bytes 0 and 255, as for ``reader.to_graph``.
+        precision: as for ``glsl_infer.compiler.ranges.precision.choose``.
 
     Raises:
-        ModelError: a layer that cannot be exported, by name.
+        ModelError: a layer cannot be exported.
     """
     graph = reader.to_graph(model, input_range)
     samples = [{graph.input.name: picture} for picture in pictures]
     prepared = prepare(optimize(graph), samples, precision=precision).graph
-    computes = computed_nodes(graph)
-    found: dict[str, RoundedAsStored] = {}
+    layer_names = computed_nodes(graph)
+    rounding_layers: dict[str, RoundedAsStored] = {}
     for node in prepared.nodes:
         shape = prepared.shapes[node.name]
         if (
             node.operator.is_input
             or len(shape) != 3
             or "scales" not in node.operator.attrs
-            or node.name not in computes
+            or node.name not in layer_names
         ):
             continue
         scales, zeros = (np.broadcast_to(node.attrs[key], shape[2]) for key in ("scales", "zeros"))
-        name = computes[node.name]
+        name = layer_names[node.name]
         layer = RoundedAsStored(
             tuple(map(float, scales)),
             tuple(map(float, zeros)),
             node.attrs["bits"],
             name=f"{name}-stored".replace("/", "-"),
         )
-        found[name] = layer
-    return prepared, found
+        rounding_layers[name] = layer
+    return prepared, rounding_layers
 
 
 def rounded(
@@ -122,42 +122,42 @@ def rounded(
     input_range: tuple[float, float] | None = None,
     precision: str = "auto",
 ) -> Rounded:
-    """Return a copy of a network that rounds where its export does; arguments as of ``stored``.
+    """Return a copy of a network with the rounding of its export; arguments as for ``stored``.
 
     Raises:
-        ModelError: no layer's output is stored, so that there is nothing to round, or the export refuses a layer.
+        ModelError: no layer's output is stored, or a layer cannot be exported.
     """
     _, layers = stored(model, pictures, input_range=input_range, precision=precision)
-    behind = {_layer_of(model, name): layer for name, layer in layers.items()}
-    waiting = {name: layer for name, layer in behind.items() if name is not None}
-    if not waiting:
+    layers_by_output = {_layer_of(model, name): layer for name, layer in layers.items()}
+    to_insert = {name: layer for name, layer in layers_by_output.items() if name is not None}
+    if not to_insert:
         raise ModelError(f"model '{model.name}': no layer of it is stored as it is; train it as it was")
-    used: list[str] = []
+    inserted: list[str] = []
 
-    def called(layer: keras.layers.Layer, *args: Any, **kwargs: Any) -> Any:
+    def call_with_rounding(layer: keras.layers.Layer, *args: Any, **kwargs: Any) -> Any:
         outputs = layer(*args, **kwargs)
-        if layer.name not in waiting:
+        if layer.name not in to_insert:
             return outputs
-        used.append(layer.name)
-        return waiting[layer.name](outputs)
+        inserted.append(layer.name)
+        return to_insert[layer.name](outputs)
 
-    whole = keras.Model(model.input, model.output)
-    network = keras.models.clone_model(whole, clone_function=_same, call_function=called)
+    functional_model = keras.Model(model.input, model.output)
+    network = keras.models.clone_model(functional_model, clone_function=_reuse, call_function=call_with_rounding)
     for layer in network.layers:
         if isinstance(layer, keras.layers.BatchNormalization):
             layer.trainable = False
-    left_out = tuple(name for name in layers if _layer_of(model, name) not in used)
-    return Rounded(network, tuple(dict.fromkeys(used)), left_out)
+    left_out = tuple(name for name in layers if _layer_of(model, name) not in inserted)
+    return Rounded(network, tuple(dict.fromkeys(inserted)), left_out)
 
 
-def _same(layer: keras.layers.Layer) -> keras.layers.Layer:
+def _reuse(layer: keras.layers.Layer) -> keras.layers.Layer:
     if isinstance(layer, keras.layers.InputLayer):
         return layer.__class__.from_config(layer.get_config())
     return layer
 
 
 def _layer_of(model: keras.Model, name: str) -> str | None:
-    """Return the layer whose output a node is: the node of a layer's own ``activation=`` has that behind its name."""
+    """Return the Keras layer of a node; the node of a layer's ``activation=`` has the suffix ``-activation``."""
     names = {layer.name for layer in model.layers}
     if name in names:
         return name

@@ -1,11 +1,11 @@
-"""What a training run leaves on disk, and how it is taken up again.
+"""Files of a training run, and resuming it.
 
-model.keras   the best weights on the val split so far, made of Keras' own layers: this one is exported
-state.npz     everything that --resume needs, of the last epoch that was validated
-history.json  one entry an epoch
+model.keras   the best weights on the val split so far, with Keras' own layers; for the export
+state.npz     the state for --resume, of the last validated epoch
+history.json  one entry for each epoch
 config.json   the arguments of the run
-recipe.yaml   its recipe, with every default spelled out
-labels.txt    one label a line
+recipe.yaml   its recipe, including defaults
+labels.txt    one label on each line
 logs/         for TensorBoard
 """
 
@@ -28,13 +28,13 @@ from training.averaging import Checkpoint, Weights
 
 @dataclass(frozen=True)
 class State:
-    """A run after some epochs.
+    """State of a run after some epochs.
 
     Attributes:
-        epoch: epochs done.
+        epoch: number of finished epochs.
         weights: trainable weights.
         optimizer: the optimiser's variables.
-        average: the moving average of the weights; empty when there is none.
+        average: moving average of the weights; empty if disabled.
         best: the best checkpoints.
         top: rank of the weights in model.keras.
     """
@@ -48,25 +48,25 @@ class State:
 
 
 class RunFolder:
-    """The folder of one run; every file is written under a temporary name and renamed."""
+    """Folder of a run, whose files are written under a temporary name and then renamed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def check_new(self) -> None:
-        """Make sure that a new run can be started here; nothing is written.
+        """Check that a new run can be started, without writing.
 
         Raises:
-            InputError: the folder holds a run already.
+            InputError: the folder has a run.
         """
         if (self.path / "config.json").exists():
             raise InputError(f"{self.path}: holds a run already; continue it with --resume or choose another --out")
 
     def start(self, config: dict[str, Any], recipe: str, labels: tuple[str, ...]) -> None:
-        """Create the folder for a new run.
+        """Create the folder of a new run.
 
         Raises:
-            InputError: it holds a run already.
+            InputError: the folder has a run.
         """
         self.check_new()
         self.path.mkdir(parents=True, exist_ok=True)
@@ -76,10 +76,10 @@ class RunFolder:
         self._write("config.json", _json(config))
 
     def resume(self, config: dict[str, Any], recipe: str) -> tuple[State | None, list[dict[str, float]]]:
-        """Return the state and the history of the run in the folder; no state when no epoch was validated yet.
+        """Return the state and the history of the run; the state is None before the first validation.
 
         Raises:
-            InputError: there is none to resume, or it was started with other arguments or another recipe.
+            InputError: the folder has no run, or its run was started with other arguments or another recipe.
         """
         try:
             started = json.loads((self.path / "config.json").read_text("utf-8"))
@@ -97,11 +97,11 @@ class RunFolder:
                 "--recipe, --epochs, --batch and --seed, or choose another --out"
             )
         state = self._state()
-        # An interruption between two files leaves the state of one epoch beside the history of a later one.
+        # After an interruption between two files, the history can be of a later epoch than the state.
         return state, history[: state.epoch if state else 0]
 
     def keep(self, state: State, history: list[dict[str, float]]) -> None:
-        """Write what is needed to go on from ``state``."""
+        """Write the state and the history."""
         arrays: dict[str, Any] = {
             f"{name}-{index}": value
             for name, values in (
@@ -117,7 +117,7 @@ class RunFolder:
             "top": state.top,
             "best": [{"rank": checkpoint.rank, "epoch": checkpoint.epoch} for checkpoint in state.best],
         }
-        # The history first: too long beside an older state it is cut, too short it could not be completed.
+        # The history is first: a longer history than the state's can be truncated, a shorter one not be completed.
         self.keep_history(history)
         with writing(self.path / "state.npz") as file:
             np.savez(file, about=np.array(json.dumps(about)), **arrays)
@@ -156,9 +156,9 @@ class RunFolder:
         write_text(self.path / name, text)
 
 
-def _first_difference(recorded: str, given: str) -> str:
+def _first_difference(recorded: str, current: str) -> str:
     """Return the first lines in which two recipes differ: 'batch: 8 -> batch: 16'."""
-    pairs = zip_longest(recorded.splitlines(), given.splitlines(), fillvalue="nothing")
+    pairs = zip_longest(recorded.splitlines(), current.splitlines(), fillvalue="nothing")
     before, after = next(pair for pair in pairs if pair[0] != pair[1])
     return f"{before.strip()} -> {after.strip()}"
 

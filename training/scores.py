@@ -1,7 +1,7 @@
-"""What the logits of labelled pictures are worth: top-1, top-5, coarse classes, confusions, and how two runs agree.
+"""Scores of logits: top-1, top-5, coarse classes, confusion matrix, and agreement of two runs.
 
-The first label is the one with the highest logit; of equal logits the first in the order of the labels, as
-``glsl_infer.Classifier`` ranks them.
+The first label has the highest logit; of equal logits it is the first in the order of labels, as in
+``glsl_infer.Classifier``.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ TOP = 5
 
 @dataclass(frozen=True)
 class Score:
-    """How often some logits are right; numbers of pictures.
+    """Number of correct predictions.
 
     Attributes:
-        pictures: all of them.
-        right: the first label is the picture's.
-        in_five: the picture's label is among the first five; None with five labels or fewer.
-        coarse: the first label's coarse class is the picture's; None where the data set has none.
-        confusion: int64 (classes, classes); row: the picture's label, column: the first label.
+        pictures: number of images.
+        right: the first label is correct.
+        in_five: the correct label is among the first five; None for five labels or fewer.
+        coarse: the coarse class of the first label is correct; None without coarse classes.
+        confusion: int64 (classes, classes); row: correct label, column: first label.
     """
 
     pictures: int
@@ -38,7 +38,7 @@ class Score:
     confusion: NDArray[np.int64]
 
     def as_json(self, labels: Sequence[str]) -> dict[str, Any]:
-        """Return plain data: shares in [0, 1], counts by label, and of the confusion matrix what is not 0."""
+        """Return plain data: shares in [0, 1], counts by label, and the nonzero entries of the confusion matrix."""
         shares = {"top1": self.right, "top5": self.in_five, "coarse_top1": self.coarse}
         rows = {label: row for label, row in zip(labels, self.confusion) if row.any()}
         return {
@@ -57,14 +57,14 @@ class Score:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How the first labels of ``one`` differ from those of ``other``; numbers of pictures.
+    """Differences between the first labels of ``one`` and ``other``, as numbers of images.
 
     Attributes:
-        pictures: all of them.
+        pictures: number of images.
         same: both have the same first label.
-        lost: ``other`` is right and ``one`` is not.
-        gained: ``one`` is right and ``other`` is not.
-        mean_error, largest_error: of centred logits, in units of a logit.
+        lost: only ``other`` is correct.
+        gained: only ``one`` is correct.
+        mean_error, largest_error: of centred logits.
     """
 
     pictures: int
@@ -76,7 +76,7 @@ class Comparison:
 
     @property
     def net_loss(self) -> int:
-        """How many pictures fewer ``one`` has right; below 0 it has more."""
+        """Number of correct images that ``one`` has fewer than ``other``; negative if it has more."""
         return self.lost - self.gained
 
     def as_json(self) -> dict[str, Any]:
@@ -94,17 +94,17 @@ class Comparison:
 
 
 def first_labels(logits: Logits) -> NDArray[np.int64]:
-    """Return the index of each picture's first label, (pictures,), for logits (pictures, classes)."""
+    """Return the index of each image's first label, (images,), for logits (images, classes)."""
     return np.asarray(logits.argmax(axis=1), np.int64)
 
 
 def score(logits: Logits, truth: Truth, coarse: Sequence[str] | None = None) -> Score:
-    """Judge logits (pictures, classes) by the indices of the true labels, (pictures,).
+    """Score logits (images, classes) against the indices of the correct labels, (images,).
 
     Args:
-        logits: one row a picture.
+        logits: a row for each image.
         truth: in [0, classes).
-        coarse: coarse class of each label; the coarse prediction is that of the first label.
+        coarse: coarse class of each label; the predicted coarse class is that of the first label.
     """
     pictures, classes = logits.shape
     first = first_labels(logits)
@@ -122,7 +122,7 @@ def score(logits: Logits, truth: Truth, coarse: Sequence[str] | None = None) -> 
 
 
 def compare(base: Logits, other: Logits, truth: Truth) -> Comparison:
-    """Compare two sets of logits, each (pictures, classes), of the same pictures."""
+    """Compare two sets of logits, (images, classes) each, of the same images."""
     firsts = [first_labels(logits) for logits in (base, other)]
     right = [first == truth for first in firsts]
     centred = [logits.astype(np.float64) - logits.mean(axis=1, keepdims=True) for logits in (base, other)]

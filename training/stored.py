@@ -1,14 +1,14 @@
-"""What 8-bit storage of feature maps costs a network, roughly, before it is exported.
+"""Approximate effect of 8-bit storage of feature maps on a network, before its export.
 
-Between two passes of the engine a feature map is bytes: each channel has an affine range, calibrated on typical
-pictures, and a value is rounded to the nearest of 256 steps of it. A network that is built through a *hook*, a
-function called on each tensor that will be stored, can be built once more with that rounding in place:
+Between passes the engine stores a feature map as bytes: each channel has an affine range, calibrated on images, and
+values are rounded to the nearest of 256 steps. A network that is built with a *hook*, a function called on each stored
+tensor, can be rebuilt with this rounding:
 
     ranges = calibrate(build, weights, pictures)
     rounded = build(rounding(ranges))
     rounded.set_weights(weights)
 
-Fusions that spare a store, and the exact range that an exporter chooses, are not modelled.
+Fusions that avoid a store, and the exact ranges of the exporter, are not modelled.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Build = Callable[[Hook], keras.Model]
 
 
 class Range(NamedTuple):
-    """Smallest and largest value of each channel of one stored tensor."""
+    """Smallest and largest value of each channel of a stored tensor."""
 
     low: NDArray[np.float32]
     high: NDArray[np.float32]
@@ -34,9 +34,9 @@ class Range(NamedTuple):
 
 @keras.saving.register_keras_serializable(package="glsl_infer_training")
 class StoredIn8Bits(keras.layers.Layer):  # type: ignore[misc]
-    """Round each channel to 256 steps between its limits, and to the limits beyond them.
+    """Round each channel to 256 steps between its limits, with clipping.
 
-    The range is widened to hold 0, and 0 is one of the steps: a convolution pads with it.
+    The range is widened to contain 0, and 0 is one of the steps, because convolutions pad with 0.
     """
 
     def __init__(self, low: Any, high: Any, **kwargs: Any) -> None:
@@ -57,26 +57,26 @@ class StoredIn8Bits(keras.layers.Layer):  # type: ignore[misc]
         return input_shape
 
     def get_config(self) -> dict[str, Any]:
-        """Return what a saved model needs to build the layer again."""
+        """Return the constructor's arguments."""
         return {**super().get_config(), "low": self.low.tolist(), "high": self.high.tolist()}
 
 
 def calibrate(build: Build, weights: list[NDArray[np.float32]], pictures: NDArray[np.float32]) -> list[Range]:
-    """Return the range of every stored tensor over ``pictures``, ``(n, height, width, 3)`` in [0, 1]."""
+    """Return the range of each stored tensor over ``pictures``, ``(n, height, width, 3)`` in [0, 1]."""
     tensors: list[Any] = []
 
-    def note(tensor: Any) -> Any:
+    def record(tensor: Any) -> Any:
         tensors.append(tensor)
         return tensor
 
-    model = build(note)
+    model = build(record)
     model.set_weights(weights)
     outputs = keras.Model(model.input, tensors).predict(pictures, verbose=0)
     return [Range(output.min(axis=(0, 1, 2)), output.max(axis=(0, 1, 2))) for output in outputs]
 
 
 def rounding(ranges: list[Range]) -> Hook:
-    """Return a hook that rounds the first stored tensor to the first range, and so on; for one build."""
+    """Return a hook for one build that rounds the stored tensors to these ranges, in order."""
     layers = iter([StoredIn8Bits(*limits) for limits in ranges])
 
     def rounded(tensor: Any) -> Any:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Train a small network that doubles the width and height of a picture.
+"""Train a small network that doubles the width and height of an image.
 
     python training/super_resolution.py --data data --out runs/sr
 
---data is any folder of pictures, sub-folders and links followed. KERAS_BACKEND chooses the framework (tensorflow by
-default). --out gets model.keras, which is what glsl-infer exports, and scores.json: PSNR on the val pictures, and on
-those of a test split where there is one, of the network, of the network with feature maps rounded to 8 bits, and of
-Pillow's bicubic and bilinear filters.
+--data is any folder of images, with its sub-folders and links. KERAS_BACKEND selects the framework (tensorflow by
+default). --out gets model.keras, for glsl-infer export, and scores.json: PSNR on the val images, and on a test split if
+there is one, of the network, of the network with feature maps rounded to 8 bits, and of Pillow's bicubic and bilinear
+filters.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from training import command, crops
 from training.stored import Hook, Range, calibrate, rounding
 
 CHANNELS, HIDDEN = 24, 3
-"""Chosen by PSNR among networks of 10 to 20 thousand multiply-adds per input pixel (models/superres-x2-96.md)."""
+"""Chosen by PSNR among networks of 10 to 20 thousand multiply-adds for each input pixel (models/superres-x2-96.md)."""
 
 LUMA = np.array([0.299, 0.587, 0.114])
 REPORTS = 8
@@ -41,31 +41,31 @@ CALIBRATION_CROPS = 128
 
 
 def network(size: int | tuple[int, int], stored: Hook = lambda tensor: tensor) -> keras.Model:
-    """Build the network: a residual on top of the bilinear picture, computed at the small size.
+    """Build the network: a residual added to the bilinear image, computed at the input size.
 
     Args:
-        size: side, or height and width, of the input ``(height, width, 3)`` in [0, 1]; the output has twice that.
-        stored: called on each tensor that the engine stores (training/stored.py); returns what goes on.
+        size: side, or height and width, of the input ``(height, width, 3)`` in [0, 1]; the output is twice as large.
+        stored: called on each tensor that the engine stores (training/stored.py); returns the tensor to use.
     """
     height, width = (size, size) if isinstance(size, int) else size
     inputs = x = keras.Input((height, width, 3))
     for index in range(HIDDEN):
-        # The first looks further: it is the cheapest place for that, there are three channels.
+        # A larger kernel is cheapest in the first layer, which has three input channels.
         conv = keras.layers.Conv2D(
             CHANNELS, 3 if index else 5, padding="same", kernel_initializer="he_normal", name=f"conv{index + 1}"
         )
         x = stored(keras.layers.ReLU(name=f"relu{index + 1}")(conv(x)))
-    # From zero, the network starts as the bilinear filter and can only get better.
+    # With zeros, the network starts as the bilinear filter.
     last = keras.layers.Conv2D(12, 3, padding="same", kernel_initializer="zeros", name="residual")
     detail = DepthToSpace(2, name="depth_to_space")(stored(last(x)))
     smooth = stored(keras.layers.UpSampling2D(2, interpolation="bilinear", name="bilinear")(inputs))
-    # max_value makes bytes of the sum; below 0 and above 1 there is no colour.
+    # max_value makes the range that of a byte.
     outputs = keras.layers.ReLU(max_value=1.0, name="picture")(keras.layers.Add(name="sum")([smooth, detail]))
     return keras.Model(inputs, stored(outputs), name="superres_x2")
 
 
 class Crops(keras.utils.PyDataset):  # type: ignore[misc]
-    """``steps`` batches of random crops, the same for the same seed and index, as (small, sharp) in [0, 1]."""
+    """``steps`` batches of random crops, determined by seed and index, as (small, sharp) in [0, 1]."""
 
     def __init__(self, pictures: list[crops.Picture], crop: int, batch: int, steps: int, seed: int) -> None:
         super().__init__()
@@ -100,27 +100,29 @@ def train(args: argparse.Namespace) -> None:
 
     model = network(args.crop)
     _compile(model, args)
-    parts = np.diff(np.linspace(0, args.steps, min(REPORTS, args.steps) + 1).astype(int))
+    steps_by_report = np.diff(np.linspace(0, args.steps, min(REPORTS, args.steps) + 1).astype(int))
     batches = Crops(pictures, side, args.batch, 0, args.seed)
-    for number, steps in enumerate(parts):
+    for report_index, steps in enumerate(steps_by_report):
         batches.steps = int(steps)
-        fitted = model.fit(batches, epochs=number + 1, initial_epoch=number, shuffle=False, verbose=command.verbosity())
+        history = model.fit(
+            batches, epochs=report_index + 1, initial_epoch=report_index, shuffle=False, verbose=command.verbosity()
+        )
         batches.first += batches.steps
-        loss, seconds = fitted.history["loss"][0], time.perf_counter() - started
+        loss, seconds = history.history["loss"][0], time.perf_counter() - started
         print(f"step {batches.first:5d}/{args.steps}  loss {loss:.5f}  {seconds:.0f} s", flush=True)
 
     weights = model.get_weights()
-    typical = Crops(pictures, side, CALIBRATION_CROPS, 1, args.seed)[0][0]
-    ranges = calibrate(lambda stored: network(args.crop, stored), weights, typical)
-    # The two that are pictures need no calibration: their range is that of a byte.
+    calibration_crops = Crops(pictures, side, CALIBRATION_CROPS, 1, args.seed)[0][0]
+    ranges = calibrate(lambda stored: network(args.crop, stored), weights, calibration_crops)
+    # The last two are images, whose range is that of a byte.
     ranges[-2:] = [Range(np.zeros(3, np.float32), np.ones(3, np.float32))] * 2
     scores = {split: measure(sharp[split], weights, ranges) for split in ("val", "test") if split in sharp}
-    plain = network(args.input_size)
-    plain.set_weights(weights)
+    final_network = network(args.input_size)
+    final_network.set_weights(weights)
     args.out.mkdir(parents=True, exist_ok=True)
     write_text(args.out / "scores.json", json.dumps(scores, indent=1) + "\n")
     with replacing(args.out / "model.keras") as temporary:
-        plain.save(temporary)
+        final_network.save(temporary)
     for split, entry in scores.items():
         for name, (rgb, luma) in entry.items():
             print(f"{split:4s}  {name:8s}  RGB {rgb:.2f} dB  luma {luma:.2f} dB")
@@ -130,7 +132,7 @@ def train(args: argparse.Namespace) -> None:
 def measure(
     pictures: list[crops.Picture], weights: list[NDArray[np.float32]], ranges: list[Range]
 ) -> dict[str, tuple[float, float]]:
-    """Return the mean PSNR in dB, (RGB, luma), of each way to double halved ``pictures``; borders included."""
+    """Return the mean PSNR in dB, (RGB, luma), of each method to enlarge halved ``pictures``, including borders."""
     shapes = sorted({picture.shape for picture in pictures})
     scores: dict[str, list[tuple[float, float]]] = {}
     for shape in shapes:
@@ -139,11 +141,11 @@ def measure(
             "network": network((height, width)),
             "8 bits": network((height, width), rounding(ranges)),
         }
-        for built in networks.values():
-            built.set_weights(weights)
+        for model in networks.values():
+            model.set_weights(weights)
         for picture in (picture for picture in pictures if picture.shape == shape):
             small = crops.halve(picture)
-            results = {name: _bytes(np.asarray(built(_unit(small)[None]))[0]) for name, built in networks.items()}
+            results = {name: _bytes(np.asarray(model(_unit(small)[None]))[0]) for name, model in networks.items()}
             for name, filter_ in (("bicubic", Image.Resampling.BICUBIC), ("bilinear", Image.Resampling.BILINEAR)):
                 results[name] = np.asarray(Image.fromarray(small).resize((2 * width, 2 * height), filter_))
             for name, result in results.items():

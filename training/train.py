@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""Train a network on a folder of pictures.
+"""Train a network on a folder of images.
 
     python training/train.py --data data/trashnet --model x22 --stages 4 --input-size 129 --epochs 30 --out runs/trash
     python training/train.py --data data/grocery --input-size 257 --recipe recipes/grocery.yaml --out runs/g257
 
-KERAS_BACKEND chooses the framework (tensorflow by default, jax on a GPU). Interrupted, the same command with --resume
-goes on after the last epoch that was validated. training/run_folder.py says what is left in --out.
+KERAS_BACKEND selects the framework (tensorflow by default, jax on a GPU). After an interruption, the same command with
+--resume continues after the last validated epoch. training/run_folder.py lists the files in --out.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +37,10 @@ from training.run_folder import RunFolder, State
 from training.validation import RECALIBRATION_PICTURES
 
 TEACHERS = {f"efficientnet_lite{variant}": variant for variant in range(len(SCALES))}
-"""What ``--teacher`` can have been trained as, beside X22 itself: name and variant."""
+"""Architectures of ``--teacher`` other than X22: name and variant."""
 
 MARGIN = 1.25
-"""Training pictures are kept this much larger than the network's input: a window of them keeps its detail."""
+"""Size of training images relative to the network's input, so that crops keep detail."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -48,12 +49,12 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def train(args: argparse.Namespace) -> None:
-    """Run the epochs that are left to do and keep ``args.out`` up to date."""
+    """Train the epochs that are left, and update ``args.out``."""
     recipe = _recipe(args)
     if args.preview:
         images.format_of(args.preview)
     if args.data_parallel:
-        _share(recipe.batch)
+        _use_all_devices(recipe.batch)
     keras.utils.set_random_seed(recipe.seed)
     if args.model in TEACHERS:
         _refuse_options_of_x22(args, recipe)
@@ -69,13 +70,10 @@ def train(args: argparse.Namespace) -> None:
         network = build(args.input_size)
     except ValueError as error:
         raise InputError(str(error)) from None
-    start = _start(args.init, network) if args.init else None
+    start = _initial_weights(args.init, network) if args.init else None
     teacher = _teacher(args.teacher, classes) if args.teacher else None
     folder = RunFolder(args.out)
-    kept = ("model", "input_size", "width", "stages", "activation", "init", "teacher")
-    config = {"data": " ".join(str(path) for path in args.data)}
-    config |= {key: str(vars(args)[key]) for key in kept if vars(args)[key] is not None}
-    config["backend"] = keras.backend.backend()
+    config = _config(args)
     state: State | None = None
     history: list[dict[str, float]] = []
     if args.resume:
@@ -105,11 +103,7 @@ def train(args: argparse.Namespace) -> None:
         loop.run(state)
     finally:
         log.close()
-    what, entry, key = max(
-        ((what, entry, key) for entry in loop.history for what, key in KINDS.items() if key in entry),
-        key=lambda best: (best[1][best[2]], -best[1][best[2].replace("accuracy", "loss")]),
-    )
-    print(f"best: {what}, epoch {entry['epoch']}, val accuracy {100 * entry[key]:.2f} % -> {args.out / 'model.keras'}")
+    print(f"best: {_best(loop.history)} -> {args.out / 'model.keras'}")
 
 
 KINDS = {
@@ -117,27 +111,45 @@ KINDS = {
     "their moving average": "val_accuracy_average",
     "average of the best": "val_accuracy_best",
 }
+"""Key of the validation accuracy in the history, for each kind of weights."""
+
+
+def _config(args: argparse.Namespace) -> dict[str, str]:
+    """Return the arguments that a resumed run must have in common with the first, as text."""
+    keys = ("model", "input_size", "width", "stages", "activation", "init", "teacher")
+    config = {"data": " ".join(str(path) for path in args.data)}
+    config |= {key: str(vars(args)[key]) for key in keys if vars(args)[key] is not None}
+    return config | {"backend": keras.backend.backend()}
+
+
+def _best(history: Sequence[Mapping[str, float]]) -> str:
+    """Return a description of the weights with the best validation accuracy; the lower loss decides a tie."""
+    kind, entry, key = max(
+        ((kind, entry, key) for entry in history for kind, key in KINDS.items() if key in entry),
+        key=lambda best: (best[1][best[2]], -best[1][best[2].replace("accuracy", "loss")]),
+    )
+    return f"{kind}, epoch {entry['epoch']}, val accuracy {100 * entry[key]:.2f} %"
 
 
 def _read(dataset: data.Dataset, args: argparse.Namespace, recipe: Recipe) -> Pictures:
     train, val = dataset.splits["train"], dataset.splits["val"]
     print(f"reading {len(train.paths)} + {len(val.paths)} pictures", flush=True)
-    seen = data.read(train, round(args.input_size * MARGIN), strict=args.strict)
-    judged = data.read(val, args.input_size, strict=args.strict)
-    chosen = np.random.default_rng(recipe.seed).permutation(len(seen.paths))[:RECALIBRATION_PICTURES]
-    sample = data.Split(tuple(seen.paths[index] for index in chosen), seen.labels[chosen])
+    train_split = data.read(train, round(args.input_size * MARGIN), strict=args.strict)
+    val_split = data.read(val, args.input_size, strict=args.strict)
+    sample_rows = np.random.default_rng(recipe.seed).permutation(len(train_split.paths))[:RECALIBRATION_PICTURES]
+    sample = data.Split(tuple(train_split.paths[index] for index in sample_rows), train_split.labels[sample_rows])
     return Pictures(
-        train=seen.pixels,
-        train_labels=seen.labels,
+        train=train_split.pixels,
+        train_labels=train_split.labels,
         typical=data.read(sample, args.input_size).pixels,
-        val=judged.pixels,
-        val_labels=judged.labels,
+        val=val_split.pixels,
+        val_labels=val_split.labels,
         classes=len(dataset.labels),
     )
 
 
-def _start(path: Path, network: keras.Model) -> Weights:
-    """Return trainable weights for ``network``: those of the saved model of the same shape by name, else new ones.
+def _initial_weights(path: Path, network: keras.Model) -> Weights:
+    """Return trainable weights for ``network``: those of the saved model with equal name and shape, else new ones.
 
     Raises:
         InputError: no layer of the saved model fits.
@@ -145,31 +157,31 @@ def _start(path: Path, network: keras.Model) -> Weights:
     model = _load(path)
     saved = {variable.path: np.asarray(variable) for variable in model.trainable_variables}
     values: list[NDArray[np.float32]] = []
-    taken = 0
+    transferred = 0
     for variable in network.trainable_variables:
         value = saved.get(variable.path)
         fits = value is not None and value.shape == tuple(variable.shape)
-        taken += fits
+        transferred += fits
         values.append(value if fits else np.asarray(variable))  # type: ignore[arg-type]
-    if not taken:
+    if not transferred:
         raise InputError(f"{path}: no layer has the name and shape of one of this network's")
-    print(f"{path}: {taken} of {len(values)} weights taken over", flush=True)
+    print(f"{path}: {transferred} of {len(values)} weights taken over", flush=True)
     if _activations(model) != _activations(network):
         command.warn(f"{path}: its weights were learnt with another --activation")
     return values
 
 
 def _activations(model: keras.Model) -> set[tuple[str, str]]:
-    """Return what X22's activations compute, in words that are the same for the same."""
+    """Return descriptions of X22's activations, which are equal for equal functions."""
     layers = [layer for layer in model.layers if layer.name.endswith("-act")]
     return {(type(layer).__name__, str({**layer.get_config(), "name": ""})) for layer in layers}
 
 
 def _refuse_options_of_x22(args: argparse.Namespace, recipe: Recipe) -> None:
-    """Refuse what only X22 has."""
-    plain = _parser()
+    """Refuse options for other architectures than X22."""
+    parser = _parser()
     for name in ("width", "stages", "activation"):
-        if vars(args)[name] != plain.get_default(name):
+        if vars(args)[name] != parser.get_default(name):
             raise InputError(f"--{name} is for x22; {args.model} has none")
     if recipe.consistency.weight or any(phase.quantized for phase in recipe.phases):
         raise InputError(f"{args.model} does not run in shaders: take a recipe without quantized phases, consistency")
@@ -192,11 +204,11 @@ def _load(path: Path) -> keras.Model:
         raise InputError(f"{path}: cannot be read as a Keras model ({str(error).splitlines()[0]})") from None
 
 
-def _share(batch: int) -> None:
-    """Let every accelerator take its part of each batch.
+def _use_all_devices(batch: int) -> None:
+    """Distribute each batch over all accelerators.
 
     Raises:
-        InputError: the parts would not be equal.
+        InputError: the batch is not a multiple of the number of devices.
     """
     devices = keras.distribution.list_devices()
     if batch % len(devices):

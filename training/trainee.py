@@ -1,4 +1,4 @@
-"""The model that is trained: pictures on the device, their variations, the network, and what is added to its loss."""
+"""The trained model: images on the device, their augmentation, the network, and additional losses."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from training.variation import PicturesOnDevice
 
 
 class Trainee(keras.Model):  # type: ignore[misc]
-    """From the draws of ``training.augmentation`` to logits.
+    """From the parameters of ``training.augmentation`` to logits.
 
     Args:
         pictures: the training split.
-        network: what learns, from (batch, size, size, 3).
-        consistency, noise: weight of the mean squared difference between the network's centred logits and those it
-            gives when every stored tensor is off by up to ``noise`` steps. Rounding to 8 bits then changes less.
-        teacher: network from the same pictures, at a size of its own, to logits of the same classes; None for none.
-        distillation, temperature: weight of the teacher's softened probabilities in the loss (Hinton et al., 2015).
+        network: the network to train, from (batch, size, size, 3).
+        consistency: weight of the mean squared difference between the network's centred logits with and without noise
+            on stored tensors, which reduces the effect of rounding to 8 bits.
+        noise: largest noise in steps.
+        teacher: network from the same images, with its own size, to logits of the same classes, or None.
+        distillation: weight of the teacher's softened probabilities in the loss (Hinton et al., 2015).
+        temperature: divisor of both logits.
     """
 
     def __init__(
@@ -38,12 +40,12 @@ class Trainee(keras.Model):  # type: ignore[misc]
         distillation: float = 0.0,
         temperature: float = 1.0,
     ) -> None:
-        # Places and angles are no bfloat16, whatever the network computes in.
+        # Coordinates and angles need float32, whatever the precision of the network.
         super().__init__(dtype="float32")
         self.pictures, self.network = pictures, network
         self.consistency, self.noise = consistency, noise
         self.distillation, self.temperature = distillation, temperature
-        # Behind a function, Keras does not see its hundreds of weights, which JAX would be handed at every step.
+        # A function hides the teacher's weights from Keras, which would pass them to JAX at every step.
         self.taught = None if teacher is None else _answers(teacher, network.input_shape[1])
 
     def call(self, draws: Any, training: bool = False) -> Any:
@@ -67,8 +69,8 @@ class Trainee(keras.Model):  # type: ignore[misc]
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute.
 
-        With JAX, Keras keeps the state of training in an attribute while it goes on, and looks through its hundreds of
-        arrays for layers and variables at every step. There are none.
+        With JAX, Keras stores the training state in an attribute and would search its hundreds of arrays for layers and
+        variables at every step, without finding any.
         """
         if name == "_jax_state":
             object.__setattr__(self, name, value)
@@ -76,17 +78,22 @@ class Trainee(keras.Model):  # type: ignore[misc]
             super().__setattr__(name, value)
 
     def reseed(self, seed: int, epoch: int) -> None:
-        """Start the noise of an epoch at a place of its own, so that a resumed run sees the same."""
+        """Seed the noise of an epoch, so that a resumed run has the same noise."""
         for index, layer in enumerate(layer for layer in self.network.layers if isinstance(layer, Stored)):
             layer.seed.state.assign(np.array([(seed * 1000003 + epoch) % 2**32, index], np.uint32))
 
 
 class Batches(keras.utils.PyDataset):  # type: ignore[misc]
-    """The draws and soft labels of one epoch after another, whole batches in a new random order each.
+    """Augmentation parameters and soft labels of an epoch, in complete batches in a new random order.
 
     Args:
-        chosen: the ranges of the variations.
-        labels: int64 (n,), one for each picture on the device.
+        chosen: ranges of the augmentation.
+        labels: int64 (n,), a label for each image on the device.
+        classes: number of classes.
+        batch: images in a batch.
+        seed: of the run.
+        strength: factor of all augmentation.
+        mixing: whether to mix images.
     """
 
     def __init__(
@@ -106,7 +113,7 @@ class Batches(keras.utils.PyDataset):  # type: ignore[misc]
         self.begin(0)
 
     def begin(self, epoch: int) -> None:
-        """Draw everything for ``epoch``."""
+        """Draw the parameters of ``epoch``."""
         count = len(self.labels)
         self._draws = augmentation.draw(self.chosen, count, self.seed, epoch, strength=self.strength)
         if not self.mixing:
@@ -123,7 +130,7 @@ class Batches(keras.utils.PyDataset):  # type: ignore[misc]
 
 
 def _answers(teacher: keras.Model, size: int) -> tuple[int, Callable[[Any], Any]]:
-    """Return the side of the pictures that ``teacher`` reads, ``size`` if any will do, and its float32 logits."""
+    """Return the input size of ``teacher`` (``size`` if it accepts any) and a function to its float32 logits."""
     return teacher.input_shape[1] or size, lambda pictures: ops.cast(teacher(pictures, training=False), "float32")
 
 

@@ -1,4 +1,4 @@
-"""What a network with given weights is worth on the val split."""
+"""Validation of a network with some weights on the val split."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ RECALIBRATION_PICTURES = 1280
 
 @dataclass(frozen=True)
 class Score:
-    """Cross entropy in nats and share of first labels that are right."""
+    """Cross entropy in nats, and accuracy of the first label."""
 
     loss: float
     accuracy: float
 
     @property
     def rank(self) -> tuple[float, float]:
-        """Return what orders scores: the higher the better."""
+        """Sort key of scores; higher is better."""
         return self.accuracy, -self.loss
 
 
 class Reader(keras.Model):  # type: ignore[misc]
-    """A network that is given bytes, as pictures are kept and as the engine reads them."""
+    """A network with bytes as input."""
 
     def __init__(self, network: keras.Model) -> None:
         super().__init__(dtype="float32")
@@ -42,14 +42,14 @@ class Reader(keras.Model):  # type: ignore[misc]
 
 
 class Validator:
-    """Scores weights on the val split, with batch norm's statistics measured for them.
+    """Scores weights on the val split, after recalibration of batch norm's statistics.
 
     Args:
-        network: as it will be saved: float32, at full size.
-        typical: training pictures as they are, uint8 (n, size, size, 3), for batch norm.
+        network: in the form of the saved model: float32, full size.
+        typical: training images without augmentation, uint8 (n, size, size, 3), for batch norm.
         pixels: the val split, uint8 (n, size, size, 3).
         labels: int64 (n,).
-        batch: pictures at a time.
+        batch: images at a time.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Validator:
         self._recalibrator, self._reader = Recalibrator(network), Reader(network)
 
     def score(self, weights: Weights) -> Score:
-        """Give ``network`` the trainable ``weights``, recalibrate it, and score it; it stays so."""
+        """Set the trainable weights of ``network``, recalibrate it, and return its score."""
         for variable, value in zip(self.network.trainable_variables, weights):
             variable.assign(value)
         self._recalibrator.recalibrate(self._typical, self.batch)
@@ -74,7 +74,7 @@ class Validator:
 
 
 def whole_batches(pixels: NDArray[np.uint8], batch: int) -> NDArray[np.uint8]:
-    """Repeat the last picture until batches are whole: a compiler takes long over each new shape."""
+    """Pad with the last image to complete batches, because each new shape needs a long compilation."""
     missing = -len(pixels) % batch
     return np.concatenate([pixels, np.repeat(pixels[-1:], missing, axis=0)]) if missing else pixels
 

@@ -1,4 +1,4 @@
-"""Pictures on the device that trains, and the variations drawn for them, in array operations of any Keras backend."""
+"""Training images on the device, and their augmentation with array operations of any Keras backend."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from glsl_infer.errors import InputError
 from training.augmentation import FIELDS
 
 FILL = 0.5
-"""Grey of what is cut out of a picture."""
+"""Grey of cutouts."""
 
 
 class PicturesOnDevice(keras.layers.Layer):  # type: ignore[misc]
-    """All training pictures as 8-bit pixels, and the layer that takes varied batches from them.
+    """All training images as 8-bit pixels, and the layer that draws augmented batches from them.
 
-    Pixels are packed, four bytes in an int32, so that a place is read by one access: a picture is gathered
-    from four neighbours of each of its new places. They are no weight: a saved model knows nothing of them.
+    The channels of a pixel are packed into an int32 and read by a single access, because interpolation reads four
+    neighbours for each pixel of the result. The pixels are not trained, and saved models do not include them.
 
     Args:
-        pixels: uint8 (pictures, side, side, 3).
+        pixels: uint8 (images, side, side, 3).
 
     Raises:
         InputError: more pixels than 32 bits can number.
@@ -44,44 +44,46 @@ class PicturesOnDevice(keras.layers.Layer):  # type: ignore[misc]
         self.packed.assign(pack(pixels))
 
     def call(self, draws: Any, size: int) -> Any:
-        """Return the pictures of a batch, varied: float32 (batch, size, size, 3) in [0, 1].
+        """Return an augmented batch: float32 (batch, size, size, 3) in [0, 1].
 
         Args:
             draws: ``index`` (batch,) and ``numbers`` (batch, 32) of ``training.augmentation.packed``.
-            size: side of the result; the variation of a picture is the same at every size.
+            size: side of the result; the augmentation of an image is the same at every size.
         """
-        chosen = _fields(draws["numbers"])
+        parameters = _fields(draws["numbers"])
         ends = np.linspace(-1.0 + 1.0 / size, 1.0 - 1.0 / size, size, dtype=np.float32)
         x, y = ops.convert_to_tensor(ends[None, None, :]), ops.convert_to_tensor(ends[None, :, None])
-        pictures = self._windows(draws["index"], chosen["window"], x, y)
-        pictures = _blurred(pictures, chosen["blur"][:, None, None, None])
-        pictures = ops.power(pictures, chosen["gamma"][:, None, None, None])
-        colour = chosen["colour"][:, None, None]
+        pictures = self._windows(draws["index"], parameters["window"], x, y)
+        pictures = _blurred(pictures, parameters["blur"][:, None, None, None])
+        pictures = ops.power(pictures, parameters["gamma"][:, None, None, None])
+        colour = parameters["colour"][:, None, None]
         pictures = ops.clip(ops.sum(pictures[..., None, :] * colour[..., :3], axis=-1) + colour[..., 3], 0.0, 1.0)
         partner = ops.roll(pictures, 1, axis=0)
-        keep = chosen["keep"][:, None, None, None]
+        keep = parameters["keep"][:, None, None, None]
         pictures = keep * pictures + (1.0 - keep) * partner
-        pictures = ops.where(_inside(chosen["cutmix"], x, y), partner, pictures)
-        return ops.where(_inside(chosen["cutout"], x, y), FILL, pictures)
+        pictures = ops.where(_inside(parameters["cutmix"], x, y), partner, pictures)
+        return ops.where(_inside(parameters["cutout"], x, y), FILL, pictures)
 
     def _windows(self, index: Any, window: Any, x: Any, y: Any) -> Any:
-        """Resample every picture once, bilinearly, mirrored beyond its edges."""
-        entry = [[window[:, row, column, None, None] for column in range(3)] for row in range(3)]
-        below = ops.maximum(entry[2][0] * x + entry[2][1] * y + entry[2][2], 0.1)
-        place = [((row[0] * x + row[1] * y + row[2]) / below + 1.0) * (self.side / 2.0) - 0.5 for row in entry[:2]]
-        floor = [ops.floor(axis) for axis in place]
-        right, down = (ops.expand_dims(axis - whole, -1) for axis, whole in zip(place, floor))
+        """Resample each image once, bilinearly, mirrored beyond its edges."""
+        matrix = [[window[:, row, column, None, None] for column in range(3)] for row in range(3)]
+        denominator = ops.maximum(matrix[2][0] * x + matrix[2][1] * y + matrix[2][2], 0.1)
+        coordinates = [
+            ((row[0] * x + row[1] * y + row[2]) / denominator + 1.0) * (self.side / 2.0) - 0.5 for row in matrix[:2]
+        ]
+        floor = [ops.floor(axis) for axis in coordinates]
+        right, down = (ops.expand_dims(axis - whole, -1) for axis, whole in zip(coordinates, floor))
         first = ops.cast(index, "int32")[:, None, None] * self.side**2
         columns, rows = ([_mirrored(ops.cast(whole, "int32") + step, self.side) for step in (0, 1)] for whole in floor)
-        taken = [
+        pixels = [
             [_unpack(ops.take(self.packed, first + row * self.side + column)) for column in columns] for row in rows
         ]
-        top, bottom = (left * (1.0 - right) + beyond * right for left, beyond in taken)
+        top, bottom = (left * (1.0 - right) + beyond * right for left, beyond in pixels)
         return top * (1.0 - down) + bottom * down
 
 
 def _blurred(pictures: Any, weight: Any) -> Any:
-    """Mix each picture with itself after two box filters, whose sides are about 1/60 of its own."""
+    """Blend each image with itself after two box filters, whose sides are about 1/60 of the image's."""
     side = 2 * (pictures.shape[1] // 120) + 1
     soft = pictures
     for _ in range(2):
@@ -90,17 +92,17 @@ def _blurred(pictures: Any, weight: Any) -> Any:
 
 
 def _fields(numbers: Any) -> dict[str, Any]:
-    """Take (batch, 32) apart again."""
-    taken, place = {}, 0
+    """Unpack (batch, 32) to the parameters by name."""
+    fields, position = {}, 0
     for name, shape in FIELDS.items():
         length = math.prod(shape)
-        taken[name] = ops.reshape(numbers[:, place : place + length], (-1, *shape))
-        place += length
-    return taken
+        fields[name] = ops.reshape(numbers[:, position : position + length], (-1, *shape))
+        position += length
+    return fields
 
 
 def pack(pixels: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """Return int32 (pictures * side * side,): red in the lowest byte, then green, then blue."""
+    """Return int32 (pictures * side * side,) with red in the lowest byte, then green, then blue."""
     packed = np.zeros((*pixels.shape[:-1], 4), np.uint8)
     packed[..., :3] = pixels
     return packed.reshape(-1).view("<i4")
@@ -112,14 +114,14 @@ def _unpack(packed: Any) -> Any:
     return ops.cast(ops.stack(bytes_, axis=-1), "float32") * (1.0 / 255.0)
 
 
-def _mirrored(place: Any, side: int) -> Any:
-    """Fold whole places into [0, side): ... 1 0 | 0 1 ... side-1 | side-1 ..."""
-    folded = ops.mod(place, 2 * side)
+def _mirrored(coordinate: Any, side: int) -> Any:
+    """Fold integer coordinates into [0, side): ... 1 0 | 0 1 ... side-1 | side-1 ..."""
+    folded = ops.mod(coordinate, 2 * side)
     return ops.minimum(folded, 2 * side - 1 - folded)
 
 
 def _inside(box: Any, x: Any, y: Any) -> Any:
-    """Return bool (batch, height, width, 1): whether a place lies in its picture's box."""
+    """Return bool (batch, height, width, 1): whether a coordinate is in its image's box."""
     left, top, right, bottom = (box[:, side, None, None] for side in range(4))
     inside = ops.logical_and(ops.logical_and(x >= left, x < right), ops.logical_and(y >= top, y < bottom))
     return ops.expand_dims(inside, -1)

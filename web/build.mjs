@@ -1,6 +1,6 @@
-// Builds web/dist: the library (glsl-infer.js), the demo page and the models that it offers; --types adds the library's
-// types. --library DIR builds the library and its types alone, and leaves what else is in DIR.
-// --models DIR, once or more: folders of bundles that the page offers as well, those of `glsl-infer get` for its tasks.
+// Builds web/dist: the library (glsl-infer.js), the demo page and its models; with --types also the library's types.
+// --library DIR builds the library and its types only, and keeps other files in DIR. --models DIR, also repeated:
+// folders of other bundles for the page, such as that of `glsl-infer get` for its tasks.
 import { createHash } from "node:crypto";
 import { execFileSync } from "node:child_process";
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -13,8 +13,8 @@ import { minify } from "terser";
 import { offerModels } from "./tasks.mjs";
 import { buildTfjs } from "./tfjs/build.mjs";
 
-const LIMIT = 68_500; // bytes of the library, minified; a quarter of them understand GLSL: what a driver is given of a file is checked here alone
-const KEPT_AT_ONCE = 1_000_000; // bytes of a file that the installed page keeps before it is used
+const LIMIT = 68_500; // limit of the minified library, in bytes; a quarter of it checks GLSL
+const KEPT_AT_ONCE = 1_000_000; // largest file, in bytes, that the installed page caches before its first use
 
 const web = dirname(fileURLToPath(import.meta.url));
 const { values: options } = parseArgs({
@@ -22,7 +22,7 @@ const { values: options } = parseArgs({
 });
 const dist = options.library ? resolve(options.library) : join(web, "dist");
 
-// Shaders are text; comments, spaces and zeros like that of 1.0 are for people.
+// Shaders are text; remove comments, spaces and zeros such as that of 1.0.
 const withoutSpaces = (line) => line.replace(/ *([^\w. ]) */g, "$1").replace(/(\d\.)0\b/g, "$1").replace(/\b0(?=\.\d)/g, "");
 const glsl = {
   name: "glsl",
@@ -34,7 +34,7 @@ const glsl = {
     }),
 };
 
-// The constants of WebGL are the same numbers everywhere; the compiler's own types say which.
+// The constants of WebGL have fixed values; read them from the compiler's own types.
 const declarations = readFileSync(join(web, "node_modules/typescript/lib/lib.dom.d.ts"), "utf8");
 const [, context] = declarations.match(/^interface WebGLRenderingContextBase \{(.*?)^\}/ms);
 const declared = context.matchAll(/readonly ([A-Z]\w*): (0x[0-9A-F]+|\d+);/g);
@@ -48,14 +48,15 @@ const numbers = {
     }),
 };
 
-// Properties that never leave the library: private ones, and those of its inner parts. None may be the browser's own.
+// Properties used only inside the library: private ones, and those of internal modules. Names of browser properties are
+// not allowed.
 const inner = [
   ...["dropShaders", "fixedState", "startProgram", "checkProgram"], // gl/objects.ts
   ...["activate", "framebuffers", "generation", "handles", "layerCalls", "locations", "objects", "preprocess"], // prepared.ts
-  ...["deviceLines", "owner", "requireAnswer", "requireUsable"], // gl/context.ts, beside what its users need
+  ...["deviceLines", "owner", "requireAnswer", "requireUsable"], // gl/context.ts, internal use only
   ...["packed", "told"], // zip.ts
   ...["texelsOf", "numbersOf", "resultOf"], // frameReader.ts
-  ...["kinds", "certain", "params", "divisors"], // shaderCheck.ts
+  ...["listOf", "atLeast", "atMost", "capped", "tupleOf", "mapOf", "choiceOf", "onlyIf", "thenType"], // described.ts
   ...["onlyInput", "onlyOutput"], // session.ts, for classifier.ts
 ];
 const taken = inner.filter((name) => new RegExp(`^    (readonly )?${name}[?(:]`, "m").test(declarations));
@@ -74,7 +75,7 @@ await build({
   outfile: join(dist, "glsl-infer.js"),
 });
 
-// The page and the tasks use the library as everyone does: from its one file.
+// The page and the tasks import the library's single file, as other users do.
 const library = {
   name: "library",
   setup: (build) => {
@@ -85,7 +86,7 @@ const library = {
 };
 await build({ ...common, plugins: [library, glsl], entryPoints: [join(web, "src/tasks/index.ts")], outfile: join(dist, "glsl-infer-tasks.js") });
 
-// A second pass over what is one file now: it inlines and reorders more than esbuild does.
+// A second pass over the single file: it inlines and reorders more than esbuild does.
 const bundled = join(dist, "glsl-infer.js");
 const { code, map } = await minify(readFileSync(bundled, "utf8"), {
   module: true,
@@ -115,7 +116,7 @@ const size = statSync(made).size;
 console.log(`${made}: ${size} bytes, ${gzipSync(readFileSync(made)).length} compressed`);
 if (size > LIMIT) throw new Error(`the library has more than ${LIMIT} bytes`);
 
-/** Copy the pictures that the page offers, wherever the project has them. */
+/** Copy the page's sample images from other folders of the project. */
 function copySamples() {
   mkdirSync(join(dist, "samples"));
   const folders = ["docs/images", "glsl_infer/tools/get"].map((name) => join(web, "..", name));
@@ -127,7 +128,7 @@ function copySamples() {
   copyFileSync(join(folders[0], "ATTRIBUTION.md"), join(dist, "samples", "ATTRIBUTION.md"));
 }
 
-/** Build what keeps the page's files for times without a network: small ones at once, others when they are used. */
+/** Build the service worker that caches the page's files: small ones at once, others on first use. */
 async function buildServiceWorker() {
   const files = readdirSync(dist, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

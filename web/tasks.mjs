@@ -1,5 +1,5 @@
-// Gives the page its models and tasks: those of the project, and what the person has: `glsl-infer get`, bundles and tasks of one's own.
-// `node tasks.mjs DIST FOLDER...` does it once more for a page that is built.
+// Copies models and tasks to the page: those of the project, of `glsl-infer get`, and the user's own. `node tasks.mjs
+// DIST FOLDER...` repeats it for a finished page.
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -7,14 +7,14 @@ import { fileURLToPath } from "node:url";
 const here = dirname(fileURLToPath(import.meta.url));
 const SHIPPED = join(here, "../models");
 const PACKAGE = join(here, "../glsl_infer/tasks/data");
-const DEFAULT = { default: "models/grocery-x22-257.glslnn" }; // the name of the model that comes with the package
-const KINDS = ["detection", "landmarks", "segmentation"]; // a classification is what the page does with any model
+const DEFAULT = { default: "models/grocery-x22-257.glslnn" }; // name of the package's model
+const KINDS = ["detection", "landmarks", "segmentation"]; // classification works with any model
 
 /**
- * Copy models and tasks into `dist`, and write `models/index.json`, which tells the page what there is.
+ * Copy models and tasks to `dist`, and write `models/index.json` with their list for the page.
  *
  * @param {string} dist folder of the page.
- * @param {string[]} folders of `*.glslnn`, and of tasks (`*.json`) of the person's own.
+ * @param {string[]} folders folders of `*.glslnn` and of other tasks (`*.json`).
  * @returns {string[]} the files of the project's models.
  */
 export function offerModels(dist, folders) {
@@ -24,7 +24,7 @@ export function offerModels(dist, folders) {
   const shipped = endingIn(SHIPPED, ".glslnn");
   for (const name of shipped) copy(SHIPPED, dist, "models", name);
 
-  const tasks = new Map(); // one of the person's own goes before one of the package
+  const tasks = new Map(); // later folders replace tasks of the package
   for (const folder of [PACKAGE, ...folders]) {
     for (const file of endingIn(folder, ".json")) {
       const task = taskOf(join(folder, file));
@@ -36,7 +36,7 @@ export function offerModels(dist, folders) {
   for (const { model, folder, file } of tasks.values()) {
     copy(folder, dist, "tasks", file);
     if (model in taskModels) continue;
-    const beside = model.endsWith(".glslnn"); // else it is a name that `glsl-infer get` knows
+    const beside = model.endsWith(".glslnn"); // otherwise it is a name for `glsl-infer get`
     const name = beside ? model : `${model}.glslnn`;
     const where = (beside ? [folder] : folders).find((one) => existsSync(join(one, name)));
     if (where === undefined) continue;
@@ -50,7 +50,7 @@ export function offerModels(dist, folders) {
   const own = others.filter(([folder, name]) => !used.has(join(folder, name)));
   for (const [folder, name] of own) copy(folder, dist, "models", name);
   const pictures = own.map(([folder, name]) => [folder, name.replace(/glslnn$/, "png")]).filter(([folder, name]) => existsSync(join(folder, name)));
-  for (const [folder, name] of pictures) copy(folder, dist, "models", name); // what a test of the AI Benchmark begins with
+  for (const [folder, name] of pictures) copy(folder, dist, "models", name); // input image of an AI Benchmark test
 
   /** Return the models of a task and of its detector. */
   function needs({ model, detector }) {
@@ -79,7 +79,7 @@ function endingIn(folder, suffix) {
   return readdirSync(folder).filter((name) => name.endsWith(suffix)).sort();
 }
 
-/** Return what a file says if it is a task; other JSON is none of ours. */
+/** Return the content of a task file; undefined for other JSON. */
 function taskOf(path) {
   try {
     const task = JSON.parse(readFileSync(path, "utf8"));

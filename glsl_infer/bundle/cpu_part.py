@@ -75,25 +75,34 @@ def with_weights(
     return tuple(made)
 
 
-def check_operator(node: Node, where: str) -> None:
-    """Refuse an operator that no CPU part has, or attributes that are not exactly its own.
-
-    Raises:
-        BundleError: naming it.
-    """
-    if node.op in KERNELS:
-        known = set(KERNELS[node.op].attrs)
-    elif node.op == CUSTOM:
-        known = {"calls", "shape", "settings"}
-    else:
-        known = _moved_attributes(node, where)
+def operator_problem(node: Node) -> str | None:
+    """Return why no CPU part has an operator, or how its attributes are not exactly its own; None if all is well."""
+    known = _attributes(node.op)
+    if known is None:
+        return f"'{node.op:.40}' is no operator of a CPU part"
     for key in known.symmetric_difference(node.attrs):
         problem = "is missing" if key in known else "is unknown"
-        raise BundleError(f"{where}: attribute '{key:.40}' {problem}")
+        return f"attribute '{key:.40}' {problem}"
     if node.op == CUSTOM and not NAME.fullmatch(str(node.attrs["calls"])):
-        raise BundleError(f"{where}: '{node.attrs['calls']!s:.60}' names no function as module:function")
+        return f"'{node.attrs['calls']!s:.60}' names no function as module:function"
     if node.op == CUSTOM and not _is_object(node.attrs["settings"]):
-        raise BundleError(f"{where}: 'settings' is no object in JSON")
+        return "'settings' is no object in JSON"
+    return None
+
+
+def _attributes(op: str) -> set[str] | None:
+    """Return the attributes of an operator of a CPU part."""
+    if op in KERNELS:
+        return set(KERNELS[op].attrs)
+    if op == CUSTOM:
+        return {"calls", "shape", "settings"}
+    inner = op.removeprefix(FORCED)  # moved to the CPU
+    try:
+        if inner == op or inner.startswith(FORCED) or operator(inner).is_input or operator(inner).on_cpu:
+            return None
+        return set(operator(op).attrs)
+    except ModelError:
+        return None
 
 
 def _is_object(text: Any) -> bool:
@@ -101,17 +110,6 @@ def _is_object(text: Any) -> bool:
         return isinstance(json_text.loads(text), dict)
     except (TypeError, ValueError, RecursionError):
         return False
-
-
-def _moved_attributes(node: Node, where: str) -> set[str]:
-    """Return the attributes of an operator that was moved to the CPU."""
-    inner = node.op.removeprefix(FORCED)
-    try:
-        if inner == node.op or inner.startswith(FORCED) or operator(inner).is_input or operator(inner).on_cpu:
-            raise ModelError("none")
-        return set(operator(node.op).attrs)
-    except ModelError:
-        raise BundleError(f"{where}: '{node.op:.40}' is no operator of a CPU part") from None
 
 
 def shape_of(node: Node, shapes: Sequence[Shape]) -> Shape:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 FORMAT = "glslnn"
 VERSION = 2
@@ -92,8 +93,8 @@ MAX_CPU_NUMBERS = 536870912
 MAX_TENSORS = 64
 """Tensors that an operator reads."""
 
-MAX_NUMBER = 1e36
-"""The largest magnitude of a number: no fixed-point value that it scales is infinite."""
+MAX_NUMBER = 1e30
+"""The largest magnitude of a number: no value that it scales is infinite."""
 
 MAX_FLOAT = 3.4028234663852886e38
 """The largest 32-bit float."""
@@ -107,6 +108,7 @@ RANGES: Mapping[str, tuple[int, int]] = {
     "offset": (0, 268435456),  # Index of a record of the probe.
     "byte": (0, 255),  # A component of a texel.
     "bits": (16, 16),  # Bits of a number in a fine map.
+    "size": (1, 67108864),  # A length of an input's axis.
     "varyings": (1, 7),  # Varyings of a program.
     "floats": (1, 16384),  # Floats of a uniform.
     "passes": (1, 65536),  # Passes of a frame.
@@ -244,44 +246,178 @@ GLSL_LIMITS: Mapping[str, int] = {
 }
 """The most of what a shader may have."""
 
-KEYS: Mapping[str, tuple[str, ...]] = {
-    "manifest": (
-        "format",
-        "version",
-        "profile",
-        "name",
-        "inputs",
-        "limits",
-        "textures",
-        "programs",
-        "layers",
-        "floats",
-        "passes",
-        "outputs",
-        "probe",
-        "members",
-    ),
-    "parted": ("format", "version", "profile", "name", "inputs", "outputs", "parts", "members"),
-    "tensor_input": ("name", "kind", "fit", "shape", "scales", "zeros"),
-    "tensor_output": ("name", "purpose", "tensors", "steps"),
-    "part": ("kind", "inputs", "outputs", "operators"),
-    "operator": ("name", "op", "inputs", "attrs", "weights"),
-    "input": ("name", "kind", "fit", "value"),
-    "limits": ("texture_units", "texture_size", "fragment_uniform_vectors", "varying_vectors", "vertex_attributes"),
-    "texture": ("name", "width", "height", "kind", "member", "clear"),
-    "program": ("name", "vertex", "fragment", "samplers", "varyings", "uniforms"),
-    "passes": ("count", "quads"),
-    "output": ("name", "purpose", "values", "steps"),
-    "host_step": ("step", "columns"),
-    "probe": ("formula", "member", "layers", "outputs"),
-    "probe_layer": ("layer", "offset", "count", "max_error", "mean_error", "value"),
-    "probe_output": ("numbers", "max_error"),
-    "fixed_point": ("texture", "columns", "length", "scale"),
-    "fixed_map": ("height", "width", "channels", "scale", "views"),
-    "feature_map": ("height", "width", "channels", "gutter", "views", "scales", "zeros"),
-    "fine_map": ("height", "width", "channels", "bits", "views", "scales", "zeros"),
+TYPES: Mapping[str, Any] = {
+    "members": {"map": "name"},
+    "part_members": {"map": "name"},
+    "attributes": {"map": "attribute"},
+    "weight_shapes": {"map": {"list": "integer count", "most": 6}},
+    "shape": {"list": "integer size", "least": 1, "most": 3},
+    "view": {"tuple": ("name", "integer coordinate", "integer coordinate")},
+    "value": {
+        "choice": {
+            "fixed_map": ("views", "scale"),
+            "fine_map": ("views", "bits"),
+            "feature_map": ("views",),
+            "fixed_point": (),
+        },
+    },
+    "whole_value": "value",
 }
-"""The keys of every object, in the order in which they are written."""
+"""Types that have a description."""
+
+OBJECTS: Mapping[str, Mapping[str, Any]] = {
+    "manifest": {
+        "format": "format",
+        "version": "version",
+        "profile": "profile",
+        "name": "name",
+        "inputs": {"list": "object input", "least": 1, "most": 16},
+        "limits": "object limits",
+        "textures": {"list": "object texture", "least": 1, "cap": 16384},
+        "programs": {"list": "object program", "least": 1, "cap": 16384},
+        "layers": {"list": "name", "least": 1, "cap": 2048, "unique": "unique names"},
+        "floats": {"list": "reference floats", "cap": 16384, "unique": "unique names"},
+        "passes": "object passes",
+        "outputs": {"list": "object output", "least": 1, "most": 16},
+        "probe": "object probe",
+        "members": "members",
+    },
+    "parted": {
+        "format": "format",
+        "version": "version",
+        "profile": "cpu_profile",
+        "name": "name",
+        "inputs": {"list": "object tensor_input", "least": 1, "most": 16},
+        "outputs": {"list": "object tensor_output", "least": 1, "most": 16},
+        "parts": {"list": "object part", "least": 2, "most": 64},
+        "members": "part_members",
+    },
+    "tensor_input": {
+        "name": "name",
+        "kind": "word input_kinds",
+        "fit": "word fits",
+        "shape": "shape",
+        "scales": {"list": "nonzero", "least": 1},
+        "zeros": {"list": "number", "least": 1},
+    },
+    "tensor_output": {
+        "name": "name",
+        "purpose": "word purposes",
+        "tensors": {"list": "name", "least": 1, "most": 64},
+        "steps": {"list": "object host_step", "most": 16},
+    },
+    "part": {
+        "kind": "word part_kinds",
+        "inputs": {"list": "name", "least": 1, "unique": "parts"},
+        "outputs": {"list": "name", "least": 1, "unique": "parts"},
+        "operators": {"list": "object operator", "least": 1, "most": 2048},
+    },
+    "operator": {
+        "name": "name",
+        "op": "name",
+        "inputs": {"list": "name", "least": 1, "most": 64},
+        "attrs": "attributes",
+        "weights": "weight_shapes",
+    },
+    "input": {"name": "name", "kind": "word input_kinds", "fit": "word fits", "value": "whole_value"},
+    "limits": {
+        "texture_units": "integer texture_units",
+        "texture_size": "integer texture_size",
+        "fragment_uniform_vectors": "integer fragment_uniform_vectors",
+        "varying_vectors": "integer varying_vectors",
+        "vertex_attributes": "integer vertex_attributes",
+    },
+    "texture": {
+        "name": "name",
+        "width": "integer side",
+        "height": "integer side",
+        "kind": "word texture_kinds",
+        "member": "reference member",
+        "clear": {"tuple": ("integer byte", "integer byte", "integer byte", "integer byte")},
+    },
+    "program": {
+        "name": "name",
+        "vertex": "reference member",
+        "fragment": "reference member",
+        "samplers": {"list": "pattern identifier", "most": 32},
+        "varyings": "integer varyings",
+        "uniforms": {"list": {"tuple": ("pattern identifier", "integer floats")}, "most": 64},
+    },
+    "passes": {"count": "integer passes", "quads": "integer quads"},
+    "output": {
+        "name": "name",
+        "purpose": "word purposes",
+        "values": {"list": "whole_value", "least": 1, "most": 64},
+        "steps": {"list": "object host_step", "most": 16},
+    },
+    "host_step": {"step": "word host_steps", "columns": "integer columns"},
+    "probe": {
+        "formula": "formula",
+        "member": "reference member",
+        "layers": {"list": "object probe_layer", "least": 1, "most": 2048},
+        "outputs": {"list": "object probe_output", "least": 1, "most": 16},
+    },
+    "probe_layer": {
+        "layer": "name",
+        "offset": "integer offset",
+        "count": "integer count",
+        "max_error": "tolerance",
+        "mean_error": "tolerance",
+        "value": "value",
+    },
+    "probe_output": {"numbers": {"list": "number"}, "max_error": "tolerance"},
+    "fixed_point": {"texture": "name", "columns": "integer coordinate", "length": "integer count", "scale": "positive"},
+    "fixed_map": {
+        "height": "integer side",
+        "width": "integer side",
+        "channels": "integer count",
+        "scale": "positive",
+        "views": {"list": "view", "least": 1},
+    },
+    "feature_map": {
+        "height": "integer side",
+        "width": "integer side",
+        "channels": "integer count",
+        "gutter": "integer gutter",
+        "views": {"list": "view", "least": 1},
+        "scales": {"list": "nonzero", "least": 1},
+        "zeros": {"list": "number", "least": 1},
+    },
+    "fine_map": {
+        "height": "integer side",
+        "width": "integer side",
+        "channels": "integer count",
+        "views": {"list": "view", "least": 1},
+        "scales": {"list": "nonzero", "least": 1},
+        "zeros": {"list": "number", "least": 1},
+        "bits": "integer bits",
+    },
+    "graph": {
+        "outputs": {"list": "object graph_output", "least": 1, "most": 16},
+        "layers": {"list": "object graph_layer", "most": 2048},
+    },
+    "graph_output": {
+        "name": "name",
+        "layers": {"list": "name", "least": 1, "most": 64},
+        "steps": {"list": "object host_step", "most": 16},
+    },
+    "graph_layer": {
+        "name": "name",
+        "op": "name",
+        "inputs": {"list": "name"},
+        "attrs": "attributes",
+        "weights": {"map": {"list": "integer count"}},
+        "members": {"list": "name"},
+        "output": "value",
+    },
+}
+"""The keys of every object, in the order in which they are written, and their types."""
+
+SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "manifest": ("inputs", "limits", "textures", "programs", "outputs", "probe"),
+    "parted": ("inputs", "outputs", "parts"),
+}
+"""Keys of objects whose contents break the rule of their own name."""
 
 ONLY: Mapping[tuple[str, str], tuple[str, tuple[str, ...]]] = {
     ("tensor_input", "fit"): ("kind", ("picture",)),

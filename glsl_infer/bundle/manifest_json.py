@@ -1,42 +1,40 @@
 """The manifest as JSON, both ways.
 
-Reading is strict: unknown keys, missing ones, wrong types and numbers out of range are refused.
-bundle.schema.json says the same for other tools.
+Reading is strict. ``described`` refuses what format.json does not describe, and bundle.schema.json says the same for
+other tools; the functions below check rules between fields.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from glsl_infer.bundle import json_fields
-from glsl_infer.bundle.ends_json import input_from_json, input_to_json, output_from_json, output_to_json
-from glsl_infer.bundle.format_constants import (
-    FORMAT,
-    MAX_FLOATS,
-    MAX_INPUTS,
-    MAX_LAYERS,
-    MAX_OUTPUTS,
-    PROFILE,
-    RANGES,
-    VERSION,
-)
+from glsl_infer.bundle.described import Described, FieldError, scalar, text
+from glsl_infer.bundle.format_constants import FORMAT, PROFILE, RANGES, VERSION
 from glsl_infer.bundle.json_fields import Fields
-from glsl_infer.bundle.manifest import Manifest
-from glsl_infer.bundle.parts_json import (
-    limits_from_json,
-    program_from_json,
-    program_to_json,
-    texture_from_json,
-    texture_to_json,
+from glsl_infer.bundle.manifest import (
+    CLASSES,
+    IMAGE,
+    MASK,
+    PICTURE,
+    Input,
+    Limits,
+    Manifest,
+    Output,
+    Probe,
+    ProbeLayer,
+    ProbeOutput,
 )
 from glsl_infer.bundle.pass_table import Names, pack, unpack
-from glsl_infer.bundle.probe_json import probe_from_json, probe_to_json
 from glsl_infer.bundle.rules import rule
 from glsl_infer.errors import BundleError, pip_install
+from glsl_infer.graph.host_steps import ROWS, HostStep
+from glsl_infer.program import ShaderProgram, Texture
+from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap, FixedPoint, Value, View
 
-Part = TypeVar("Part")
+CONSTANT = "constant"
+PICTURE_CHANNELS = (1, 3, 4)
+"""Channels of a picture that a runner uploads: grey, colour, colour with alpha."""
 
 
 def to_json(manifest: Manifest) -> dict[str, Any]:
@@ -46,17 +44,57 @@ def to_json(manifest: Manifest) -> dict[str, Any]:
         "version": VERSION,
         "profile": PROFILE,
         "name": manifest.name,
-        "inputs": [input_to_json(entry) for entry in manifest.inputs],
+        "inputs": [_input_to_json(entry) for entry in manifest.inputs],
         "limits": vars(manifest.limits),
-        "textures": [texture_to_json(texture) for texture in manifest.textures],
-        "programs": [program_to_json(program) for program in manifest.programs],
+        "textures": [_texture_to_json(texture) for texture in manifest.textures],
+        "programs": [_program_to_json(program) for program in manifest.programs],
         "layers": list(manifest.layers),
         "floats": list(manifest.floats),
         "passes": {"count": len(manifest.passes), "quads": sum(len(entry.quads) for entry in manifest.passes)},
-        "outputs": [output_to_json(output) for output in manifest.outputs],
-        "probe": probe_to_json(manifest.probe),
+        "outputs": [_output_to_json(output) for output in manifest.outputs],
+        "probe": {
+            "formula": manifest.probe.formula,
+            "member": manifest.probe.member,
+            "layers": [{**vars(layer), "value": value_to_json(layer.value)} for layer in manifest.probe.layers],
+            "outputs": [{**vars(output), "numbers": list(output.numbers)} for output in manifest.probe.outputs],
+        },
         "members": dict(manifest.members),
     }
+
+
+def _input_to_json(entry: Input) -> dict[str, Any]:
+    fit = {} if entry.fit is None else {"fit": entry.fit}
+    return {"name": entry.name, "kind": entry.kind, **fit, "value": value_to_json(entry.value)}
+
+
+def _output_to_json(entry: Output) -> dict[str, Any]:
+    values = [value_to_json(value) for value in entry.values]
+    return {"name": entry.name, "purpose": entry.purpose, "values": values, "steps": steps_to_json(entry.steps)}
+
+
+def _texture_to_json(texture: Texture) -> dict[str, Any]:
+    entry: dict[str, Any] = {key: value for key, value in vars(texture).items() if value is not None and key != "clear"}
+    return entry if texture.kind == CONSTANT else {**entry, "clear": list(texture.clear)}
+
+
+def _program_to_json(program: ShaderProgram) -> dict[str, Any]:
+    uniforms = [[name, count] for name, count in program.uniforms.items()]
+    return {**vars(program), "samplers": list(program.samplers), "uniforms": uniforms}
+
+
+def value_to_json(value: Value) -> dict[str, Any]:
+    """Return where a value lies as JSON data."""
+    entry = dict(vars(value))
+    if not isinstance(value, FixedPoint):
+        entry["views"] = [[view.texture, view.x, view.y] for view in value.views]
+    if isinstance(value, FineMap):
+        entry["bits"] = value.bits
+    return {key: list(item) if isinstance(item, tuple) else item for key, item in entry.items()}
+
+
+def steps_to_json(steps: tuple[HostStep, ...]) -> list[dict[str, Any]]:
+    """Return host steps as JSON data."""
+    return [{"step": step.step, **({"columns": step.columns} if step.step == ROWS else {})} for step in steps]
 
 
 def pass_table(manifest: Manifest) -> bytes:
@@ -74,25 +112,10 @@ def from_json(data: Any, table: bytes) -> Manifest:
     Raises:
         BundleError: anything missing, unknown, of the wrong type, out of range, or of another version.
     """
-    fields = check_version(data)
+    check_version(data)
     with rule("keys"):
-        name = fields.text("name")
-        inputs = _parts(fields, "inputs", input_from_json, MAX_INPUTS)
-        with rule("limits"):
-            limits = limits_from_json(fields.any("limits"))
-        textures = _parts(fields, "textures", texture_from_json)
-        programs = _parts(fields, "programs", program_from_json)
-        layers, floats = _unique(fields, "layers", MAX_LAYERS), _unique(fields, "floats", MAX_FLOATS)
-        counts = Fields(fields.any("passes"), "passes")
-        count, quads = counts.integer("count", *RANGES["passes"]), counts.integer("quads", *RANGES["quads"])
-        counts.done()
-        outputs = _parts(fields, "outputs", output_from_json, MAX_OUTPUTS)
-        with rule("probe"):
-            probe = probe_from_json(fields.any("probe"))
-        members = {
-            key: json_fields.text(value, f"members['{key:.60}']") for key, value in fields.mapping("members").items()
-        }
-        fields.done()
+        read = READERS.read("manifest", data)
+    name, inputs, limits, textures, programs, layers, floats, (count, quads), outputs, probe, members = read[3:]
     with rule("passes.bin"):
         passes = unpack(table, count, quads, Names(layers, programs, textures, floats))
     drawn = {entry.layer for entry in passes}
@@ -102,28 +125,8 @@ def from_json(data: Any, table: bytes) -> Manifest:
     return Manifest(name, inputs, limits, textures, programs, floats, passes, outputs, probe, members)
 
 
-def _parts(fields: Fields, key: str, read: Callable[[Any, str], Part], most: int | None = None) -> tuple[Part, ...]:
-    """Read a list of parts under the rule of their name."""
-    entries = fields.any(key)
-    with rule(key):
-        entries = json_fields.items(entries, f"{fields.where}: '{key}'")
-        if most is not None and not 1 <= len(entries) <= most:
-            raise BundleError(f"{len(entries)} {key}; a model has 1 to {most}")
-        return tuple(read(entry, f"{key}[{i}]") for i, entry in enumerate(entries))
-
-
-def _unique(fields: Fields, key: str, most: int) -> tuple[str, ...]:
-    names = fields.texts(key)
-    if len(names) > most:
-        raise BundleError(f"{len(names)} {key}; a model has at most {most}", "caps")
-    for name, count in Counter(names).items():
-        if count > 1:
-            raise BundleError(f"{key}: '{name:.60}' is there twice; give every entry its own name", "unique names")
-    return names
-
-
-def check_version(data: Any, profiles: tuple[str, ...] = (PROFILE,)) -> Fields:
-    """Look at the three keys that every version has, and return the others.
+def check_version(data: Any, profiles: tuple[str, ...] = (PROFILE,)) -> None:
+    """Look at the three keys that every version has.
 
     Args:
         data: what manifest.json holds.
@@ -153,4 +156,107 @@ def check_version(data: Any, profiles: tuple[str, ...] = (PROFILE,)) -> Fields:
         if profile not in profiles:
             has = " and ".join(profiles)
             raise BundleError(f"needs profile '{profile:.40}'; this runner has {has}; update the runner")
-    return fields
+
+
+def _input(name: str, kind: str, fit: str | None, value: Value) -> Input:
+    if kind == PICTURE:
+        if not isinstance(value, FeatureMap) or len(value.views) != 1 or value.channels not in PICTURE_CHANNELS:
+            raise FieldError("a picture is a feature map of 1, 3 or 4 channels with 1 view")
+        if value.channels != 4 and value.gutter:
+            raise FieldError(f"a picture of {value.channels} channels has a gutter of {value.gutter}, not 0")
+    return Input(name, kind, value, fit)
+
+
+def _output(name: str, purpose: str, values: tuple[Value, ...], steps: tuple[HostStep, ...]) -> Output:
+    output = Output(name, purpose, values, steps)
+    problem = purpose_problem(output, [isinstance(value, FeatureMap) for value in values])
+    if problem:
+        raise FieldError(problem)
+    return output
+
+
+def purpose_problem(output: Output, images: Sequence[bool]) -> str | None:
+    """Return what is wrong with an output whose steps do not fit its values, or both do not fit its purpose.
+
+    Args:
+        output: the output.
+        images: whether each of its values may be an image.
+    """
+    try:
+        shape = output.shape
+    except ValueError as error:
+        return str(error)
+    if output.purpose == CLASSES and len(shape) != 1:
+        return f"the result has shape {shape}; '{CLASSES}' need a vector"
+    if output.purpose == MASK and len(shape) not in (2, 3):
+        return f"the result has shape {shape}; a '{MASK}' is (height, width) or (height, width, channels)"
+    if output.purpose == IMAGE and (list(images) != [True] or output.steps):
+        return f"an '{IMAGE}' is one 8-bit feature map without steps"
+    return None
+
+
+def _texture(name: str, width: int, height: int, kind: str, member: str | None, clear: Any) -> Texture:
+    return Texture(name, width, height, kind, member, clear or (0, 0, 0, 0))
+
+
+def _program(
+    name: str, vertex: str, fragment: str, samplers: tuple[str, ...], varyings: int, pairs: Sequence[tuple[str, int]]
+) -> ShaderProgram:
+    uniforms = dict(pairs)
+    if len(uniforms) != len(pairs):
+        raise FieldError("'uniforms' has a name twice")
+    for uniform, count in pairs:
+        if count > 4 and count % 4:
+            raise FieldError(f"uniform '{uniform:.60}' has {count} numbers; give 1 to 4, or whole vec4s")
+    return ShaderProgram(name, vertex, fragment, samplers, varyings, uniforms)
+
+
+def _fine_map(*fields: Any) -> FineMap:
+    return FineMap(*fields[:-1])  # bits are 16
+
+
+def _whole_value(value: Value) -> Value:
+    if isinstance(value, FixedPoint) and value.columns:
+        raise FieldError(f"partial sums ('columns' {value.columns}); give a vector ('columns' 0) or a map")
+    return value
+
+
+_VIEW = [str, int, int]
+_LEAST, _MOST = RANGES["coordinate"]
+
+
+def _view(data: Any) -> View:
+    """Read a view as its description says, in one function: a file has thousands."""
+    if type(data) is not list or [type(entry) for entry in data] != _VIEW:
+        raise FieldError("expected [texture, x, y]")
+    name, x, y = data
+    if not (_LEAST <= x <= _MOST and _LEAST <= y <= _MOST):
+        raise FieldError(f"expected [texture, x, y] with x and y from {_LEAST} to {_MOST}")
+    return View(name if name.isascii() else text(name), x, y)
+
+
+def _attribute(value: Any) -> Any:
+    """Read an attribute of an operator: a number, a text, true, false, null, or a list of these, as a tuple."""
+    return tuple([scalar(item) for item in value]) if isinstance(value, list) else scalar(value)
+
+
+MAKE: Mapping[str, Any] = {
+    "input": _input,
+    "limits": Limits,
+    "texture": _texture,
+    "program": _program,
+    "output": _output,
+    "host_step": lambda step, columns: HostStep(step, columns or 0),
+    "probe": Probe,
+    "probe_layer": ProbeLayer,
+    "probe_output": ProbeOutput,
+    "fixed_point": FixedPoint,
+    "fixed_map": FixedMap,
+    "feature_map": FeatureMap,
+    "fine_map": _fine_map,
+    "whole_value": _whole_value,
+}
+"""By the name of an object or a type, a function of what was read."""
+
+OWN: Mapping[str, Any] = {"view": _view, "attribute": _attribute}
+READERS = Described(MAKE, OWN)

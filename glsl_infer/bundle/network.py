@@ -11,13 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from glsl_infer.bundle import json_fields
-from glsl_infer.bundle.ends_json import steps_from_json, steps_to_json
-from glsl_infer.bundle.format_constants import MAX_LAYERS, MAX_OUTPUTS, MAX_VALUES, RANGES
-from glsl_infer.bundle.json_fields import Fields
+from glsl_infer.bundle.described import Described
+from glsl_infer.bundle.manifest_json import MAKE, OWN, steps_to_json, value_to_json
 from glsl_infer.bundle.rules import rule
-from glsl_infer.bundle.values_json import value_from_json, value_to_json
-from glsl_infer.errors import BundleError, ModelError
+from glsl_infer.errors import ModelError
 from glsl_infer.graph.host_steps import HostStep
 from glsl_infer.graph.operators import operator
 from glsl_infer.program.layout import Value
@@ -77,27 +74,8 @@ def from_json(data: Any) -> Network:
         BundleError: anything missing, unknown, of the wrong type or out of range.
     """
     with rule("graph"):
-        fields = Fields(data, "graph")
-        outputs, layers = fields.items("outputs"), fields.items("layers")
-        fields.done()
-        if len(layers) > MAX_LAYERS:
-            raise BundleError(f"graph: {len(layers)} layers; a model has at most {MAX_LAYERS}")
-        if not 1 <= len(outputs) <= MAX_OUTPUTS:
-            raise BundleError(f"graph: {len(outputs)} outputs; a model has 1 to {MAX_OUTPUTS}")
-        return Network(
-            tuple(_output(entry, f"outputs[{i}]") for i, entry in enumerate(outputs)),
-            tuple(_layer(entry, f"layers[{i}]") for i, entry in enumerate(layers)),
-        )
-
-
-def _output(data: Any, where: str) -> NetworkOutput:
-    fields = Fields(data, where)
-    name, layers = fields.text("name"), fields.texts("layers")
-    if not 1 <= len(layers) <= MAX_VALUES:
-        raise BundleError(f"{where}: {len(layers)} layers; an output has 1 to {MAX_VALUES}")
-    output = NetworkOutput(name, layers, steps_from_json(fields.items("steps"), where))
-    fields.done()
-    return output
+        network: Network = READERS.read("graph", data, "graph")
+        return network
 
 
 def _layer_to_json(layer: Layer) -> dict[str, Any]:
@@ -118,48 +96,6 @@ def _is_implied(op: str, key: str, value: Any) -> bool:
     except ModelError:
         return False
     return key in known.implied and plain(value) == plain(known.attrs[key])
-
-
-def _layer(data: Any, where: str) -> Layer:
-    fields = Fields(data, where)
-    layer = Layer(
-        fields.text("name"),
-        fields.text("op"),
-        fields.texts("inputs"),
-        {
-            key: attribute_from_json(value, f"{where}.attrs['{key:.60}']")
-            for key, value in fields.mapping("attrs").items()
-        },
-        {
-            key: tuple(
-                json_fields.integer(size, f"{where}.weights['{key:.60}']", *RANGES["count"])
-                for size in json_fields.items(shape, where)
-            )
-            for key, shape in fields.mapping("weights").items()
-        },
-        fields.texts("members"),
-        value_from_json(fields.any("output"), f"{where}.output"),
-    )
-    fields.done()
-    return layer
-
-
-def attribute_from_json(value: Any, where: str) -> Any:
-    """Read an attribute of an operator: a number, a text, true, false, null, or a list of these, as a tuple.
-
-    Raises:
-        BundleError: it is something else.
-    """
-    return tuple(_scalar(item, where) for item in value) if isinstance(value, list) else _scalar(value, where)
-
-
-def _scalar(value: Any, where: str) -> Any:
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        return json_fields.text(value, where)
-    number = json_fields.number(value, where)
-    return value if isinstance(value, int) else number
 
 
 def layers_of(
@@ -184,3 +120,6 @@ def layers_of(
         )
         for node in nodes
     )
+
+
+READERS = Described({**MAKE, "graph": Network, "graph_output": NetworkOutput, "graph_layer": Layer}, OWN)

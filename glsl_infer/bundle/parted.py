@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from glsl_infer.bundle import container, parted_json
 from glsl_infer.bundle.cpu_part import WEIGHTS, CpuPart, shape_of, with_weights
-from glsl_infer.bundle.ends_json import check_purpose
 from glsl_infer.bundle.format_constants import (
     MAX_CPU_NUMBERS,
     MAX_RESULT,
@@ -27,6 +26,7 @@ from glsl_infer.bundle.format_constants import (
 )
 from glsl_infer.bundle.manifest import Input, Limits, Manifest, Probe
 from glsl_infer.bundle.manifest_check import LABELS
+from glsl_infer.bundle.manifest_json import purpose_problem
 from glsl_infer.bundle.parted_ends import TensorOutput
 from glsl_infer.bundle.parted_json import GPU, PartEntry
 from glsl_infer.bundle.rules import rule
@@ -177,7 +177,9 @@ def check(
         shaped = tuple(_shaped(output, tensors) for output in outputs)
     with rule("outputs"):
         for output in shaped:
-            check_purpose(output, f"output '{output.name}'", images=[len(shape) == 3 for shape in output.shapes])
+            problem = purpose_problem(output, [len(shape) == 3 for shape in output.shapes])
+            if problem:
+                raise BundleError(f"output '{output.name}': {problem}")
     return shaped
 
 

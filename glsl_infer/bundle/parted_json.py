@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from glsl_infer.bundle import json_fields
-from glsl_infer.bundle.cpu_part import CpuPart, check_operator
-from glsl_infer.bundle.format_constants import (
-    CPU_PROFILE,
-    FORMAT,
-    MAX_INPUTS,
-    MAX_OPERATORS,
-    MAX_OUTPUTS,
-    MAX_PARTS,
-    MAX_RANK,
-    MAX_TENSORS,
-    PART_KINDS,
-    RANGES,
-    VERSION,
-)
-from glsl_infer.bundle.json_fields import Fields
-from glsl_infer.bundle.manifest import Input, Manifest
-from glsl_infer.bundle.network import attribute_from_json
-from glsl_infer.bundle.parted_ends import (
-    TensorOutput,
-    input_from_json,
-    input_to_json,
-    output_from_json,
-    output_to_json,
-)
+from glsl_infer.bundle.cpu_part import CpuPart, operator_problem
+from glsl_infer.bundle.described import Described, FieldError
+from glsl_infer.bundle.format_constants import CPU_PROFILE, FORMAT, MAX_RESULT, PART_KINDS, VERSION
+from glsl_infer.bundle.manifest import PICTURE, Input, Manifest
+from glsl_infer.bundle.manifest_json import MAKE, OWN, PICTURE_CHANNELS, steps_to_json
+from glsl_infer.bundle.parted_ends import TensorOutput, input_value
 from glsl_infer.bundle.rules import rule
 from glsl_infer.cpu import KERNELS
-from glsl_infer.errors import BundleError
+from glsl_infer.graph.host_steps import HostStep
 from glsl_infer.graph.node import Node, Shape
+from glsl_infer.program.layout import FeatureMap
 from glsl_infer.program.quantize import plain
 
 if TYPE_CHECKING:
@@ -46,7 +29,8 @@ if TYPE_CHECKING:
 
 GPU, CPU = PART_KINDS
 
-Entry = TypeVar("Entry")
+TENSOR_RANKS = (1, 3)
+"""Axes of an input: a vector, a map or a picture."""
 
 
 @dataclass(frozen=True)
@@ -86,41 +70,25 @@ def to_json(manifest: Manifest, parts: Sequence[BundlePart]) -> dict[str, Any]:
         "version": VERSION,
         "profile": CPU_PROFILE,
         "name": manifest.name,
-        "inputs": [input_to_json(entry) for entry in manifest.inputs],
-        "outputs": [output_to_json(entry) for entry in outputs],
+        "inputs": [_input_to_json(entry) for entry in manifest.inputs],
+        "outputs": [_output_to_json(entry) for entry in outputs],
         "parts": [_part_to_json(part) for part in parts],
         "members": dict(manifest.members),
     }
 
 
-def from_json(data: Any) -> PartedManifest:
-    """Read the manifest of a bundle of parts, whose version and profile were looked at.
-
-    Raises:
-        BundleError: anything missing, unknown, of the wrong type or out of range.
-    """
-    with rule("keys"):
-        fields = Fields(data, "manifest")
-        for key in ("format", "version", "profile"):
-            fields.any(key)
-        name = fields.text("name")
-        inputs = _entries(fields, "inputs", input_from_json, 1, MAX_INPUTS)
-        outputs = _entries(fields, "outputs", output_from_json, 1, MAX_OUTPUTS)
-        parts = _entries(fields, "parts", _part_from_json, 2, MAX_PARTS)
-        members = {
-            key: json_fields.text(value, f"members['{key:.60}']") for key, value in fields.mapping("members").items()
-        }
-        fields.done()
-    return PartedManifest(name, inputs, outputs, parts, members)
+def _input_to_json(entry: Input) -> dict[str, Any]:
+    data: dict[str, Any] = {"name": entry.name, "kind": entry.kind}
+    if entry.fit is None:
+        return {**data, "shape": list(entry.shape)}
+    assert isinstance(entry.value, FeatureMap)
+    meaning = {"scales": list(entry.value.scales), "zeros": list(entry.value.zeros)}
+    return {**data, "fit": entry.fit, "shape": list(entry.shape), **meaning}
 
 
-def _entries(fields: Fields, key: str, read: Callable[[Any, str], Entry], least: int, most: int) -> tuple[Entry, ...]:
-    entries = fields.any(key)
-    with rule(key):
-        entries = json_fields.items(entries, f"{fields.where}: '{key}'")
-        if not least <= len(entries) <= most:
-            raise BundleError(f"{len(entries)} {key}; a model of parts has {least} to {most}")
-        return tuple(read(entry, f"{key}[{i}]") for i, entry in enumerate(entries))
+def _output_to_json(entry: TensorOutput) -> dict[str, Any]:
+    steps = steps_to_json(entry.steps)
+    return {"name": entry.name, "purpose": entry.purpose, "tensors": list(entry.tensors), "steps": steps}
 
 
 def _part_to_json(part: BundlePart) -> dict[str, Any]:
@@ -147,43 +115,59 @@ def _is_implied(op: str, key: str, value: Any) -> bool:
     return op in KERNELS and key in KERNELS[op].implied and plain(value) == plain(KERNELS[op].attrs[key])
 
 
-def _part_from_json(data: Any, where: str) -> PartEntry:
-    fields = Fields(data, where)
-    kind = fields.text("kind", one_of=PART_KINDS)
-    inputs, outputs = fields.texts("inputs"), fields.texts("outputs")
-    for key, names in (("inputs", inputs), ("outputs", outputs)):
-        if not names or len(set(names)) != len(names):
-            raise BundleError(f"{where}: its {key} are {list(names)!s:.100}; name at least one, and each once")
-    entries = fields.items("operators") if kind == CPU else []
-    fields.done()
-    if kind == GPU:
-        return PartEntry(kind, inputs, outputs)
-    if not 1 <= len(entries) <= MAX_OPERATORS:
-        raise BundleError(f"{where}: {len(entries)} operators; a part has 1 to {MAX_OPERATORS}")
-    read = [_operator_from_json(entry, f"{where}.operators[{i}]") for i, entry in enumerate(entries)]
-    return PartEntry(kind, inputs, outputs, tuple(node for node, _ in read), tuple(shapes for _, shapes in read))
+def from_json(data: Any) -> PartedManifest:
+    """Read the manifest of a bundle of parts, whose version and profile were looked at.
+
+    Raises:
+        BundleError: anything missing, unknown, of the wrong type or out of range.
+    """
+    with rule("keys"):
+        return PartedManifest(*READERS.read("parted", data)[3:])
 
 
-def _operator_from_json(data: Any, where: str) -> tuple[Node, Mapping[str, Shape]]:
-    fields = Fields(data, where)
-    name, op, inputs = fields.text("name"), fields.text("op"), fields.texts("inputs")
-    attrs = {
-        key: attribute_from_json(value, f"{where}.attrs['{key:.60}']") for key, value in fields.mapping("attrs").items()
-    }
-    weights = {
-        key: tuple(json_fields.integer(size, f"{where}.weights['{key:.60}']", *RANGES["count"]) for size in sizes)
-        for key, sizes in (
-            (key, json_fields.items(sizes, f"{where}.weights['{key:.60}']"))
-            for key, sizes in fields.mapping("weights").items()
-        )
-    }
-    fields.done()
-    if not 1 <= len(inputs) <= MAX_TENSORS:
-        raise BundleError(f"{where}: {len(inputs)} inputs; an operator reads 1 to {MAX_TENSORS} tensors")
-    if any(len(shape) > MAX_RANK for shape in weights.values()):
-        raise BundleError(f"{where}: a weight has more than {MAX_RANK} axes")
+def _input(
+    name: str,
+    kind: str,
+    fit: str | None,
+    shape: Shape,
+    scales: tuple[float, ...] | None,
+    zeros: tuple[float, ...] | None,
+) -> Input:
+    if len(shape) not in TENSOR_RANKS or math.prod(shape) > MAX_RESULT:
+        raise FieldError(f"shape {shape}; an input is a vector or a map of at most {MAX_RESULT} numbers")
+    if kind != PICTURE or scales is None or zeros is None:
+        return Input(name, kind, input_value(shape))
+    if len(shape) != 3 or shape[2] not in PICTURE_CHANNELS:
+        raise FieldError(f"a picture of shape {shape}; it has a height, a width, and 1, 3 or 4 channels")
+    if any(len(numbers) not in (1, shape[2]) for numbers in (scales, zeros)):
+        raise FieldError(f"{len(scales)} scales and {len(zeros)} zeros; give one, or one a channel")
+    return Input(name, kind, input_value(shape, scales, zeros), fit)
+
+
+def _output(name: str, purpose: str, tensors: tuple[str, ...], steps: tuple[HostStep, ...]) -> TensorOutput:
+    return TensorOutput(name, purpose, (), steps, tensors)  # the tensors' shapes are not known yet
+
+
+def _part(
+    kind: str, inputs: tuple[str, ...], outputs: tuple[str, ...], operators: Sequence[tuple[Node, Any]] | None
+) -> PartEntry:
+    nodes, weights = zip(*operators) if operators else ((), ())
+    return PartEntry(kind, inputs, outputs, nodes, weights)
+
+
+def _operator(
+    name: str, op: str, inputs: tuple[str, ...], attrs: Mapping[str, Any], weights: Mapping[str, Shape]
+) -> tuple[Node, Mapping[str, Shape]]:
     if op in KERNELS:
         attrs = {**{key: KERNELS[op].attrs[key] for key in KERNELS[op].implied}, **attrs}
     node = Node(name, op, inputs, attrs)
-    check_operator(node, f"{where} ('{name:.60}')")
+    problem = operator_problem(node)
+    if problem:
+        raise FieldError(f"operator '{name:.60}': {problem}")
     return node, weights
+
+
+READERS = Described(
+    {**MAKE, "tensor_input": _input, "tensor_output": _output, "part": _part, "operator": _operator},
+    OWN,
+)

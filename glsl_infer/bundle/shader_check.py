@@ -1,8 +1,8 @@
 """The GLSL that bundles hold: a subset that the reader understands completely, so that drivers compile nothing else.
 
 ``docs/reference/bundle-format.md`` (The GLSL of bundles) has the rules, ``format.json`` its words and limits. The
-checker is an abstract interpreter: it follows each value as an interval, rounded outward by more than 32-bit floats,
-through assignments, both sides of conditions, loops (to a fixed point) and calls (once for each set of arguments).
+checker is an abstract interpreter. It follows each value as an interval, rounded outward by more than 32-bit floats
+are, through assignments, both sides of conditions, loops (to a fixed point) and calls (once for each set of arguments).
 Macros are expanded as the preprocessor expands them.
 """
 
@@ -1075,7 +1075,9 @@ class _Checker:
         if len(given) not in ((1, 2) if name == "atan" else (right,)):
             raise self.refused(f"'{name}' has {len(given)} arguments")
         if is_curve and constant:
-            raise self.refused(f"'{name}' of constants")
+            if not self.calls:
+                raise self.refused(f"'{name}' of constants")
+            marks = wild  # in a function, for some of its arguments: no exact value is known here
         first = given[0]
         if any(_is_infinite(value) for value in given) and name in ("sin", "cos", "tan", "fract", "mod"):
             marks |= WILD
@@ -1128,8 +1130,8 @@ class _Checker:
         outer, self.in_coordinate = self.in_coordinate, True
         value = self.expression()
         self.in_coordinate = outer
-        unwanted = WILD if self.calls else WILD | CONST  # a constant argument is a coordinate in some functions
-        if value.type != 2 or value.marks & unwanted:
+        # In a function a coordinate can be constant for one call and not for the next.
+        if value.type != 2 or value.marks & (WILD if self.calls else CONST | WILD):
             raise self.refused("a coordinate is constant, or may be no number")
         self.expect(")")
         self.nested(-1)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from glsl_infer.cli.execution import Parser
 
 CHAPTERS = {
-    "use a model": ("classify", "detect", "landmarks", "segment", "camera", "run", "get"),
+    "use a model": ("classify", "detect", "landmarks", "segment", "camera", "run", "labels", "get"),
     "make or convert a model": ("export", "inspect", "validate", "calibrate", "collect", "train", "deploy"),
     "measure and check": (
         *("doctor", "benchmark", "selfcheck", "info", "report", "vc4", "aibench"),
@@ -31,8 +31,13 @@ COMMANDS = tuple(sorted(name for names in CHAPTERS.values() for name in names))
 """A module here each. Only the requested one is imported: on a Pi Zero each import counts."""
 
 
-def parser_of(names: Sequence[str]) -> Parser:
-    """Return the parser of ``glsl-infer`` with some of the commands."""
+def parser_of(names: Sequence[str], *, listed: bool = False) -> Parser:
+    """Return the parser of ``glsl-infer`` with some of the commands.
+
+    Args:
+        names: of the commands.
+        listed: only list the commands, with the first line of each module. None of the modules is imported.
+    """
     from glsl_infer import __version__
     from glsl_infer.cli.execution import Parser, add_debug, usage_of
 
@@ -46,6 +51,9 @@ def parser_of(names: Sequence[str]) -> Parser:
     parser.add_argument("-V", "--version", action="version", version=f"glsl-infer {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, prog="glsl-infer")
     for name in names:
+        if listed:
+            commands.add_parser(name, help=_summary(name))
+            continue
         module = importlib.import_module(f"{__name__}.{name}")
         summary = (module.__doc__ or "").partition("\n")[0]
         sub = commands.add_parser(name, help=summary, description=summary)
@@ -56,6 +64,14 @@ def parser_of(names: Sequence[str]) -> Parser:
     return parser
 
 
+def _summary(name: str) -> str:
+    """Return the first line of a command's docstring, which is the first line of its file."""
+    from pathlib import Path
+
+    with Path(__file__).with_name(f"{name}.py").open(encoding="utf-8") as file:
+        return file.readline().strip().strip('"')
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``glsl-infer``; return the exit code."""
     with interrupts.ending_at_once():
@@ -64,9 +80,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         from glsl_infer.cli.terminal_text import guarded
 
         words = models_anywhere(sys.argv[1:] if argv is None else argv) or ["--help"]
-        asked = next((word for word in words if not word.startswith("-")), None)
+        command = next((word for word in words if not word.startswith("-")), None)
         try:
-            parser = parser_of((asked,) if asked in COMMANDS else COMMANDS)
+            parser = parser_of((command,)) if command in COMMANDS else parser_of(COMMANDS, listed=True)
         except ModuleNotFoundError as error:
             return missing_package(error)
         with guarded():

@@ -13,7 +13,10 @@ from glsl_infer.support.near_names import nearest, nearest_file
 MODEL = "--model"
 SUFFIX = ".glslnn"
 
-_FIRST = ("benchmark", "calibrate", "doctor", "export", "inspect", "report", "run", "selfcheck", "validate", "vc4")
+_FIRST = (
+    *("benchmark", "calibrate", "doctor", "export", "inspect", "labels", "report", "run", "selfcheck", "validate"),
+    "vc4",
+)
 """Commands whose first argument is a model."""
 
 _OPTION = ("camera", "classify", "detect", "landmarks", "segment")
@@ -49,6 +52,31 @@ def models_anywhere(words: Sequence[str]) -> list[str]:
             rest.remove(models[0])
             return [command, MODEL, models[0], *rest]
     return given
+
+
+_RUNS = ("benchmark", "camera", "classify", "labels", "report", "run", "selfcheck", "vc4")
+"""Commands that take the name of a fetched model in place of a file."""
+
+
+def fetched_model(args: argparse.Namespace) -> None:
+    """Let ``args.model`` be the file of a model that ``glsl-infer get`` has made, if it is the name of one.
+
+    Raises:
+        InputError: it is the name of a network that is not fetched yet.
+    """
+    model = getattr(args, "model", None)
+    if not isinstance(model, Path) or model.suffix or len(model.parts) != 1:
+        return
+    if getattr(args, "command", "classify") not in _RUNS or model.exists():
+        return
+    from glsl_infer.tasks import models
+    from glsl_infer.tools.get import catalogue
+
+    fetched = models.folder() / f"{model}{SUFFIX}"
+    if fetched.is_file():
+        args.model = fetched
+    elif str(model) in catalogue.read():
+        raise InputError(f"the model '{model}' is not here yet; fetch it, once: glsl-infer get {model}")
 
 
 def improved(message: str, options: Mapping[str, str]) -> str:

@@ -42,12 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "cache folder).",
     )
     output = arguments.group(parser, "Output")
-    output.add_argument("--plot", type=Path, metavar="FILE.png", help="Draw each result next to that of a Pixel 2.")
+    output.add_argument("--plot", type=Path, metavar="FILE.png", help="Draw each result next to those of 30 phones.")
     output.add_argument(
         "--phones",
         type=Path,
         metavar="FILE.csv",
-        help="Add the results of other devices to the table (columns: phone,1,...,9,score).",
+        help="Add the results of other devices to the table of phones (columns: phone,1,...,9,score).",
     )
     arguments.add_context(parser)
     arguments.group(parser, arguments.ADVANCED).add_argument(

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from glsl_infer.errors import InputError
-from glsl_infer.gl.context import CHOICES
+from glsl_infer.gl.ways import CHOICES
 
 GPU, ADVANCED = "GPU", "Advanced"
 """Titles of groups that several modules add options to."""
@@ -56,7 +56,8 @@ def add_model(parser: argparse.ArgumentParser, default: str = "the model that co
         "--model",
         type=Path,
         metavar="MODEL.glslnn",
-        help=f"The exported model (default: {default}). The option name can be omitted.",
+        help=f"The exported model, or the name of one that glsl-infer get has fetched (default: {default}). The option "
+        "name can be omitted before a file.",
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from glsl_infer.cli import arguments, ends, progress
 from glsl_infer.cli.export import MAX_CALIBRATION, spread
+from glsl_infer.cli.terminal_text import say_warning
 from glsl_infer.errors import InputError
 from glsl_infer.runtime.pictures import paths as pictures
 from glsl_infer.support.files import output_file
@@ -35,15 +36,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         required=True,
         metavar="DIR",
-        help=f"Typical images, of which at most {MAX_CALIBRATION} are used, or *.npz files. Can be repeated.",
+        help=f"Typical images, of which at most {MAX_CALIBRATION} are used, or *.npy and *.npz files. Can be repeated.",
     )
     arguments.accept(parser, "--images", "--calibrate", "--data")
     ends.add_input_range(parser)
     ends.add_fit(parser)
     ends.add_input_size(parser)
+    ends.add_input_shape(parser)
     ends.add_outputs(parser)
     ends.add_purpose(parser)
     ends.add_max_weights(parser)
+    ends.add_import(parser)
     ends.add_operator(parser)
     arguments.add_json(parser, "Print a summary as JSON.")
 
@@ -52,22 +55,25 @@ def run(args: argparse.Namespace) -> int:
     """Learn ranges, write them, and print how many."""
     from glsl_infer.compiler.build import Options
     from glsl_infer.tools.calibrate import calibrate
-    from glsl_infer.tools.calibration import NUMBERS
+    from glsl_infer.tools.calibration import FILES
 
     if args.out.suffix != SUFFIX:
         raise InputError(f"{args.out}: name the file *{SUFFIX}")
     if not args.out.parent.is_dir():
         raise InputError(f"{args.out.parent}: no such folder")
     output_file(args.out)
-    files = spread(pictures.find(args.calibrate, also=(NUMBERS,)), MAX_CALIBRATION)
+    files = spread(pictures.find(args.calibrate, also=FILES, warn=say_warning), MAX_CALIBRATION)
     options = Options(
         input_ranges=ends.by_name("--input-range", args.input_range),
         fits=ends.by_name("--fit", args.fit),
         purposes=ends.by_name("--purpose", args.purpose),
         input_sizes=ends.by_name("--input-size", args.input_size),
+        input_shapes=ends.by_name("--input-shape", args.input_shape),
+        constants=ends.by_name("--constant", args.constant),
         outputs=args.outputs,
     )
     ends.allow_weights(args.max_weights)
+    ends.remember_modules(args.imports)
     ends.load_operators(args.operator)
     with progress.status("calibrate") as tell:
         stored = calibrate(args.model, args.out, files, options=options, tell=tell)

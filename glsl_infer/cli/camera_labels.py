@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from glsl_infer.cli import arguments
 from glsl_infer.errors import InputError
-from glsl_infer.runtime.classifier import NONE
+from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.support.near_names import did_you_mean
 from glsl_infer.support.plain_text import one_line
 from glsl_infer.tools.camera.presence import APPEARED, Presence, Reaction

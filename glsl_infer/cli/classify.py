@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +17,7 @@ from glsl_infer.cli import arguments, ends, execution, progress
 from glsl_infer.cli.table_file import check_table, open_table
 from glsl_infer.cli.terminal_text import say_error
 from glsl_infer.errors import ImageError, InputError
+from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.runtime.pictures import paths as pictures
 from glsl_infer.support.plain_text import one_line
 
@@ -70,11 +73,15 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     files = pictures.find(arguments.images_of(args))
 
+    refused: list[Path] = []
+
     def report(path: Path, predictions: Sequence[Prediction]) -> None:
         if len(files) > 1:
             print(f"{one_line(path)}:")
         for prediction in predictions:
-            print(f"{100 * prediction.probability:6.2f} %  {one_line(prediction.label)}")
+            print(prediction)
+        if predictions[0].label == NONE:
+            refused.append(path)
 
     if args.window:
         from glsl_infer.cli import viewer
@@ -92,9 +99,18 @@ def run(args: argparse.Namespace) -> int:
                 results.append({"file": str(path), "predictions": [asdict(prediction) for prediction in result]})
             else:
                 report(path, result)
+        if refused:
+            _say_what_is_known(args, classifier.labels)
     if args.json:
         print(json.dumps(results, indent=1))
     return ImageError.exit_code if failed else 0
+
+
+def _say_what_is_known(args: argparse.Namespace, labels: Sequence[str]) -> None:
+    """Print how many labels the model knows, and the command that lists them."""
+    known = sum(label != NONE for label in labels)
+    command = " ".join(["glsl-infer labels", *([shlex.quote(str(args.model))] if args.model else [])])
+    print(f"'{NONE}': not one of the {known} labels that this model knows; {command} lists them", file=sys.stderr)
 
 
 def _check(args: argparse.Namespace) -> None:

@@ -92,5 +92,6 @@ def run(args: argparse.Namespace) -> int:
     if task:
         print(f"  task {task}")
     if deployment.target == "raspberry-pi":
-        print(f"\ncopy it and install it:\n  scp -r {out} PI:\n  ssh PI sudo ./{out.name}/install.sh")
+        board = "USER@raspberrypi.local"
+        print(f"\ncopy it and install it:\n  scp -r {out} {board}:\n  ssh {board} sudo ./{out.name}/install.sh")
     return 0

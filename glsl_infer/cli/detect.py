@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from glsl_infer.cli import on_pictures
 
 if TYPE_CHECKING:
-    from glsl_infer.tasks import Detection, Found
+    from glsl_infer.tasks import Detection, Detector, Found
 
 TASKS = ("faces", "faces-far", "hands", "people")
 
@@ -20,13 +20,18 @@ ALIASES = {"hand": "hands", "face-mesh": "faces"}
 EXAMPLES = (
     "glsl-infer detect photo.jpg",
     "glsl-infer detect photo.jpg -o faces.jpg",
-    "glsl-infer detect photos/ --task people --json",
+    "glsl-infer detect photos/ --task people --out-dir found/ --csv people.csv",
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    on_pictures.add_arguments(parser, TASKS, "the image with the results drawn on it")
+    on_pictures.add_arguments(
+        parser,
+        TASKS,
+        "the image with the results drawn on it",
+        "a row for each result (file, label, score, box, points)",
+    )
     on_pictures.add_tiles(parser)
 
 
@@ -38,16 +43,29 @@ def run(args: argparse.Namespace) -> int:
         args,
         partial(Detector, tiles=args.tiles),
         ALIASES.get(args.task, args.task),
-        _words,
-        lambda found, path: found.draw(path),
+        on_pictures.Show(_words, lambda found, path: found.draw(path), _head, _rows),
     )
 
 
 def _words(found: Found[Detection]) -> str:
-    if not found:
-        return "nothing found"
     things = []
     for thing in found:
         left, top, right, bottom = (round(side) for side in thing.seen)
         things.append(f"{thing.label} {100 * thing.score:.0f} % at {left},{top} {right - left}x{bottom - top}".strip())
     return f"{len(found)} found: {'; '.join(things)}"
+
+
+def _head(task: Detector) -> list[str]:
+    from glsl_infer.tasks.description import DetectionRules
+
+    rules = task.description.rules
+    assert isinstance(rules, DetectionRules)
+    points = [f"{name} {axis}" for name in rules.points for axis in "xy"]
+    return ["label", "score", "left", "top", "right", "bottom", *points]
+
+
+def _rows(found: Found[Detection]) -> list[list[object]]:
+    return [
+        [thing.label, f"{thing.score:.4f}", *(f"{number:.1f}" for number in (*thing.seen, *thing.points.ravel()))]
+        for thing in found
+    ]

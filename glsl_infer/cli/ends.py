@@ -9,7 +9,6 @@ from typing import Any
 
 from glsl_infer.cli import arguments
 from glsl_infer.errors import InputError
-from glsl_infer.graph.picture import FITS
 from glsl_infer.graph.purposes import PURPOSES
 
 _BACKEND = "KERAS_BACKEND"
@@ -17,7 +16,7 @@ _BACKEND = "KERAS_BACKEND"
 GROUP = "Inputs and outputs"
 """Title of the group of most options of this module."""
 
-FIT_WORDS = tuple(fit.partition("/")[0] for fit in FITS)
+_MOST_AXES = 8
 
 
 def add_input_range(parser: argparse.ArgumentParser) -> None:
@@ -71,6 +70,30 @@ def add_operator(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_import(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--import``, which ``remember_modules`` reads."""
+    arguments.group(parser, GROUP).add_argument(
+        "--import",
+        dest="imports",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="A Python module of yours with the Keras layers of the model, imported before the model is read. Can be "
+        "repeated.",
+    )
+
+
+def remember_modules(given: Sequence[str]) -> None:
+    """Take note of the modules of ``--import``: the process that reads a Keras model imports them.
+
+    Raises:
+        InputError: not the name of a module.
+    """
+    from glsl_infer.importers import own_modules
+
+    own_modules.remember(given)
+
+
 def load_operators(given: Sequence[str], *, draws: bool = False) -> None:
     """Import the functions of ``--operator``.
 
@@ -82,6 +105,8 @@ def load_operators(given: Sequence[str], *, draws: bool = False) -> None:
     Raises:
         InputError: one of them cannot be imported, or brings TensorFlow into a process that draws.
     """
+    if not given:
+        return
     from glsl_infer.cpu import custom
     from glsl_infer.support import llvm_clash
 
@@ -105,13 +130,16 @@ def load_operators(given: Sequence[str], *, draws: bool = False) -> None:
 
 def add_fit(parser: argparse.ArgumentParser) -> None:
     """Declare ``--fit``."""
+    from glsl_infer.graph.picture import FITS
+
+    words = ", ".join(fit.partition("/")[0] for fit in FITS)
     arguments.group(parser, GROUP).add_argument(
         "--fit",
         type=_named,
         action="append",
         default=[],
         metavar="[NAME=]FIT",
-        help=f"How an image is fitted to the network's size: {', '.join(FIT_WORDS)} (default: center-square), or none "
+        help=f"How an image is fitted to the network's size: {words} (default: center-square), or none "
         "if the input takes numbers.",
     )
 
@@ -125,6 +153,29 @@ def add_input_size(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="[NAME=]PIXELS",
         help="Height and width of an input that the file leaves open: 320, or 240x320.",
+    )
+
+
+def add_input_shape(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--input-shape`` and ``--constant``."""
+    group = arguments.group(parser, GROUP)
+    group.add_argument(
+        "--input-shape",
+        type=_shape,
+        action="append",
+        default=[],
+        metavar="[NAME=]SIZES",
+        help="All sizes of an input in the order of the file, with the batch: 1x512. They replace the sizes in the "
+        "file. Give the input's name if there are several.",
+    )
+    group.add_argument(
+        "--constant",
+        type=_constant,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="The value of an input that is always the same, such as a sample rate: sr=16000. The exported model does "
+        "not have this input. A tensor takes one value for all its elements, or all values separated by commas.",
     )
 
 
@@ -182,6 +233,29 @@ def _size(text: str) -> tuple[str, tuple[int, int]]:
     if len(sides) not in (1, 2) or not all(1 <= side <= 8192 for side in sides):
         raise argparse.ArgumentTypeError(f"{text}; give a number of pixels, or HEIGHTxWIDTH, such as 240x320")
     return name, (sides[0], sides[-1])
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, value = _named(text)
+    try:
+        sizes = tuple(int(size) for size in value.lower().split("x"))
+    except ValueError:
+        sizes = ()
+    if not sizes or min(sizes) < 1 or len(sizes) > _MOST_AXES:
+        raise argparse.ArgumentTypeError(f"{text}; give a size for each axis, such as 1x512 or 1x3x240x320")
+    return name, sizes
+
+
+def _constant(text: str) -> tuple[str, tuple[float, ...]]:
+    name, value = _named(text)
+    words = {"true": 1.0, "false": 0.0}
+    try:
+        values = tuple(words[word] if word in words else float(word) for word in value.lower().split(","))
+    except ValueError:
+        values = ()
+    if not name or not values:
+        raise argparse.ArgumentTypeError(f"{text}; give NAME=VALUE, such as sr=16000")
+    return name, values
 
 
 def _named(text: str) -> tuple[str, str]:

@@ -172,9 +172,9 @@ def add_threshold(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threshold",
         type=_probability,
-        default=0.0,
         metavar=arguments.SHARE,
-        help="Answer 'none of these' if the best label is less probable than this (default: 0).",
+        help="Answer 'none of these' if the best label is less probable than this; 0 for a label in any case (default: "
+        "the rule of the model, if it has one).",
     )
 
 
@@ -254,6 +254,7 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
             debug = args.debug
             interrupts.as_exceptions()
             advice.refuse_urls(args)
+            advice.fetched_model(args)
             code: int | None = args.run(args)
             return code or 0
         finally:

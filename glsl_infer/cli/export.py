@@ -58,16 +58,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="DIR",
         help=f"Typical images, of which at most {MAX_CALIBRATION} are used, taken evenly from the folder. They set the "
-        "value ranges of the layers and show the error of the export. A model with other inputs takes *.npz files with "
-        "an array for each input. Can be repeated.",
+        "value ranges of the layers and show the error of the export. A model with another input takes *.npy "
+        "files of arrays, and one with several inputs *.npz files with an array for each. Can be repeated.",
     )
     arguments.accept(parser, "--images", "--calibrate", "--data")
     parser.add_argument(
-        "--labels", type=Path, metavar="FILE.txt", help="A text file with one label a line, for an output for classes."
+        "--labels",
+        type=Path,
+        metavar="FILE.txt",
+        help="A text file with one label a line, for an output for classes (default: they are numbered from 0).",
     )
     ends.add_input_range(parser)
     ends.add_fit(parser)
     ends.add_input_size(parser)
+    ends.add_input_shape(parser)
     ends.add_outputs(parser)
     ends.add_purpose(parser)
     accuracy = arguments.group(parser, "Accuracy")
@@ -132,6 +136,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Print the tables of layers, ranges, precision, weights and memory, and what the alternatives cost.",
     )
     arguments.add_json(parser, "Print the report as JSON.")
+    ends.add_import(parser)
     ends.add_operator(parser)
     ends.add_max_weights(parser)
     advanced = arguments.group(parser, arguments.ADVANCED)
@@ -206,7 +211,7 @@ def run(args: argparse.Namespace) -> int:
     """Export and print the report."""
     from glsl_infer.compiler.build import Options
     from glsl_infer.tools import many_programs
-    from glsl_infer.tools.calibration import NUMBERS
+    from glsl_infer.tools.calibration import FILES
     from glsl_infer.tools.export import export
 
     if args.out.suffix != SUFFIX:
@@ -232,7 +237,7 @@ def run(args: argparse.Namespace) -> int:
     calibration: list[Path] = []
     known: list[InputError] = []
     try:
-        calibration = spread(pictures.find(args.calibrate, also=(NUMBERS,)), MAX_CALIBRATION)
+        calibration = spread(pictures.find(args.calibrate, also=FILES, warn=say_warning), MAX_CALIBRATION)
     except InputError as error:
         known.append(error)
     options = Options(
@@ -248,6 +253,8 @@ def run(args: argparse.Namespace) -> int:
         fits=ends.by_name("--fit", args.fit),
         purposes=ends.by_name("--purpose", args.purpose),
         input_sizes=ends.by_name("--input-size", args.input_size),
+        input_shapes=ends.by_name("--input-shape", args.input_shape),
+        constants=ends.by_name("--constant", args.constant),
         outputs=args.outputs,
         precision=args.precision,
         precision_for=dict(_layer_and_bits(text) for text in args.precision_for),
@@ -257,8 +264,9 @@ def run(args: argparse.Namespace) -> int:
         delegate_for=tuple(args.delegate_for),
     )
     ends.allow_weights(args.max_weights)
+    ends.remember_modules(args.imports)
     ends.load_operators(args.operator)
-    heap.keep()
+    heap.keep_freed_memory()
     with progress.status("export") as tell:
         report = export(
             args.model,
@@ -277,7 +285,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(report.as_json(), indent=1))
     else:
         advice = many_programs.advice(report, args.uniform_vectors)
-        name = "classify" if args.labels is not None else "run"
+        name = "classify" if args.labels is not None or report.classes else "run"
         command = f"glsl-infer {name} {shlex.quote(str(args.out))} IMAGE"
         print_report(report, args.out, explain=args.explain, command=command, advice=advice)
     far = [output.output for found in report.unseen for output in found.outputs if not output.is_small]

@@ -88,7 +88,7 @@ def _list(models: list[Model], *, as_json: bool) -> None:
         time = "-" if model.zero_ms is None else f"{model.zero_ms} ms"
         print(
             f"{model.name:30} {model.bytes / 1e6:4.1f} {time:>8}  {model.licence:10} {here:4}  "
-            f"{', '.join(model.tasks)}: {model.what}"
+            f"{', '.join(model.tasks) or 'classify'}: {model.what}"
         )
     print("Pi Zero: milliseconds a frame of a Pi Zero W, estimated. To fetch one: glsl-infer get NAME")
 
@@ -100,10 +100,13 @@ def _get(model: Model, args: argparse.Namespace) -> dict[str, object]:
     fetched = False
     with progress.status(model.name) as tell:
         if args.file is not None:
+            making.require(model)
             making.make(model, fetching.by_hand(args.file, model, making.pin_of(model)), tell, args.labels)
         elif not making.kept_file(model).is_file():
+            making.require(model)
             tell("fetching")
-            making.make(model, fetching.fetch(model), tell)
+            labels = None if model.labels is None else fetching.fetch_labels(model.labels)
+            making.make(model, fetching.fetch(model), tell, labels)
             fetched = True
         elif args.again or not bundle.is_file():
             kept = fetching.by_hand(making.kept_file(model), model, making.pin_of(model))

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glsl_infer.cli import arguments, ends, inspect_files, progress
-from glsl_infer.cli.terminal_text import print_lines
+from glsl_infer.cli.terminal_text import print_lines, say_warning
 from glsl_infer.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from glsl_infer.bundle import Bundle
+    from glsl_infer.tools.inspect.layers import Inspected
 
 
 EXAMPLES = (
@@ -62,8 +65,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.onnx",
         help="Write the graph of an exported model as an ONNX file, for viewers such as Netron.",
     )
+    output.add_argument(
+        "--stage",
+        choices=("imported", "optimized", "placed"),
+        help="Print the graph of a model that is not exported yet after a stage: as imported, after optimisation, or "
+        "cut into parts for the GPU and the CPU.",
+    )
     ends.add_input_size(parser)
+    ends.add_input_shape(parser)
     arguments.add_context(parser)
+    ends.add_import(parser)
     ends.add_operator(parser)
     ends.add_max_weights(parser)
     arguments.add_json(parser, "Print everything as JSON, with passes and textures.")
@@ -72,18 +83,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Describe the model, which takes no GPU; draw its layers, which does."""
     from glsl_infer import bundle as bundles
-    from glsl_infer import importers
     from glsl_infer.tools.inspect import inspection
 
     ends.allow_weights(args.max_weights)
+    ends.remember_modules(args.imports)
     ends.load_operators(args.operator, draws=args.model.suffix == bundles.SUFFIX)
     if args.out is not None and args.layers is None:
         raise InputError("--out DIR is for --layers IMAGE; give that too")
     inspect_files.check(args)
-    if args.model.suffix != bundles.SUFFIX and (args.model.is_dir() or args.model.suffix.lower() in importers.READERS):
+    if args.model.suffix.lower() != bundles.SUFFIX and (args.model.is_dir() or args.model.suffix):
         return _inspect_model(args)
-    if args.input_size:
-        raise InputError("--input-size applies to a model that is not exported yet; leave it out")
+    if args.stage:
+        raise InputError("--stage applies to a model that is not exported yet; leave it out")
+    for option in ("--input-size", "--input-shape", "--constant"):
+        if getattr(args, option[2:].replace("-", "_")):
+            raise InputError(f"{option} applies to a model that is not exported yet; leave it out")
     bundle = bundles.read(args.model)
     described = inspection.inspect(bundle)
     if args.layers is not None:
@@ -101,18 +115,57 @@ def run(args: argparse.Namespace) -> int:
 def _inspect_model(args: argparse.Namespace) -> int:
     """Print a table of the layers of a model that is not exported yet, and all that stops its export."""
     from glsl_infer.cli.inspect_model import lines_of
+    from glsl_infer.importers import containers
+    from glsl_infer.importers.shared.ends import Ends
     from glsl_infer.tools.inspect.layers import inspect_file
 
     if args.passes or args.layers is not None or args.onnx_view is not None:
         raise InputError(f"{args.model}: --passes, --images and --onnx-view need an exported model; export it first")
+    models = containers.models_in(args.model) if args.model.suffix.lower() in containers.SUFFIXES else ()
+    if len(models) > 1 and args.model.is_file():
+        return _list_models(args, models)
     with progress.status("inspect") as tell:
         tell("loading the model")
-        inspected = inspect_file(args.model, ends.by_name("--input-size", args.input_size))
+        known = Ends(
+            sizes=ends.by_name("--input-size", args.input_size),
+            shapes=ends.by_name("--input-shape", args.input_shape),
+            constants=ends.by_name("--constant", args.constant),
+        )
+        inspected = inspect_file(args.model, known)
+    for warning in inspected.warnings:
+        say_warning(warning)
+    if args.stage:
+        return _print_stage(args, inspected)
     written = inspect_files.write_of_model(args, inspected)
     if args.json:
         print(json.dumps({**inspected.as_json(), **({"written": written} if written else {})}, indent=1))
     else:
         print_lines([*lines_of(inspected), *(f"wrote {path}" for path in written)])
+    return 0
+
+
+def _list_models(args: argparse.Namespace, models: Sequence[str]) -> int:
+    """Print the models inside a container."""
+    paths = [str(args.model / name) for name in models]
+    if args.json:
+        print(json.dumps({"file": str(args.model), "models": paths}, indent=1))
+    else:
+        print_lines([f"{args.model} contains {len(models)} models; give one of them:", *paths])
+    return 0
+
+
+def _print_stage(args: argparse.Namespace, inspected: Inspected) -> int:
+    """Print the graph after a stage."""
+    from glsl_infer.tools.inspect import stages
+
+    if inspected.graph is None or inspected.problems:
+        problems = "\n  ".join(inspected.problems)
+        raise InputError(f"{args.model}: has no graph, because it cannot be imported:\n  {problems}")
+    nodes = stages.nodes_at(inspected.graph, args.stage)
+    if args.json:
+        print(json.dumps({"stage": args.stage, "nodes": [node.as_json() for node in nodes]}, indent=1))
+    else:
+        print_lines([*stages.lines_of(nodes)])
     return 0
 
 

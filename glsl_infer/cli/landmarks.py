@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from glsl_infer.cli import on_pictures
 
 if TYPE_CHECKING:
-    from glsl_infer.tasks import Found, Landmarks
+    from glsl_infer.tasks import Found, Landmarker, Landmarks
 
 TASKS = ("faces", "hands")
 
@@ -20,13 +20,15 @@ ALIASES = {"face": "faces", "hand": "hands"}
 EXAMPLES = (
     "glsl-infer landmarks photo.jpg",
     "glsl-infer landmarks photo.jpg -o mesh.jpg",
-    "glsl-infer landmarks photos/ --task hands --json",
+    "glsl-infer landmarks photos/ --task hands --out-dir meshes/ --csv hands.csv",
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    on_pictures.add_arguments(parser, TASKS, "the image with the points drawn on it")
+    on_pictures.add_arguments(
+        parser, TASKS, "the image with the points drawn on it", "a row for each result (file, score, box, points)"
+    )
     on_pictures.add_tiles(parser)
 
 
@@ -36,12 +38,29 @@ def run(args: argparse.Namespace) -> int:
 
     task = ALIASES.get(args.task, args.task)
     task = reading.POINTS.get(task, task)
-    return on_pictures.run(
-        args, partial(Landmarker, tiles=args.tiles), task, _words, lambda found, path: found.draw(path)
-    )
+    show = on_pictures.Show(_words, lambda found, path: found.draw(path), _head, _rows)
+    return on_pictures.run(args, partial(Landmarker, tiles=args.tiles), task, show)
 
 
 def _words(found: Found[Landmarks]) -> str:
-    if not found:
-        return "nothing found"
     return f"{len(found)} found: " + "; ".join(f"{len(item.points)} points, {100 * item.score:.0f} %" for item in found)
+
+
+def _head(task: Landmarker) -> list[str]:
+    return [
+        "score",
+        "left",
+        "top",
+        "right",
+        "bottom",
+        *(f"{axis}{index}" for index in range(task.number) for axis in "xy"),
+    ]
+
+
+def _rows(found: Found[Landmarks]) -> list[list[object]]:
+    rows: list[list[object]] = []
+    for item in found:
+        points = item.points[:, :2]
+        numbers = (*points.min(axis=0), *points.max(axis=0), *points.ravel())
+        rows.append([f"{item.score:.4f}", *(f"{number:.1f}" for number in numbers)])
+    return rows

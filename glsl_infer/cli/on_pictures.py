@@ -1,4 +1,4 @@
-"""What ``detect``, ``landmarks`` and ``segment`` share: pictures through a task, drawn, or as JSON."""
+"""Parts that ``detect``, ``landmarks`` and ``segment`` share: images through a task, drawn, as lines, rows or JSON."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import argparse
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from glsl_infer.cli import arguments, execution, progress
-from glsl_infer.cli.terminal_text import say_error
-from glsl_infer.errors import ImageError, InputError
+from glsl_infer.cli import arguments, batch, execution, progress
+from glsl_infer.errors import ImageError
 from glsl_infer.support.files import output_file
 from glsl_infer.support.plain_text import one_line
 
@@ -19,17 +18,35 @@ if TYPE_CHECKING:
 
     from glsl_infer.tasks import Task
 
-Drawn = Callable[[Any, Path], "Image.Image"]
-"""Makes the picture to write, of a result and the picture that it is about."""
+NOTHING = "nothing found"
 
 
-def add_arguments(parser: argparse.ArgumentParser, tasks: Sequence[str], writes: str) -> None:
+class Show(NamedTuple):
+    """The forms of a command's results.
+
+    Attributes:
+        words: returns a result as the end of a line.
+        drawn: returns the image to write, of a result and the image's path.
+        head: returns the columns of the table, of the opened task.
+        rows: returns the rows of a result, in these columns; none if nothing was found.
+        suffix: of images in ``--out-dir``; empty for that of the image.
+    """
+
+    words: Callable[[Any], str]
+    drawn: Callable[[Any, Path], Image.Image]
+    head: Callable[[Any], Sequence[str]]
+    rows: Callable[[Any], Sequence[Sequence[object]]]
+    suffix: str = ""
+
+
+def add_arguments(parser: argparse.ArgumentParser, tasks: Sequence[str], writes: str, row: str) -> None:
     """Declare the arguments.
 
     Args:
         parser: of the command.
         tasks: the tasks of the command; the first is the default.
         writes: the content of the file of ``-o``.
+        row: the content of the table.
     """
     arguments.add_images(parser)
     arguments.add_model(parser, "the model of the task")
@@ -39,7 +56,10 @@ def add_arguments(parser: argparse.ArgumentParser, tasks: Sequence[str], writes:
         metavar="TASK",
         help=f"The task: {', '.join(tasks)}, or a file *.json of your own (default: {tasks[0]}).",
     )
-    parser.add_argument("-o", "--out", type=Path, metavar="FILE", help=f"Write {writes}. For one image.")
+    output = arguments.group(parser, "Output")
+    output.add_argument("-o", "--out", type=Path, metavar="FILE", help=f"Write {writes}. For one image.")
+    batch.add_arguments(parser, row)
+    output.add_argument("--always", action="store_true", help="Write images in which nothing was found, too.")
     arguments.add_context(parser)
     execution.add_selfcheck(parser)
     arguments.add_json(parser, "Print one JSON list: file, size and results of each image.")
@@ -64,17 +84,14 @@ def _tiles(text: str) -> int:
     return int(text)
 
 
-def run(
-    args: argparse.Namespace, kind: Callable[..., Task[Any]], task: str, words: Callable[[Any], str], drawn: Drawn
-) -> int:
-    """Look at every picture; one that cannot be read is reported and the others go on.
+def run(args: argparse.Namespace, kind: Callable[..., Task[Any]], task: str, show: Show) -> int:
+    """Search every image. Report those that cannot be read, and go on.
 
     Args:
-        args: the command's.
-        kind: of the task.
+        args: of the command.
+        kind: class of the task.
         task: its name or file.
-        words: says in a line what was found.
-        drawn: makes the picture to write.
+        show: the forms of a result.
 
     Returns:
         The exit code.
@@ -85,38 +102,45 @@ def run(
     import numpy as np
 
     from glsl_infer.runtime import images
-    from glsl_infer.runtime.pictures import paths, preprocess
+    from glsl_infer.runtime.pictures import preprocess
 
-    files = paths.find(arguments.images_of(args))
+    given = arguments.images_of(args)
+    files = batch.files_of(args, given)
     if args.out is not None:
-        if len(files) != 1:
-            raise InputError(f"--out {args.out} is one picture, and {len(files)} were given; give one, or leave it out")
         images.format_of(args.out)
         output_file(args.out)
-    results, failed = [], 0
+    results, found = [], 0
     with kind(task, model=args.model, context=args.context) as opened:
         check(opened, args)
-        for path in progress.bar(files, "pictures"):
-            try:
-                picture = preprocess.open_image(path)
-            except ImageError as error:
-                if args.debug:
-                    raise
-                failed += 1
-                say_error(one_line(error))
-                continue
-            result = opened(picture)
-            opened.session.context.gl.check(f"at {path}")
-            if args.out is not None:
-                images.save(np.asarray(drawn(result, path)), args.out)
-            if args.json:
-                size = {"width": picture.width, "height": picture.height}
-                results.append({"file": str(path), **size, **result.as_json()})
-            else:
-                print(one_line(f"{path}: {words(result)}"))
+
+        def compute(path: Path) -> tuple[tuple[int, int], Any]:
+            picture = preprocess.open_image(path)
+            return picture.size, opened(picture)
+
+        with batch.opened(args, given, files, ["found", *show.head(opened)]) as many:
+            for path, (size, result) in many.results(compute):
+                opened.session.context.gl.check(f"at {path}")
+                found += result.present
+                words = show.words(result) if result.present else NOTHING
+                if result.present or args.always:
+                    target = many.target(path, show.suffix)
+                    if target is not None:
+                        images.save(np.asarray(show.drawn(result, path)), target)
+                elif args.out is not None:
+                    words += f"; {args.out} is not written (--always writes it)"
+                rows = show.rows(result) if result.present else []
+                for row in rows or [[""] * len(show.head(opened))]:
+                    many.row([path, "", len(rows), *row])
+                if args.json:
+                    width, height = size
+                    results.append({"file": str(path), "width": width, "height": height, **result.as_json()})
+                elif args.csv is None:
+                    print(one_line(f"{path}: {words}"))
     if args.json:
         print(json.dumps(results, indent=1))
-    return ImageError.exit_code if failed else 0
+    else:
+        many.summary(f"something found in {found}")
+    return ImageError.exit_code if many.failed else 0
 
 
 def check(task: Task[Any], args: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""Progress: on a terminal tqdm's bars, if it is installed, and a status line; elsewhere a line a minute.
+"""Progress: on a terminal tqdm's bars if it is installed, else a status line; elsewhere a line a minute.
 
 What is over within ``SILENT`` seconds leaves no line in a log.
 """
@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from glsl_infer.cli.terminal_text import raw, width
 from glsl_infer.support.plain_text import one_line
@@ -27,19 +27,10 @@ SILENT, EVERY = 20.0, 60.0
 
 def bar(items: Sequence[Item], what: str) -> Iterable[Item]:
     """Return ``items``, showing how many are done while they are used."""
-    if len(items) < 2:
-        return items
-    if not sys.stderr.isatty():
-        return _told(items, what)
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        return items
-    shown: Iterable[Item] = tqdm(items, desc=what, leave=False, file=raw(sys.stderr))
-    return shown
+    return items if len(items) < 2 else _counted(items, what)
 
 
-def _told(items: Sequence[Item], what: str) -> Iterator[Item]:
+def _counted(items: Sequence[Item], what: str) -> Iterator[Item]:
     with counter(len(items), what) as done:
         for item in items:
             yield item
@@ -48,23 +39,30 @@ def _told(items: Sequence[Item], what: str) -> Iterator[Item]:
 
 @contextlib.contextmanager
 def counter(total: int, what: str) -> Iterator[Callable[[int], object]]:
-    """Yield a function that is told how many more of ``total`` are done."""
-    with contextlib.ExitStack() as stack:
-        tell: Callable[[int], object] = lambda count: None  # noqa: E731
-        if sys.stderr.isatty():
-            with contextlib.suppress(ImportError):
-                from tqdm import tqdm
+    """Yield a function that takes the number of items done since its last call, of ``total``."""
+    tqdm = _tqdm() if sys.stderr.isatty() else None
+    if tqdm is not None:
+        with tqdm(total=total, desc=what, leave=False, file=raw(sys.stderr)) as shown:
+            yield shown.update
+        return
+    with status(what) as show:
+        done = 0
 
-                tell = stack.enter_context(tqdm(total=total, desc=what, leave=False, file=raw(sys.stderr))).update
-        else:
-            say, done = stack.enter_context(status(what)), 0
-
-            def tell(count: int) -> None:
-                nonlocal done
-                done += count
-                say(f"{done} of {total}")
+        def tell(count: int) -> None:
+            nonlocal done
+            done += count
+            show(f"{done} of {total}")
 
         yield tell
+
+
+def _tqdm() -> Any:
+    """Return the class of tqdm's bars; None if it is not installed."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return None
+    return tqdm
 
 
 @contextlib.contextmanager
@@ -116,13 +114,24 @@ def _now_and_then(name: str) -> Iterator[Callable[[str], None]]:
 
 
 def first_use(session: Session) -> None:
-    """Check the driver where this model is used on it for the first time, saying so meanwhile.
+    """Check the driver where this model is used on it for the first time. A terminal shows the check and its time.
 
     Raises:
         SelfCheckError: a layer comes out wrong.
     """
     from glsl_infer.runtime import first_use as verdicts
 
-    with status("first use of this model on this driver") as tell:
-        tell("checking every layer, once")
-        verdicts.check(session)
+    total, done, began = len(session.bundle.manifest.layers), 0, time.monotonic()
+    with status("first use of this model on this GPU") as show:
+
+        def tell() -> None:
+            nonlocal done
+            done += 1
+            show(f"checking layer {done} of {total}, once")
+
+        checked = verdicts.check(session, tell=tell)
+    if checked and sys.stderr.isatty():
+        seconds = time.monotonic() - began
+        print(
+            f"First use of this model: checked all {total} layers on this GPU, once: {seconds:.0f} s", file=sys.stderr
+        )

@@ -1,19 +1,31 @@
-"""Run any model on an image, or on images and numbers, and print or write its outputs."""
+"""Run any model on images, or on images and numbers, and print or write its outputs."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import arguments, ends, execution, progress
-from glsl_infer.cli.run_results import as_probabilities, report, save, sides
+from glsl_infer.cli import arguments, batch, ends, execution, progress
+from glsl_infer.cli.run_results import (
+    TOP,
+    as_json,
+    as_probabilities,
+    columns,
+    print_results,
+    report,
+    row,
+    save,
+    sides,
+)
 from glsl_infer.cli.terminal_text import say_warning
-from glsl_infer.errors import InputError
+from glsl_infer.errors import ImageError, InputError
 from glsl_infer.support.files import output_file
+from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,8 +41,8 @@ ARRAY = ".npy"
 
 
 EXAMPLES = (
-    "glsl-infer run model.glslnn photo.jpg",
     "glsl-infer run model.glslnn photo.jpg --whole -o large.png",
+    "glsl-infer run model.glslnn photos/ --out-dir results/",
     "glsl-infer run model.glslnn --input left=a.jpg --input right=b.npy -o outputs.npz",
 )
 
@@ -38,9 +50,20 @@ EXAMPLES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("model", type=Path, metavar="MODEL.glslnn", help="The exported model.")
-    parser.add_argument("picture", type=Path, nargs="?", metavar="IMAGE", help="The image for a model with one input.")
+    parser.add_argument(
+        "images", type=Path, nargs="*", metavar="IMAGE", help="Images for a model with one input, or folders of them."
+    )
     inputs = arguments.group(parser, "Inputs")
-    inputs.add_argument("--images", type=Path, metavar="IMAGE", help="The same as IMAGE, as an option.")
+    inputs.add_argument(
+        "--images",
+        dest="more_images",
+        type=Path,
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="IMAGE",
+        help="The same as IMAGE, as an option.",
+    )
     inputs.add_argument(
         "--input",
         action="append",
@@ -71,11 +94,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="The file to write: *.npz or *.json for all outputs by their names, *.npy for the only output, *.png or "
         "another image format for the only image or mask.",
     )
+    batch.add_arguments(parser, "a row for each image (file, error, labels with their probabilities, or values)")
     output.add_argument(
-        "--top", type=int, metavar="N", help="Of an output for classes, print the N largest values, largest first."
+        "--top",
+        type=int,
+        metavar="N",
+        help=f"The number of labels of an output for classes (default: {TOP}, or all with --raw).",
     )
     output.add_argument(
-        "--softmax", action="store_true", help="Convert an output for classes to probabilities if it has none yet."
+        "--raw",
+        action="store_true",
+        help="Print an output for classes as the model leaves it, usually as logits, and not as probabilities.",
+    )
+    output.add_argument(
+        "--softmax", action="store_true", help="With -o or --out-dir, write probabilities instead of logits."
     )
     arguments.add_context(parser)
     execution.add_selfcheck(parser)
@@ -86,50 +118,92 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="Draw layer by layer as well, and warn of layers whose ranges clip values of this input.",
     )
-    arguments.add_json(parser, "Print JSON: files, shapes of the outputs, and values and labels of vectors.")
+    arguments.add_json(parser, "Print JSON: files, predictions, and shapes and values of other outputs.")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the model, then write or print what comes out. Whatever was given is looked at before a context is made."""
+    """Run the model, then write or print its outputs. Arguments and files are checked before a context is made."""
     from glsl_infer.runtime import known_shaders
 
-    args.picture = args.picture or args.images
-    _check_order(args)
+    given = [*args.images, *args.more_images]
+    _check_order(args, given)
     execution.check_signature(args)
     ends.load_operators(args.operator, draws=True)
-    _check_arguments(args)
+    _check_arguments(args, given)
     bundle = known_shaders.read(args.model)
-    files = _files(args, bundle.manifest)
+    names = _input_names(args, given, bundle.manifest)
+    files = batch.files_of(args, given, also=_also(bundle)) if given else []
     try:
         drawn = _check_model(args, bundle)
     except InputError as error:
         raise InputError(f"{args.model}: {error}") from None
-    results = _whole(args, bundle, drawn) if args.whole else _results(args, bundle, files)
-    if args.softmax:
-        results = as_probabilities(results, bundle)
+    if len(files) > 1 or args.out_dir is not None or args.csv is not None or any(path.is_dir() for path in given):
+        return _many(args, bundle, drawn, given, files)
+    single = args.input or files[0]
+    inputs = (
+        None if args.whole else _inputs(bundle, names if args.input else {bundle.manifest.inputs[0].name: files[0]})
+    )
+    with _session(args, bundle) as session:
+        results = _results(session, args, files[0] if args.whole else inputs, drawn)
     if args.out is not None:
-        save(results, args.out, bundle, drawn)
-    report(args, bundle, results, drawn)
+        save(as_probabilities(results, bundle) if args.softmax else results, args.out, bundle, drawn)
+    report(args, bundle, results, drawn, single)
     return 0
 
 
-def _files(args: argparse.Namespace, manifest: Manifest) -> dict[str, Path] | Path:
-    """Return the file of each input by name, or the one file that holds all."""
+def _many(
+    args: argparse.Namespace, bundle: Bundle, drawn: Output | None, given: Sequence[Path], files: Sequence[Path]
+) -> int:
+    """Run the model on every image; report those that cannot be read, and go on."""
+    name = bundle.manifest.inputs[0].name
+    described = []
+    with _session(args, bundle) as session, batch.opened(args, given, files, columns(args, bundle)) as many:
+
+        def compute(path: Path) -> dict[str, NDArray[Any]]:
+            return _results(session, args, path if args.whole else _inputs(bundle, {name: path}), drawn)
+
+        for path, results in many.results(compute):
+            session.context.gl.check(f"at {path}")
+            target = many.target(path, ".png" if drawn is not None else ALL[0])
+            if target is not None:
+                save(as_probabilities(results, bundle) if args.softmax else results, target, bundle, drawn)
+            many.row([path, "", *row(args, bundle, results)])
+            if args.json:
+                described.append(as_json(args, bundle, results, path, target))
+            elif args.csv is None and target is None:
+                print(one_line(f"{path}:"))
+                print_results(args, bundle, results)
+    if args.json:
+        print(json.dumps(described, indent=1))
+    else:
+        many.summary()
+    return ImageError.exit_code if many.failed else 0
+
+
+def _also(bundle: Bundle) -> tuple[str, ...]:
+    """Return suffixes of inputs in folders that are not images."""
+    from glsl_infer.bundle.manifest import NUMBERS
+
+    return (ARRAY, ".json", ".csv") if bundle.manifest.inputs[0].kind == NUMBERS else ()
+
+
+def _input_names(args: argparse.Namespace, given: Sequence[Path], manifest: Manifest) -> dict[str, Path] | Path:
+    """Return the file of each input of ``--input`` by name, or the one file that has all; nothing without it."""
     names = [entry.name for entry in manifest.inputs]
     listed = ", ".join(f"'{entry.name}' ({entry.kind}, {sides(entry.shape)})" for entry in manifest.inputs)
-    if args.picture is not None:
+    if given:
         if args.input:
-            raise InputError("give PICTURE or --input, not both")
+            raise InputError("give IMAGE or --input, not both")
         if len(names) != 1:
             raise InputError(f"{args.model} has the inputs {listed}; give --input NAME=FILE for each")
-        return {names[0]: args.picture}
+        return {}
     files: dict[str, Path] = {}
-    for given in args.input:
-        name, equals, file = given.partition("=")
-        if name not in names and given.lower().endswith(".npz") and len(args.input) == 1:
-            return Path(given)
+    for pair in args.input:
+        name, equals, file = pair.partition("=")
+        if name not in names and pair.lower().endswith(".npz") and len(args.input) == 1:
+            return Path(pair)
         if not equals or name not in names or name in files or not file:
-            raise InputError(f"--input {given}; give NAME=FILE once for each input; {args.model} has {listed}")
+            raise InputError(f"--input {pair}; give NAME=FILE once for each input; {args.model} has {listed}")
         files[name] = Path(file)
     missing = [name for name in names if name not in files]
     if missing:
@@ -137,22 +211,29 @@ def _files(args: argparse.Namespace, manifest: Manifest) -> dict[str, Path] | Pa
     return files
 
 
-def _results(args: argparse.Namespace, bundle: Bundle, files: Mapping[str, Path] | Path) -> dict[str, NDArray[Any]]:
-    """Return every output by its name."""
+def _inputs(bundle: Bundle, files: Mapping[str, Path] | Path) -> dict[str, NDArray[Any]]:
+    """Return the arrays of all inputs by name."""
     from glsl_infer.bundle.manifest import NUMBERS
     from glsl_infer.cli import number_files
     from glsl_infer.support import arrays
 
     shapes = {entry.name: entry.shape for entry in bundle.manifest.inputs if entry.kind == NUMBERS}
     if isinstance(files, Path):
-        held = arrays.load_arrays(files)
-        given = {name: arrays.in_shape(array, shapes.get(name, array.shape)) for name, array in held.items()}
-    else:
-        given = {entry.name: number_files.read_input(files[entry.name], entry) for entry in bundle.manifest.inputs}
-    with _session(args, bundle) as session:
-        if args.check_ranges:
-            _warn_of_clipping(session, given)
-        return dict(session.run(given))
+        loaded = arrays.load_arrays(files)
+        return {name: arrays.in_shape(array, shapes.get(name, array.shape)) for name, array in loaded.items()}
+    return {entry.name: number_files.read_input(files[entry.name], entry) for entry in bundle.manifest.inputs}
+
+
+def _results(
+    session: Session, args: argparse.Namespace, source: Path | Mapping[str, Any] | None, drawn: Output | None
+) -> dict[str, NDArray[Any]]:
+    """Return every output by its name: of an image as a whole with ``--whole``, else of inputs."""
+    if isinstance(source, Path):
+        return _whole(session, args, source, drawn)
+    assert source is not None
+    if args.check_ranges:
+        _warn_of_clipping(session, source)
+    return dict(session.run(source))
 
 
 def _warn_of_clipping(session: Session, inputs: Mapping[str, Any]) -> None:
@@ -179,41 +260,45 @@ def _session(args: argparse.Namespace, bundle: Bundle) -> Iterator[Session]:
         yield session
 
 
-def _whole(args: argparse.Namespace, bundle: Bundle, drawn: Output | None) -> dict[str, NDArray[Any]]:
-    """Return the only output for a whole picture: bytes where it becomes a picture file, else numbers."""
+def _whole(session: Session, args: argparse.Namespace, path: Path, drawn: Output | None) -> dict[str, NDArray[Any]]:
+    """Return the only output for a whole image: bytes where it becomes an image file, else numbers."""
     import numpy as np
 
     from glsl_infer.runtime import images
     from glsl_infer.runtime.pictures import preprocess
 
-    picture = np.asarray(preprocess.open_image(args.picture))
-    with _session(args, bundle) as session:
-        whole = images.run_whole(session, picture, overlap=args.overlap, raw=drawn is None, watch=progress.bar)
-    return {bundle.manifest.output.name: whole[..., None] if whole.ndim == 2 else whole}
+    picture = np.asarray(preprocess.open_image(path))
+    whole = images.run_whole(session, picture, overlap=args.overlap, raw=drawn is None, watch=progress.bar)
+    return {session.bundle.manifest.output.name: whole[..., None] if whole.ndim == 2 else whole}
 
 
-def _check_order(args: argparse.Namespace) -> None:
-    """Refuse a picture in the model's place."""
+def _check_order(args: argparse.Namespace, given: Sequence[Path]) -> None:
+    """Refuse an image in the model's place."""
     from glsl_infer.bundle import SUFFIX
 
-    given = args.picture
-    if given is not None and given.suffix.lower() == SUFFIX and args.model.suffix.lower() != SUFFIX:
-        raise InputError(f"the model comes first: glsl-infer run {given} {args.model}")
+    models = [path for path in given if path.suffix.lower() == SUFFIX]
+    if models and args.model.suffix.lower() != SUFFIX:
+        raise InputError(f"the model comes first: glsl-infer run {models[0]} {args.model}")
 
 
-def _check_arguments(args: argparse.Namespace) -> None:
+def _check_arguments(args: argparse.Namespace, given: Sequence[Path]) -> None:
     """Refuse arguments that no model makes sense of."""
     from glsl_infer.runtime import images
 
-    if args.picture is None and not args.input:
-        raise InputError("give a PICTURE, or --input NAME=FILE for each input of the model")
+    if not given and not args.input:
+        raise InputError("give an IMAGE, or --input NAME=FILE for each input of the model")
+    for option, value in (("--out-dir", args.out_dir), ("--csv", args.csv)):
+        if value is not None and not given:
+            raise InputError(f"{option} names files by their images; give MODEL.glslnn IMAGE ...")
+    if args.softmax and args.raw:
+        raise InputError("--softmax and --raw cannot be used together; leave one out")
     if args.top is not None and args.top < 1:
         raise InputError(f"--top {args.top}; give 1 or more")
     if args.overlap is not None and not args.whole:
         raise InputError("--overlap needs --whole; give both")
     if args.whole and args.check_ranges:
         raise InputError("--check-ranges needs an input of the model's size; leave --whole out")
-    if args.whole and args.picture is None:
+    if args.whole and not given:
         raise InputError("--whole needs an image; give MODEL.glslnn IMAGE")
     if args.out is None:
         return
@@ -230,17 +315,23 @@ def _check_model(args: argparse.Namespace, bundle: Bundle) -> Output | None:
     from glsl_infer.runtime.pictures import tiling
 
     outputs = bundle.manifest.outputs
-    if (args.top is not None or args.softmax) and all(output.purpose != "classes" for output in outputs):
-        option = "--softmax" if args.softmax else "--top"
+    if (args.top is not None or args.softmax or args.raw) and all(output.purpose != "classes" for output in outputs):
+        option = "--softmax" if args.softmax else "--raw" if args.raw else "--top"
         raise InputError(f"{option} needs an output for classes, and the model has none; leave it out")
     if args.whole:
         size = bundle.manifest.input.size
         tiling.factor_of(images.output_shape(bundle), size)
         if args.overlap is not None:
             tiling.spans(size, size, args.overlap)
+    vectors = [output for output in outputs if len(output.shape) == 1]
+    if args.csv is not None and not vectors:
+        raise InputError("--csv is for outputs of classes or of a vector, and the model has none; give --out-dir DIR")
+    if args.out_dir is not None:
+        images_made = [output for output in outputs if output.purpose in ("image", "mask")]
+        return images_made[0] if len(images_made) == len(outputs) == 1 and _is_drawable(images_made[0]) else None
     if args.out is None:
         maps = [output for output in outputs if len(output.shape) > 1]
-        if maps:
+        if maps and args.csv is None:
             what = "an image" if maps[0].purpose == "image" else f"'{maps[0].name}'"
             raise InputError(f"makes {what} of {sides(maps[0].shape)}; say with -o where to, {_where_to(maps)}")
         return None
@@ -261,6 +352,19 @@ def _check_model(args: argparse.Namespace, bundle: Bundle) -> Output | None:
         except InputError as error:
             raise InputError(f"{error}; -o OUT{ARRAY} writes its numbers") from None
     return drawn[0]
+
+
+def _is_drawable(output: Output) -> bool:
+    """Return whether an output for an image or a mask can become an image file."""
+    from glsl_infer.runtime import images
+
+    if output.purpose == "mask" and len(output.shape) == 2:
+        return True
+    try:
+        images.check_picture(output.shape)
+    except InputError:
+        return False
+    return True
 
 
 def _where_to(maps: list[Output]) -> str:

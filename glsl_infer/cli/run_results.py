@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
     from glsl_infer.bundle import Bundle
     from glsl_infer.bundle.manifest import Output
+    from glsl_infer.runtime.classifier import Prediction
+
+TOP = 5
+"""Labels of an output for classes, unless ``--top`` gives another number."""
 
 
 def save(results: Mapping[str, NDArray[Any]], path: Path, bundle: Bundle, drawn: Output | None) -> None:
@@ -35,22 +40,52 @@ def save(results: Mapping[str, NDArray[Any]], path: Path, bundle: Bundle, drawn:
         images.save(images.to_picture(results[drawn.name], bundle), path)
 
 
-def report(args: argparse.Namespace, bundle: Bundle, results: Mapping[str, NDArray[Any]], drawn: Output | None) -> None:
-    """Print what came out."""
-    labels = {output.name: bundle.labels for output in bundle.manifest.outputs if output.purpose == "classes"}
+def report(
+    args: argparse.Namespace,
+    bundle: Bundle,
+    results: Mapping[str, NDArray[Any]],
+    drawn: Output | None,
+    given: Path | Sequence[str],
+) -> None:
+    """Print the outputs of one image, or of the inputs of ``--input``."""
     if args.json:
-        print(json.dumps(_as_json(args, bundle, results), indent=1))
+        print(json.dumps(as_json(args, bundle, results, given, args.out), indent=1))
     elif args.out is not None:
         shown = results if drawn is None else {drawn.name: results[drawn.name]}
-        print(f"{args.out}: {', '.join(_named(name, shown, results) for name in shown)}")
+        advice, classes = "", bundle.manifest.classes
+        if classes is not None and classes.name in shown and not args.softmax:
+            from glsl_infer.runtime import classifier
+
+            if not classifier.is_probable(classes):
+                which = "logits" if len(shown) == 1 else f"{one_line(classes.name)} are logits"
+                advice = f" ({which}; --softmax writes probabilities)"
+        print(f"{args.out}: {', '.join(_named(name, shown, results) for name in shown)}{advice}")
     else:
-        for name, result in results.items():
-            if len(results) > 1:
-                print(f"{one_line(name)}:")
-            values = result.reshape(-1)
-            for index in _order(values, args.top if name in labels else None):
-                value = f"{values[index]:.6g}"
-                print(one_line(f"{labels[name][index]}: {value}") if name in labels else value)
+        print_results(args, bundle, results)
+
+
+def print_results(args: argparse.Namespace, bundle: Bundle, results: Mapping[str, NDArray[Any]]) -> None:
+    """Print every output: one for classes as ``classify`` does, others as their values."""
+    for output in bundle.manifest.outputs:
+        values = results[output.name].reshape(-1)
+        if len(results) > 1:
+            print(f"{one_line(output.name)}:")
+        if output.purpose != "classes":
+            for value in values:
+                print(f"{value:.6g}")
+        elif args.raw:
+            for index in _order(values, args.top):
+                print(one_line(f"{bundle.labels[index]}: {values[index]:.6g}"))
+        else:
+            for prediction in _predictions(args, bundle, output, values):
+                print(prediction)
+
+
+def _predictions(args: argparse.Namespace, bundle: Bundle, output: Output, values: NDArray[Any]) -> list[Prediction]:
+    from glsl_infer.runtime import classifier, none_of_these
+
+    none_logit = none_of_these.none_logit(bundle)
+    return classifier.predictions(values, output, bundle.labels, args.top or TOP, none_logit=none_logit)
 
 
 def _named(name: str, shown: Mapping[str, NDArray[Any]], results: Mapping[str, NDArray[Any]]) -> str:
@@ -58,49 +93,85 @@ def _named(name: str, shown: Mapping[str, NDArray[Any]], results: Mapping[str, N
     return size if len(results) == 1 else f"{one_line(name)} {size}"
 
 
-def _as_json(args: argparse.Namespace, bundle: Bundle, results: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """Return what ``--json`` prints: of a model with one output the shape alone, of others every output by name."""
-    given: dict[str, Any] = {"file": str(args.picture)} if args.picture is not None else {"inputs": args.input}
-    written = {} if args.out is None else {"written": str(args.out)}
+def columns(args: argparse.Namespace, bundle: Bundle) -> list[str]:
+    """Return the columns of ``--csv`` after file and error: of outputs for classes, and of vectors."""
+    names: list[str] = []
+    for output in bundle.manifest.outputs:
+        if output.purpose == "classes" and not args.raw:
+            count = min(args.top or TOP, len(bundle.labels))
+            names += [f"{name}_{rank + 1}" for rank in range(count) for name in ("label", "probability")]
+        elif output.purpose == "classes":
+            names += bundle.labels
+        elif len(output.shape) == 1:
+            count = output.shape[0]
+            names += [output.name] if count == 1 else [f"{output.name}_{index}" for index in range(count)]
+    return names
+
+
+def row(args: argparse.Namespace, bundle: Bundle, results: Mapping[str, NDArray[Any]]) -> list[object]:
+    """Return the cells of ``columns``."""
+    cells: list[object] = []
+    for output in bundle.manifest.outputs:
+        values = results[output.name]
+        if output.purpose == "classes" and not args.raw:
+            for prediction in _predictions(args, bundle, output, values):
+                cells += [prediction.label, f"{prediction.probability:.6f}"]
+        elif values.ndim == 1:
+            cells += [f"{value:.6g}" for value in values]
+    return cells
+
+
+def as_json(
+    args: argparse.Namespace,
+    bundle: Bundle,
+    results: Mapping[str, NDArray[Any]],
+    given: Path | Sequence[str],
+    written: Path | None,
+) -> dict[str, Any]:
+    """Return the JSON of one image: of a model with one output the shape alone, of others every output by name."""
+    source: dict[str, Any] = {"file": str(given)} if isinstance(given, Path) else {"inputs": given}
+    file = {} if written is None else {"written": str(written)}
     outputs = bundle.manifest.outputs
-    described = {output.name: _described(output, results[output.name], bundle.labels, args.top) for output in outputs}
+    described = {output.name: _described(args, bundle, output, results[output.name]) for output in outputs}
     if len(outputs) > 1:
-        return {**given, **written, "outputs": described}
+        return {**source, **file, "outputs": described}
     only = described[outputs[0].name]
     shape = only.pop("shape")
     del only["purpose"]
-    return {**given, "output": shape, **written, **only}
+    return {**source, "output": shape, **file, **only}
 
 
-def _described(output: Output, result: NDArray[Any], labels: tuple[str, ...], top: int | None) -> dict[str, Any]:
+def _described(args: argparse.Namespace, bundle: Bundle, output: Output, result: NDArray[Any]) -> dict[str, Any]:
     described: dict[str, Any] = {"shape": list(result.shape), "purpose": output.purpose}
-    if result.ndim < 2:
+    if output.purpose == "classes" and not args.raw:
+        described["predictions"] = [asdict(entry) for entry in _predictions(args, bundle, output, result)]
+    elif result.ndim < 2:
         from glsl_infer.cli import number_files
 
         classes, values = output.purpose == "classes", result.reshape(-1)
-        order = _order(values, top if classes else None)
+        order = _order(values, args.top if classes else None)
         described["values"] = number_files.plain_numbers(values[order])
-        described["labels"] = [labels[index] for index in order] if classes else []
+        described["labels"] = [bundle.labels[index] for index in order] if classes else []
     return described
 
 
 def _order(values: NDArray[Any], top: int | None) -> list[int]:
-    """Return which numbers are shown: all as they stand, or the ``top`` largest, the largest first."""
+    """Return the indices of the values to show: all in order, or the ``top`` largest, the largest first."""
     if top is None:
         return list(range(len(values)))
     return [int(index) for index in (-values).argsort(kind="stable")[:top]]
 
 
 def as_probabilities(results: dict[str, NDArray[Any]], bundle: Bundle) -> dict[str, NDArray[Any]]:
-    """Return outputs with a softmax over those for classes that have neither it nor a sigmoid."""
+    """Return outputs in which those for classes are probabilities."""
     import numpy as np
 
-    from glsl_infer.graph.host_steps import PROBABLE, softmax
+    from glsl_infer.runtime import classifier
 
     changed = dict(results)
     for output in bundle.manifest.outputs:
-        if output.purpose == "classes" and not (output.steps and output.steps[-1].step in PROBABLE):
-            changed[output.name] = softmax(results[output.name].astype(np.float64)).astype(np.float32)
+        if output.purpose == "classes":
+            changed[output.name] = classifier.probabilities(results[output.name], output).astype(np.float32)
     return changed
 
 

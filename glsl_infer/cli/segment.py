@@ -21,14 +21,19 @@ _ALPHA = (".png", ".webp", ".tif", ".tiff")
 
 EXAMPLES = (
     "glsl-infer segment photo.jpg -o person.png",
-    "glsl-infer segment photo.jpg --background blur -o blurred.jpg",
     "glsl-infer segment photo.jpg --background beach.jpg -o beach-photo.jpg",
+    "glsl-infer segment photos/ --out-dir people/",
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    on_pictures.add_arguments(parser, TASKS, "the person, with the rest transparent or the background")
+    on_pictures.add_arguments(
+        parser,
+        TASKS,
+        "the person, with the rest transparent or the background",
+        "a row for each image (file, score, share of the image)",
+    )
     parser.add_argument(
         "--background",
         metavar="BACKGROUND",
@@ -42,8 +47,8 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer.tasks.masks import ground
 
     if args.background is not None:
-        if args.out is None:
-            raise InputError(f"--background {args.background}: name the file to write as well, with -o")
+        if args.out is None and args.out_dir is None:
+            raise InputError(f"--background {args.background}: name the file to write as well, with -o or --out-dir")
         ground(args.background)
     elif args.out is not None and args.out.suffix.lower() not in _ALPHA:
         raise InputError(f"{args.out}: has no transparency; name the file *.png, or give --background")
@@ -51,8 +56,17 @@ def run(args: argparse.Namespace) -> int:
     def drawn(mask: Mask, path: Path) -> Image.Image:
         return mask.cut_out(path) if args.background is None else mask.over(path, args.background)
 
-    return on_pictures.run(args, Segmenter, args.task, _words, drawn)
+    suffix = ".png" if args.background is None else ""
+    return on_pictures.run(args, Segmenter, args.task, on_pictures.Show(_words, drawn, _head, _rows, suffix))
 
 
 def _words(mask: Mask) -> str:
-    return f"{100 * mask.share:.1f} % of the picture" if mask.present else "nothing found"
+    return f"{100 * mask.share:.1f} % of the picture, score {100 * mask.score:.0f} %"
+
+
+def _head(_: object) -> list[str]:
+    return ["score", "share"]
+
+
+def _rows(mask: Mask) -> list[list[object]]:
+    return [[f"{mask.score:.4f}", f"{mask.share:.4f}"]]

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="DIR",
-        help="An image or a folder of them; *.npz files if the model has other inputs.",
+        help="An image or a folder of them; *.npy or *.npz files if the model has other inputs.",
     )
     arguments.accept(parser, "--images", "--data", "--calibrate")
     parser.add_argument(
@@ -106,7 +106,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--explain", action="store_true", help=f"Print all compared layers (default: the {WORST_LAYERS} worst)."
     )
     ends.add_input_range(parser)
+    ends.add_input_shape(parser)
     arguments.add_context(parser)
+    ends.add_import(parser)
     ends.add_operator(parser)
     ends.add_max_weights(parser)
     arguments.add_json(parser, "Print everything as JSON.")
@@ -122,6 +124,7 @@ def run(args: argparse.Namespace) -> int:
             raise InputError(f"the original comes first: glsl-infer validate {args.bundle} {args.model}")
         raise InputError(f"{args.model}: is exported already; give the model that {args.bundle} was made of")
     ends.allow_weights(args.max_weights)
+    ends.remember_modules(args.imports)
     ends.load_operators(args.operator, draws=True)
     _check(args)
     bundle = bundles.read(args.bundle)
@@ -134,6 +137,8 @@ def run(args: argparse.Namespace) -> int:
             given,
             layer_pictures=args.layer_pictures,
             input_ranges=ends.by_name("--input-range", args.input_range),
+            input_shapes=ends.by_name("--input-shape", args.input_shape),
+            constants=ends.by_name("--constant", args.constant),
             context=args.context,
             beyond=lambda found: _failures(args, found),
             explain=args.report is not None,
@@ -155,6 +160,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
+    from glsl_infer import importers
+
     for name, number in (("--limit", args.limit), ("--layer-pictures", args.layer_pictures)):
         if number < 1:
             raise InputError(f"{name} {number}; give 1 or more")
@@ -162,7 +169,7 @@ def _check(args: argparse.Namespace) -> None:
         threshold = getattr(args, name[2:].replace("-", "_"))
         if threshold is not None and math.isnan(threshold):  # no comparison with it holds: everything would pass
             raise InputError(f"{name} {threshold}; give a number")
-    if not args.model.is_file():
+    if not importers.exists(args.model):
         raise InputError(f"{args.model}: no such file; give a saved model (*.keras, *.tflite, *.onnx)")
     if args.report is not None:
         if args.report.suffix.lower() not in (".html", ".htm"):
@@ -177,7 +184,8 @@ def _samples(args: argparse.Namespace, bundle: Bundle) -> tuple[list[Mapping[str
     from glsl_infer.graph.reference import by_name
     from glsl_infer.tools import calibration
 
-    paths = pictures.find([args.data], also=(calibration.NUMBERS,))  # a *.npz file can hold several samples
+    # A file of arrays can hold several samples.
+    paths = pictures.find([args.data], also=calibration.FILES, warn=say_warning)
     count = min(args.limit, len(paths))
     given: list[Mapping[str, NDArray[Any]]] = []
     skipped = 0

@@ -36,6 +36,8 @@ class Options:
         fits: how any picture becomes the network's, by the inputs' names.
         purposes: what outputs are for, by their names.
         input_sizes: (height, width) of inputs that a file leaves open, by their names.
+        input_shapes: all sizes of inputs with the batch, in the file's order, which replace those of the file.
+        constants: values of inputs that the bundle is not to have, by their names.
         outputs: names of the outputs to export; none: all.
         delegate: whether the CPU computes layers that no shader can; else they are refused.
         delegate_for: layers that the CPU computes whatever shaders can.
@@ -57,6 +59,8 @@ class Options:
     fits: Mapping[str, str] = field(default_factory=dict)
     purposes: Mapping[str, str] = field(default_factory=dict)
     input_sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    constants: Mapping[str, Any] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
     delegate: bool = True
     delegate_for: Sequence[str] = ()

@@ -36,7 +36,7 @@ class _Layer:
     Attributes:
         value: where its output lies.
         place: a number that tells values apart, and the textures that they lie in.
-        textures, file_names: what it adds to ``Places``.
+        textures, file_names: what it adds to ``Allocation``.
         work, counted: what is counted of a convolution; None of another layer.
         drawn: the layers of its draws.
         late: the same of draws that only the next layer's appends.
@@ -148,9 +148,9 @@ class _Plan(Builder):
             refusal.refused = node.name
             raise
         drawn = [entry.layer for entry in self._passes]
-        self._append_waiting()
+        self._append_second_halves()
         late = [entry.layer for entry in self._passes[len(drawn) :]]
-        self._passes, self._ends = [], {}
+        self._passes, self._insert_at = [], {}
         value = self.values[node.name]
         lies = value, tuple(self._textures[name] for name in textures_of(value))
         return _Layer(
@@ -159,7 +159,7 @@ class _Plan(Builder):
             _last(self._textures, kept[0]),
             _last(self._file_names, kept[1]),
             self._work.get(node.name),
-            self._counted.get(node.name),
+            self._counted_draws.get(node.name),
             tuple(drawn),
             tuple(late),
             tuple(node.weights.values()),
@@ -171,7 +171,7 @@ class _Plan(Builder):
         self._textures.update(layer.textures)
         self._file_names.update(layer.file_names)
         if layer.work is not None and layer.counted is not None:
-            self._work[node.name], self._counted[node.name] = layer.work, layer.counted
+            self._work[node.name], self._counted_draws[node.name] = layer.work, layer.counted
         if layer.drawn:
             self._drawn += [*self._late, *layer.drawn]
             self._late = layer.late

@@ -21,6 +21,8 @@ from glsl_infer.program.placement import Grid
 MEMORY = ("auto", *memory.METHODS)
 """``auto`` is the method that needs the fewest bytes; see ``memory``."""
 
+NAIVE = "naive"
+
 MOST_FOR_FLOW = 500
 """Layers of a network for which ``auto`` tries ``flow``, which takes more than their square in time."""
 
@@ -74,7 +76,7 @@ def plan(program: CompiledNetwork, grids: Grids, method: str) -> tuple[dict[str,
     plans: dict[str, list[tuple[list[Unit], memory.Plan]]] = {}
     uses: list[MemoryUse] = []
     layers = len({entry.layer for entry in program.passes})
-    for known in memory.METHODS:
+    for known in memory.METHODS if method != NAIVE else (NAIVE,):  # a trial, which no plan is needed for
         if known == "flow" != method and layers > MOST_FOR_FLOW:
             uses.append(MemoryUse(known, None, None, False, f"tried for at most {MOST_FOR_FLOW} layers"))
             continue

@@ -10,9 +10,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from glsl_infer.compiler import lower, optimize
-from glsl_infer.compiler.delegate import cpu_layers, partition
 from glsl_infer.compiler.delegate.build import gpu_graph
+from glsl_infer.compiler.place import place
 from glsl_infer.compiler.ranges import eight_bits, inputs, prepare
+from glsl_infer.compiler.sharing import NAIVE
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.reference import Inputs
@@ -64,10 +65,12 @@ def compile_on_trial(
         ModelError: the graph cannot even be optimised.
     """
     small = optimize.optimize(graph)
-    on_cpu = set(cpu_layers(small) if delegate else ())
+    refused: set[str] = set()
     while True:
-        parts = [part for part in partition(small, on_cpu) if not part.on_cpu] if on_cpu else []
-        wholes = [gpu_graph(small, part, {}, calibrated=True) for part in parts] if on_cpu else [small]
+        parts = place(small, refused, delegate=delegate)
+        on_cpu = {name for part in parts if part.on_cpu for name in part.nodes}
+        gpu = [part for part in parts if not part.on_cpu]
+        wholes = [gpu_graph(small, part, {}, calibrated=True) for part in gpu] if on_cpu else [small]
         problems = [
             problem
             for whole in wholes
@@ -76,7 +79,7 @@ def compile_on_trial(
         more = {problem.refused for problem in problems if problem.refused in small.by_name} - on_cpu
         if not delegate or not more:
             return Trial(small, tuple(problems), _unranged(small), frozenset(on_cpu))
-        on_cpu.update(name for name in more if name is not None)
+        refused.update(name for name in more if name is not None)
 
 
 def _problems(
@@ -89,7 +92,7 @@ def _problems(
         try:
             assumed = None if samples else ASSUMED
             prepared = prepare(current, samples, percentile=percentile, layout=layout, assumed=assumed)
-            lower.to_program(prepared.graph, layout=layout, memory="naive")
+            lower.to_program(prepared.graph, layout=layout, memory=NAIVE)
         except ModelError as error:
             name = _node_of(current, error)
             if name in guesses:  # the end of the network, which an input cannot be

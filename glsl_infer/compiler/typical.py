@@ -1,4 +1,4 @@
-"""What layers compute for typical pictures, as sums in shaders are followed with it (``lowering.cut_sums``)."""
+"""What layers compute for typical pictures, as sums in shaders are followed with it (``lowering.truncation``)."""
 
 from __future__ import annotations
 

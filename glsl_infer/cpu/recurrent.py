@@ -38,29 +38,34 @@ def _rule(gates: int) -> ShapeRule:
         wrong = [name for name, given in weights.items() if given != wanted[name]]
         if wrong or "recurrent" not in weights or length > MOST_STEPS:
             raise ValueError(f"weights {dict(weights)} on a sequence of shape {shapes[0]}")
-        return length, count, hidden
+        if any(state != (count, hidden) for state in shapes[1:]):
+            raise ValueError(f"states of shapes {list(shapes[1:])}; give them the shape {(count, hidden)}")
+        return length, count, 2 * hidden if attrs.get("cells") else hidden
 
     return shape
 
 
-def _run(attrs: Attrs, weights: Weights, x: Array, gates: int, step: Callable[[int], Step]) -> Array:
-    """Return the outputs (length, directions, hidden) of steps through a sequence."""
+def _run(attrs: Attrs, weights: Weights, inputs: Sequence[Array], gates: int, step: Callable[[int], Step]) -> Array:
+    """Return the outputs (length, directions, hidden) of steps through a sequence, with the cells behind them."""
+    x = inputs[0]
     kernel = weights["kernel"].astype(x.dtype)
     hidden = kernel.shape[2] // gates
     directions = DIRECTIONS[attrs["direction"]]
-    result = np.empty((len(x), len(directions), hidden), x.dtype)
+    states = {**weights, **dict(zip(("first", "first_cell"), inputs[1:]))}
+    result = np.empty((len(x), len(directions), 2 * hidden if attrs.get("cells") else hidden), x.dtype)
     for place, backwards in enumerate(directions):
         added = x @ kernel[place]
         if "bias" in weights:
             added = added + weights["bias"][place].astype(x.dtype)
         output, cell = (
-            weights[name][place].astype(x.dtype) if name in weights else np.zeros(hidden, x.dtype)
+            states[name][place].astype(x.dtype) if name in states else np.zeros(hidden, x.dtype)
             for name in ("first", "first_cell")
         )
         one = step(place)
         for at in range(len(x))[:: -1 if backwards else 1]:
             output, cell = one(added[at], output, cell)
-            result[at, place] = output
+            result[at, place, :hidden] = output
+            result[at, place, hidden:] = cell[: result.shape[2] - hidden]
     return result
 
 
@@ -78,7 +83,7 @@ def _lstm(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
 
         return one
 
-    return _run(attrs, weights, inputs[0], 4, step)
+    return _run(attrs, weights, inputs, 4, step)
 
 
 def _gru(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
@@ -102,7 +107,7 @@ def _gru(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
 
         return one
 
-    return _run(attrs, weights, inputs[0], 3, step)
+    return _run(attrs, weights, inputs, 3, step)
 
 
 def _plain(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
@@ -111,32 +116,36 @@ def _plain(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
     def step(place: int) -> Step:
         return lambda added, output, cell: (function(added + output @ recurrent[place]), cell)
 
-    return _run(attrs, weights, inputs[0], 1, step)
+    return _run(attrs, weights, inputs, 1, step)
 
 
 _WEIGHTS = ("kernel", "recurrent", "bias", "first")
 
 KERNELS: Mapping[str, Kernel] = {
     "lstm": Kernel(
-        "An LSTM over a sequence (length, width), from a state of zeros or a given one: (length, directions, hidden). "
-        "Gates are in the order input, forget, cell, output.",
-        (1, 1),
+        "An LSTM over a sequence (length, width), from a state of zeros or a given one, which are weights or two more "
+        "inputs (directions, hidden): (length, directions, hidden). With ``cells`` the cells follow the outputs in the "
+        "last axis. Gates are in the order input, forget, cell, output.",
+        (1, 3),
         _rule(4),
         _lstm,
-        {"direction": "forward"},
+        {"direction": "forward", "cells": False},
         (*_WEIGHTS, "first_cell"),
+        ("cells",),
     ),
     "gru": Kernel(
-        "A GRU over a sequence (length, width): (length, directions, hidden). The gates' order is update, reset, new.",
-        (1, 1),
+        "A GRU over a sequence (length, width), from a state as of ``lstm``: (length, directions, hidden). The gates' "
+        "order is update, reset, new.",
+        (1, 2),
         _rule(3),
         _gru,
         {"direction": "forward", "reset_after": False},
         (*_WEIGHTS, "recurrent_bias"),
     ),
     "recurrent": Kernel(
-        "A plain recurrent layer over a sequence (length, width): (length, directions, hidden).",
-        (1, 1),
+        "A plain recurrent layer over a sequence (length, width), from a state as of ``lstm``: (length, directions, "
+        "hidden).",
+        (1, 2),
         _rule(1),
         _plain,
         {"direction": "forward", "function": "tanh"},

@@ -1,1 +1,1 @@
-"""OpenGL ES 2.0: contexts, the calls that are used, the driver's limits, GL objects."""
+"""OpenGL ES 2.0: contexts, API calls, limits of the driver, GL objects."""

@@ -1,7 +1,7 @@
-"""The OpenGL ES 2.0 calls that the engine makes, and nothing else.
+"""OpenGL ES 2.0 functions of the engine, called through ctypes.
 
-PyOpenGL finds the library; the functions are called through ctypes, which costs a fraction of its checked wrappers and
-touches no global state of the application. Without prototypes (``Api.prepared``) it costs a third of that again.
+PyOpenGL only locates the library. Calls through ctypes cost a fraction of its checked wrappers, and change no global
+state of the application. Calls without prototypes (``Api.prepared``) cost a third of those with prototypes.
 """
 
 from __future__ import annotations
@@ -97,36 +97,36 @@ _ERRORS = {
         "GL_OUT_OF_MEMORY",
     )
 }
-_ERRORS[0x0507] = "GL_CONTEXT_LOST"  # of KHR_robustness: what drivers say after a reset
+_ERRORS[0x0507] = "GL_CONTEXT_LOST"  # from KHR_robustness; drivers return it after a reset
 
 
 class Api:
-    """The functions of the GL ES 2.0 library, without their ``gl`` prefix: ``api.Clear(mask)``.
+    """Functions of the GL ES 2.0 library, without their ``gl`` prefix: ``api.Clear(mask)``.
 
-    They act on whatever context is current in the calling thread. Each has its GL name as ``__name__``.
+    They act on the current context of the calling thread. Each function has its GL name as ``__name__``.
 
     Attributes:
-        prepared: those that return nothing, without prototypes: for calls that are prepared once and made often. An int
-            is passed as a C int and an array as its address; any other argument has to be a ctypes value already.
+        prepared: the functions without result, and without ctypes prototypes, for calls prepared once and repeated
+            often. An int is passed as a C int and an array as its address. All other arguments must be ctypes values.
     """
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self.prepared = SimpleNamespace()
-        for name, (result, arguments) in _SIGNATURES.items():
-            prototype = ctypes.CFUNCTYPE(result, *arguments)
-            function: Any = prototype((f"gl{name}", library))
-            function.__name__ = f"gl{name}"
-            setattr(self, name, function)
-            if result is None:
-                function = library[f"gl{name}"]  # a new object each time, whose prototype nobody sets
-                function.restype = None
-                setattr(self.prepared, name, function)
+        for name, (result_type, arguments) in _SIGNATURES.items():
+            prototype = ctypes.CFUNCTYPE(result_type, *arguments)
+            entry_point: Any = prototype((f"gl{name}", library))
+            entry_point.__name__ = f"gl{name}"
+            setattr(self, name, entry_point)
+            if result_type is None:
+                entry_point = library[f"gl{name}"]  # each subscription creates a function object without prototype
+                entry_point.restype = None
+                setattr(self.prepared, name, entry_point)
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"gl{name} is not in glsl_infer.gl.api._SIGNATURES")
 
     def check(self, where: str) -> None:
-        """Raise GlError when the driver has recorded an error since the last call."""
+        """Raise GlError if the driver has recorded an error since the last check."""
         codes: list[str] = []
         while (code := self.GetError()) != 0 and len(codes) < 16:
             codes.append(_ERRORS.get(code, hex(code)))
@@ -135,9 +135,9 @@ class Api:
 
     @contextmanager
     def counting(self) -> Iterator[Counter[str]]:
-        """Count the calls that are made within the block as ``api.Name()``, by GL name.
+        """Count calls made as ``api.Name()`` within the block, by GL name.
 
-        Calls recorded before hold functions of their own, and are not seen; make them through ``by_name``.
+        Functions obtained earlier are not counted. Prepared calls can be made through ``by_name`` instead.
         """
         counts: Counter[str] = Counter()
 
@@ -157,7 +157,7 @@ class Api:
             vars(self).update(plain)
 
     def by_name(self, function: Any) -> Callable[..., Any]:
-        """Return this object's function for one of the same GL name, such as one of ``prepared``."""
+        """Return this object's function with the same GL name as another, such as one of ``prepared``."""
         call: Callable[..., Any] = getattr(self, function.__name__[2:])
         return call
 
@@ -168,27 +168,27 @@ class Api:
         return value[0]
 
     def text(self, name: int) -> str:
-        """Return a string of glGetString, empty when the driver has none."""
+        """Return a string of glGetString, or an empty string if the driver returns none."""
         value: bytes | None = self.GetString(name)
         return "" if value is None else value.decode("utf-8", "replace")
 
 
 @cache
 def gles2() -> Api:
-    """Return the functions of the GL ES 2.0 library of this machine.
+    """Return the functions of this machine's GL ES 2.0 library.
 
     Raises:
-        ContextError: there is no such library, or no PyOpenGL, which finds it.
+        ContextError: the library or PyOpenGL is not installed.
     """
     return Api(_library("GLES2", "libGLESv2"))
 
 
 @cache
 def egl_library() -> ctypes.CDLL:
-    """Return the EGL library of this machine.
+    """Return this machine's EGL library.
 
     Raises:
-        ContextError: as ``gles2``.
+        ContextError: the library or PyOpenGL is not installed.
     """
     return _library("EGL", "libEGL")
 
@@ -204,9 +204,9 @@ def _library(attribute: str, name: str) -> ctypes.CDLL:
         if error.name == "OpenGL":
             raise ContextError("the Python package PyOpenGL is not installed", pip_install("PyOpenGL")) from None
         library = None
-    except (ImportError, OSError, AttributeError, TypeError, AssertionError):  # what PyOpenGL makes of a missing one
+    except (ImportError, OSError, AttributeError, TypeError, AssertionError):  # PyOpenGL's errors for a missing library
         library = None
     if library is None:
         raise ContextError(f"the library {name} is not installed", LIBRARIES_HINT)
-    # A handle of our own: prototypes set here do not meet those that PyOpenGL sets on its own.
+    # A separate handle keeps the prototypes set here apart from PyOpenGL's.
     return ctypes.CDLL(library._name)

@@ -1,7 +1,7 @@
-"""Shaders compiled side by side: GL_KHR_parallel_shader_compile, for drivers that have threads and wait to be told.
+"""Parallel shader compilation by the driver: GL_KHR_parallel_shader_compile.
 
-NVIDIA's driver compiles in the thread that asks until it is told how many others it may take. Then half of the work is
-done by them, whatever the number.
+NVIDIA's driver compiles in the calling thread until an application sets the number of compiler threads. With any
+number, these threads do half of the work.
 """
 
 from __future__ import annotations
@@ -14,26 +14,25 @@ from glsl_infer.gl.api import Api
 
 EXTENSION = "GL_KHR_parallel_shader_compile"
 
-AS_MANY_AS_IT_LIKES = 0xFFFFFFFF
-"""By which the extension leaves the number to the driver."""
+DRIVER_DEFAULT = 0xFFFFFFFF
+"""Value by which the extension leaves the number of threads to the driver."""
 
 _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_uint)
 
-_told = set[str]()
-"""GL_VENDOR of those drivers that were told in this process."""
+_configured = set[str]()
+"""GL_VENDOR of the drivers configured in this process."""
 
 
 def allow(gl: Api) -> bool:
-    """Let the driver of the current context compile in threads of its own, and return whether it knows how.
+    """Enable compiler threads in the driver of the current context; return whether it supports the extension.
 
-    A driver is told once in a process: NVIDIA's ends the threads that it has and begins others each time, which takes
-    it 0.2 s.
+    It is done once for each process, because NVIDIA's driver restarts its threads at each call, which takes 0.2 s.
     """
     vendor = gl.text(GL.GL_VENDOR)
-    # A context of GLX's has functions of another loader.
+    # In a GLX context, extension functions come from another loader.
     if EXTENSION not in gl.text(GL.GL_EXTENSIONS).split() or egl.current() is None:
         return False
-    if vendor not in _told:
-        _told.add(vendor)
-        egl.extension_function("glMaxShaderCompilerThreadsKHR", _SIGNATURE)(AS_MANY_AS_IT_LIKES)
+    if vendor not in _configured:
+        _configured.add(vendor)
+        egl.extension_function("glMaxShaderCompilerThreadsKHR", _SIGNATURE)(DRIVER_DEFAULT)
     return True

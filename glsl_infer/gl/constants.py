@@ -1,7 +1,7 @@
-"""The OpenGL ES 2.0 constants in use, by the names and values of the Khronos header.
+"""OpenGL ES 2.0 constants, with the names and values of the Khronos header.
 
-PyOpenGL has them too, but importing them there loads the driver's library and fails where there is none, before
-anyone could say so in words.
+Importing them from PyOpenGL would load the driver's library. Without a library that fails before glsl-infer can report
+the missing package.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""OpenGL ES 2.0 contexts: the only place that chooses how one is made.
+"""Creation of OpenGL ES 2.0 contexts.
 
-Three ways are tried in turn: Mesa's surfaceless platform, EGL's device platform (both in ``egl.py``), and a hidden
-window (``glfw_window.py``). Whatever the way, everything is rendered into textures.
+There are three methods: Mesa's surfaceless platform and EGL's device platform (``egl.py``), and a hidden window
+(``glfw_window.py``). All rendering goes into textures, so the methods are equivalent.
 """
 
 from __future__ import annotations
@@ -15,43 +15,42 @@ from functools import cached_property
 from typing import Protocol, Union
 
 from glsl_infer.errors import ContextError
-from glsl_infer.gl import egl, glfw_window
+from glsl_infer.gl import egl, glfw_window, ways
 from glsl_infer.gl.api import LIBRARIES_HINT, Api, egl_library, gles2
+from glsl_infer.gl.ways import CHOICES
 from glsl_infer.support import llvm_clash
 from glsl_infer.support.closing import Closing, warn_unclosed
 
 
 class Native(Protocol):
-    """A context as its platform has it: what ``Context`` needs of each kind."""
+    """Interface of a platform's context, for ``Context``."""
 
     how: str
 
     def is_current(self) -> bool:
-        """Return whether it is current in the calling thread."""
+        """Return whether the context is current in the calling thread."""
 
     def make_current(self) -> None:
-        """Make it current in the calling thread, where no other kind is."""
+        """Make the context current in the calling thread; no context of another platform may be current."""
 
     def release(self) -> None:
-        """Let no context be current in the calling thread."""
+        """Leave the calling thread without a current context."""
 
     def destroy(self) -> None:
-        """Destroy it, and what was made for it; called once, when it is current nowhere."""
+        """Destroy the context and its resources. Called once, when it is not current in any thread."""
 
 
 WAYS: dict[str, Callable[[], Native]] = {
-    "surfaceless": egl.surfaceless,
-    "device": egl.device,
-    "glfw": glfw_window.hidden,
+    ways.SURFACELESS: egl.surfaceless,
+    ways.DEVICE: egl.device,
+    ways.GLFW: glfw_window.hidden,
 }
-"""How a context can be made, in the order in which ``auto`` tries."""
-
-CHOICES = ("auto", *WAYS)
+"""Methods of context creation, in the order tried by ``auto``."""
 
 
 class _Thread(threading.local):
     native: Native | None = None
-    """The context that was made current last in this thread."""
+    """Context most recently made current in this thread."""
 
 
 _thread = _Thread()
@@ -59,7 +58,8 @@ _thread = _Thread()
 
 class _Process:
     first: int | None = None
-    """The id of the process that made the first context; a fork has its copy, but not the driver's threads."""
+    """Process ID at the creation of the first context. A forked process has a copy of the context, without the driver's
+    threads."""
 
 
 _process = _Process()
@@ -71,40 +71,41 @@ _FORKED = (
 
 
 class Context(Closing):
-    """An OpenGL ES 2.0 context, of the thread that made it: another can use and close it only when that has ended.
+    """An OpenGL ES 2.0 context, used by its creator's thread; by another only after that thread has ended.
 
-    One that nobody closes is destroyed with its last reference, and a ResourceWarning says so.
+    A context without references that was not closed is destroyed with a ResourceWarning.
 
     Args:
-        choice: ``auto``, ``surfaceless``, ``device`` or ``glfw``; or a function that makes one of another kind,
-            which then belongs to this object.
+        choice: ``auto``, ``surfaceless``, ``device`` or ``glfw``; or a function that creates a native context, which
+            this object then owns.
 
     Attributes:
-        how: how it was made, for people: ``surfaceless EGL``, ``EGL device 0`` or ``hidden glfw window (X11, EGL)``.
-        gl: the functions to call while it is current.
-        refusals: why the ways that ``auto`` tried before did not work.
-        native: what its platform has of it.
-        adopted: a session made it, and warns where nobody closes both.
-        driver: what the runtime knows of its driver (``runtime.drivers``), kept here for as long as the context lives.
+        how: description of the method for users: ``surfaceless EGL``, ``EGL device 0`` or ``hidden glfw window (X11,
+            EGL)``.
+        gl: functions to call while the context is current.
+        refusals: reasons for the failure of methods that ``auto`` tried first.
+        native: the platform's context.
+        adopted: whether a session created the context and warns instead if both are left open.
+        driver: facts about the driver (``runtime.drivers``), cached for the lifetime of the context.
 
     Raises:
-        ContextError: none can be made; with ``auto``, the message says why for each way.
+        ContextError: creation failed; with ``auto`` the message has the reason for each method.
     """
 
-    _closed = True  # until there is one
+    _closed = True  # for __del__ after a failed constructor
 
     def __init__(self, choice: Union[str, Callable[[], Native]] = "auto") -> None:
         if isinstance(choice, str) and choice not in CHOICES:
             raise ContextError(f"context '{choice}'; choose one of {', '.join(CHOICES)}")
         if _forked():
             raise ContextError(_FORKED)
-        egl_library()  # says what to install when it is missing
+        egl_library()  # raises with the package to install if EGL is missing
         self.gl: Api = gles2()
         self.refusals: list[str] = []
         self.adopted = False
         self.driver: object = None
         self._owner: weakref.ref[object] | None = None
-        self._left: list[Callable[[], None]] = []
+        self._pending: list[Callable[[], None]] = []
         self._thread = threading.current_thread()
         leave_current()
         _process.first = os.getpid()
@@ -119,19 +120,19 @@ class Context(Closing):
     def _make(self, choice: str) -> Native:
         if choice != "auto":
             return WAYS[choice]()
-        advices: list[str] = []
+        advice_texts: list[str] = []
         for name, make in WAYS.items():
             try:
                 return make()
             except ContextError as error:
                 self.refusals.append(f"{name}: {error.reason}")
-                advices.append(error.advice)
-        advice = "; ".join(dict.fromkeys(filter(None, advices))) or LIBRARIES_HINT
+                advice_texts.append(error.advice)
+        advice = "; ".join(dict.fromkeys(filter(None, advice_texts))) or LIBRARIES_HINT
         raise ContextError(f"no OpenGL ES 2.0 context could be made ({'; '.join(self.refusals)})", advice)
 
     @property
     def owner(self) -> object:
-        """The session whose vertex arrays and fixed state the context has, if any; it is not kept alive by that."""
+        """The session whose vertex arrays and fixed state the context has, or None. It is referenced weakly."""
         return None if self._owner is None else self._owner()
 
     @owner.setter
@@ -140,16 +141,16 @@ class Context(Closing):
 
     @cached_property
     def store_threshold(self) -> float:
-        """The fraction of a step from which a store rounds up, measured once; see ``rounding.store_threshold``."""
-        from glsl_infer.gl import rounding  # with NumPy: what only looks for a driver needs none
+        """Fraction of a step from which a store rounds up, measured once by ``rounding.store_threshold``."""
+        from glsl_infer.gl import rounding  # imports NumPy, which commands that only detect a driver do not need
 
         self.make_current()
-        self.owner = None  # whoever set the context's state has to do so again
+        self.owner = None  # the measurement changes the state; the session must set it again
         return rounding.store_threshold(self.gl)
 
     @cached_property
     def sum_threshold(self) -> float:
-        """The fraction of the last bit from which an addition rounds up, measured once; as ``store_threshold``."""
+        """Fraction of the last bit from which an addition rounds up, measured once by ``rounding.sum_threshold``."""
         from glsl_infer.gl import rounding
 
         self.make_current()
@@ -158,14 +159,14 @@ class Context(Closing):
 
     @property
     def forked(self) -> bool:
-        """Whether this is the copy that a fork has: it cannot be used, and closing it leaves the original alone."""
+        """True for a copy in a forked process. It cannot be used, and closing it does not affect the original."""
         return _forked()
 
     def make_current(self) -> None:
         """Make the context current in the calling thread.
 
         Raises:
-            ContextError: it is closed, another thread's, or the copy that a fork has.
+            ContextError: the context is closed, belongs to another thread, or is a copy in a forked process.
         """
         if self._closed:
             raise ContextError("the OpenGL context is closed")
@@ -174,14 +175,14 @@ class Context(Closing):
         self.require_thread()
         if not self.native.is_current():
             self._switch()
-        while self._left:
-            self._left.pop()()
+        while self._pending:
+            self._pending.pop()()
 
     def require_thread(self) -> None:
-        """Refuse a thread that the context does not belong to; it belongs to the next one if its own has ended.
+        """Refuse a thread other than the context's own; after its end, the next caller's thread becomes its own.
 
         Raises:
-            ContextError: it is another thread's.
+            ContextError: the context belongs to another thread.
         """
         own = threading.current_thread()
         if own is not self._thread:
@@ -204,15 +205,16 @@ class Context(Closing):
         _thread.native = self.native
 
     def free_later(self, free: Callable[[], None]) -> None:
-        """Call a function that deletes GL objects when the context is made current next; never, if that is its end.
+        """Register a function that deletes GL objects, to be called when the context is next made current.
 
-        Python drops objects in any thread, and in the midst of what others draw. No GL call may be made there.
+        Python can collect objects in any thread, between any two GL calls, so their destructors must not call GL. If
+        the context is destroyed first, the function is not called.
         """
-        self._left.append(free)
+        self._pending.append(free)
 
     @property
     def closed(self) -> bool:
-        """Whether it is destroyed, and all that lived in it."""
+        """True once the context is destroyed."""
         return self._closed
 
     def __del__(self) -> None:
@@ -223,10 +225,10 @@ class Context(Closing):
             warn_unclosed(f"OpenGL context ({self.how})", self)
 
     def close(self) -> None:
-        """Destroy the context and all that lives in it; further calls do nothing.
+        """Destroy the context and all its objects. Further calls have no effect.
 
         Raises:
-            ContextError: it is another thread's.
+            ContextError: the context belongs to another thread.
         """
         if not self._closed and not _forked():
             self.require_thread()
@@ -250,9 +252,9 @@ def _forked() -> bool:
 
 
 def leave_current() -> None:
-    """Let none of our contexts be current in this thread.
+    """Leave this thread without a current context of this module.
 
-    EGL and GLX (what an X11 window may have) refuse each other's contexts while one of their own is current.
+    EGL and GLX (of X11 windows) refuse to make a context current while the other has one.
     """
     if _thread.native is not None and _thread.native.is_current():
         _thread.native.release()

@@ -1,7 +1,7 @@
-"""Pictures that lie in dma-bufs: memory that the kernel shares between devices, as a camera's with the GPU.
+"""Images in dma-bufs: memory that the kernel shares between devices, such as a camera and a GPU.
 
-A dma-buf is a file descriptor and says nothing of what lies in it; ``DmaBuf`` says it, in the words of Linux'
-``drm_fourcc.h`` and of EGL_EXT_image_dma_buf_import. Nothing here needs a GPU.
+A dma-buf is a file descriptor without a description of its content. ``DmaBuf`` adds the description, in the terms of
+Linux' ``drm_fourcc.h`` and EGL_EXT_image_dma_buf_import. This module needs no GPU.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ SampleRange = Literal["narrow", "full"]
 # Names from the EGL extensions EGL_EXT_image_dma_buf_import and EGL_EXT_image_dma_buf_import_modifiers.
 EGL_WIDTH, EGL_HEIGHT, EGL_LINUX_DRM_FOURCC = 0x3057, 0x3056, 0x3271
 _FIRST_PLANE = 0x3272
-"""EGL_DMA_BUF_PLANE0_FD_EXT; its offset and pitch come next, then those of the other planes."""
+"""EGL_DMA_BUF_PLANE0_FD_EXT. The values for offset and pitch follow, then those of the other planes."""
 _FIRST_MODIFIER = 0x3443
-"""EGL_DMA_BUF_PLANE0_MODIFIER_LO_EXT; its upper half comes next, then those of the other planes."""
+"""EGL_DMA_BUF_PLANE0_MODIFIER_LO_EXT. The value for the upper half follows, then those of the other planes."""
 _COLOUR_SPACE_HINT, _RANGE_HINT = 0x327B, 0x327C
 _COLOUR_SPACES: dict[str, int] = {"bt601": 0x327F, "bt709": 0x3280}
 _RANGES: dict[str, int] = {"full": 0x3282, "narrow": 0x3283}
@@ -30,12 +30,12 @@ MAX_PLANES = 3
 
 @dataclass(frozen=True)
 class DmaBufPlane:
-    """One plane of a picture: where its bytes are.
+    """Location of a plane of an image.
 
     Attributes:
-        fd: file descriptor of the dma-buf, open as long as the picture is used; planes may share one.
-        offset: of its first byte, in bytes.
-        stride: bytes from one row to the next, from 1 on.
+        fd: file descriptor of the dma-buf, open while the image is used; planes can share one.
+        offset: offset of the first byte, in bytes.
+        stride: distance of rows, in bytes, at least 1.
     """
 
     fd: int
@@ -45,23 +45,22 @@ class DmaBufPlane:
 
 @dataclass(frozen=True)
 class DmaBuf:
-    """A picture in dma-bufs, which the GPU reads where it lies: nothing is copied by the CPU.
+    """An image in dma-bufs, which the GPU reads without a copy by the CPU.
 
-    Its bytes have to stay as they are until the output of its frame has been read.
+    Its bytes must not change until the output of its frame has been read.
 
     Attributes:
-        width, height: its size in pixels, from 1 to the driver's GL_MAX_TEXTURE_SIZE. Row 0 is the top.
-        fourcc: how its bytes are pixels, a code of four characters from ``drm_fourcc.h``: ``XB24`` for R, G, B and an
-            unused byte in memory, ``NV12`` for a plane of Y and one of U and V. Alpha is not looked at.
+        width, height: size in pixels, from 1 to the driver's GL_MAX_TEXTURE_SIZE. Row 0 is the top.
+        fourcc: pixel format, a code of four characters from ``drm_fourcc.h``: ``XB24`` for R, G, B and an unused byte
+            in memory, ``NV12`` for a plane of Y and one of U and V. Alpha is ignored.
         planes: one to three.
-        modifier: how the bytes are arranged (tiled, compressed), 64 bits from ``drm_fourcc.h``; None where nobody says,
-            which cameras' rows one below the other need not. Others than None need
-            EGL_EXT_image_dma_buf_import_modifiers.
-        colour_space: of YUV: ``bt601`` or ``bt709``; None leaves it to the driver.
-        sample_range: of YUV: ``narrow`` (Y from 16 to 235) or ``full``; None leaves it to the driver.
+        modifier: memory layout (tiled, compressed), 64 bits from ``drm_fourcc.h``; None for the driver's default, such
+            as the linear rows of cameras. A modifier needs EGL_EXT_image_dma_buf_import_modifiers.
+        colour_space: of YUV: ``bt601`` or ``bt709``; None for the driver's default.
+        sample_range: of YUV: ``narrow`` (Y from 16 to 235) or ``full``; None for the driver's default.
 
     Raises:
-        ImageError: one of them is impossible; the message says which, and what is possible.
+        ImageError: an attribute is out of its range; the message has the range.
     """
 
     width: int
@@ -73,16 +72,16 @@ class DmaBuf:
     sample_range: SampleRange | None = None
 
     def __post_init__(self) -> None:
-        wrong = next(self._wrong(), None)
-        if wrong is not None:
-            raise ImageError(f"a dma-buf cannot have {wrong}")
+        problem = next(self._problems(), None)
+        if problem is not None:
+            raise ImageError(f"a dma-buf cannot have {problem}")
 
     def __str__(self) -> str:
         modifier = "" if self.modifier is None else f", modifier {self.modifier:#x}"
         strides = " + ".join(str(plane.stride) for plane in self.planes)
         return f"{self.width} x {self.height} pixels {self.fourcc}, rows of {strides} bytes{modifier}"
 
-    def _wrong(self) -> Iterator[str]:
+    def _problems(self) -> Iterator[str]:
         for name, value in (("width", self.width), ("height", self.height)):
             if value < 1:
                 yield f"{name}={value}; it is 1 or more"
@@ -103,33 +102,33 @@ class DmaBuf:
 
 
 def fourcc_code(fourcc: str) -> int:
-    """Return the 32 bits of a fourcc: its first character in the lowest byte."""
+    """Return the 32 bits of a fourcc, with its first character in the lowest byte."""
     return int.from_bytes(fourcc.encode("ascii"), "little")
 
 
 def fourcc_text(code: int) -> str:
-    """Return the four characters of a code, ``?`` for those that cannot be printed."""
+    """Return the four characters of a code, with ``?`` for unprintable ones."""
     return "".join(chr(byte) if 32 <= byte < 127 else "?" for byte in code.to_bytes(4, "little"))
 
 
 def attributes(picture: DmaBuf) -> list[int]:
-    """Return EGL's description of a picture: names and values in turn, as signed 32 bits, without EGL_NONE."""
+    """Return EGL's attribute list of an image: alternating names and values, as signed 32 bits, without EGL_NONE."""
     pairs: list[tuple[int, Union[int, None]]] = [
         (EGL_WIDTH, picture.width),
         (EGL_HEIGHT, picture.height),
         (EGL_LINUX_DRM_FOURCC, fourcc_code(picture.fourcc)),
     ]
     for index, plane in enumerate(picture.planes):
-        for place, value in enumerate((plane.fd, plane.offset, plane.stride)):
-            pairs.append((_FIRST_PLANE + 3 * index + place, value))
+        for field, value in enumerate((plane.fd, plane.offset, plane.stride)):
+            pairs.append((_FIRST_PLANE + 3 * index + field, value))
         if picture.modifier is not None:
-            for place, half in enumerate((picture.modifier & 0xFFFFFFFF, picture.modifier >> 32)):
-                pairs.append((_FIRST_MODIFIER + 2 * index + place, half))
+            for field, half in enumerate((picture.modifier & 0xFFFFFFFF, picture.modifier >> 32)):
+                pairs.append((_FIRST_MODIFIER + 2 * index + field, half))
     pairs.append((_COLOUR_SPACE_HINT, _COLOUR_SPACES.get(picture.colour_space or "")))
     pairs.append((_RANGE_HINT, _RANGES.get(picture.sample_range or "")))
     return [number for name, value in pairs if value is not None for number in (name, _signed(value))]
 
 
 def _signed(value: int) -> int:
-    """Return the signed 32-bit integer with the bits of an unsigned one: EGL's attributes are signed."""
+    """Reinterpret an unsigned 32-bit integer as signed, because EGL's attributes are signed."""
     return value - (1 << 32) if value >= 1 << 31 else value

@@ -1,7 +1,7 @@
-"""Dma-bufs as textures, by EGL_EXT_image_dma_buf_import: each for one frame, and kept until the GPU has read it.
+"""Import dma-bufs as textures, by EGL_EXT_image_dma_buf_import.
 
-Nothing is kept for a later frame in the same memory: a file descriptor may be another buffer's by then, and an import
-is no copy.
+An import lasts for one frame, until the GPU has read it. It is not reused for later frames, because a file descriptor
+can then belong to another buffer, and an import is not a copy.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ _MODIFIERS = ctypes.CFUNCTYPE(c_uint, c_void_p, c_int, c_int, POINTER(c_uint64),
 
 
 def refusal(context: Context) -> str | None:
-    """Return why a context cannot import dma-bufs at all, for people; None where it can. It is made current."""
+    """Return the reason why a context cannot import dma-bufs, or None. The context becomes current."""
     return egl_image.refusal(context, EXTENSION)
 
 
 class Importer(Closing):
-    """The dma-bufs that a session's frames are read from; every method needs the context.
+    """The dma-bufs of a session's frames. All methods except ``give_back`` need the context to be current.
 
-    A frame lies in a slot: any number that its maker chooses, with at most one import each.
+    Each frame has a slot, an arbitrary integer chosen by the caller, with at most one import.
 
     Args:
-        context: the session's; it is not used before the first import.
+        context: of the session; not used before the first import.
     """
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._held: dict[int, ExternalTexture] = {}
+        self._textures: dict[int, ExternalTexture] = {}
         self._modifiers: dict[int, list[int]] = {}
 
     def texture(self, picture: DmaBuf, slot: int) -> int:
-        """Return the name of an external texture of a picture, in place of what the slot had.
+        """Import an image into a slot and return the name of its external texture; free the slot's previous import.
 
         Raises:
-            ImageError: the context cannot import dma-bufs, or not this one; the message says why.
+            ImageError: the context cannot import dma-bufs, or not this one; the message has the reason.
         """
         self.free(slot)
-        why = self._refusal or self._format_refusal(picture)
-        if why is not None:
-            raise ImageError(f"the dma-buf of {picture} cannot be read by the GPU: {why}")
+        reason = self._refusal or self._format_refusal(picture)
+        if reason is not None:
+            raise ImageError(f"the dma-buf of {picture} cannot be read by the GPU: {reason}")
         self._context.gl.ActiveTexture(GL.GL_TEXTURE0)
         try:
             image = EglImage(_LINUX_DMA_BUF, None, attributes(picture))
@@ -64,25 +64,25 @@ class Importer(Closing):
             raise ImageError(
                 f"the dma-buf of {picture} cannot be read by the GPU: the driver refuses it ({error})"
             ) from None
-        self._held[slot] = imported
+        self._textures[slot] = imported
         return imported.name
 
     def free(self, slot: int) -> None:
-        """Give back what the slot has: the GPU has read it, or never will."""
-        if slot in self._held:
-            self._held.pop(slot).close()
+        """Free the import of a slot, if any, after the GPU has read it."""
+        if slot in self._textures:
+            self._textures.pop(slot).close()
 
     def give_back(self) -> list[ExternalTexture]:
-        """Give the memory of all pictures back, and return the textures; it is the one method without the context."""
-        textures = list(self._held.values())
-        self._held.clear()
+        """Release the memory of all images and return their textures. This method does not need the context."""
+        textures = list(self._textures.values())
+        self._textures.clear()
         for texture in textures:
             texture.image.close()
         return textures
 
     def close(self) -> None:
-        """Give everything back."""
-        for slot in list(self._held):
+        """Free all slots."""
+        for slot in list(self._textures):
             self.free(slot)
 
     @cached_property
@@ -90,23 +90,23 @@ class Importer(Closing):
         return refusal(self._context)
 
     @cached_property
-    def _tells(self) -> bool:
-        """Whether the driver takes modifiers, and says which formats it imports."""
+    def _reports_formats(self) -> bool:
+        """True if the driver supports modifiers and reports its formats."""
         return MODIFIERS_EXTENSION in egl.display_extensions()
 
     @cached_property
     def _formats(self) -> frozenset[int]:
-        """The fourcc codes that the driver takes; empty where it does not say."""
-        return frozenset(code & 0xFFFFFFFF for code in formats()) if self._tells else frozenset()
+        """Supported fourcc codes; empty if the driver does not report them."""
+        return frozenset(code & 0xFFFFFFFF for code in formats()) if self._reports_formats else frozenset()
 
     def _format_refusal(self, picture: DmaBuf) -> str | None:
         code = fourcc_code(picture.fourcc)
         if self._formats and code not in self._formats:
-            known = ", ".join(sorted(map(fourcc_text, self._formats)))
-            return f"the driver does not take {picture.fourcc}, but {known}"
+            supported = ", ".join(sorted(map(fourcc_text, self._formats)))
+            return f"the driver does not take {picture.fourcc}, but {supported}"
         if picture.modifier is None:
             return None
-        if not self._tells:
+        if not self._reports_formats:
             return f"the driver has no {MODIFIERS_EXTENSION}; leave the modifier out where there is none"
         if code not in self._modifiers:
             self._modifiers[code] = modifiers(code)
@@ -117,8 +117,12 @@ class Importer(Closing):
 
 
 def formats() -> list[int]:
-    """Return the fourcc codes that the current context's display imports; it has ``MODIFIERS_EXTENSION``."""
-    query, display, count = egl.extension_function("eglQueryDmaBufFormatsEXT", _FORMATS), egl.current_display(), c_int()
+    """Return the fourcc codes supported by the current context's display, which must have ``MODIFIERS_EXTENSION``."""
+    query, display, count = (
+        egl.extension_function("eglQueryDmaBufFormatsEXT", _FORMATS),
+        egl.current_display(),
+        c_int(),
+    )
     if not query(display, 0, None, byref(count)) or count.value < 1:
         return []
     codes = (c_int * count.value)()
@@ -126,11 +130,11 @@ def formats() -> list[int]:
 
 
 def modifiers(code: int) -> list[int]:
-    """Return the modifiers with which the current context's display imports a fourcc code; as ``formats``."""
-    query, display = egl.extension_function("eglQueryDmaBufModifiersEXT", _MODIFIERS), egl.current_display()
+    """Return the modifiers supported for a fourcc code; requirements as for ``formats``."""
+    query_modifiers, display = egl.extension_function("eglQueryDmaBufModifiersEXT", _MODIFIERS), egl.current_display()
     count = c_int()
-    if not query(display, code, 0, None, None, byref(count)) or count.value < 1:
+    if not query_modifiers(display, code, 0, None, None, byref(count)) or count.value < 1:
         return []
     modifiers = (c_uint64 * count.value)()
-    answered = query(display, code, count.value, modifiers, (c_uint * count.value)(), byref(count))
-    return list(modifiers[: count.value]) if answered else []
+    succeeded = query_modifiers(display, code, count.value, modifiers, (c_uint * count.value)(), byref(count))
+    return list(modifiers[: count.value]) if succeeded else []

@@ -1,6 +1,6 @@
-"""OpenGL ES 2.0 contexts of EGL without a window: Mesa's surfaceless platform, and EGL's device platform.
+"""OpenGL ES 2.0 contexts from EGL without a window: Mesa's surfaceless platform, and EGL's device platform.
 
-There is no default framebuffer in either; everything is rendered into textures.
+Neither has a default framebuffer; all rendering goes into textures.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _MAX_DEVICES = 16
 
 
 class EglContext:
-    """A context without a surface, current in the thread that made it; see ``context.Native``.
+    """A context without a surface, current in its creator's thread; implements ``context.Native``.
 
     Attributes:
-        how: how it was made, for people.
+        how: description of its creation for users.
     """
 
     def __init__(self, display: int, how: str) -> None:
@@ -45,46 +45,46 @@ class EglContext:
         self._display, self._handle = display, _context(display)
 
     def is_current(self) -> bool:
-        """Return whether it is current in the calling thread."""
+        """Return whether the context is current in the calling thread."""
         return current() == self._handle
 
     def make_current(self) -> None:
-        """Make it current in the calling thread."""
+        """Make the context current in the calling thread."""
         if not _egl().eglMakeCurrent(self._display, None, None, self._handle):
             raise ContextError(f"EGL says {last_error()}")
 
     def release(self) -> None:
-        """Let no context be current in the calling thread."""
+        """Leave the calling thread without a current context."""
         _egl().eglMakeCurrent(self._display, None, None, None)
 
     def destroy(self) -> None:
-        """Destroy it and all that lives in it."""
+        """Destroy the context and its objects."""
         _egl().eglDestroyContext(self._display, self._handle)
 
 
 def current() -> int | None:
-    """Return the handle of the EGL context that is current in the calling thread, whoever made it."""
+    """Return the handle of the calling thread's current EGL context, also one created outside glsl-infer."""
     handle: int | None = _egl().eglGetCurrentContext()
     return handle
 
 
 def current_display() -> int | None:
-    """Return the handle of the display of the EGL context that is current in the calling thread."""
+    """Return the handle of the display of the calling thread's current EGL context."""
     handle: int | None = _egl().eglGetCurrentDisplay()
     return handle
 
 
 def display_extensions() -> list[str]:
-    """Return the extensions of the display of the EGL context that is current in the calling thread."""
+    """Return the extensions of the display of the calling thread's current EGL context."""
     text: bytes | None = _egl().eglQueryString(current_display(), _EXTENSIONS)
     return (text or b"").decode().split()
 
 
 def surfaceless() -> EglContext:
-    """Make a context on Mesa's surfaceless platform.
+    """Create a context on Mesa's surfaceless platform.
 
     Raises:
-        ContextError: saying why it cannot be made.
+        ContextError: creation failed; the message has the reason.
     """
     if "EGL_MESA_platform_surfaceless" not in _client_extensions():
         raise ContextError("no EGL driver here has EGL_MESA_platform_surfaceless, as Mesa's have", LIBRARIES_HINT)
@@ -92,10 +92,10 @@ def surfaceless() -> EglContext:
 
 
 def device() -> EglContext:
-    """Make a context on the first of EGL's devices that has OpenGL ES 2.0.
+    """Create a context on the first EGL device with OpenGL ES 2.0.
 
     Raises:
-        ContextError: saying why it cannot be made.
+        ContextError: creation failed; the message has the reason for each device.
     """
     if "EGL_EXT_platform_device" not in _client_extensions():
         raise ContextError("no EGL driver here has EGL_EXT_platform_device", LIBRARIES_HINT)
@@ -140,20 +140,20 @@ def _platform_display(platform: int, native: int | None) -> int:
     display: int | None = get(platform, native, None)
     if not display:
         raise ContextError(f"EGL has no display there ({last_error()})", LIBRARIES_HINT)
-    # Displays belong to the process and are never terminated: that would end other people's contexts too.
+    # Displays are shared by the process. They are never terminated, since that would end other contexts too.
     if not _egl().eglInitialize(display, None, None):
         raise ContextError(f"EGL cannot initialise the display ({last_error()})", LIBRARIES_HINT)
     return display
 
 
 def _context(display: int) -> int:
-    """Return a new ES 2.0 context, made current without a surface."""
+    """Create an ES 2.0 context and make it current without a surface."""
     egl = _egl()
     if not egl.eglBindAPI(_OPENGL_ES_API):
         raise ContextError(f"EGL does not know OpenGL ES ({last_error()})")
-    wanted = (c_int * 5)(_SURFACE_TYPE, 0, _RENDERABLE_TYPE, _OPENGL_ES2_BIT, _NONE)
+    requirements = (c_int * 5)(_SURFACE_TYPE, 0, _RENDERABLE_TYPE, _OPENGL_ES2_BIT, _NONE)
     config, count = c_void_p(), c_int()
-    if not egl.eglChooseConfig(display, wanted, byref(config), 1, byref(count)) or not count.value:
+    if not egl.eglChooseConfig(display, requirements, byref(config), 1, byref(count)) or not count.value:
         raise ContextError("EGL has no configuration for OpenGL ES 2.0")
     version = (c_int * 3)(_CONTEXT_CLIENT_VERSION, 2, _NONE)
     context: int | None = egl.eglCreateContext(display, config, None, version)
@@ -167,10 +167,10 @@ def _context(display: int) -> int:
 
 
 def extension_function(name: str, prototype: Any) -> Any:
-    """Return a function of EGL's, or of an EGL context's GL, that is no part of the library's own interface.
+    """Return an extension function of EGL, or of GL in an EGL context.
 
     Raises:
-        ContextError: there is no such function.
+        ContextError: the library has no such function.
     """
     address = _egl().eglGetProcAddress(name.encode())
     if not address:
@@ -184,6 +184,6 @@ def _client_extensions() -> list[str]:
 
 
 def last_error() -> str:
-    """Return the name of the error of the calling thread's last EGL call, which EGL then forgets."""
+    """Return the name of the error of the calling thread's last EGL call, and reset it."""
     code = _egl().eglGetError()
     return _ERRORS.get(code, hex(code))

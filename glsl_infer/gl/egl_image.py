@@ -1,7 +1,7 @@
-"""Pictures that EGL shares with other APIs: an EGLImage, and the external texture through which shaders read it.
+"""Images that EGL shares between APIs: an EGLImage, and the external texture through which shaders read it.
 
-An external texture (GL_TEXTURE_EXTERNAL_OES) may lie in memory as its maker left it, in rows and in YUV too; the driver
-makes RGB of it wherever a shader reads it.
+The content of an external texture (GL_TEXTURE_EXTERNAL_OES) can be linear rows or YUV. The driver converts it to RGB
+when a shader samples it.
 """
 
 from __future__ import annotations
@@ -33,37 +33,37 @@ _SIGNATURES: dict[str, Any] = {
 }
 
 
-def refusal(context: Context, *more: str) -> str | None:
-    """Return why a context cannot read EGLImages, for people; None where it can.
+def refusal(context: Context, *extensions: str) -> str | None:
+    """Return the reason why a context cannot read EGLImages, or None.
 
     Args:
-        context: is made current.
-        more: other extensions of EGL's that are needed.
+        context: becomes current.
+        extensions: further EGL extensions that are required.
     """
     context.make_current()
     if egl.current() is None:
         return f"the context ({context.how}) is none of EGL's"
-    there = {*egl.display_extensions(), *context.gl.text(GL.GL_EXTENSIONS).split()}
-    missing = [extension for extension in (EXTENSION, *more, GL_EXTENSION) if extension not in there]
+    available = {*egl.display_extensions(), *context.gl.text(GL.GL_EXTENSIONS).split()}
+    missing = [extension for extension in (EXTENSION, *extensions, GL_EXTENSION) if extension not in available]
     if not missing:
         return None
     return f"the driver ({context.gl.text(GL.GL_RENDERER)}) has no {' and no '.join(missing)}"
 
 
 class EglImage(Closing):
-    """An EGLImage on the display of the current context; only where ``refusal`` is None.
+    """An EGLImage on the display of the current context, for which ``refusal`` must be None.
 
     Args:
-        target: what it is made of: EGL_LINUX_DMA_BUF_EXT, EGL_GL_TEXTURE_2D_KHR and the like.
-        buffer: the client buffer of that target, such as a texture's name; None where there is none.
-        attributes: names and values in turn, without EGL_NONE.
-        context: handle of the context that a texture belongs to; None for what belongs to none.
+        target: type of its source: EGL_LINUX_DMA_BUF_EXT, EGL_GL_TEXTURE_2D_KHR ...
+        buffer: client buffer of that type, such as the name of a texture; None for targets without one.
+        attributes: alternating names and values, without EGL_NONE.
+        context: handle of the context of a texture; None for other targets.
 
     Attributes:
         handle: the EGLImageKHR.
 
     Raises:
-        ImageError: EGL refuses it; the message is EGL's error alone.
+        ImageError: EGL refuses; the message is the name of EGL's error.
     """
 
     def __init__(self, target: int, buffer: int | None, attributes: Sequence[int], context: int | None = None) -> None:
@@ -74,26 +74,28 @@ class EglImage(Closing):
             raise ImageError(egl.last_error())
 
     def close(self) -> None:
-        """Destroy it; textures made of it stay. Further calls do nothing."""
+        """Destroy the image; its textures stay valid. Further calls have no effect."""
         if self.handle:
             _function("eglDestroyImageKHR")(self._display, self.handle)
         self.handle = None
 
 
 class ExternalTexture(Closing):
-    """A GL_TEXTURE_EXTERNAL_OES of an EGLImage: nearest, clamped to the edge. It is bound to the active unit.
+    """A GL_TEXTURE_EXTERNAL_OES of an EGLImage: nearest, clamped to the edge.
+
+    The constructor binds it to the active unit.
 
     Args:
-        gl: the functions of the context.
-        image: belongs to this object from now on, and is destroyed with it.
+        gl: functions of the context.
+        image: the image, which this object then owns.
 
     Attributes:
-        name: its GL name.
-        image: what it is made of.
+        name: GL name of the texture.
+        image: the image.
 
     Raises:
-        ImageError: the driver makes no texture of it; the image is destroyed.
-        GlError: an error was there before.
+        ImageError: the driver refuses the image, which is then destroyed.
+        GlError: an earlier call left an error.
     """
 
     def __init__(self, gl: Api, image: EglImage) -> None:
@@ -107,7 +109,7 @@ class ExternalTexture(Closing):
 
     def _make(self) -> None:
         gl, name = self._gl, c_uint()
-        gl.check("before a texture is made of an EGLImage")  # an error from here on is the driver's answer
+        gl.check("before a texture is made of an EGLImage")  # so that a later error belongs to the image
         gl.GenTextures(1, byref(name))
         self.name = name.value
         gl.BindTexture(TEXTURE_EXTERNAL, self.name)
@@ -121,7 +123,7 @@ class ExternalTexture(Closing):
             raise ImageError(f"OpenGL error {code:#x}")
 
     def close(self) -> None:
-        """Delete the texture and destroy the image; further calls do nothing."""
+        """Delete the texture and destroy the image. Further calls have no effect."""
         if self.name:
             self._gl.DeleteTextures(1, (c_uint * 1)(self.name))
         self.name = 0

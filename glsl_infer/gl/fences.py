@@ -1,4 +1,4 @@
-"""Waiting for a part of the GPU's work by EGL_KHR_fence_sync, where there is one: asleep, or asking again and again."""
+"""Fences: wait for the GPU to finish some commands, sleeping or polling, by EGL_KHR_fence_sync."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SIGNATURES: dict[str, Any] = {
 
 
 def available(context: Context) -> bool:
-    """Return whether a context has fences; one of GLX's has none."""
+    """Return whether a context supports fences; a GLX context does not."""
     context.make_current()
     return (
         egl.current() is not None
@@ -36,7 +36,7 @@ def available(context: Context) -> bool:
 
 
 class Fence(Closing):
-    """A mark behind all that the current context was given so far; only where ``available``, and flush afterwards."""
+    """A fence after all commands submitted so far. It needs ``available``, and a flush after its creation."""
 
     def __init__(self) -> None:
         self._display = egl.current_display()
@@ -45,20 +45,20 @@ class Fence(Closing):
             raise RunError("EGL cannot make a fence; the graphics driver may be out of memory")
 
     def passed(self) -> bool:
-        """Return whether the GPU has come by, at once."""
+        """Return at once whether the GPU has finished the commands."""
         return self._wait(0)
 
     def sleep(self) -> None:
-        """Wait, and leave the CPU to others or to rest meanwhile: it takes least power."""
+        """Wait without using the CPU, which takes the least power."""
         self._wait(_FOREVER)
 
     def spin(self) -> None:
-        """Wait with a CPU core of its own: it takes least time, for nobody has to be woken."""
+        """Wait by polling, which has the least latency and uses a CPU core."""
         while not self._wait(0):
             pass
 
     def close(self) -> None:
-        """Delete the fence; further calls do nothing."""
+        """Delete the fence. Further calls have no effect."""
         if self._handle:
             _function("eglDestroySyncKHR")(self._display, self._handle)
         self._handle = None

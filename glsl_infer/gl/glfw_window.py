@@ -1,6 +1,6 @@
-"""OpenGL ES 2.0 contexts of glfw windows: hidden ones to compute with, visible ones to show pictures in.
+"""OpenGL ES 2.0 contexts of glfw windows: hidden ones for computing, visible ones for display.
 
-glfw is imported when the first window is asked for, and not before: its library looks for a screen.
+glfw is imported for the first window only, because its library connects to a screen.
 """
 
 from __future__ import annotations
@@ -25,42 +25,42 @@ _GLFW_HINT = f"{pip_install('glfw')}, or on Debian, Ubuntu or Raspberry Pi OS: s
 _XLIB_HINT = "on Debian, Ubuntu or Raspberry Pi OS: sudo apt install libx11-6"
 _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 _HIDDEN_SIZE = (64, 64)
-_GLFW_LIBRARY = "PYGLFW_LIBRARY"  # the variable by which glfw is told
+_GLFW_LIBRARY = "PYGLFW_LIBRARY"  # environment variable with the path of glfw's library
 
 _windows: set[int] = set()
-_left: list[GlfwWindow] = []
-"""Windows whose end came in another thread than glfw's; the main thread destroys them."""
+_to_destroy: list[GlfwWindow] = []
+"""Windows closed in other threads. glfw requires the main thread to destroy them."""
 
 _started_here = False
 
 
 class GlfwWindow:
-    """A window with a context, current in the thread that made it; see ``context.Native``.
+    """A window with a context, current in its creator's thread; implements ``context.Native``.
 
     Args:
         size: width and height in screen coordinates.
-        title: what the window's frame says.
-        visible: whether it is shown.
+        title: text of the title bar.
+        visible: whether to show the window.
 
     Attributes:
-        how: how it was made, for people.
-        glfw: the module glfw, initialised.
+        how: description of its creation for users.
+        glfw: the initialised module glfw.
         handle: the window, for glfw's functions.
 
     Raises:
-        ContextError: saying why it cannot be made.
+        ContextError: creation failed; the message has the reason.
     """
 
     def __init__(self, size: tuple[int, int] = _HIDDEN_SIZE, title: str = "glsl-infer", visible: bool = False) -> None:
         self.glfw = glfw = _start()
         reasons = []
-        # EGL first: it is what Wayland and a Raspberry Pi have, and what the other ways use.
+        # EGL first: Wayland and Raspberry Pis have it, and the other methods use it.
         for api, name in ((glfw.EGL_CONTEXT_API, "EGL"), (glfw.NATIVE_CONTEXT_API, "native")):
-            with _errors(glfw) as said:
+            with _errors(glfw) as errors:
                 self.handle = _create(glfw, api, size, title, visible)
             if self.handle:
                 break
-            reasons.append(f"{name}: {_words(said)}")
+            reasons.append(f"{name}: {_join(errors)}")
         if not self.handle:
             _stop(glfw)
             raise ContextError(f"no glfw window with OpenGL ES 2.0 ({'; '.join(reasons)})", LIBRARIES_HINT)
@@ -68,29 +68,32 @@ class GlfwWindow:
         kind = "visible" if visible else "hidden"
         self.how = f"{kind} glfw window ({_platform(glfw)}{name})"
         glfw.make_context_current(self.handle)
-        self._egl_handle = egl.current()  # None where the context is GLX's
+        self._egl_handle = egl.current()  # None for a GLX context
 
     def is_current(self) -> bool:
-        """Return whether it is current in the calling thread."""
-        if self._egl_handle is not None:  # glfw does not notice when others make theirs current
+        """Return whether the context is current in the calling thread."""
+        if self._egl_handle is not None:  # glfw does not notice changes by other code
             return egl.current() == self._egl_handle
         return _address(self.glfw.get_current_context()) == _address(self.handle)
 
     def make_current(self) -> None:
-        """Make it current in the calling thread."""
-        with _errors(self.glfw) as said:
+        """Make the context current in the calling thread."""
+        with _errors(self.glfw) as errors:
             self.glfw.make_context_current(self.handle)
-        if said or not self.is_current():
-            raise ContextError(f"glfw says {_words(said)}")
+        if errors or not self.is_current():
+            raise ContextError(f"glfw says {_join(errors)}")
 
     def release(self) -> None:
-        """Let no context be current in the calling thread."""
+        """Leave the calling thread without a current context."""
         self.glfw.make_context_current(None)
 
     def destroy(self) -> None:
-        """Destroy the window; the last one ends glfw, if it was started here. In other threads it waits."""
+        """Destroy the window; terminate glfw after the last one, if this module initialised it.
+
+        In other threads the destruction is left to the main thread.
+        """
         if threading.current_thread() is not threading.main_thread():
-            _left.append(self)
+            _to_destroy.append(self)
             return
         with _errors(self.glfw):
             _windows.discard(_address(self.handle))
@@ -99,16 +102,16 @@ class GlfwWindow:
 
 
 def hidden() -> GlfwWindow:
-    """Make a context with a window that is never shown.
+    """Create a context with a window that stays hidden.
 
     Raises:
-        ContextError: saying why it cannot be made.
+        ContextError: creation failed; the message has the reason.
     """
     return GlfwWindow()
 
 
 def _import() -> Any:
-    """Return the module glfw; it warns where it finds no library, or one that has no use here."""
+    """Import glfw without its warnings about a missing library or screen."""
     if "glfw" in sys.modules:
         return sys.modules["glfw"]
     try:
@@ -124,10 +127,10 @@ def _import() -> Any:
 
 @contextmanager
 def _library_named() -> Iterator[None]:
-    """Tell glfw which library to load, while it is imported.
+    """Set the path of glfw's library while the package is imported.
 
-    Left alone it asks each library that it finds for its version, by ``python -c`` in the current folder. That executes
-    a ``ctypes.py`` that lies there. Beside the package is the library that came with it, else the system has one.
+    Otherwise the package runs ``python -c`` in the current folder to query the version of each library, which would
+    execute a ``ctypes.py`` in that folder. The library of the wheel is preferred to the system's.
     """
     package = importlib.util.find_spec("glfw")
     if sys.platform == "win32" or os.environ.get(_GLFW_LIBRARY) or package is None or not package.origin:
@@ -136,10 +139,10 @@ def _library_named() -> Iterator[None]:
     folder = Path(package.origin).resolve().parent
     wayland = "wayland" in (os.environ.get("PYGLFW_LIBRARY_VARIANT", "").lower(), os.environ.get("XDG_SESSION_TYPE"))
     mac = sys.platform == "darwin"
-    pattern, usual = ("libglfw*.dylib", "libglfw.3.dylib") if mac else ("libglfw.so*", "libglfw.so.3")
-    places = (folder / ("wayland" if wayland else "x11"), folder, Path(sys.prefix) / "lib")
-    files = (path for place in places for path in sorted(place.glob(pattern), reverse=True))
-    os.environ[_GLFW_LIBRARY] = str(next(files, usual))
+    pattern, default = ("libglfw*.dylib", "libglfw.3.dylib") if mac else ("libglfw.so*", "libglfw.so.3")
+    folders = (folder / ("wayland" if wayland else "x11"), folder, Path(sys.prefix) / "lib")
+    files = (path for parent in folders for path in sorted(parent.glob(pattern), reverse=True))
+    os.environ[_GLFW_LIBRARY] = str(next(files, default))
     try:
         yield
     finally:
@@ -147,31 +150,32 @@ def _library_named() -> Iterator[None]:
 
 
 def _start() -> Any:
-    """Return the module glfw, initialised."""
+    """Return the initialised module glfw."""
     global _started_here  # noqa: PLW0603 - glfw itself is one for the process
     if threading.current_thread() is not threading.main_thread():
         raise ContextError("glfw makes windows in the main thread only", "choose another context in other threads")
     if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         raise ContextError("glfw has no screen: neither DISPLAY nor WAYLAND_DISPLAY is set", _SCREEN_HINT)
-    while _left:
-        _left.pop().destroy()
+    while _to_destroy:
+        _to_destroy.pop().destroy()
     glfw = _import()
-    with _errors(glfw) as said:
+    with _errors(glfw) as errors:
         running = bool(glfw.get_timer_frequency())  # 0 before initialisation
-        said.clear()
+        errors.clear()
         if not running:
             if not glfw.init():
                 names = [f"{name}={os.environ[name]}" for name in _SCREENS if os.environ.get(name)]
-                at = f" at {' or '.join(names)}" if names else ""
+                where = f" at {' or '.join(names)}" if names else ""
                 raise ContextError(
-                    f"glfw finds no screen{at} ({_words(said)})", _SCREEN_HINT if _has_xlib() else _XLIB_HINT
+                    f"glfw finds no screen{where} ({_join(errors)})",
+                    _SCREEN_HINT if _has_xlib() else _XLIB_HINT,
                 )
             _started_here = True
     return glfw
 
 
 def _has_xlib() -> bool:
-    """Return whether the library of X11 can be loaded, if glfw needs it; glfw 3.4 does not report its failure."""
+    """Return whether X11's library can be loaded, if glfw needs it. glfw 3.4 does not report its absence."""
     if not sys.platform.startswith("linux") or not os.environ.get("DISPLAY"):
         return True
     try:
@@ -182,7 +186,7 @@ def _has_xlib() -> bool:
 
 
 def _stop(glfw: Any) -> None:
-    """End glfw when no window of ours is left and nobody else started it."""
+    """Terminate glfw after the last window, if this module initialised it."""
     global _started_here  # noqa: PLW0603
     if _started_here and not _windows:
         glfw.terminate()
@@ -208,31 +212,31 @@ def _create(glfw: Any, api: int, size: tuple[int, int], title: str, visible: boo
 
 @contextmanager
 def _errors(glfw: Any) -> Iterator[list[str]]:
-    """Collect what glfw complains about, which its package would print as warnings or raise."""
-    said: list[str] = []
+    """Collect glfw's error messages, which its package would print as warnings or raise."""
+    errors: list[str] = []
 
     def collect(_code: int, description: object) -> None:
         text = description.decode("utf-8", "replace") if isinstance(description, bytes) else str(description)
-        said.append(" ".join(text.split()))
+        errors.append(" ".join(text.split()))
 
     previous = glfw.set_error_callback(collect)
     try:
-        yield said
+        yield errors
     finally:
         glfw.set_error_callback(previous)
 
 
-def _words(said: list[str]) -> str:
-    return ", ".join(dict.fromkeys(said)) or "it gives no reason"
+def _join(errors: list[str]) -> str:
+    return ", ".join(dict.fromkeys(errors)) or "it gives no reason"
 
 
 def _platform(glfw: Any) -> str:
-    """Return the name of the window system with a comma, or nothing where glfw is too old to tell."""
+    """Return the name of the window system followed by a comma, or an empty string before GLFW 3.4."""
     if not hasattr(glfw, "get_platform"):  # before GLFW 3.4
         return ""
     names = {"X11": "X11", "WAYLAND": "Wayland", "WIN32": "Windows", "COCOA": "macOS"}
-    known = {getattr(glfw, f"PLATFORM_{key}", None): f"{name}, " for key, name in names.items()}
-    return known.get(glfw.get_platform(), "")
+    by_platform = {getattr(glfw, f"PLATFORM_{key}", None): f"{name}, " for key, name in names.items()}
+    return by_platform.get(glfw.get_platform(), "")
 
 
 def _address(window: Any) -> int:

@@ -1,4 +1,4 @@
-"""GL names of what a frame uses."""
+"""GL names of the objects of a frame."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from glsl_infer.support.records import dataclass
 
 @dataclass(frozen=True)
 class Linked:
-    """A linked program: its GL name and the locations of its uniforms."""
+    """A linked program: its GL name, and the locations of its uniforms."""
 
     name: int
     locations: Mapping[str, int]
@@ -17,7 +17,7 @@ class Linked:
 
 @dataclass(frozen=True)
 class Handles:
-    """GL names of everything that passes refer to, by the names of the manifest."""
+    """GL names of all objects that passes use, by their names in the manifest."""
 
     programs: Mapping[str, Linked]
     textures: Mapping[str, int]

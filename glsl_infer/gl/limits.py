@@ -1,4 +1,4 @@
-"""What the driver offers: limits and precision."""
+"""Limits, precision and identity of a driver."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ NAMES = {
 }
 
 SOFTWARE_RENDERERS = ("llvmpipe", "softpipe", "SwiftShader")
-"""Parts of GL_RENDERER of drivers that draw on the CPU."""
+"""Substrings of GL_RENDERER that identify software renderers."""
 
 
 def is_software(renderer: str) -> bool:
-    """Return whether a driver draws on the CPU, by its GL_RENDERER."""
+    """Return whether a driver renders on the CPU, judged by its GL_RENDERER."""
     return any(name in renderer for name in SOFTWARE_RENDERERS)
 
 
 def driver_limits(gl: Api) -> dict[str, int]:
-    """Return the limits of the current context, by the names that a bundle has for them (``NAMES``)."""
+    """Return the limits of the current context, with the names of the bundle format (``NAMES``)."""
     return {field: gl.integer(name) for field, (name, _) in NAMES.items()}
 
 
 def float_precision(gl: Api, kind: str) -> dict[str, int]:
-    """Return what ``highp`` or ``mediump`` floats are in fragment shaders: bits of mantissa, log2 of the range."""
+    """Return mantissa bits and log2 of the range of ``highp`` or ``mediump`` floats in fragment shaders."""
     span, bits = (c_int * 2)(), c_int()
     name = {"highp": GL.GL_HIGH_FLOAT, "mediump": GL.GL_MEDIUM_FLOAT}[kind]
     gl.GetShaderPrecisionFormat(GL.GL_FRAGMENT_SHADER, name, span, bits)
@@ -40,7 +40,7 @@ def float_precision(gl: Api, kind: str) -> dict[str, int]:
 
 
 def describe(context: Context) -> dict[str, Any]:
-    """Return all of the above with the driver's names and how its stores and sums round, as plain data."""
+    """Return names, limits, precision, rounding and extensions of the driver, as plain data."""
     context.make_current()
     gl = context.gl
     strings = {"vendor": GL.GL_VENDOR, "renderer": GL.GL_RENDERER, "version": GL.GL_VERSION}

@@ -1,4 +1,4 @@
-"""GL objects and their end: whatever is made here is deleted on close."""
+"""Creation of GL objects, which are deleted on close."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Objects(Closing):
         self.programs: list[int] = []
 
     def fixed_state(self) -> None:
-        """Switch off what would change stored values (dithering is on by default) and set pixel alignment."""
+        """Set the pixel alignment, and disable dithering and all other state that changes stored values."""
         for capability in (
             GL.GL_DITHER,
             GL.GL_BLEND,
@@ -53,15 +53,15 @@ class Objects(Closing):
         self.gl.PixelStorei(GL.GL_PACK_ALIGNMENT, 4)
 
     def texture(self, width: int, height: int, texels: bytes | None = None) -> int:
-        """Make an RGBA8 texture (zeros unless given ``4 * width * height`` bytes): nearest, clamped to the edge."""
+        """Create an RGBA8 texture from ``4 * width * height`` bytes, by default zeros: nearest, clamped to the edge."""
         return self._texture(width, height, UNSIGNED_BYTE, bytes(4 * width * height) if texels is None else texels)
 
     def unwritten_texture(self, width: int, height: int) -> int:
-        """Make an RGBA8 texture as ``texture``, whose texels may be anything: for one that is rendered into first."""
+        """Create an RGBA8 texture with undefined texels, for rendering."""
         return self._texture(width, height, UNSIGNED_BYTE, None)
 
     def float_texture(self, width: int, height: int, texels: bytes) -> int:
-        """Make a texture of 32-bit floats, ``16 * width * height`` bytes, as ``texture``: for GL_OES_texture_float."""
+        """Create a texture of 32-bit floats from ``16 * width * height`` bytes; needs GL_OES_texture_float."""
         return self._texture(width, height, GL.GL_FLOAT, texels)
 
     def _texture(self, width: int, height: int, kind: int, texels: bytes | None) -> int:
@@ -75,10 +75,10 @@ class Objects(Closing):
         return name
 
     def framebuffer(self, texture: int) -> int:
-        """Make a framebuffer that renders into ``texture``.
+        """Create a framebuffer that renders into ``texture``.
 
         Raises:
-            GlError: the driver cannot render into it.
+            GlError: the driver cannot render into the texture.
         """
         name = self._generate(self.gl.GenFramebuffers, self.framebuffers)
         self.gl.BindFramebuffer(FRAMEBUFFER, name)
@@ -89,20 +89,20 @@ class Objects(Closing):
         return name
 
     def buffer(self, data: bytes) -> int:
-        """Make a vertex buffer."""
+        """Create a vertex buffer."""
         name = self._generate(self.gl.GenBuffers, self.buffers)
         self.gl.BindBuffer(GL.GL_ARRAY_BUFFER, name)
         self.gl.BufferData(GL.GL_ARRAY_BUFFER, len(data), data, GL.GL_STATIC_DRAW)
         return name
 
     def program(self, vertex: bytes, fragment: bytes, attributes: Sequence[str], where: str) -> int:
-        """Compile, link and check one program; see ``start_program`` and ``check_program``."""
+        """Compile, link and check a program: ``start_program``, then ``check_program``."""
         name = self.start_program(vertex, fragment, attributes)
         self.check_program(name, vertex, fragment, where)
         return name
 
     def restored_program(self, binaries: ProgramBinaries, binary: Binary) -> int | None:
-        """Make a program of a binary; return None, and leave nothing behind, where the driver refuses it."""
+        """Create a program from a binary; return None, without a leak, if the driver refuses the binary."""
         name: int = self.gl.CreateProgram()
         if not binaries.put(name, binary):
             self.gl.DeleteProgram(name)
@@ -111,7 +111,10 @@ class Objects(Closing):
         return name
 
     def start_program(self, vertex: bytes, fragment: bytes, attributes: Sequence[str]) -> int:
-        """Begin to compile and link; the k-th attribute gets location k. Ask for no status, so nothing waits."""
+        """Begin to compile and link a program; the k-th attribute gets location k.
+
+        No status is queried, so the call does not block.
+        """
         gl = self.gl
         name: int = gl.CreateProgram()
         self.programs.append(name)
@@ -129,7 +132,10 @@ class Objects(Closing):
         return name
 
     def check_program(self, name: int, vertex: bytes, fragment: bytes, where: str) -> None:
-        """Raise ShaderError with the driver's log unless the program compiled and linked; ``where`` names it."""
+        """Raise ShaderError with the driver's log unless a program compiled and linked.
+
+        ``where`` is the program's name in the message.
+        """
         status, gl = ctypes.c_int(), self.gl
         for kind, label, source in (
             (GL.GL_VERTEX_SHADER, "vertex", vertex),
@@ -146,7 +152,7 @@ class Objects(Closing):
             raise ShaderError(f"{where}: the driver cannot link the shaders:\n{self._log(name, gl.GetProgramInfoLog)}")
 
     def drop_fragment(self, name: int, fragment: bytes) -> None:
-        """Delete the fragment shader of a linked program, unless others that were begun have it."""
+        """Delete the fragment shader of a linked program, unless another program uses it."""
         shader = self.shaders[GL.GL_FRAGMENT_SHADER, fragment]
         self.gl.DetachShader(name, shader)
         self._attached.remove((name, shader))
@@ -154,9 +160,9 @@ class Objects(Closing):
             self.gl.DeleteShader(self.shaders.pop((GL.GL_FRAGMENT_SHADER, fragment)))
 
     def drop_shaders(self) -> None:
-        """Delete the shader objects; linked programs keep what they need.
+        """Delete all shader objects; linked programs do not need them.
 
-        A driver keeps shaders as long as they are attached, with their text and what it made of that.
+        A driver keeps an attached shader with its source and compiled form, so they are detached first.
         """
         for program, shader in self._attached:
             self.gl.DetachShader(program, shader)
@@ -166,13 +172,13 @@ class Objects(Closing):
         self.shaders.clear()
 
     def read(self, width: int, height: int) -> NDArray[np.uint8]:
-        """Return the first texels of the bound framebuffer, uint8 (height, width, 4), row 0 first."""
+        """Read texels of the bound framebuffer, uint8 (height, width, 4), row 0 first."""
         pixels = np.empty((height, width, 4), np.uint8)
         self.gl.ReadPixels(0, 0, width, height, RGBA, UNSIGNED_BYTE, pixels.ctypes.data)
         return pixels
 
     def close(self) -> None:
-        """Delete everything."""
+        """Delete all objects."""
         gl = self.gl
         gl.BindFramebuffer(FRAMEBUFFER, 0)
         gl.UseProgram(0)

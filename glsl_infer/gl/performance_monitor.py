@@ -1,6 +1,6 @@
-"""The GPU's own counters: GL_AMD_performance_monitor, where the driver has it.
+"""Hardware counters of the GPU: GL_AMD_performance_monitor.
 
-Mesa's vc4 does, on Linux 4.17 and later.
+Mesa's vc4 driver has it on Linux 4.17 and later.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SIGNATURES: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Counter:
-    """A counter of the driver: its numbers, and what the driver calls it and its group."""
+    """A counter of the driver: its identifiers, its group's name, its name and its type."""
 
     group: int
     number: int
@@ -56,7 +56,7 @@ def available(context: Context) -> bool:
 
 
 def counters(context: Context) -> list[Counter]:
-    """Return every counter of an ``available`` driver, in its order."""
+    """Return all counters of an ``available`` driver, in its order."""
     context.make_current()
     count = c_int()
     _call("GetPerfMonitorGroups")(byref(count), 0, None)
@@ -65,25 +65,25 @@ def counters(context: Context) -> list[Counter]:
     return [counter for group in groups for counter in _counters_of(group)]
 
 
-def measure(context: Context, wanted: list[Counter], work: Callable[[], object]) -> dict[str, float | None]:
-    """Return what each counter counts while ``work`` draws; None where the driver does not count it.
+def measure(context: Context, selected: list[Counter], work: Callable[[], object]) -> dict[str, float | None]:
+    """Return the value of each counter for ``work``; None if the driver cannot count it.
 
-    A counter is measured by a run of its own: hardware counts few at once, and a driver refuses a group of which it
-    cannot count one.
+    Each counter is measured in a separate run. The hardware counts only few at once, and a driver refuses a group with
+    a counter that it cannot count.
 
     Args:
-        context: an ``available`` one; it is made current.
-        wanted: some of ``counters``.
-        work: draws the same whenever it is called; it is called once for each counter.
+        context: an ``available`` one; it becomes current.
+        selected: some of ``counters``.
+        work: draws the same at each call; it is called once for each counter.
     """
     context.make_current()
-    return {counter.name: _measured(context, counter, work) for counter in wanted}
+    return {counter.name: _measured(context, counter, work) for counter in selected}
 
 
 def _measured(context: Context, counter: Counter, work: Callable[[], object]) -> float | None:
     gl, names = context.gl, (c_uint * 1)()
     while gl.GetError():
-        pass  # of whoever drew before
+        pass  # errors of earlier calls
     _call("GenPerfMonitors")(1, names)
     try:
         _call("SelectPerfMonitorCounters")(names[0], 1, counter.group, 1, (c_uint * 1)(counter.number))
@@ -99,17 +99,17 @@ def _measured(context: Context, counter: Counter, work: Callable[[], object]) ->
         _call("GetPerfMonitorCounterData")(names[0], _RESULT, len(data), data, byref(written))
         if gl.GetError():
             return None
-        return _number(data.raw[8 : written.value], counter.kind)  # behind the group's and the counter's number
+        return _decode(data.raw[8 : written.value], counter.kind)  # after the identifiers of group and counter
     finally:
         _call("DeletePerfMonitors")(1, names)
 
 
-def _number(data: bytes, kind: int) -> float | None:
+def _decode(data: bytes, kind: int) -> float | None:
     types: dict[int, Any] = {_UNSIGNED_INT64: c_uint64, _UNSIGNED_INT: c_uint}
-    number = types.get(kind, ctypes.c_float)
-    if len(data) < ctypes.sizeof(number):
+    type_ = types.get(kind, ctypes.c_float)
+    if len(data) < ctypes.sizeof(type_):
         return None
-    value: float = number.from_buffer_copy(data).value
+    value: float = type_.from_buffer_copy(data).value
     return value
 
 
@@ -134,9 +134,9 @@ def _counter_name(group: int, number: int, length: Any, text: Any) -> None:
     _call("GetPerfMonitorCounterString")(group, number, _MAX_NAME, length, text)
 
 
-def _text(ask: Callable[[Any, Any], object]) -> str:
+def _text(query: Callable[[Any, Any], object]) -> str:
     length, text = c_int(), ctypes.create_string_buffer(_MAX_NAME)
-    ask(byref(length), text)
+    query(byref(length), text)
     return text.value.decode("utf-8", "replace")
 
 

@@ -1,6 +1,7 @@
-"""Linked programs as bytes that the same driver takes back: GL_OES_get_program_binary, where it has formats.
+"""Save and restore linked programs: GL_OES_get_program_binary.
 
-Mesa's llvmpipe and V3D (Raspberry Pi 4 and 5) have one, and NVIDIA's driver; VideoCore IV's and softpipe have none.
+Mesa's llvmpipe and V3D (Raspberry Pi 4 and 5) support it with one format, and so does NVIDIA's driver. VideoCore IV's
+driver and softpipe do not.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ _SIGNATURES: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Binary:
-    """A linked program as the driver's own bytes, and the format that it calls them."""
+    """A linked program in a format of the driver."""
 
     format: int
     data: bytes
 
 
 class ProgramBinaries:
-    """What a driver does with program binaries; its context must be current whenever a method is called.
+    """Program binaries of a driver. Its context must be current during all calls.
 
     Attributes:
-        formats: the formats that it takes; none where it cannot do this.
+        formats: supported formats; empty without support.
     """
 
     def __init__(self, context: Context) -> None:
@@ -49,7 +50,7 @@ class ProgramBinaries:
             )
 
     def _find_formats(self) -> tuple[int, ...]:
-        # A context of GLX's has functions of another loader; no such driver is worth a second way to find them.
+        # In a GLX context, extension functions come from another loader, which is not supported.
         if EXTENSION not in self._gl.text(GL.GL_EXTENSIONS).split() or egl.current() is None:
             return ()
         count = self._gl.integer(_NUMBER_OF_FORMATS)
@@ -60,7 +61,7 @@ class ProgramBinaries:
         return tuple(formats)
 
     def get(self, program: int) -> Binary | None:
-        """Return a linked program as bytes, or None where the driver gives none (Mesa's, with its own cache off)."""
+        """Return the binary of a linked program; None if the driver returns none (Mesa without shader cache)."""
         length, format_ = c_int(), c_uint()
         if self.formats:
             self._gl.GetProgramiv(program, _LENGTH, byref(length))
@@ -72,9 +73,9 @@ class ProgramBinaries:
         return binary if binary.data and binary.format in self.formats else None
 
     def put(self, program: int, binary: Binary) -> bool:
-        """Make a new program what a binary was made of; return whether the driver takes it.
+        """Load a binary into a new program; return whether the driver accepts it.
 
-        One of a format that the driver does not name is not shown to it.
+        Binaries of an unsupported format are not passed to the driver.
         """
         if binary.format not in self.formats:
             return False

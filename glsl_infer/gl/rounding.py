@@ -1,11 +1,11 @@
-"""How a store to RGBA8 rounds, and how an addition: measured, because drivers differ and no query tells.
+"""Measure the rounding of RGBA8 stores and of additions, which no GL query reports.
 
-Rounding to nearest turns at half a step. Mesa's software drivers do; an NVIDIA H200 turns at 0.505 to 0.56 of a step,
-depending on the byte. Shaders then round for themselves (shaders/store.glsl): with that, no layer of the shipped model
-was more than 0.5001 of a step from exact there, as on Mesa.
+Stores of Mesa's software drivers round to nearest, at half a step. An NVIDIA H200 rounds up from 0.505 to 0.56 of a
+step, depending on the byte. On such drivers, shaders round themselves (shaders/store.glsl). Then the largest
+error of a layer of the shipped model on the H200 was 0.5001 of a step, as on Mesa.
 
-VideoCore IV cuts every sum toward zero. Shaders there start sums where they end right in the mean
-(``lowering.cut_sums``), unless a test shows that the device rounds them.
+VideoCore IV truncates sums toward zero. Its shaders correct the bias (``lowering.truncation``), unless this test finds
+that the device rounds.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ from glsl_infer.support.ndarray import NDArray
 
 STEPS = 200
 LEVELS = (2, 60, 100, 130, 200, 250)
-"""Bytes between which and the next the turning point is looked for."""
+"""Bytes at which the threshold to the next byte is measured."""
 
 TOLERANCE = 0.01
-"""How far from one half a turning point may be to count as rounding to nearest (the measurement is half as exact)."""
+"""Largest distance from 0.5 of a threshold that counts as rounding to nearest. The measurement's resolution is half of
+it."""
 
 ROUND_STORES = "#define ROUND_STORES\n"
 
 WHOLE = 2.0**23
-"""A float whose next is larger by 1: added to a fraction, it shows how sums round."""
+"""A float32 whose successor is larger by 1. The sum with a fraction shows the rounding."""
 
 _VERTEX = b"""#version 100
 attribute vec2 position;
@@ -40,8 +41,8 @@ void main() {
     gl_Position = vec4(position, 0.0, 1.0);
 }
 """
-# x is never negative, but a linker cannot know that. Mesa 25 moves sums and products of a varying and uniforms into the
-# vertex shader, where they round at three vertices and not at each pixel. It does not move max().
+# x is never negative, so max() has no effect on the result. It has one on the linker of Mesa 25, which moves sums and
+# products of a varying and uniforms into the vertex shader, where they round at three vertices and not at each pixel.
 _STORED = b"""#version 100
 precision highp float;
 varying float x;
@@ -58,10 +59,10 @@ void main() { gl_FragColor = vec4((level + max(x, 0.0)) - same); }
 
 
 def store_threshold(gl: Api) -> float:
-    """Return the fraction of a step from which a store rounds up: of all ``LEVELS``, the one farthest from 0.5.
+    """Return the fraction of a step from which a store rounds up: the one farthest from 0.5 among ``LEVELS``.
 
-    0.5 is rounding to nearest, 1.0 would be cutting off. ``STEPS`` fractions of each are drawn and read back, which
-    changes the context's vertex arrays and fixed state: use ``Context.store_threshold``, which knows whose they are.
+    0.5 means rounding to nearest, 1.0 truncation. It draws ``STEPS`` fractions of each level and reads them back. This
+    changes the vertex arrays and fixed state of the context, so sessions use ``Context.store_threshold``.
     """
     rows = _rows(gl, _STORED, LEVELS)
     fractions = [np.count_nonzero(row <= level) / STEPS for row, level in zip(rows, LEVELS)]
@@ -69,13 +70,13 @@ def store_threshold(gl: Api) -> float:
 
 
 def sum_threshold(gl: Api) -> float:
-    """Return the fraction of the last bit from which an addition rounds up; the rest as for ``store_threshold``."""
+    """Return the fraction of the last bit from which an addition rounds up; otherwise as ``store_threshold``."""
     (row,) = _rows(gl, _ADDED, (WHOLE,))
     return float(np.count_nonzero(row == 0) / STEPS)
 
 
 def _rows(gl: Api, fragment: bytes, levels: Sequence[float]) -> list[NDArray[np.uint8]]:
-    """Return what a shader stores for fractions from 0 to 1, (STEPS,), with each level as its uniforms."""
+    """Return the bytes stored by a shader for fractions from 0 to 1, (STEPS,) for each level in its uniforms."""
     rows = []
     with Objects(gl) as objects:
         framebuffer = objects.framebuffer(objects.texture(STEPS, 1))
@@ -89,15 +90,15 @@ def _rows(gl: Api, fragment: bytes, levels: Sequence[float]) -> list[NDArray[np.
         gl.BindBuffer(GL.GL_ARRAY_BUFFER, buffer)
         gl.VertexAttribPointer(0, 2, GL.GL_FLOAT, 0, 0, None)
         gl.EnableVertexAttribArray(0)
-        places = [gl.GetUniformLocation(program, name) for name in (b"level", b"same")]
+        locations = [gl.GetUniformLocation(program, name) for name in (b"level", b"same")]
         for level in levels:
-            for place in places:  # -1 where a shader has none, which GL ignores
-                gl.Uniform1fv(place, 1, (ctypes.c_float * 1)(level))
+            for location in locations:  # -1 for a uniform missing in the shader, which GL ignores
+                gl.Uniform1fv(location, 1, (ctypes.c_float * 1)(level))
             gl.DrawArrays(GL.GL_TRIANGLES, 0, 3)
             rows.append(objects.read(STEPS, 1)[0, :, 0])
     return rows
 
 
 def is_off(threshold: float) -> bool:
-    """Return whether stores on a device with that ``store_threshold`` do not round to nearest."""
+    """Return whether stores with this ``store_threshold`` differ from rounding to nearest."""
     return abs(threshold - 0.5) > TOLERANCE

@@ -1,4 +1,4 @@
-"""GPU time of parts of a frame by the driver's own clock: EXT_disjoint_timer_query, where the driver has it."""
+"""GPU time of parts of a frame: EXT_disjoint_timer_query."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _SIGNATURES: dict[str, Any] = {
 
 
 def available(context: Context) -> bool:
-    """Return whether the driver measures elapsed time; it may have the extension and a clock of no bits."""
+    """Return whether the driver measures elapsed time. Some have the extension, but a clock of 0 bits."""
     context.make_current()
-    # A context of GLX's has functions of another loader; no such driver is worth a second way to find them.
+    # In a GLX context, extension functions come from another loader, which is not supported.
     if EXTENSION not in context.gl.text(GL.GL_EXTENSIONS).split() or egl.current() is None:
         return False
     bits = c_int()
@@ -39,7 +39,7 @@ def available(context: Context) -> bool:
 
 
 class TimerQueries(Closing):
-    """As many timer queries as there are parts to measure; the context must be current, and ``available``."""
+    """Timer queries, one for each part of a frame. The context must be current and ``available``."""
 
     def __init__(self, context: Context, count: int) -> None:
         self._gl = context.gl
@@ -48,18 +48,18 @@ class TimerQueries(Closing):
         self._begin, self._end = functions["BeginQuery"], functions["EndQuery"]
         self._result, self._delete = functions["GetQueryObjectui64v"], functions["DeleteQueries"]
         functions["GenQueries"](count, self._names)
-        self._gl.integer(_GPU_DISJOINT)  # asking forgets what was before
+        self._gl.integer(_GPU_DISJOINT)  # the query resets the flag
 
     def begin(self, index: int) -> None:
-        """Let the ``index``-th part begin."""
+        """Begin the measurement of part ``index``."""
         self._begin(_TIME_ELAPSED, self._names[index])
 
     def end(self) -> None:
-        """Let the part that has begun end."""
+        """End the current measurement."""
         self._end(_TIME_ELAPSED)
 
     def seconds(self) -> Sequence[float] | None:
-        """Wait for all parts to end and return the seconds of each, or None where the clock was disturbed meanwhile."""
+        """Wait for the results and return the seconds of each part; None if the clock was interrupted meanwhile."""
         elapsed, times = c_uint64(), []
         for name in self._names:
             self._result(name, _QUERY_RESULT, byref(elapsed))

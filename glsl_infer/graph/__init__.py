@@ -1,4 +1,4 @@
-"""A network as data: nodes, shapes, activations, and its numbers in NumPy."""
+"""A network as data: nodes, shapes, activations, and their values in NumPy."""
 
 import importlib
 import typing
@@ -10,7 +10,7 @@ if typing.TYPE_CHECKING:
 __all__ = ["Array", "Graph", "GraphOutput", "Node", "Shape"]
 
 _HOMES = {"Array": "node", "Graph": "network", "GraphOutput": "network", "Node": "node", "Shape": "node"}
-"""Where each name is. A runner needs other modules of this room only: it starts sooner without these."""
+"""Module of each exported name. Runners start faster without these modules, so they are imported on first use."""
 
 
 def __getattr__(name: str) -> typing.Any:

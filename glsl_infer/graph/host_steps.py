@@ -1,7 +1,7 @@
-"""What the CPU does with an output after the last pass: a few steps that every runner has.
+"""Host steps: operations of the CPU on an output, after the last pass.
 
-An output begins as a list of arrays. Each step makes other arrays of them; after the last there is exactly one.
-docs/reference/bundle-format.md defines every step.
+A step maps a list of arrays to a list of arrays, and the last list has one array. All runners implement the same steps;
+docs/reference/bundle-format.md defines them.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ ROWS, CONCATENATE, SOFTMAX, SIGMOID, ARGMAX, NORMALIZE = HOST_STEPS = (
 """Names of all steps."""
 
 PROBABLE = (SOFTMAX, SIGMOID)
-"""Steps whose results are probabilities."""
+"""Steps with probabilities as results."""
 
 LEAST_SQUARE = 1e-12
-"""What ``l2-normalize`` takes the sum of squares for, where it is smaller."""
+"""Lower limit of the sum of squares in ``l2-normalize``, to avoid a division by 0."""
 
 
 @dataclass(frozen=True)
 class HostStep:
-    """A step by its name. ``columns`` is the length of a row of ``rows``, and 0 in all other steps."""
+    """A step by its name. ``columns`` is the row length of ``rows``, and 0 for all other steps."""
 
     step: str
     columns: int = 0
@@ -50,66 +50,66 @@ def shape_of(steps: Sequence[HostStep], shapes: Sequence[Shape]) -> Shape:
 
     Args:
         steps: in order.
-        shapes: of the arrays that they begin with.
+        shapes: of the arrays read by the first step.
 
     Raises:
-        ValueError: a step does not fit its arrays, or more than one array is left.
+        ValueError: a step does not accept its arrays, or several arrays are left after the last step.
     """
-    left = [tuple(shape) for shape in shapes]
+    arrays_left = [tuple(shape) for shape in shapes]
     for step in steps:
-        left = _shapes_after(step, left)
-    if len(left) != 1:
-        raise ValueError(f"{len(left)} arrays are left after the last step; add '{CONCATENATE}'")
-    return left[0]
+        arrays_left = _shapes_after(step, arrays_left)
+    if len(arrays_left) != 1:
+        raise ValueError(f"{len(arrays_left)} arrays are left after the last step; add '{CONCATENATE}'")
+    return arrays_left[0]
 
 
 def apply(steps: Sequence[HostStep], arrays: Sequence[NDArray[Any]]) -> NDArray[np.float32]:
-    """Return the result of all steps, float32. They compute in float64 and round once.
+    """Apply all steps to arrays of any type; compute in float64, and round once to float32.
 
     Raises:
-        ValueError: see ``shape_of``.
+        ValueError: as for ``shape_of``.
     """
     shape_of(steps, [array.shape for array in arrays])
-    left = [np.asarray(array, np.float64) for array in arrays]
+    arrays_left = [np.asarray(array, np.float64) for array in arrays]
     for step in steps:
         if step.step == CONCATENATE:
-            left = [np.concatenate(left)]
+            arrays_left = [np.concatenate(arrays_left)]
         elif step.step == ROWS:
-            left = [array.reshape(-1, step.columns) for array in left]
+            arrays_left = [array.reshape(-1, step.columns) for array in arrays_left]
         else:
-            left = [_FUNCTIONS[step.step](array) for array in left]
+            arrays_left = [_FUNCTIONS[step.step](array) for array in arrays_left]
     with np.errstate(over="ignore"):
-        return left[0].astype(np.float32)
+        return arrays_left[0].astype(np.float32)
 
 
 def softmax(x: Array) -> Array:
-    """Return probabilities along the last axis; the largest number is subtracted first."""
+    """Return exp(x) / sum(exp(x)) along the last axis; the maximum is subtracted first, against overflow."""
     exponentials = np.exp(x - x.max(axis=-1, keepdims=True))
     probabilities: Array = exponentials / exponentials.sum(axis=-1, keepdims=True)
     return probabilities
 
 
 def sigmoid(x: Array) -> Array:
-    """Return 1 / (1 + exp(-x)) of every number."""
-    with np.errstate(over="ignore"):  # exp of a large number is infinite, and 1 / infinity is right: 0
+    """Return 1 / (1 + exp(-x)), elementwise."""
+    with np.errstate(over="ignore"):  # exp can overflow to infinity; 1 / infinity is 0, the correct limit
         probabilities: Array = 1.0 / (1.0 + np.exp(-x))
     return probabilities
 
 
 def normalized(x: Array) -> Array:
-    """Return vectors along the last axis, divided by their length."""
+    """Return the vectors along the last axis divided by their Euclidean length."""
     result: Array = x / np.sqrt(np.maximum((x * x).sum(axis=-1, keepdims=True), LEAST_SQUARE))
     return result
 
 
-def _largest(x: Doubles) -> Doubles:
+def _argmax(x: Doubles) -> Doubles:
     return np.asarray(x.argmax(axis=-1), np.float64)
 
 
 _FUNCTIONS: dict[str, Callable[[Doubles], Any]] = {
     SOFTMAX: softmax,
     SIGMOID: sigmoid,
-    ARGMAX: _largest,
+    ARGMAX: _argmax,
     NORMALIZE: normalized,
 }
 

@@ -1,4 +1,4 @@
-"""Which input channels the weights of a grouped kernel meet."""
+"""Channel indices of grouped convolutions."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from glsl_infer.support.ndarray import NDArray
 
 
 def input_channels(kernel_shape: Sequence[int], groups: int) -> NDArray[np.int64]:
-    """Return the input channel of each weight, (channels / groups, filters).
+    """Return the input channel multiplied by each weight of a grouped kernel, (channels / groups, filters).
 
     Args:
         kernel_shape: its last two axes are (channels / groups, filters).
-        groups: channels and filters are split into so many, evenly and in order.
+        groups: number of equal, consecutive groups of channels and of filters.
     """
     channels, filters = kernel_shape[-2:]
     group = np.arange(filters) // (filters // groups)

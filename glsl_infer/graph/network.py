@@ -1,7 +1,7 @@
-"""A network as data: nodes that name their inputs, and the shapes that follow.
+"""A network as data: nodes with their inputs, and the inferred shapes.
 
-A graph says what is computed, never how: no texture, no shader, no limit of a GPU. The importer makes
-one, ``optimize`` makes simpler ones from it, ``lowering`` turns the last into draws.
+A graph defines the computation without textures, shaders or limits of a GPU. An importer creates one,
+``optimize`` simplifies it, and ``lowering`` turns the result into passes.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from glsl_infer.graph.purposes import CLASSES, IMAGE, MASK, VALUES
 
 @dataclass(frozen=True)
 class GraphOutput:
-    """A result of a network.
+    """An output of a network.
 
     Attributes:
         name: unique among the outputs.
-        layers: names of the nodes whose values it begins with.
-        steps: what the CPU does with these values, until one array is left.
-        purpose: one of ``PURPOSES``; None leaves it to ``Graph.purpose``.
+        layers: names of the nodes whose values the first host step reads.
+        steps: host steps, which reduce these values to one array.
+        purpose: one of ``PURPOSES``; None to derive it from the shape and the steps (``Graph.purpose``).
     """
 
     name: str
@@ -37,18 +37,18 @@ class GraphOutput:
 
 @dataclass(frozen=True, init=False)
 class Graph:
-    """Nodes in an order in which each comes after its inputs, and the outputs.
+    """Nodes in topological order, and the outputs.
 
-    Attributes that a node leaves out get their operator's defaults.
+    Attributes missing in a node get the defaults of its operator.
 
     Args:
-        name: of the model.
-        nodes: the nodes.
-        outputs: the outputs, or the name of the node whose value is the only one.
+        name: name of the model.
+        nodes: each after its inputs.
+        outputs: the outputs, or the name of the only output node.
 
     Raises:
-        ModelError: on construction, when a name is missing or used twice, an operator is unknown, or
-            shapes, weights and host steps do not fit together.
+        ModelError: a name is missing or not unique, an operator is unknown, or shapes, weights and host steps do not
+            fit together.
     """
 
     name: str
@@ -56,25 +56,25 @@ class Graph:
     outputs: tuple[GraphOutput, ...]
 
     def __init__(self, name: str, nodes: Iterable[Node], outputs: Sequence[GraphOutput] | str) -> None:
-        given = (GraphOutput(outputs, (outputs,)),) if isinstance(outputs, str) else tuple(outputs)
-        for field, value in {"name": name, "nodes": tuple(nodes), "outputs": given}.items():
+        output_tuple = (GraphOutput(outputs, (outputs,)),) if isinstance(outputs, str) else tuple(outputs)
+        for field, value in {"name": name, "nodes": tuple(nodes), "outputs": output_tuple}.items():
             object.__setattr__(self, field, value)
         complete = tuple(map(_complete, self.nodes))
         object.__setattr__(self, "nodes", complete)
-        seen: set[str] = set()
+        earlier: set[str] = set()
         for node in self.nodes:
-            if node.name in seen:
+            if node.name in earlier:
                 raise ModelError.layer(node.name, "the name is used twice", "give every layer its own name")
-            missing = [name for name in node.inputs if name not in seen]
+            missing = [name for name in node.inputs if name not in earlier]
             if missing:
                 raise ModelError.layer(
                     node.name, f"reads {missing}, which no earlier layer computes", "check the order"
                 )
-            seen.add(node.name)
+            earlier.add(node.name)
         self._check_outputs()
 
     def _check_outputs(self) -> None:
-        """Refuse outputs without a layer, of one name, or whose steps do not fit."""
+        """Refuse missing or duplicate outputs, and host steps unfit for their layers."""
         names = [output.name for output in self.outputs]
         if not names or len(set(names)) != len(names):
             raise ModelError(f"model '{self.name}' has the outputs {names}; give at least one, each with its own name")
@@ -102,7 +102,7 @@ class Graph:
 
     @cached_property
     def consumers(self) -> Mapping[str, tuple[Node, ...]]:
-        """Nodes that read each output (a node that reads it twice stands there twice)."""
+        """Readers of each node's output; a node with the same input twice is listed twice."""
         readers: dict[str, list[Node]] = {node.name: [] for node in self.nodes}
         for node in self.nodes:
             for name in node.inputs:
@@ -111,7 +111,7 @@ class Graph:
 
     @cached_property
     def inputs(self) -> tuple[Node, ...]:
-        """The input nodes: pictures and numbers, in order."""
+        """Input nodes, for images and for arrays, in order."""
         return tuple(node for node in self.nodes if node.operator.is_input)
 
     @property
@@ -119,7 +119,7 @@ class Graph:
         """The only input node.
 
         Raises:
-            ModelError: there are none or several.
+            ModelError: the model has several inputs, or none.
         """
         if len(self.inputs) != 1:
             raise ModelError(f"model '{self.name}' has {len(self.inputs)} inputs; this needs a model with exactly one")
@@ -127,15 +127,15 @@ class Graph:
 
     @cached_property
     def output_layers(self) -> tuple[str, ...]:
-        """Names of the nodes whose values the outputs begin with, each once."""
+        """Names of the nodes read by the outputs, without duplicates."""
         return tuple(dict.fromkeys(layer for output in self.outputs for layer in output.layers))
 
     @property
     def output(self) -> str:
-        """The name of the only node whose value is an output.
+        """Name of the only output node.
 
         Raises:
-            ModelError: there are several.
+            ModelError: the model has several output nodes.
         """
         if len(self.outputs) != 1 or len(self.outputs[0].layers) != 1:
             raise ModelError(f"model '{self.name}' ends in {len(self.output_layers)} layers; this needs exactly one")
@@ -150,11 +150,11 @@ class Graph:
         return host_steps.shape_of(output.steps, [self.shapes[layer] for layer in output.layers])
 
     def purpose(self, output: GraphOutput) -> str:
-        """Return what an output is for: what it says, or what its shape and its steps suggest.
+        """Return the purpose of an output: the declared one, or one derived from its shape and its steps.
 
-        The only output of a network is for classes where it is a vector, and an image where it is a map as the layers
-        leave it. Of several outputs the only vector that ends in a softmax is for classes. What ends in an argmax over
-        the channels of a map is a mask.
+        A single output is for classes if it is a vector, and an image if it is a map without host steps. Among several
+        outputs, the only vector with a softmax at its end is for classes. An argmax over the channels of a map makes a
+        mask.
         """
         if output.purpose is not None:
             return output.purpose
@@ -169,7 +169,7 @@ class Graph:
 
     @cached_property
     def _softmax_vectors(self) -> tuple[str, ...]:
-        """Names of the outputs that are probabilities of classes."""
+        """Names of the vector outputs with a softmax as their last step."""
         return tuple(
             output.name
             for output in self.outputs
@@ -177,7 +177,7 @@ class Graph:
         )
 
     def rebuilt(self, nodes: Iterable[Node], renamed: Mapping[str, str] | None = None) -> Graph:
-        """Return a graph of other nodes, with references to ``renamed`` names following them."""
+        """Return a graph of other nodes. Inputs and outputs follow ``renamed``, from old names to new ones."""
         renamed = renamed or {}
 
         def follow(name: str) -> str:
@@ -185,14 +185,14 @@ class Graph:
                 name = renamed[name]
             return name
 
-        def rewired(node: Node) -> Node:
-            moved = any(name in renamed for name in node.inputs)
-            return replace(node, inputs=tuple(follow(name) for name in node.inputs)) if moved else node
+        def with_new_inputs(node: Node) -> Node:
+            reads_renamed = any(name in renamed for name in node.inputs)
+            return replace(node, inputs=tuple(follow(name) for name in node.inputs)) if reads_renamed else node
 
-        return Graph(self.name, map(rewired, nodes), self.outputs_renamed(follow))
+        return Graph(self.name, map(with_new_inputs, nodes), self.outputs_renamed(follow))
 
     def outputs_renamed(self, follow: Callable[[str], str]) -> tuple[GraphOutput, ...]:
-        """Return the outputs with other names of layers; those of the outputs stay."""
+        """Return the outputs with the names of their layers mapped by ``follow``."""
         return tuple(replace(output, layers=tuple(follow(layer) for layer in output.layers)) for output in self.outputs)
 
     def __str__(self) -> str:

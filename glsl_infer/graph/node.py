@@ -1,4 +1,4 @@
-"""One operation of a network, and the types that everything else is made of."""
+"""A node of a graph, and the types of shapes and arrays."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from glsl_infer.graph.operators import NodeOperator, operator
 from glsl_infer.support.ndarray import NDArray
 
 Shape = tuple[int, ...]
-"""``(height, width, channels)`` of a feature map, ``(length,)`` of a vector,
-``(columns, length)`` of partial sums. There is no batch axis."""
+"""``(height, width, channels)`` of a feature map, ``(length,)`` of a vector, ``(columns, length)`` of partial sums.
+There is no batch axis."""
 
 SEEN = "seen"
-"""Attribute of a node of an imported graph: the (lowest, highest) value that the file says it has. A prepared graph has
-ranges in its place."""
+"""Attribute of imported nodes: the (lowest, highest) value stored in the model file. ``prepare`` replaces it by a
+range."""
 
 NORMAL = "normal"
-"""Attribute of a node of an optimised graph whose batch norm says what its sums are like, before a residual and the
-activation: (means, deviations), a number for each channel in both. A prepared graph has ranges in its place."""
+"""Attribute of optimised nodes: (means, deviations) per channel of the sums before residual and activation, as the
+batch norm implies them. ``prepare`` replaces it by a range."""
 
 Array = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
 class Node:
-    """One operation and its single output, which bears the node's name.
+    """One operation and its only output, which has the name of the node.
 
     Attributes:
-        name: unique in the graph; usually a Keras layer's name.
-        op: name of a module in ``glsl_infer.ops``.
+        name: unique in the graph; usually the name of a Keras layer.
+        op: name of a module of ``glsl_infer.ops``.
         inputs: names of the nodes whose outputs it reads.
-        attrs: plain settings (numbers, strings, tuples).
-        weights: float32 arrays, in Keras' own axis order.
+        attrs: settings (numbers, strings, tuples).
+        weights: float32 arrays, in Keras' axis order.
     """
 
     name: str
@@ -47,27 +47,27 @@ class Node:
 
     @property
     def operator(self) -> NodeOperator:
-        """What computes it.
+        """The operator.
 
         Raises:
-            ModelError: no operator has the name ``op``.
+            ModelError: ``op`` is not the name of an operator.
         """
         return operator(self.op)
 
     @property
     def activation(self) -> Activation:
-        """The function that it applies at its end: its attribute ``activation`` or ``function``, or else ``linear``.
+        """The activation applied to its result: attribute ``activation`` or ``function``, by default ``linear``.
 
         Raises:
-            ValueError: the attribute names none.
+            ValueError: the attribute is not an activation.
         """
         return activation(self.attrs.get("activation", self.attrs.get("function", "linear")))
 
     def with_activation(self, function: Activation) -> Node:
-        """Return the node with another function at its end, if it has a place for one."""
+        """Return the node with another activation; its operator must support one."""
         key = "function" if "function" in self.attrs else "activation"
         return self.with_attrs(**{key: function.text})
 
     def with_attrs(self, **attrs: Any) -> Node:
-        """Return the node with some attributes set anew."""
+        """Return the node with some attributes replaced."""
         return replace(self, attrs={**self.attrs, **attrs})

@@ -1,6 +1,6 @@
-"""The operators that a graph may name. They are plug-ins: modules of ``glsl_infer.ops``, found by their names.
+"""Look up operators by name. They are plug-ins: modules of ``glsl_infer.ops``.
 
-A graph asks them for shapes and numbers only; how they are drawn concerns the compiler.
+A graph needs only their shapes and reference values. The compiler needs the rest of their interface.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from glsl_infer.graph.node import Array, Node, Shape
 
 
-Reach = tuple[float, float, float]
-"""Along an axis (step, first, last): output i depends on none of the input but step * i + first to step * i + last."""
+AxisWindow = tuple[float, float, float]
+"""Dependence along an axis, (step, first, last): output i reads inputs from step * i + first to step * i + last."""
 
 
 class NodeOperator(Protocol):
-    """What a graph needs of an operator; ``glsl_infer.ops.Operator`` has more."""
+    """The part of ``glsl_infer.ops.Operator`` that graphs need."""
 
     attrs: dict[str, Any]
     implied: tuple[str, ...]
@@ -32,35 +32,35 @@ class NodeOperator(Protocol):
     on_cpu: bool
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return the output shape, or raise ModelError when inputs and weights do not fit."""
+        """Return the output shape; raise ModelError if inputs and weights do not fit together."""
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Compute the output in NumPy, unrounded."""
+        """Compute the output in NumPy, without rounding to stored values."""
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round an exact output to what its texture holds."""
+        """Round an exact output to the values that its texture can hold."""
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
-        """Return which rows and which columns of its inputs an output depends on; None if on all, or nobody knows."""
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
+        """Return the rows and columns of its inputs that an output reads; None for all, or if unknown."""
 
     def read_weights(
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Any]
     ) -> Mapping[str, NDArray[np.float32]]:
-        """Return the weights from members of a bundle."""
+        """Return the weights decoded from members of a bundle."""
 
 
 @cache
 def operator(name: str) -> NodeOperator:
-    """Return the operator called ``name``.
+    """Return the operator with this name.
 
     Raises:
-        ModelError: there is none.
+        ModelError: the name is unknown.
     """
-    known: NodeOperator = _room().get(name)
-    return known
+    found_operator: NodeOperator = _ops_package().get(name)
+    return found_operator
 
 
 @cache
-def _room() -> Any:
-    """Return ``glsl_infer.ops``, which imports this room; asked for once, for networks ask a million times."""
+def _ops_package() -> Any:
+    """Return ``glsl_infer.ops``, which imports this package. Cached, because graphs call it very often."""
     return importlib.import_module("glsl_infer.ops")

@@ -1,4 +1,4 @@
-"""What the inputs of a network stand for: the bytes of a picture, and numbers in 8 or 16 bits."""
+"""Network inputs: image fits, and the values of image bytes."""
 
 from __future__ import annotations
 
@@ -20,78 +20,79 @@ CENTER_SQUARE, CENTER_CROP, LETTERBOX, STRETCH = FITS = (
     "letterbox/area-average",
     "stretch/area-average",
 )
-"""How any picture becomes the network's; docs/reference/bundle-format.md has each one's rectangles."""
+"""Methods to fit any image to the network's size; docs/reference/bundle-format.md has the rectangles of each."""
 
 PICTURE_CHANNELS = (1, 3, 4)
-"""Grey, colours, and colours with alpha."""
+"""Channel counts of images: grey, RGB and RGBA."""
 
 SCALES, ZEROS = (1.0,), (0.0,)
-"""What an input without these attributes means: byte / 255."""
+"""Defaults of inputs without these attributes: value = byte / 255."""
 
 
 def is_picture(node: Node) -> bool:
-    """Return whether an input node takes pictures; the others take numbers."""
+    """Return whether an input node is an image; the others are arrays of numbers."""
     return node.attrs.get("fit") is not None
 
 
 def has_alpha_lane(node: Node) -> bool:
-    """Return whether the input is a picture of 1 or 3 channels.
+    """Return whether the input is an image of 1 or 3 channels, whose alpha lane is constant.
 
-    The alpha of its texels is 1, and 0 in the gutter, which holds bytes of 0.
+    Its alpha is 1, and 0 in the gutter, where all bytes are 0.
     """
     return node.operator.is_input and is_picture(node) and node.attrs["shape"][2] != 4
 
 
 def picture_range(node: Node) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return (scales, zeros) of an input node, each of length 1 or channels; defaults where it does not say."""
+    """Return (scales, zeros) of an input node, each of length 1 or channels, with defaults for missing ones."""
     return tuple(node.attrs.get("scales") or SCALES), tuple(node.attrs.get("zeros") or ZEROS)
 
 
 def with_picture_range(node: Node, scales: Sequence[float], zeros: Sequence[float]) -> Node:
-    """Return the input node with another meaning of its bytes, written as briefly as it can be.
+    """Return the input node with other scales and zero points, in the shortest form.
 
-    Equal numbers become one, and the default is left out, so that networks on [0, 1] are written as ever.
+    Equal values per channel become one value, and the defaults are left out. Therefore the graph.json of a network on
+    [0, 1] has neither attribute.
     """
-    given = dict(zip(("scales", "zeros"), (tuple(scales), tuple(zeros))))
-    given = {key: values[:1] if len(set(values)) == 1 else values for key, values in given.items()}
-    attrs = {key: value for key, value in node.attrs.items() if key not in given}
-    if given != {"scales": SCALES, "zeros": ZEROS}:
-        attrs.update(given)
+    attributes = dict(zip(("scales", "zeros"), (tuple(scales), tuple(zeros))))
+    attributes = {key: values[:1] if len(set(values)) == 1 else values for key, values in attributes.items()}
+    attrs = {key: value for key, value in node.attrs.items() if key not in attributes}
+    if attributes != {"scales": SCALES, "zeros": ZEROS}:
+        attrs.update(attributes)
     return replace(node, attrs=attrs)
 
 
 def picture_values(node: Node, picture: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Return what the bytes of a picture stand for: float64 of its shape."""
+    """Return the values of the bytes of an image: float64, of the same shape."""
     scales, zeros = (np.asarray(values, np.float64) for values in picture_range(node))
     values: NDArray[np.float64] = scales * (picture - zeros) / 255.0
     return values
 
 
-def input_values(node: Node, given: NDArray[Any]) -> Array:
-    """Return the values of an input as the network reads them, float64, not rounded to what textures hold.
+def input_values(node: Node, array: NDArray[Any]) -> Array:
+    """Return the values of an input in float64, not rounded to stored values.
 
     Args:
         node: the input.
-        given: a picture as uint8 (height, width, channels), a grey one also (height, width); or numbers of the
-            input's shape, of any type.
+        array: an image, uint8 (height, width, channels) or (height, width) for one channel; or numbers of any type, of
+            the shape of the input.
 
     Raises:
-        ImageError: a picture of another shape or type.
-        InputError: numbers of another shape, or that are no finite numbers.
+        ImageError: the image has another shape or type.
+        InputError: the numbers have another shape, are not numeric or contain NaN.
     """
     shape = tuple(node.attrs["shape"])
     if is_picture(node):
-        if given.shape == shape[:2] and shape[2] == 1:
-            given = given[..., None]
-        if given.dtype != np.uint8 or given.shape != shape:
+        if array.shape == shape[:2] and shape[2] == 1:
+            array = array[..., None]
+        if array.dtype != np.uint8 or array.shape != shape:
             raise ImageError(
-                f"a picture of shape {given.shape}, {given.dtype}; input '{node.name}' of the model reads uint8 {shape}"
+                f"a picture of shape {array.shape}, {array.dtype}; input '{node.name}' of the model reads uint8 {shape}"
             )
-        return picture_values(node, given)
-    if given.shape != shape or given.dtype.kind not in "fiub":
+        return picture_values(node, array)
+    if array.shape != shape or array.dtype.kind not in "fiub":
         raise InputError(
-            f"numbers of shape {given.shape}, {given.dtype}; input '{node.name}' of the model reads numbers {shape}"
+            f"numbers of shape {array.shape}, {array.dtype}; input '{node.name}' of the model reads numbers {shape}"
         )
-    if np.isnan(given).any():
+    if np.isnan(array).any():
         raise InputError(f"the numbers for input '{node.name}' contain NaN; give numbers only")
-    return given.astype(np.float64)
+    return array.astype(np.float64)

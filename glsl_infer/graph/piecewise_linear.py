@@ -1,11 +1,11 @@
-"""Sigmoids of straight pieces: a line, plus clamped multiples of it, cut off at 0 and 1.
+"""Piecewise-linear sigmoids: a line plus clamped multiples of the line, clipped to [0, 1].
 
     z = factor * x + offset
     y = clip(z + clip(f1 * z, low1, high1) + clip(f2 * z, low2, high2) + ..., 0, 1)
 
-A graph names one by its numbers, ``piecewise_linear(factor,offset,f1,low1,high1,...)``. Of all ways to write such a
-function this costs a shader least: ``z`` comes out of the weights, the store cuts off, and what is left is one
-multiplication, one clamp and one addition for each pair of bends. Without clamps nothing is left at all.
+The text form in a graph is ``piecewise_linear(factor,offset,f1,low1,high1,...)``. This form is the cheapest in a
+shader: the weights produce ``z``, and the store clips. Each pair of breakpoints costs one multiplication, one clamp
+and one addition.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from glsl_infer.graph.node import Array
 
 HIGHEST = 99.0
-"""What the upper limits of all clamps may add up to: pad lanes hold less than its negative, and share a unit with
-biases."""
+"""Largest sum of the upper limits of all clamps. Padding lanes have biases below its negative, and biases of a layer
+share one scale."""
 
 PARAMETERS = "(FACTOR,OFFSET[,FACTOR,LOW,HIGH]...)"
-"""How its numbers are written behind the name."""
+"""Syntax of the parameters, after the name."""
 
 
 class Clamp(NamedTuple):
-    """One term of the sum: ``clip(factor * z, low, high)``."""
+    """A term of the sum: ``clip(factor * z, low, high)``."""
 
     factor: float
     low: float
@@ -38,16 +38,14 @@ class Clamp(NamedTuple):
 
 @dataclass(frozen=True)
 class PiecewiseLinear:
-    """One function; see the top of this module.
-
-    It never decreases, and its values lie in [0, 1].
+    """A monotonic function with values in [0, 1]; the module docstring has its formula.
 
     Attributes:
-        factor, offset: make ``z`` of ``x``; the factor is positive.
-        clamps: the other terms, with factors of 0 or more, and ``low <= high``.
+        factor, offset: coefficients of ``z``; the factor is positive.
+        clamps: the other terms, with factors >= 0 and ``low <= high``.
 
     Raises:
-        ValueError: other numbers than those.
+        ValueError: a coefficient is out of its range.
     """
 
     factor: float
@@ -71,28 +69,28 @@ class PiecewiseLinear:
 
     @property
     def zero_at(self) -> float:
-        """A ``z`` at which it is 0: what pad lanes hold. No further off than safe: biases share a unit with it."""
+        """A ``z`` at which the function is 0, for padding lanes. It is kept small, because biases share a scale."""
         return -1.0 - sum(max(clamp.high, 0.0) for clamp in self.clamps)
 
     @property
     def name(self) -> str:
-        """The name in a graph, with 9 significant digits, which is as much as a shader keeps of a number."""
+        """The text form, with 9 significant digits: the precision of a 32-bit float."""
         clamps = (f"{number:.9g}" for clamp in self.clamps for number in clamp)
         return f"piecewise_linear({','.join((f'{self.factor:.9g}', f'{self.offset:.9g}', *clamps))})"
 
     @property
     def folded(self) -> PiecewiseLinear:
-        """The same function of ``z``: what a shader computes where weights have made ``z`` already."""
+        """The same function of ``z``, for shaders whose weights include ``factor`` and ``offset``."""
         return PiecewiseLinear(1.0, 0.0, self.clamps)
 
     def __call__(self, x: Array) -> Array:
-        """Return the function of every entry, in the type of ``x``."""
-        kind = x.dtype.type
-        z = kind(self.factor) * x + kind(self.offset)
+        """Apply the function elementwise, in the type of ``x``."""
+        dtype = x.dtype.type
+        z = dtype(self.factor) * x + dtype(self.offset)
         total = z
         for clamp in self.clamps:
-            total = total + np.clip(kind(clamp.factor) * z, kind(clamp.low), kind(clamp.high))
-        y: Array = np.clip(total, kind(0.0), kind(1.0))
+            total = total + np.clip(dtype(clamp.factor) * z, dtype(clamp.low), dtype(clamp.high))
+        y: Array = np.clip(total, dtype(0.0), dtype(1.0))
         return y
 
 
@@ -100,29 +98,29 @@ HARD_SIGMOID = PiecewiseLinear(1.0 / 6.0, 0.5)
 """``clip(x / 6 + 1/2, 0, 1)``, as Keras 3 defines it."""
 
 SEVEN_PIECES = PiecewiseLinear(0.05, 0.125, (Clamp(1.0, 0.0, 0.25), Clamp(2.0, 0.2, 0.3)))
-"""The article's activation, ``piecewise_linear_sigmoid``: 0.05, 0.1 and 0.2 are its slopes."""
+"""The activation ``piecewise_linear_sigmoid`` of the article; 0.05, 0.1 and 0.2 are its slopes."""
 
 
 def of_slopes(
     outer: float, slopes: Sequence[float], bends: Sequence[tuple[float, float]], centre: tuple[float, float]
 ) -> PiecewiseLinear:
-    """Return the function through a point whose slope falls off to both sides.
+    """Return a function defined by its slopes on both sides of a centre.
 
     It is ``clip(y + outer * (x - x0) + sum of slope * clip(x - x0, left, right), 0, 1)`` with ``centre`` = (x0, y).
 
     Args:
-        outer: its slope beyond all bends, positive.
-        slopes: what each pair of bends adds to the slope between them, 0 or more.
-        bends: of each, (left, right): where they are, from the centre; left <= 0 <= right.
-        centre: a point of the graph, before values are cut off.
+        outer: slope beyond all breakpoints, positive.
+        slopes: increase of the slope between each pair of breakpoints, >= 0.
+        bends: pairs of breakpoints (left, right) relative to the centre, left <= 0 <= right.
+        centre: a point (x0, y) of the function before clipping.
 
     Raises:
-        ValueError: other numbers than those.
+        ValueError: an argument is out of its range.
     """
     x, y = centre
     if outer <= 0.0:
         raise ValueError(f"an outer slope of {outer:g}; it must be positive")
-    height = y / (outer + sum(slopes))  # so far left of the centre does its steep piece, made longer, cross 0
+    height = y / (outer + sum(slopes))  # distance from the centre to the zero of the steepest segment, extended
     clamps = []
     for slope, (left, right) in zip(slopes, bends):
         if not left <= 0.0 <= right:

@@ -1,3 +1,3 @@
-"""What an output of a network is for."""
+"""Purposes of an output: class scores, an image, a mask of classes, or other values."""
 
 CLASSES, IMAGE, MASK, VALUES = PURPOSES = ("classes", "image", "mask", "values")

@@ -1,1 +1,1 @@
-"""What operators draw with: bindings, GLSL from templates, weights, folded ranges."""
+"""Generation of passes: bindings, GLSL from templates, encoded weights, folded ranges."""

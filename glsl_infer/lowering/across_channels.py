@@ -1,4 +1,4 @@
-"""Text of shaders in which a pixel reads all channels of a map: one fetch for each slice, at constant distances."""
+"""Shader text for operators whose pixels read all channels: one fetch for each slice, at constant distances."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 ROLE = "source"
 
 AT_ONCE = 6
-"""Slices whose texels VideoCore IV has the registers for, with two threads."""
+"""Largest number of slices whose texels fit into VideoCore IV's registers with two threads."""
 
 
 @dataclass(frozen=True)
 class AllSlices:
-    """All slices of a map, in units in which its texels need as little arithmetic as possible.
+    """All slices of a map, in units that need little arithmetic in a shader.
 
     Attributes:
         source: the map.
-        factor: of each channel: the number in these units is ``factor * texel + offset``.
-        offset: of each channel.
-        unit: a real value is ``unit`` times the number, plus the same for all channels where ``centred`` is false.
+        factor: factor of each channel: an element in these units is ``factor * texel + offset``.
+        offset: offset of each channel.
+        unit: a real value is ``unit`` times the element, plus a constant equal for all channels unless ``centred``.
     """
 
     source: FeatureMap
@@ -40,46 +40,47 @@ class AllSlices:
 
     @property
     def reads(self) -> list[Read]:
-        """What a draw reads: a tile of each texture; the others lie at constant distances."""
+        """A tile of each texture. The other tiles are read at constant distances from it."""
         first = {view.texture: view for view in reversed(self.source.views)}
         return [Read(view) for view in first.values()]
 
     def numbers(self, binding: Binding, after: str = "") -> list[str]:
-        """Return the expression, a vec4, of each slice's numbers.
+        """Return a vec4 expression for the elements of each slice.
 
-        ``after`` is a vec4 of the shader that changes with every slice: where there are many, fetches wait for it on
-        devices that want that (shaders/late.glsl). Compilers would fetch once for two sweeps, and keep all texels.
-        Distances are constants there: made of a uniform, those of each row and each column would be kept, too.
+        ``after`` is a vec4 variable that changes with each slice. With many slices, fetches then wait for it on devices
+        with ordered fetches (shaders/late.glsl). Otherwise a compiler would fetch once for two sweeps and keep all
+        texels in registers. Distances are constants in this case, because a compiler would also keep those computed
+        from a uniform.
         """
         first = [read.view for read in self.reads]
         textures = [view.texture for view in first]
         factors, offsets = fold.slices(self.factor), fold.slices(self.offset)
-        texts = []
+        expressions = []
         for view, factor, offset in zip(self.source.views, factors, offsets):
-            number = textures.index(view.texture)
-            tap = (view.x - first[number].x, view.y - first[number].y)
-            text = binding.fetch(ROLE, number, tap)
+            unit = textures.index(view.texture)
+            tap = (view.x - first[unit].x, view.y - first[unit].y)
+            text = binding.fetch(ROLE, unit, tap)
             if after and len(self.source.views) > AT_ONCE:
-                texel = binding.texels(ROLE)[binding.texel(ROLE, number)]
+                texel = binding.texels(ROLE)[binding.texel(ROLE, unit)]
                 distance = codegen.vec([tiles * size for tiles, size in zip(tap, texel)])
-                at = f"LATE({binding.coordinate(ROLE, number)}, {after})"
-                text = f"texture2D({binding.sampler(ROLE, number)}, {at}{f' + {distance}' if any(tap) else ''})"
+                coordinate = f"LATE({binding.coordinate(ROLE, unit)}, {after})"
+                text = f"texture2D({binding.sampler(ROLE, unit)}, {coordinate}{f' + {distance}' if any(tap) else ''})"
             text = text if (self.factor == 1.0).all() else f"{_vec(factor)} * {text}"
-            texts.append(text if not self.offset.any() else f"{text} + {_vec(offset)}")
-        return texts
+            expressions.append(text if not self.offset.any() else f"{text} + {_vec(offset)}")
+        return expressions
 
     def mask(self, index: int) -> str:
-        """Return a factor that is 0 in lanes beyond the last channel, with its operator; empty where there are none."""
-        left = self.source.channels - 4 * index
-        return "" if left >= 4 else f" * {codegen.vec([float(lane < left) for lane in range(4)])}"
+        """Return an operator and a factor that is 0 in padding lanes; empty for a full slice."""
+        used_lanes = self.source.channels - 4 * index
+        return "" if used_lanes >= 4 else f" * {codegen.vec([float(lane < used_lanes) for lane in range(4)])}"
 
     def repeated(self, index: int) -> str:
-        """Return the lanes that repeat a channel in place of lanes beyond the last; empty where there are none."""
-        left = self.source.channels - 4 * index
-        return "" if left >= 4 else "." + ("xyzw"[:left] + "xxxx")[:4]
+        """Return a swizzle that replaces padding lanes by the first channel; empty for a full slice."""
+        used_lanes = self.source.channels - 4 * index
+        return "" if used_lanes >= 4 else "." + ("xyzw"[:used_lanes] + "xxxx")[:4]
 
-    def own(self, index: int) -> dict[str, list[float]]:
-        """Return the uniforms that make these numbers of a texel of slice ``index``."""
+    def slice_uniforms(self, index: int) -> dict[str, list[float]]:
+        """Return the uniforms ``own_factor`` and ``own_offset`` for the texels of slice ``index``."""
         return {
             "own_factor": fold.slices(self.factor)[index].tolist(),
             "own_offset": fold.slices(self.offset)[index].tolist(),
@@ -87,15 +88,15 @@ class AllSlices:
 
 
 def all_slices(source: FeatureMap, *, centred: bool) -> AllSlices:
-    """Return how to read all slices of a map.
+    """Return the description of all slices of a map.
 
     Args:
         source: the map.
-        centred: whether the numbers must be 0 where the values are; else a common offset may be missing.
+        centred: whether elements must be 0 for values of 0; otherwise an offset equal for all channels can be omitted.
     """
     factor, offset = source.scale_of, -source.scale_of * source.zero_of / 255.0
-    alike = len({*zip(factor.tolist(), offset.tolist())}) == 1 and factor[0] > 0.0
-    if not alike:
+    same_in_all_channels = len({*zip(factor.tolist(), offset.tolist())}) == 1 and factor[0] > 0.0
+    if not same_in_all_channels:
         return AllSlices(source, factor, offset, 1.0)
     unit = float(factor[0])
     return AllSlices(source, factor / unit, offset / unit if centred else np.zeros_like(offset), unit)

@@ -1,4 +1,4 @@
-"""The passes of operators with two operands or three, of which some may be broadcast."""
+"""Passes of operators with two or three operands, which can be broadcast."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
 PRODUCT = "a * b"
 GATED = "a * b + c"
 LINEAR = (PRODUCT, "a + b", "a - b", GATED)
-"""What makes errors of numbers in 24 bits no larger."""
+"""Expressions that do not enlarge the errors of 24-bit values."""
 
 SUMS = {"a + b": (1.0, 1.0), "a - b": (1.0, -1.0)}
-"""Expressions that add up their operands, and with which signs."""
+"""Signs of the operands in sums."""
 
 
 @dataclass(frozen=True)
 class _Operand:
-    """How a slice of an operand is read: ``reads``, and what a texel is worth, ``factor * texel + offset``.
+    """An operand of an elementwise expression; a texel has the value ``factor * texel + offset``.
 
-    With ``times``, (channels,) of the output, it is worth so much more; with ``bare`` the offset is left out.
+    ``multiplier``, (channels,) of the output, multiplies factor and offset. ``without_offset`` leaves the offset out.
     """
 
     name: str
     value: FeatureMap | FixedPoint
-    times: NDArray[np.float64] | None = None
-    bare: bool = False
+    multiplier: NDArray[np.float64] | None = None
+    without_offset: bool = False
 
     def reads(self, index: int, width: int, height: int) -> list[Read]:
-        """Return what a draw of output slice ``index``, a map of ``width`` x ``height``, reads."""
+        """Return the reads for output slice ``index`` of a map of ``width`` x ``height`` pixels."""
         if isinstance(self.value, FixedPoint):
             last = slices_of(self.value.length, 2) - 1
             texels = (min(2 * index + half, last) for half in range(1 if self.value.length == 1 else 2))
@@ -52,7 +52,7 @@ class _Operand:
         return [Read(self.value.views[0 if self.value.channels == 1 else index], stride=stride)]
 
     def text(self, binding: Binding) -> list[str]:
-        """Return the GLSL lines that set the variable called ``name`` to the operand's values."""
+        """Return the GLSL lines that declare the variable ``name`` with the operand's values."""
         if isinstance(self.value, FixedPoint) and self.value.length == 1:
             scale = codegen.number(self.value.scale)
             return [f"vec4 {self.name} = vec4(decode({binding.fetch(self.name)}).x * {scale});"]
@@ -63,28 +63,28 @@ class _Operand:
         texel = f"{binding.fetch(self.name)}{lane}"
         if self.is_plain:
             return [f"vec4 {self.name} = {texel};"]
-        offset = "" if self.bare else f" + {self.name}_offset"
+        offset = "" if self.without_offset else f" + {self.name}_offset"
         return [f"vec4 {self.name} = {self.name}_factor * {texel}{offset};"]
 
     def numbers(self, slices: int) -> dict[str, NDArray[np.floating]]:
-        """Return the numbers that ``text`` names, a row for each slice of the output, (slices, 4)."""
+        """Return the constants used by ``text``, by name, with a row for each output slice, (slices, 4)."""
         if isinstance(self.value, FixedPoint) or self.is_plain:
             return {}
         factor = self.value.scale_of
-        if self.times is not None:
-            factor = factor * self.times
+        if self.multiplier is not None:
+            factor = factor * self.multiplier
         offset = -factor * self.value.zero_of / 255.0
-        both = {f"{self.name}_factor": factor} | ({} if self.bare else {f"{self.name}_offset": offset})
+        values = {f"{self.name}_factor": factor} | ({} if self.without_offset else {f"{self.name}_offset": offset})
         if len(factor) == 1:
-            return {name: np.full((slices, 4), numbers[0]) for name, numbers in both.items()}
-        return {name: fold.slices(numbers) for name, numbers in both.items()}
+            return {name: np.full((slices, 4), numbers[0]) for name, numbers in values.items()}
+        return {name: fold.slices(numbers) for name, numbers in values.items()}
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether a texel is the value."""
+        """True if texels are the values themselves."""
         value = self.value
         return (
-            self.times is None
+            self.multiplier is None
             and isinstance(value, FeatureMap)
             and set(value.scales) == {1.0}
             and set(value.zeros) == {0.0}
@@ -99,42 +99,41 @@ def draw(
     gamma: Sequence[float] = (1.0,),
     beta: Sequence[float] = (0.0,),
 ) -> None:
-    """Append the passes of an activation of ``gamma * expression + beta``.
+    """Append the passes of the node's activation of ``gamma * expression + beta``.
 
-    ``expression`` is GLSL of vec4s called ``a``, ``b`` and ``c``: real values of the node's inputs. ``gamma`` and
-    ``beta`` are one number, or one for each channel.
+    Args:
+        node: the layer.
+        build: the program.
+        expression: GLSL of the vec4s ``a``, ``b`` and ``c``, the real values of the node's inputs.
+        gamma: one factor for all channels, or one for each.
+        beta: one addend for all channels, or one for each.
     """
     operands = [_Operand(name, _stored(build, source)) for name, source in zip("abc", node.inputs)]
     target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
     out = fold.output(node.activation, node.attrs, target.channels)
     factors = out.factor * per_channel(gamma, target.channels)
     offsets = out.offset + out.factor * per_channel(beta, target.channels)
-    maps = all(isinstance(operand.value, FeatureMap) for operand in operands)
-    summed = expression in SUMS and maps and not (_is_idle(factors, offsets) and all(one.is_plain for one in operands))
-    multiplied = expression == PRODUCT and not all(one.is_plain for one in operands) and bool((factors != 1.0).any())
-    if expression == GATED:
-        operands, factors, offsets = _gated(operands, factors, offsets)
-    elif summed:
-        operands, factors, offsets = _summed(operands, SUMS[expression], factors, offsets)
-    elif multiplied:
-        operands, factors = _multiplied(operands, factors)
-    numbers = {name: rows for operand in operands for name, rows in operand.numbers(len(target.views)).items()}
-    plain = _is_idle(factors, offsets)
-    scaled = "y = factor * y + offset;"
-    if (expression == GATED or summed or multiplied) and offsets.any():
-        numbers["offset"], scaled = fold.slices(offsets), "y += offset;"
-    elif not plain:
-        numbers |= {"factor": fold.slices(factors), "offset": fold.slices(offsets)}
-    fetched = _to_fetch(node, build, expression, operands, target, out, numbers)
+    folded = _with_factors(expression, operands, factors, offsets)
+    if folded is not None:
+        operands, factors, offsets = folded
+    constants = {name: rows for operand in operands for name, rows in operand.numbers(len(target.views)).items()}
+    results = [f"y = {expression};"]
+    if folded is not None and offsets.any():
+        constants["offset"] = fold.slices(offsets)
+        results.append("y += offset;")
+    elif not _is_identity(factors, offsets):
+        constants |= {"factor": fold.slices(factors), "offset": fold.slices(offsets)}
+        results.append("y = factor * y + offset;")
+    textured = _values_to_texture(node, build, expression, operands, target, out, constants)
     texture, units = None, dict[str, list[float]]()
-    if fetched:
-        texels, units = number_texture.pack(fetched, target.bits)
+    if textured:
+        texels, units = number_texture.pack(textured, target.bits)
         texture = build.constant_texture(node, texels.shape[1], texels.shape[0], texels.tobytes())
-    numbers = {name: rows for name, rows in numbers.items() if name not in fetched}
+    constants = {name: rows for name, rows in constants.items() if name not in textured}
     includes = ["store.glsl"] + ["fixed_point.glsl"] * any(
         isinstance(operand.value, FixedPoint) for operand in operands
     )
-    texts: dict[object, str] = {}  # most slices have the same
+    texts: dict[object, str] = {}  # most slices share a text
     for index, view in enumerate(target.views):
         reads = {operand.name: operand.reads(index, target.width, target.height) for operand in operands}
         if texture is not None:
@@ -143,15 +142,15 @@ def draw(
         unused = range(min(4, target.channels - 4 * index), 4)
         lines = {
             "declarations": [
-                *binding.declarations(*[number_texture.ROLE] * bool(fetched)),
-                *(f"uniform vec4 {name};" for name in numbers),
-                *number_texture.declarations(fetched),
+                *binding.declarations(*[number_texture.ROLE] * bool(textured)),
+                *(f"uniform vec4 {name};" for name in constants),
+                *number_texture.declarations(textured),
             ],
             "operands": [
-                *number_texture.lines(fetched, target.bits, binding),
+                *number_texture.lines(textured, target.bits, binding),
                 *(line for operand in operands for line in operand.text(binding)),
             ],
-            "result": [f"y = {expression};", *([] if plain else [scaled])],
+            "result": results,
             "pad_lanes": [f"y.{'xyzw'[lane]} = {codegen.number(out.pad)};" for lane in unused],
         }
         key = tuple(map(tuple, lines.values()))
@@ -165,8 +164,8 @@ def draw(
                 lines=lines,
             )
         uniforms: dict[str, Sequence[float]] = {
-            **number_texture.uniforms_of(numbers, index),
-            **(binding.texels(number_texture.ROLE) if fetched else {}),
+            **number_texture.uniforms_of(constants, index),
+            **(binding.texels(number_texture.ROLE) if textured else {}),
             **units,
             **out.uniforms(index),
         }
@@ -175,77 +174,96 @@ def draw(
         build.draw_tile(node, texts[key], view, size, binding, uniforms, part=part)
 
 
+def _with_factors(
+    expression: str, operands: Sequence[_Operand], factors: NDArray[np.float64], offsets: NDArray[np.float64]
+) -> tuple[list[_Operand], NDArray[np.float64], NDArray[np.float64]] | None:
+    """Return operands that include the output's factors, with the remaining factors and offsets.
+
+    None if that would not save constants in the shader.
+    """
+    all_plain = all(operand.is_plain for operand in operands)
+    are_maps = [isinstance(operand.value, FeatureMap) for operand in operands]
+    if expression == GATED:
+        return _gated(operands, factors, offsets)
+    if expression in SUMS and all(are_maps):
+        is_identity = all_plain and _is_identity(factors, offsets)
+        return None if is_identity else _summed(operands, SUMS[expression], factors, offsets)
+    if expression == PRODUCT and any(are_maps) and not all_plain and (factors != 1.0).any():
+        return *_multiplied(operands, factors), offsets
+    return None
+
+
 def _gated(
     operands: Sequence[_Operand], factors: NDArray[np.float64], offsets: NDArray[np.float64]
 ) -> tuple[list[_Operand], NDArray[np.float64], NDArray[np.float64]]:
-    """Return operands that are worth what the output's factors make of them: fewer numbers for a shader to hold."""
+    """Return operands of ``a * b + c`` that include the output's factors, for fewer constants in the shader."""
     gated, _ = _multiplied(operands[:2], factors)
-    last = replace(operands[2], times=factors, bare=True)
-    assert isinstance(last.value, FeatureMap)
-    moved = offsets - factors * last.value.scale_of * last.value.zero_of / 255.0
-    return [*gated, last], np.ones_like(factors), moved
+    addend = replace(operands[2], multiplier=factors, without_offset=True)
+    assert isinstance(addend.value, FeatureMap)
+    shifted = offsets - factors * addend.value.scale_of * addend.value.zero_of / 255.0
+    return [*gated, addend], np.ones_like(factors), shifted
 
 
 def _multiplied(
     operands: Sequence[_Operand], factors: NDArray[np.float64]
 ) -> tuple[list[_Operand], NDArray[np.float64]]:
-    """Return operands of a product, of which one is worth the output's factors more, and what factors are left."""
-    ranged = [one for one in operands if isinstance(one.value, FeatureMap)]
-    if not ranged:
+    """Return operands of a product, one of which includes the output's factors, and the remaining factors."""
+    maps = [operand for operand in operands if isinstance(operand.value, FeatureMap)]
+    if not maps:
         return list(operands), factors
-    taken = next((one for one in ranged if not one.is_plain), ranged[0])
-    assert isinstance(taken.value, FeatureMap)
-    worth = replace(taken, times=factors, bare=not taken.value.zero_of.any())
-    return [worth if one is taken else one for one in operands], np.ones_like(factors)
+    chosen = next((operand for operand in maps if not operand.is_plain), maps[0])
+    assert isinstance(chosen.value, FeatureMap)
+    scaled = replace(chosen, multiplier=factors, without_offset=not chosen.value.zero_of.any())
+    return [scaled if operand is chosen else operand for operand in operands], np.ones_like(factors)
 
 
 def _summed(
     operands: Sequence[_Operand], signs: Sequence[float], factors: NDArray[np.float64], offsets: NDArray[np.float64]
 ) -> tuple[list[_Operand], NDArray[np.float64], NDArray[np.float64]]:
-    """Return maps that are worth what the output's factors make of them, and one offset: three numbers, not six.
+    """Return operands of a sum that include the output's factors, and a common offset: three constants, not six.
 
-    With six in a texture, VideoCore IV fetches so many at once that it has one thread.
+    With six constants in a texture, VideoCore IV has so many fetches in flight that it runs one thread.
     """
-    made, moved = [], offsets
+    scaled, shifted = [], offsets
     for sign, operand in zip(signs, operands):
         assert isinstance(operand.value, FeatureMap)
-        made.append(replace(operand, times=factors, bare=True))
-        moved = moved - sign * factors * operand.value.scale_of * operand.value.zero_of / 255.0
-    return made, np.ones_like(factors), moved
+        scaled.append(replace(operand, multiplier=factors, without_offset=True))
+        shifted = shifted - sign * factors * operand.value.scale_of * operand.value.zero_of / 255.0
+    return scaled, np.ones_like(factors), shifted
 
 
-def _is_idle(factors: NDArray[np.float64], offsets: NDArray[np.float64]) -> bool:
-    """Return whether these change nothing."""
+def _is_identity(factors: NDArray[np.float64], offsets: NDArray[np.float64]) -> bool:
+    """Return whether a factor and an offset have no effect."""
     return bool((factors == 1.0).all() and not offsets.any())
 
 
-def _to_fetch(
+def _values_to_texture(
     node: Node,
     build: Builder,
     expression: str,
     operands: Sequence[_Operand],
     target: FeatureMap,
     out: fold.StoredSum,
-    numbers: number_texture.Rows,
+    constants: number_texture.Rows,
 ) -> number_texture.Rows:
-    """Return those of the numbers that a texture has, so that slices need no draw each: all that differ, or none."""
-    differing = {name: rows for name, rows in numbers.items() if np.any(rows != rows[0])}
-    if not differing or out.uniforms(0) or out.activation.slope is None or expression not in LINEAR:
+    """Return the constants that differ between slices if they fit a texture better than uniforms, otherwise nothing.
+
+    With a texture, all slices are drawn in one pass.
+    """
+    different = {name: rows for name, rows in constants.items() if np.any(rows != rows[0])}
+    if not different or out.uniforms(0) or out.activation.slope is None or expression not in LINEAR:
         return {}
-    if expression == GATED and target.bits == 16:  # too many fetches at once for VideoCore IV's two threads
+    if expression == GATED and target.bits == 16:  # too many fetches in flight for two threads on VideoCore IV
         return {}
     size = (target.width, target.height)
-    read = [
-        [read.view.texture for operand in operands for read in operand.reads(index, *size)] for index in _all(target)
+    textures = [
+        [read.view.texture for operand in operands for read in operand.reads(index, *size)]
+        for index in range(len(target.views))
     ]
     times, pixels = build.times(node, target)
-    saved = number_texture.draws_saved(target, read, times)
+    saved = number_texture.draws_saved(target, textures, times)
     pixels *= times * target.width * target.height
-    return differing if number_texture.pays(differing, target.bits, pixels, saved, build.draw_cost) else {}
-
-
-def _all(target: FeatureMap) -> range:
-    return range(len(target.views))
+    return different if number_texture.pays(different, target.bits, pixels, saved, build.draw_cost) else {}
 
 
 def _stored(build: Builder, name: str) -> FeatureMap | FixedPoint:

@@ -1,4 +1,4 @@
-"""Collects the shaders and passes that operators append; see ``Operator.passes``."""
+"""Builder of a program, to which operators append shaders and passes (``Operator.passes``)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from glsl_infer.graph import Graph, Node
 from glsl_infer.lowering import codegen, fine, weights_plan
+from glsl_infer.lowering.allocation import Allocation
 from glsl_infer.lowering.bindings import MAX_SOURCES, Binding, Read
 from glsl_infer.lowering.merged_quads import merged
 from glsl_infer.lowering.other_work import other_work
-from glsl_infer.lowering.places import Places
 from glsl_infer.lowering.typical import Texels, Typical
-from glsl_infer.lowering.uniform_use import uses, without_uniforms
 from glsl_infer.program import PRELUDE, CompiledNetwork, Pass, Quad, ShaderProgram, Slice, Source
 from glsl_infer.program.layout import FeatureMap, Share, View, stored
 from glsl_infer.program.program import UniformValue, WeightsChoice
@@ -27,21 +26,22 @@ from glsl_infer.support.resources import template
 Uniforms = Mapping[str, "Sequence[float] | Slice"]
 
 MOST_FINE = 0.5
-"""Share of maps in 16 bits from which on a network is wanted exact, whatever it costs."""
+"""Share of 16-bit maps above which accuracy is preferred to speed."""
 
 
-class Builder(Places):
-    """A program in the making: the places of its values, and the passes that draw them.
+class Builder(Allocation):
+    """A program under construction: allocated values, and the passes that draw them.
 
     Attributes:
-        planning: whether only lifetimes of textures are wanted, so that the texts of shaders may be empty.
+        draw_cost: estimated microseconds of a draw call.
+        planning: compute texture lifetimes only; do not generate shader source.
         weight_bits: one of ``texture_choice.WEIGHT_BITS``, for weights in textures.
-        typical: what the layers' outputs are like.
-        exact: layers whose weights are to be finer than 8 bits.
-        offers: layers whose weights have 8 bits in a texture, as they are and as they would be finer.
-        counts: whether only the cost is wanted, and convolutions append nothing.
-        rounded: layers with the weights that shaders have, where these are rounded.
-        spares: whether single maps have 16 bits, to be drawn for little, and not as many as can.
+        typical: layer outputs for calibration images.
+        exact: layers whose weights need more than 8 bits.
+        offers: layers whose weights have 8 bits in a texture: their current weights, and the finer alternative.
+        counts: compute the cost only; convolutions append nothing.
+        rounded: layers with the rounded weights of their shaders.
+        spares: whether 16-bit maps are few, so that the weights of their readers can lose precision for speed.
     """
 
     def __init__(
@@ -67,62 +67,63 @@ class Builder(Places):
         self._weights, self._weights_for, self._uniform_vectors = weights, weights_for, uniform_vectors
         self.draw_cost = draw_cost
         self.planning, self.typical, self.weight_bits = planning, typical, weight_bits
-        self.spares = sum(known == 16 for known in bits.values()) <= MOST_FINE * len(bits)
+        self.spares = sum(bits_of_map == 16 for bits_of_map in bits.values()) <= MOST_FINE * len(bits)
         self.exact, self.offers = exact, dict[str, tuple[weights_plan.LayerWeights, weights_plan.LayerWeights]]()
         self.counts = counts
-        self._work, self._counted = dict[str, float](), dict[str, int]()  # of convolutions, in order
+        self._work, self._counted_draws = dict[str, float](), dict[str, int]()  # of convolutions, in order
         self._programs: dict[tuple[int, str], ShaderProgram] = {}
         self._program_names: set[str] = set()
         self._passes: list[Pass] = []
-        self._ends: dict[str, int] = {}  # behind the last pass of the current layer, by target
+        self._insert_at: dict[str, int] = {}  # index after the last pass of the current layer, by target
         self._choices: dict[str, WeightsChoice] = {}
         self.rounded: dict[str, Node] = {}
-        self._waiting: list[tuple[Any, ...]] = []
+        self._second_halves: list[tuple[Any, ...]] = []
 
     def weights_choice(self, layer: weights_plan.LayerWeights) -> str:
-        """Return ``baked``, ``uniform`` or ``texture`` for a layer's weights."""
+        """Return ``baked``, ``uniform`` or ``texture`` for a layer's weights, and record the choice."""
         if self._layout == "planar":
             layer = replace(layer, untextured="each slice has a texture of its own")
-        alone = self._weights_for.get(layer.name)
-        choice = weights_plan.choose(layer, self._weights, alone, self._uniform_vectors, self.draw_cost)
+        for_layer = self._weights_for.get(layer.name)
+        choice = weights_plan.choose(layer, self._weights, for_layer, self._uniform_vectors, self.draw_cost)
         self._choices[layer.name] = choice
         return choice.mode
 
     def count(self, node: Node, layer: weights_plan.LayerWeights, mode: str) -> None:
-        """Count what a convolution costs of which no draw is appended."""
-        target, (read, *added) = self.feature_map(node.name), (self.feature_map(one).bits == 16 for one in node.inputs)
-        more = weights_plan.fine_work(layer, reads=read, adds=any(added), stores=target.bits == 16)
-        self._work[node.name] = weights_plan.work(layer, mode) + more
+        """Add the cost of a convolution without appending its draws."""
+        target = self.feature_map(node.name)
+        reads, *adds = (self.feature_map(name).bits == 16 for name in node.inputs)
+        extra = weights_plan.fine_work(layer, reads=reads, adds=any(adds), stores=target.bits == 16)
+        self._work[node.name] = weights_plan.work(layer, mode) + extra
         draws = 1 if layer.in_pairs else self.times(node, target)[0]
-        self._counted[node.name] = draws if mode == "texture" else layer.slices
+        self._counted_draws[node.name] = draws if mode == "texture" else layer.slices
 
     @property
     def whole(self) -> weights_plan.Cost:
-        """What all layers so far cost."""
+        """Cost of all layers so far."""
         return self._cost([entry.layer for entry in self._passes])
 
     def _cost(self, drawn: Sequence[str]) -> weights_plan.Cost:
-        """Return the cost of what was counted, and of other draws, whose layers are given."""
-        others = [layer for layer in drawn if layer not in self._counted]
+        """Return the cost of the counted convolutions and of other layers with draws."""
+        others = [layer for layer in drawn if layer not in self._counted_draws]
         work = sum(self._work.values()) + other_work(self.graph, {*others}, self._bits)
-        return weights_plan.Cost(work, len(others) + sum(self._counted.values()))
+        return weights_plan.Cost(work, len(others) + sum(self._counted_draws.values()))
 
     def typical_input(self, node: Node) -> Texels:
-        """Return the texels that a convolution reads of typical pictures."""
+        """Return a convolution's input texels for calibration images."""
         source = self.feature_map(node.inputs[0])
         return self.typical.texels(node.inputs[0], source, node.attrs["padding"], alpha=self.shows_alpha(source))
 
     @property
     def choices(self) -> tuple[WeightsChoice, ...]:
-        """Where the weights of the layers so far are."""
+        """Storage of the weights of the layers so far."""
         return tuple(self._choices.values())
 
     def replace_weights(self, node: Node, weights: Mapping[str, NDArray[np.float32]]) -> None:
-        """Say what the weights of ``node`` are in truth, where shaders have them rounded."""
+        """Record the rounded weights of a node, as its shaders contain them."""
         self.rounded[node.name] = replace(node, weights=weights)
 
     def bind(self, node: Node, **roles: Sequence[Read]) -> Binding:
-        """Return the binding of a draw that reads these views; see ``Binding``."""
+        """Return the ``Binding`` of a draw with these reads."""
         return Binding(node.name, self._textures, **roles)
 
     def draw_tile(
@@ -135,7 +136,7 @@ class Builder(Places):
         uniforms: Uniforms,
         part: str | None = None,
     ) -> None:
-        """Append a pass that draws one tile of ``size`` (width, height) pixels; see ``draw``."""
+        """Append a pass that draws a tile of ``size`` (width, height) pixels; other arguments are those of ``draw``."""
         self.draw(
             node,
             fragment,
@@ -163,29 +164,29 @@ class Builder(Places):
         half: int = 0,
         halves: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
-        """Append a pass, or add its quads to the last one where nothing else differs; two where it stores 16 bits.
+        """Append a pass, or add its quads to the last pass if nothing else differs. A 16-bit store appends two passes.
 
         Args:
-            node: the layer it belongs to.
+            node: the layer.
             fragment: the fragment shader; equal texts share a program.
-            target: name of the texture it renders into.
+            target: name of the render target's texture.
             samplers: (uniform, texture) for each texture unit in use.
-            sources: what the fragments read, in the order of the varyings.
-            quads: what is drawn.
-            uniforms: values of the other uniforms; those that the shader does not use are left out, and their
-                declarations of a vec2 too: a reader refuses a uniform that no pass sets.
-            part: what of the layer it draws, for the name of shaders that serve only that.
-            half: ``View.half`` of what is drawn.
-            halves: that of what samplers read.
+            sources: inputs of the fragments, in the order of the varyings.
+            quads: rectangles to draw.
+            uniforms: values of the other uniforms. Uniforms that the shader does not use are removed, and so are their
+                vec2 declarations, because readers refuse uniforms without a value.
+            part: suffix of the shader's file name, for shaders of a part of the layer.
+            half: ``View.half`` of the target.
+            halves: ``View.half`` for each sampler.
         """
-        if self._waiting and self._waiting[0][0] is not node:
-            self._append_waiting()
-        read = {sampler: down for sampler, down in halves.items() if down}
-        if read:
-            fragment = fine.reading(fragment, frozenset(read))
+        if self._second_halves and self._second_halves[0][0] is not node:
+            self._append_second_halves()
+        halves_below = {sampler: down for sampler, down in halves.items() if down}
+        if halves_below:
+            fragment = fine.reading(fragment, frozenset(halves_below))
             textures = dict(samplers)
-            sizes = {name: self._textures[textures[name]].height for name in read}
-            uniforms = {**uniforms, **{fine.down(name): [read[name] / sizes[name]] for name in read}}
+            sizes = {name: self._textures[textures[name]].height for name in halves_below}
+            uniforms = {**uniforms, **{fine.down(name): [halves_below[name] / sizes[name]] for name in halves_below}}
         if not half:
             self._append(node, fragment, target, samplers, sources, quads, uniforms, part)
             return
@@ -201,20 +202,20 @@ class Builder(Places):
             uniforms = {**uniforms, fine.LOWER_FROM: [1.0 / self._textures[samplers[unit][1]].height]}
             self._append(node, text, target, samplers, [*sources, Source(unit, 0.0, 0.0)], both, uniforms, part)
             return
-        texts = [fine.storing(node.name, fragment, lanes) for lanes in fine.HALVES]
-        self._append(node, texts[0], target, samplers, sources, quads, uniforms, part)
-        self._waiting.append((node, texts[1], target, samplers, sources, lower, uniforms, part))
+        upper_and_lower = [fine.storing(node.name, fragment, lanes) for lanes in fine.HALVES]
+        self._append(node, upper_and_lower[0], target, samplers, sources, quads, uniforms, part)
+        self._second_halves.append((node, upper_and_lower[1], target, samplers, sources, lower, uniforms, part))
 
     def times(self, node: Node, target: FeatureMap) -> tuple[int, int]:
-        """Return how often a slice of a node's output is drawn, and each of its pixels in a draw."""
+        """Return (draws of each slice of a node's output, stores of each pixel in a draw)."""
         if target.bits == 8:
             return 1, 1
         return (1, 2) if fine.at_once(self.shapes[node.name]) else (2, 1)
 
-    def _append_waiting(self) -> None:
-        """Append the draws of second tiles: behind all of the first ones, so that those of one kind become a pass."""
-        waiting, self._waiting = self._waiting, []
-        for entry in waiting:
+    def _append_second_halves(self) -> None:
+        """Append the draws of second tiles, after all draws of first tiles, so that equal ones become one pass."""
+        second_halves, self._second_halves = self._second_halves, []
+        for entry in second_halves:
             self._append(*entry)
 
     def _append(
@@ -233,31 +234,34 @@ class Builder(Places):
         values: dict[str, UniformValue] = {
             name: value if isinstance(value, Slice) else tuple(float(number) for number in value)
             for name, value in uniforms.items()
-            if uses(fragment, name)
+            if codegen.uses(fragment, name)
         }
-        fragment = without_uniforms(fragment, tuple(name for name in uniforms if name not in values))
+        fragment = codegen.without_uniforms(fragment, tuple(name for name in uniforms if name not in values))
         program = self._program(node, fragment, len(sources), samplers, values, part)
-        at = self._after_target(node.name, target)
-        last = self._passes[at - 1] if at else None
+        index = self._after_target(node.name, target)
+        last = self._passes[index - 1] if index else None
         clear = last is None or last.target != target
         entry = Pass(node.name, program.name, target, clear, textures, tuple(sources), tuple(quads), values)
         if last is not None and last.continued_by(entry):
-            self._passes[at - 1] = replace(last, quads=last.quads + entry.quads)
+            self._passes[index - 1] = replace(last, quads=last.quads + entry.quads)
         else:
-            if at < len(self._passes):
-                self._ends = {name: end + (end > at) for name, end in self._ends.items()}
-            self._passes.insert(at, entry)
-            self._ends[target] = at + 1
+            if index < len(self._passes):
+                self._insert_at = {name: end + (end > index) for name, end in self._insert_at.items()}
+            self._passes.insert(index, entry)
+            self._insert_at[target] = index + 1
 
     def _after_target(self, layer: str, target: str) -> int:
-        """Return where to insert a pass: behind the layer's last into ``target``, which is cleared only once."""
+        """Return the index after the layer's last pass into ``target``, for inserting another.
+
+        Passes into the same target are adjacent, so that it is cleared only once.
+        """
         if self._passes and self._passes[-1].layer != layer:
-            self._ends = {}
-        return self._ends.get(target, len(self._passes))
+            self._insert_at = {}
+        return self._insert_at.get(target, len(self._passes))
 
     def finish(self) -> CompiledNetwork:
-        """Return everything that was appended."""
-        self._append_waiting()
+        """Return the compiled network."""
+        self._append_second_halves()
         return CompiledNetwork(
             replace(self.graph, nodes=tuple(self.rounded.get(node.name, node) for node in self.graph.nodes)),
             tuple(self._textures.values()),

@@ -1,13 +1,14 @@
-"""From the templates of shaders/ to the text of one shader.
+"""Assemble shaders from the templates of shaders/.
 
-A template is GLSL that compiles on its own. Three things are added: ``#define`` lines in front, the
-text of an activation or of shared functions, and generated lines in the place of a ``//@ name`` line.
+A template is GLSL that compiles on its own. ``fragment`` adds ``#define`` lines, the text of activations and shared
+functions, and generated lines in place of ``//@ name`` lines.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Union
 
@@ -21,15 +22,16 @@ from glsl_infer.program.templates import fill
 from glsl_infer.support.resources import template
 
 RANGE = frozenset(("RANGE_FACTOR", "RANGE_OFFSET"))
-"""Constants of shaders/range.glsl: what becomes of a function's value before it is stored."""
+"""Macros of shaders/range.glsl, which maps the result of an activation to the stored range."""
 
+_UNIFORM = re.compile(r"^uniform vec2 (\w+);\n", re.MULTILINE)
 
 PLANNED = "// not written while only memory is planned"
-"""What stands for the text of a shader then; see ``Builder.planning``."""
+"""Shader text while only memory is planned (``Builder.planning``)."""
 
 
 def number(value: float) -> str:
-    """Return a GLSL float literal that reads back as the same float32: 9 significant digits, a decimal point."""
+    """Return a GLSL literal that denotes the same float32: 9 significant digits, with a decimal point."""
     text = f"{float(np.float32(value)):.9g}"
     if "e" in text:
         mantissa, exponent = text.split("e")
@@ -38,24 +40,24 @@ def number(value: float) -> str:
 
 
 def vec(values: Sequence[float]) -> str:
-    """Return a ``vec2``, ``vec3`` or ``vec4`` constructor, or the literal of a single number."""
+    """Return a ``vec2``, ``vec3`` or ``vec4`` constructor, or a literal for a single element."""
     if len(values) == 1:
         return number(values[0])
     return f"vec{len(values)}({', '.join(number(value) for value in values)})"
 
 
 def coordinate(source: int) -> str:
-    """Return the expression of the texture coordinate of source ``source``: two share a vec4 varying."""
+    """Return the expression of the texture coordinate of a source; two sources share a vec4 varying."""
     return f"coord{source // 2}.{'xy' if source % 2 == 0 else 'zw'}"
 
 
 def varyings(sources: int) -> int:
-    """Return how many vec4 varyings carry the coordinates of ``sources`` sources."""
+    """Return the number of vec4 varyings for the coordinates of some sources."""
     return (sources + 1) // 2
 
 
 def declarations(sources: int, samplers: Sequence[str]) -> list[str]:
-    """Return the lines that declare the varyings of ``sources`` sources, and the samplers."""
+    """Return declarations of the varyings of ``sources`` sources, and of samplers."""
     lines = [f"varying vec4 coord{index};" for index in range(varyings(sources))]
     return lines + [f"uniform sampler2D {name};" for name in samplers]
 
@@ -72,19 +74,19 @@ def fragment(
     defines: Mapping[str, Union[int, float, str]] | None = None,
     exact: bool = True,
 ) -> str:
-    """Return the fragment shader made from template ``name`` (without the prelude).
+    """Return a fragment shader, without the prelude, from a template.
 
     Args:
         name: file name in shaders/.
-        activation: whose ``activation(vec4)`` function goes in front.
-        constants: macros of the activation and of the store, a row for each slice, (slices, 4). A row that all slices
-            have is written out; else the macro is a uniform of its name in small letters (``uniforms``).
-        fetched: those that are variables instead of uniforms: the template's lines fetch them.
-        saturates: whether the store behind it cuts off what lies beyond [0, 1], as one to 8 bits does.
-        includes: templates whose text goes in front.
-        lines: text for the template's ``//@ key`` lines.
+        activation: activation whose ``activation(vec4)`` function is prepended.
+        constants: macros of the activation and the store, a row for each slice, (slices, 4). Equal rows become a
+            literal; otherwise the macro is a uniform with its name in lower case (``uniforms``).
+        fetched: macros that are variables instead of uniforms; the template's lines fetch them.
+        saturates: whether the store clips to [0, 1], as 8-bit stores do.
+        includes: templates to prepend.
+        lines: text for the ``//@ key`` lines.
         defines: macros; floats are written as GLSL literals.
-        exact: whether there are registers for exact powers; behind a residual there are not.
+        exact: whether the shader has registers for exact powers; those with a residual do not.
     """
     parts = [
         f"#define {key} {number(value) if isinstance(value, float) else value}"
@@ -106,10 +108,10 @@ def fragment(
 
 
 def _exact(activation: Activation | None, text: str, includes: Sequence[str]) -> list[str]:
-    """Return the template of exact powers where a function needs it.
+    """Return the template of exact powers if an activation needs it.
 
-    What is stored in 16 bits needs more than a GPU's exponentials may have. So do exponentials, powers and what is left
-    of a number without its tanh in 8 bits.
+    16-bit stores need more precision than the exponentials of GPUs guarantee. In 8 bits, ``exponential`` and powers
+    need it, and the difference of a value and its tanh.
     """
     stores_16 = "fixed_point.glsl" in includes and "store.glsl" not in includes
     name = "" if activation is None else activation.name
@@ -118,12 +120,12 @@ def _exact(activation: Activation | None, text: str, includes: Sequence[str]) ->
 
 
 def uniforms(constants: Mapping[str, NDArray[np.float32]], index: int) -> dict[str, list[float]]:
-    """Return the uniforms of the draw of slice ``index``: the constants that are not the same for all slices."""
+    """Return the uniforms of a slice's draw: its row of the ``differing`` constants."""
     return {name.lower(): rows[index].tolist() for name, rows in differing(constants).items()}
 
 
 def differing(constants: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
-    """Return the constants that are not the same for all slices, by their macros."""
+    """Return the constants that differ between slices, by macro."""
     return {name: rows for name, rows in constants.items() if _differ(rows)}
 
 
@@ -132,7 +134,7 @@ def _differ(rows: NDArray[np.float32]) -> bool:
 
 
 def _constant(macro: str, rows: NDArray[np.float32], storage: str) -> list[str]:
-    """Return the lines that define a macro: a number, a ``vec4`` or a variable of some storage."""
+    """Return the lines that define a macro as a literal, or as a ``vec4`` variable with a storage qualifier."""
     if _differ(rows):
         return [f"{storage}vec4 {macro.lower()};", f"#define {macro} {macro.lower()}"]
     row = [float(value) for value in rows[0]]
@@ -140,13 +142,13 @@ def _constant(macro: str, rows: NDArray[np.float32], storage: str) -> list[str]:
 
 
 def _function(activation: Activation, saturates: bool) -> str:
-    """Return the text of an activation."""
+    """Return the text of an activation's function."""
     text = template(activation.template).rstrip("\n")
     return text if activation.pieces is None else fill(text, _pieces(activation.pieces, saturates))
 
 
 def _pieces(function: PiecewiseLinear, saturates: bool) -> dict[str, list[str]]:
-    """Return the lines of activation_piecewise_linear.glsl."""
+    """Return the generated lines of activation_piecewise_linear.glsl."""
     line = (function.factor, function.offset)
     return {
         "line": [] if line == (1.0, 0.0) else [f"x = {number(line[0])} * x + {number(line[1])};"],
@@ -160,3 +162,20 @@ def _pieces(function: PiecewiseLinear, saturates: bool) -> dict[str, list[str]]:
 
 def _times(factor: float) -> str:
     return "" if factor == 1.0 else f"{number(immediates.factor(factor))} * "
+
+
+@lru_cache(maxsize=64)  # slices of a layer often share their shader
+def without_uniforms(fragment: str, unused: tuple[str, ...]) -> str:
+    """Remove the declarations of some vec2 uniforms from a shader."""
+    return _UNIFORM.sub(lambda line: "" if line[1] in unused else line[0], fragment) if unused else fragment
+
+
+@lru_cache(maxsize=256)  # slices of a layer often share their shader
+def uses(fragment: str, uniform: str) -> bool:
+    """Return whether a shader reads a uniform: whether its name occurs twice outside comments."""
+    return len(re.findall(rf"\b{uniform}\b", _without_comments(fragment))) > 1
+
+
+@lru_cache(maxsize=64)
+def _without_comments(fragment: str) -> str:
+    return re.sub(r"//[^\n]*", "", fragment)

@@ -1,4 +1,4 @@
-"""Draws of a convolution whose weights are constants in the text or a uniform array: one for each output slice."""
+"""Convolutions with weights as constants in the shader or in a uniform array: one draw for each output slice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.lowering import codegen, conv_draws, cut_sums
+from glsl_infer.lowering import codegen, conv_draws, truncation
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.lowering.conv_columns import Columns
 from glsl_infer.lowering.taps import Coordinates, Product, Tap, late_by, picked, tap_lines
@@ -23,22 +23,21 @@ if TYPE_CHECKING:
 
 
 UNIT = 2.0**40
-"""What a fourth component is in units of, in programs of one slice, and where its sum has no bound.
+"""Unit of a sum's fourth component in programs of a single slice, and for sums without a bound.
 
-A power of two: no number loses a bit by it.
-"""
+It is a power of two, so scaling is exact."""
 
 _MARK = np.array([1.0, 1.0, 1.0, UNIT], np.float32)
 
 
 def in_units(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return columns (slices, columns, 4) with their fourth components in units of ``UNIT``, and one that says so."""
+    """Return columns (slices, columns, 4) with fourth components in units of ``UNIT``, followed by a marker column."""
     mark = np.broadcast_to(_MARK, (len(rows), 1, 4))
     return np.concatenate([(rows / _MARK).astype(np.float32), mark], axis=1)
 
 
 def out_of_units(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return what ``in_units`` was given; columns without its mark as they are."""
+    """Return the inverse of ``in_units``; columns without a marker are returned unchanged."""
     return rows[:, :-1] * _MARK if (rows[:, -1] == _MARK).all() else rows
 
 
@@ -57,47 +56,48 @@ def draw(
 
     Args:
         node: the layer.
-        build: the program in the making.
-        columns: how the kernel's columns follow one another.
-        constants: in that order; the factor is the residual's, None where that is added as it is.
+        build: the program.
+        columns: layout of the kernel's columns.
+        constants: weights in this layout; the factor is the residual's, None for a factor of 1.
         mode: ``baked`` or ``uniform``.
-        reads: of each slice, what it reads in the roles ``source`` and ``residual``.
-        target: where the slices go.
-        output: what the shader applies to the sum.
+        reads: reads of each slice, in the roles ``source`` and ``residual``.
+        target: the output.
+        output: activation and scaling of the sum.
     """
     factor = [] if constants.factor is None else [constants.factor[:, None]]
     rows = np.concatenate([constants.weights, *factor, constants.bias[:, None]], axis=1)
     count = rows.shape[1]
     residual = bool(reads[0]["residual"])
     plain_residual = residual and not factor
-    real, least = rows, late_by(rows, plain_residual=plain_residual)
-    # A slice with a program of its own takes hardly more instructions so, often fewer, and its sum loses no digits.
+    true_rows, least_offset = rows, late_by(rows, plain_residual=plain_residual)
+    # In a program for a single slice this scaling is almost free, and the sum loses no digits.
     fetches = columns.kernel_height * columns.kernel_width * len(columns.read_by(0)) + residual
-    small = not plain_residual and (least is None or (mode == "baked" and fetches > 1))
-    starts = _starts(node, build, columns, real, None if small else least, apart=mode == "baked")
-    small = small and starts.late is None  # stored ranges may say that it starts lower
-    if small:
+    scaled_fourth = not plain_residual and (least_offset is None or (mode == "baked" and fetches > 1))
+    least = None if scaled_fourth else least_offset
+    starts = _sum_starts(node, build, columns, true_rows, least, own_programs=mode == "baked")
+    scaled_fourth = scaled_fourth and starts.late is None  # calibration data of an older export can require it
+    if scaled_fourth:
         rows = in_units(rows)
     member = build.weights(node, ".f32", rows.astype("<f4").tobytes())
-    late = starts.late
-    cut = (starts.cut / _MARK).astype(np.float32) if small else starts.cut
+    fourth_offset = starts.late
+    start_rows = (starts.cut / _MARK).astype(np.float32) if scaled_fourth else starts.cut
     stride = 4 * rows.shape[1]
-    drawn = conv_draws.draws(node, build, columns, reads)
-    bindings = [entry.binding for entry in drawn]
+    layer_draws = conv_draws.draws(node, build, columns, reads)
+    bindings = [entry.binding for entry in layer_draws]
     texts: dict[int, str] = {}
-    for index, (view, entry) in enumerate(zip(target.views, drawn)):
+    for index, (view, entry) in enumerate(zip(target.views, layer_draws)):
         binding = entry.binding
         baked = rows[index, :count] if mode == "baked" else None
 
-        def weight(at: int, lanes: str, baked: NDArray[np.float32] | None = baked) -> str | None:
+        def weight(column: int, lanes: str, baked: NDArray[np.float32] | None = baked) -> str | None:
             if baked is None:
-                return f"weights[{at}]" if lanes == "xyzw" else f"weights[{at}].{lanes}"
-            return picked(baked[at], lanes)
+                return f"weights[{column}]" if lanes == "xyzw" else f"weights[{column}].{lanes}"
+            return picked(baked[column], lanes)
 
-        behind = []
+        residual_taps = []
         if residual:
             product = Product(count - 2 if factor else None, "")
-            behind.append(Coordinates(bindings, "residual").tap(binding, 0, 0, 0, [product]))
+            residual_taps.append(Coordinates(bindings, "residual").tap(binding, 0, 0, 0, [product]))
         defines: dict[str, int | float | str] = {"BIAS": weight(count - 1, "xyzw") or "vec4(0.0)"}
         uniforms: dict[str, Sequence[float] | Slice] = {
             **binding.texels("source", steps=columns.dilations),
@@ -106,18 +106,18 @@ def draw(
         if baked is None:
             defines["WEIGHT_COUNT"] = count
             uniforms["weights"] = Slice(member, index * stride, 4 * count)
-        taps = [*entry.taps, *behind]
-        # A constant of 0 has no product: fetches cannot wait for a texel that adds nothing to the fourth channel.
-        fourth = baked is None or not _leave_out_the_fourth(taps, baked)
-        waits = fourth and (small or (late is not None and late[index] > 0.0))
-        if small:
+        taps = [*entry.taps, *residual_taps]
+        # Constants of 0 have no product, and fetches cannot wait for a texel without one in the fourth channel.
+        fourth = baked is None or not _skips_fourth_channel(taps, baked)
+        waits = fourth and (scaled_fourth or (fourth_offset is not None and fourth_offset[index] > 0.0))
+        if scaled_fourth:
             defines["UNIT"] = UNIT
-        if waits and late is not None:
-            defines["LATE"] = "late" if baked is None else float(late[index])
-            uniforms["late"] = [float(late[index])]
-        start = cut[index].tolist()
-        if late is not None and late[index] > 0.0 and not waits:
-            start[3] = float(rows[index, count - 1, 3])  # nothing waits, so it is not raised again by LATE either
+        if waits and fourth_offset is not None:
+            defines["LATE"] = "late" if baked is None else float(fourth_offset[index])
+            uniforms["late"] = [float(fourth_offset[index])]
+        start = start_rows[index].tolist()
+        if fourth_offset is not None and fourth_offset[index] > 0.0 and not waits:
+            start[3] = float(rows[index, count - 1, 3])  # without waits, the shader does not add LATE back
         defines["CUT_BIAS"] = "cut_bias" if baked is None else codegen.vec(start)
         uniforms["cut_bias"] = start
         fragment = codegen.PLANNED if build.planning else texts.get(id(entry.taps)) if baked is None else None
@@ -147,8 +147,8 @@ def draw(
         )
 
 
-def _leave_out_the_fourth(taps: Sequence[Tap], baked: NDArray[np.float32]) -> bool:
-    """Return whether constants add a texel to other components of the sum alone, as those of another group do."""
+def _skips_fourth_channel(taps: Sequence[Tap], baked: NDArray[np.float32]) -> bool:
+    """Return whether some tap contributes to other channels than the fourth only, as in another group."""
     others, fourth = (baked[:, :3] != 0.0).any(axis=1), baked[:, 3] != 0.0
     for tap in taps:
         columns = [product.column for product in tap.products]
@@ -157,30 +157,30 @@ def _leave_out_the_fourth(taps: Sequence[Tap], baked: NDArray[np.float32]) -> bo
     return False
 
 
-def _starts(
+def _sum_starts(
     node: Node,
     build: Builder,
     columns: Columns,
     rows: NDArray[np.float32],
     least: NDArray[np.float32] | None,
     *,
-    apart: bool,
-) -> cut_sums.Starts:
-    """Return where sums start, and by how much the fourth component starts lower.
+    own_programs: bool,
+) -> truncation.Starts:
+    """Return the initial values of sums, and the initial offset of the fourth component below its bias.
 
     Args:
         node: the layer.
-        build: the program in the making.
-        columns: how the kernel's columns follow one another.
-        rows: those, the residual's factor if it has one, and the bias: (slices, columns, 4).
-        least: by how much the fourth component of each slice starts lower at least, if it does.
-        apart: whether each slice has a program of its own.
+        build: the program.
+        columns: layout of the kernel's columns.
+        rows: the columns, the residual's factor if any, and the bias: (slices, columns, 4).
+        least: smallest offset of each slice's fourth component; None without ordered fetches.
+        own_programs: whether each slice has its own program.
     """
     factors, biases = rows[:, :-1], rows[:, -1]
     if len(node.inputs) > 1 and factors.shape[1] == columns.count:
         factors = np.concatenate([factors, np.ones_like(biases[:, None])], axis=1)
 
-    def find() -> cut_sums.Starts:
+    def find() -> truncation.Starts:
         values = [build.feature_map(name) for name in node.inputs]
         paddings = (node.attrs["padding"], (0, 0, 0, 0))
         texels = [
@@ -189,9 +189,9 @@ def _starts(
         ]
         residual = texels[1] if len(texels) > 1 else None
         strides = node.attrs["strides"]
-        return cut_sums.starts(
-            columns, factors, biases, texels[0], strides, least=least, apart=apart, residual=residual
+        return truncation.starts(
+            columns, factors, biases, texels[0], strides, least=least, separate_slices=own_programs, residual=residual
         )
 
-    key = f"{node.name} {'apart' if apart else 'in common'}"
-    return cut_sums.Starts.known(build.typical, key, columns.slices, find)
+    key = f"{node.name} {'apart' if own_programs else 'in common'}"
+    return truncation.Starts.known(build.typical, key, columns.slices, find)

@@ -1,11 +1,10 @@
-"""How a convolution's kernel is laid out for shaders that write one slice each.
+"""Layout of a convolution's kernel for shaders that compute one output slice each.
 
-For one output slice, every input channel of every tap contributes a column: a vec4 with the weights of
-the four output channels. The columns of a slice follow one another by slot (which input slice), tap row,
-tap column, lane. All slices of a layer have columns in the same places, so that one program with a
-uniform array serves them all; where channel groups leave a slice with fewer, they are zero.
+For an output slice, each input channel of each tap has a column: a vec4 of weights for the four output channels.
+Columns are ordered by slot (input slice), tap row, tap column, lane. All slices of a layer have the same layout, so
+that one program with a uniform array serves them all. Where channel groups need fewer columns, the rest are 0.
 
-A depthwise convolution mixes no lanes: there a tap has one column, the weights of its four channels.
+A depthwise convolution does not mix lanes. A tap has one column there, with the weights of its four channels.
 """
 
 from __future__ import annotations
@@ -21,33 +20,33 @@ from glsl_infer.program.layout import slices_of
 
 
 def columns_of(kernel_shape: Sequence[int], groups: int, dilations: Sequence[int] = (1, 1)) -> Columns:
-    """Return the columns for a kernel (height, width, channels / groups, filters).
+    """Return the column layout of a kernel (height, width, channels / groups, filters).
 
-    ``dilations`` (y, x) are texels from tap to tap.
+    ``dilations`` (y, x) are the distances of taps in texels.
     """
     return _columns_of(tuple(kernel_shape), groups, (dilations[0], dilations[1]))
 
 
-@lru_cache(maxsize=256)  # the reference of a wide convolution asks for them at every picture
+@lru_cache(maxsize=256)  # the reference of a wide convolution needs it for each image
 def _columns_of(kernel_shape: tuple[int, ...], groups: int, dilations: tuple[int, int]) -> Columns:
     depthwise = groups > 1 and kernel_shape[2] == 1 and kernel_shape[3] == groups
     return (DepthwiseColumns if depthwise else Columns)(kernel_shape, groups, dilations)
 
 
 class Columns:
-    """The columns of one layer.
+    """Column layout of a layer.
 
     Attributes:
-        dilations: texels from tap to tap, (y, x).
-        slices: output slices.
-        reads: for every output slice, the input slices that its channels' groups touch, in order.
-        slots: the longest of those.
-        lanes: for every slot, the lanes (0 to 3) that any output slice reads.
-        starts: the first column of every slot, and at the end the number of columns.
+        dilations: distances of taps in texels, (y, x).
+        slices: number of output slices.
+        reads: input slices of each output slice's channel groups, in order.
+        slots: largest number of input slices of an output slice.
+        lanes: lanes (0 to 3) of each slot that any output slice reads.
+        starts: first column of each slot, followed by the number of columns.
     """
 
     depthwise = False
-    """Whether a column's weights meet a lane each, and not all the same one."""
+    """True if each weight of a column multiplies its own lane; False if all multiply the same lane."""
 
     def __init__(self, kernel_shape: Sequence[int], groups: int, dilations: tuple[int, int] = (1, 1)) -> None:
         self.dilations = dilations
@@ -56,14 +55,14 @@ class Columns:
         self.slices = slices_of(self.filters)
         self.reads: list[tuple[int, ...]] = []
         lanes: list[set[int]] = []
-        before: list[int] = []
+        previous: list[int] = []
         for index in range(self.slices):
-            touched = sorted({f // (self.filters // self.groups) for f in self._filters_of(index)})
-            if self.reads and touched == before:
+            groups_read = sorted({f // (self.filters // self.groups) for f in self._filters_of(index)})
+            if self.reads and groups_read == previous:
                 self.reads.append(self.reads[-1])
                 continue
-            before = touched
-            inputs = range(touched[0] * self.group_channels, (touched[-1] + 1) * self.group_channels)
+            previous = groups_read
+            inputs = range(groups_read[0] * self.group_channels, (groups_read[-1] + 1) * self.group_channels)
             first = inputs.start // 4
             self.reads.append(tuple(range(first, slices_of(inputs.stop))))
             lanes += [set() for _ in range(len(self.reads[-1]) - len(lanes))]
@@ -79,17 +78,17 @@ class Columns:
 
     @property
     def count(self) -> int:
-        """Columns of one output slice."""
+        """Columns of an output slice."""
         return self.starts[-1]
 
     def read_by(self, index: int) -> tuple[int, ...]:
-        """Return the input slice of every slot for output slice ``index``; spare slots repeat the first."""
+        """Return the input slice of each slot for output slice ``index``; unused slots repeat the first."""
         reads = self.reads[index]
         return reads + (reads[0],) * (self.slots - len(reads))
 
     @property
     def used(self) -> NDArray[np.bool_]:
-        """Whether a packed weight is one of the kernel's, (slices, count, 4); the others are 0."""
+        """Mask of the packed weights that belong to the kernel, (slices, count, 4); the others are 0."""
         return np.asarray(self._kernel_index >= 0)
 
     def pack(self, kernel: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -99,7 +98,7 @@ class Columns:
         return packed
 
     def unpack(self, packed: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the kernel from what ``pack`` made."""
+        """Return the kernel; the inverse of ``pack``."""
         shape = (self.kernel_height, self.kernel_width, self.group_channels, self.filters)
         kernel = np.zeros(int(np.prod(shape)), np.float32)
         used = self._kernel_index >= 0
@@ -107,14 +106,14 @@ class Columns:
         return kernel.reshape(shape)
 
     def taps(self, slots: Iterable[int]) -> Iterator[tuple[int, int, int, list[Product]]]:
-        """Yield (slot, tap row, tap column, its products) of some slots, in the order of the columns."""
+        """Yield (slot, tap row, tap column, products) for some slots, in the order of the columns."""
         for slot in slots:
-            at = self.starts[slot]
+            first = self.starts[slot]
             for ky in range(self.kernel_height):
                 for kx in range(self.kernel_width):
                     lanes = self._operands(slot)
-                    yield slot, ky, kx, [Product(at + place, lane) for place, lane in enumerate(lanes)]
-                    at += len(lanes)
+                    yield slot, ky, kx, [Product(first + offset, lane) for offset, lane in enumerate(lanes)]
+                    first += len(lanes)
 
     def _columns_per_tap(self, slot: int) -> int:
         return len(self.lanes[slot])
@@ -131,26 +130,29 @@ class Columns:
 
     @cached_property
     def _kernel_index(self) -> NDArray[np.int64]:
-        """For every packed weight, its place in the flat kernel, or -1; (slices, count, 4)."""
+        """Index of each packed weight in the flat kernel, or -1; (slices, count, 4)."""
         index = np.full((self.slices, self.count, 4), -1, np.int64)
         taps = np.arange(self.taps_per_slot)
         lane_counts = np.array([len(lane) for lane in self.lanes])
-        lane_places = np.zeros((self.slots, 4), np.int64)
+        lane_offsets = np.zeros((self.slots, 4), np.int64)
         for slot, lanes in enumerate(self.lanes):
-            lane_places[slot, list(lanes)] = np.arange(len(lanes))
+            lane_offsets[slot, list(lanes)] = np.arange(len(lanes))
         for filter_index in range(self.filters):
             channels = np.array(self._inputs_of(filter_index))
             slots = np.searchsorted(self.reads[filter_index // 4], channels // 4)
-            first = np.array(self.starts)[slots] + lane_places[slots, channels % 4]
-            places = first + taps[:, None] * lane_counts[slots]
-            index[filter_index // 4, places, filter_index % 4] = (
+            first = np.array(self.starts)[slots] + lane_offsets[slots, channels % 4]
+            column_indices = first + taps[:, None] * lane_counts[slots]
+            index[filter_index // 4, column_indices, filter_index % 4] = (
                 taps[:, None] * self.group_channels + np.arange(self.group_channels)
             ) * self.filters + filter_index
         return index
 
 
 class DepthwiseColumns(Columns):
-    """One column a tap: lane j holds the weight of channel 4i + j, which meets lane j of the texel."""
+    """Layout with one column for each tap: lane j of a column multiplies lane j of the texel.
+
+    It holds the weight of channel 4i + j for output slice i.
+    """
 
     depthwise = True
 

@@ -1,4 +1,4 @@
-"""Draws of a convolution whose weights lie in a texture: one pass with a quad for each output slice."""
+"""Convolutions with weights in a texture: one pass, with a quad for each output slice."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 from glsl_infer.lowering import (
     codegen,
     conv_draws,
-    cut_sums,
     fine,
     rolled,
+    truncation,
     weight_bytes,
     weight_pairs,
     weight_texture,
@@ -38,20 +38,20 @@ if TYPE_CHECKING:
 
 
 MOST_ACROSS: Mapping[int, int] = {8: 16, 16: conv_draws.MOST_COLUMNS_ALIVE[8]}
-"""Most tiles of 8 bits beside each other whose x coordinates VideoCore IV keeps in registers, by the bits of weights.
-In rows of 14 and 16, slices do not compile with weights of 16 bits and a number for each channel."""
+"""Largest number of adjacent 8-bit tiles whose x coordinates fit into VideoCore IV's registers, by the bits of weights.
+In rows of 14 and 16, slices do not compile with 16-bit weights and per-channel constants."""
 
 
 def read(texels: bytes, units: bytes, columns: Columns) -> Weights:
-    """Return a texture of weights from its two members of a bundle.
+    """Decode a texture of weights from its two members of a bundle.
 
     Raises:
-        ValueError: they are no such texture.
+        ValueError: the members are not a texture of weights.
     """
-    found: Weights | None = weight_pairs.read(texels, units, columns)
-    if found is None and columns.count >= LEAST_BYTE_COLUMNS:
-        found = weight_bytes.read(texels, units, columns.slices, columns.count)
-    return found or weight_texture.read(texels, units, columns.slices, columns.count)
+    weights: Weights | None = weight_pairs.read(texels, units, columns)
+    if weights is None and columns.count >= LEAST_BYTE_COLUMNS:
+        weights = weight_bytes.read(texels, units, columns.slices, columns.count)
+    return weights or weight_texture.read(texels, units, columns.slices, columns.count)
 
 
 def draw(
@@ -68,12 +68,12 @@ def draw(
 
     Args:
         node: the layer.
-        build: the program in the making.
-        columns: how the kernel's columns follow one another.
-        weights: in that order.
-        reads: of each slice, what it reads in the roles ``source`` and ``residual``.
-        target: where the slices go.
-        output: what the shader applies to the sum.
+        build: the program.
+        columns: layout of the kernel's columns.
+        weights: weights in this layout.
+        reads: reads of each slice, in the roles ``source`` and ``residual``.
+        target: the output.
+        output: activation and scaling of the sum.
     """
     height, width = weights.texels.shape[:2]
     texture = build.constant_texture(node, width, height, weights.texels.tobytes())
@@ -81,38 +81,40 @@ def draw(
     in_pairs = isinstance(weights, WeightPairs)
     slices = len(reads)
     tiles = [(view, index, reads[index]) for index, view in enumerate(target.views)]
-    if in_pairs:  # what draws the second tile has a row of the texture's lower half
+    if in_pairs:  # second tiles use the rows of the texture's lower half
         tiles = [
             (replace(view, y=view.y + half * view.half, half=0), row + half * slices, read)
             for view, row, read in tiles
             for half in range(2)
         ]
-    everything = [{**read, "weights": [Read(View(texture, 0, row), stride=(0.0, 0.0))]} for _, row, read in tiles]
-    # A program more costs a start more than a few coordinates cost so few pixels (``weights_plan``).
-    most = conv_draws.MOST_COORDINATES
+    all_reads = [{**read, "weights": [Read(View(texture, 0, row), stride=(0.0, 0.0))]} for _, row, read in tiles]
+    # An additional program costs more at start than a few coordinates cost for so few pixels (``weights_plan``).
+    most_coordinates = conv_draws.MOST_COORDINATES
     if columns.taps_per_slot > 1:
-        most = weights_plan.WINDOW_READS - len(reads[0].get("residual", ()))
+        most_coordinates = weights_plan.WINDOW_READS - len(reads[0].get("residual", ()))
     in_bytes = not isinstance(weights, WeightTexture)
     reads_fine = build.feature_map(node.inputs[0]).bits == 16
     if reads_fine and not in_bytes:
-        most = min(most, weights_plan.FINE_READS)
+        most_coordinates = min(most_coordinates, weights_plan.FINE_READS)
     elif target.bits == 16 and not in_bytes:  # 1x1 over 8 slices and a residual does not compile
-        most = min(most, conv_draws.MOST_COORDINATES - len(reads[0].get("residual", ())))
+        most_coordinates = min(most_coordinates, conv_draws.MOST_COORDINATES - len(reads[0].get("residual", ())))
     crowded = reads_fine or (target.bits == 16 and not in_bytes)
     alive = conv_draws.MOST_COLUMNS_ALIVE[16 if crowded else 8]
-    drawn = conv_draws.draws(node, build, columns, everything, common=False, in_order=True, most=most, alive=alive)
-    declared = ["uniform vec4 number_units[1];"] if output.numbers else []
-    number = _number_of_pair if in_pairs else _number_of_bytes if in_bytes else _number
-    fetches = [line for at, macro in enumerate(output.numbers) for line in number(macro.lower(), at)]
-    if fetches:  # they wait for the sum: all at once, they would take too many registers
+    layer_draws = conv_draws.draws(
+        node, build, columns, all_reads, common=False, in_order=True, most=most_coordinates, alive=alive
+    )
+    unit_declarations = ["uniform vec4 number_units[1];"] if output.numbers else []
+    fetch_number = _number_of_pair if in_pairs else _number_of_bytes if in_bytes else _number
+    fetches = [line for at, macro in enumerate(output.numbers) for line in fetch_number(macro.lower(), at)]
+    if fetches:  # each waits for the sum; together they would need too many registers
         fetches = (
             ["float row = LATE(ROW.y, y);"] if in_bytes else ["row = LATE(row, sum);", "lower = LATE(lower, sum);"]
         ) + fetches
-    texels = columns.count  # of weights in a row, as far as a loop counts them
+    weights_in_row = columns.count  # of weights in a row, as a loop counts them
     if isinstance(weights, WeightPairs):
-        texels = weight_pairs.texels_of(columns) * weights.bits // 8
+        weights_in_row = weight_pairs.texels_of(columns) * weights.bits // 8
     texts: dict[int, str] = {}
-    for (view, *_), entry in zip(tiles, drawn):
+    for (view, *_), entry in zip(tiles, layer_draws):
         binding = entry.binding
         defines: dict[str, int | float | str] = {"ROW": binding.coordinate("weights")}
         if binding.count("residual"):
@@ -121,19 +123,19 @@ def draw(
             defines["FACTOR"] = 1
         if isinstance(weights, WeightPairs) and weights.bits == 16:
             defines["LOW_BYTES"] = 1
-        # Tiles have more coordinates than registers, unless fetches wait for each other.
+        # The coordinates of tiles exceed the registers unless fetches wait for each other.
         most_across = alive if crowded else MOST_ACROSS[8 if in_bytes else 16]
-        many = entry.across > most_across or columns.count > weight_bytes.MANY_SINGLE_COLUMNS
-        many = many or (in_bytes and columns.taps_per_slot > 1)
-        wait = "WAIT" if entry.by_tiles and many and not columns.depthwise else ""
+        wait_between = entry.across > most_across or columns.count > weight_bytes.MANY_SINGLE_COLUMNS
+        wait_between = wait_between or (in_bytes and columns.taps_per_slot > 1)
+        wait = "WAIT" if entry.by_tiles and wait_between and not columns.depthwise else ""
         lines = lines_of_pairs if in_pairs else lines_of_bytes if in_bytes else _lines
         loop = entry.loop if entry.by_tiles else rolled.loop(columns, binding)
         always: Sequence[str] = ()
         if loop is not None:
             defines["HAS_LOOP"] = 1
-            always = rolled.always(len(entry.taps) + texels * (1 if in_bytes else 2))
-        known = codegen.PLANNED if build.planning else texts.get(id(entry.taps))
-        fragment = known or codegen.fragment(
+            always = rolled.loop_always(len(entry.taps) + weights_in_row * (1 if in_bytes else 2))
+        cached = codegen.PLANNED if build.planning else texts.get(id(entry.taps))
+        fragment = cached or codegen.fragment(
             weights.template,
             includes=[
                 "store.glsl",
@@ -147,16 +149,16 @@ def draw(
             fetched=output.numbers,
             saturates=True,
             lines={
-                "declarations": [*always, *entry.declarations, *declared],
+                "declarations": [*always, *entry.declarations, *unit_declarations],
                 "numbers": fetches,
                 "no_numbers": [f"{macro.lower()} = vec4(0.0);" for macro in output.numbers],
-                "loop": loop.lines(partial(lines, wait=""), ended(texels)) if loop else [],
+                "loop": loop.lines(partial(lines, wait=""), ended(weights_in_row)) if loop else [],
                 "coordinates": [*entry.coordinates, *["t = vec4(0.0);"] * bool(wait and not in_bytes)],
                 "taps": [line for tap in entry.taps for line in lines(tap, wait)],
             },
             defines=defines,
         )
-        if in_pairs and not known:
+        if in_pairs and not cached:
             fragment = fine.storing(node.name, fragment, fine.HALVES[0])
         texts[id(entry.taps)] = fragment
         uniforms: dict[str, Sequence[float] | Slice] = {
@@ -170,18 +172,18 @@ def draw(
 
 
 def _cut_start(node: Node, build: Builder, columns: Columns, weights: WeightBytes | WeightPairs) -> float:
-    """Return where sums start on a device that cuts them; see ``cut_sums.byte_start``."""
+    """Return the initial value of sums on a device that truncates them (``truncation.byte_start``)."""
 
     def find() -> Arrays:
         texels, strides = build.typical_input(node), node.attrs["strides"]
         constants = weights.high_bytes.astype(np.float32) / np.float32(255.0)
-        return (np.array([cut_sums.byte_start(columns, constants, float(weights.units[1]), texels, strides)]),)
+        return (np.array([truncation.byte_start(columns, constants, float(weights.units[1]), texels, strides)]),)
 
     return float(build.typical.known(f"{node.name} in a texture", find, lambda found: found[0].shape == (1,))[0][0])
 
 
 def _lines(tap: Tap, wait: str) -> list[str]:
-    """Return the lines that fetch a texel and add its products, lane by lane or, in a depthwise one, all at once."""
+    """Return the lines that fetch a texel and add its products: lane by lane, or all at once if depthwise."""
     fetch = tap.lines("t", wait)
     lanes = [f"t.{product.lane}" for product in tap.products if product.lane]
     if not lanes:
@@ -190,7 +192,7 @@ def _lines(tap: Tap, wait: str) -> list[str]:
 
 
 def lines_of_bytes(tap: Tap, wait: str) -> list[str]:
-    """Return the same for weights of 8 bits (shaders/convolution_bytes.frag); ``wait`` as in ``Tap.lines``."""
+    """Return the same lines for 8-bit weights (shaders/convolution_bytes.frag); ``wait`` as in ``Tap.lines``."""
     calls = [f"add(t.{product.lane});" if product.lane else "add(t);" for product in tap.products]
     if tap.products[0].lane:
         calls[0] = calls[0].replace("add", "begin")
@@ -198,19 +200,22 @@ def lines_of_bytes(tap: Tap, wait: str) -> list[str]:
 
 
 def lines_of_pairs(tap: Tap, wait: str) -> list[str]:
-    """Return the same for rows of two channels (shaders/convolution_pairs.frag): two products a texel of weights."""
+    """Return the same lines for rows of two channels (shaders/convolution_pairs.frag).
+
+    Each texel of weights has two products.
+    """
     pairs = ["".join(product.lane for product in pair) for pair in weight_pairs.pairs_of(tap.products)]
     calls = [f"{'add' if at else 'begin'}(t.{lanes});" for at, lanes in enumerate(pairs)]
     return [*tap.lines("t", wait), *calls]
 
 
 def _number(name: str, at: int) -> list[str]:
-    """Return the lines that fetch a number for each channel, the ``at``-th behind everything else of a row."""
+    """Return the lines that fetch the ``at``-th per-channel constant from the end of a row."""
     return [f"{name} = number() * {_unit(at)};"]
 
 
 def _number_of_bytes(name: str, at: int) -> list[str]:
-    """Return the same of rows of ``weight_bytes``."""
+    """Return the same lines for rows of ``weight_bytes``."""
     return [
         f"{name} = (next(row) - MIDDLE) * 65536.0;",
         f"{name} += next(row) * 256.0;",
@@ -220,7 +225,7 @@ def _number_of_bytes(name: str, at: int) -> list[str]:
 
 
 def _number_of_pair(name: str, at: int) -> list[str]:
-    """Return the same of rows of ``weight_pairs``."""
+    """Return the same lines for rows of ``weight_pairs``."""
     return [f"{name} = (number(row) * {_unit(at)}).xyxy;"]
 
 
@@ -229,5 +234,5 @@ def _unit(at: int) -> str:
 
 
 def ended(count: int) -> str:
-    """Return the expression that is true when so many columns were added."""
+    """Return an expression that is true once ``count`` columns have been added."""
     return f"column > ROW.x + {codegen.number(count - 0.5)} * units[0].w"

@@ -1,7 +1,7 @@
-"""Affine ranges folded into the constants of a shader, so that no texel is ever transformed.
+"""Fold scales and zero points into the constants of shaders. Texels then need no conversion.
 
-A texel t holds the value ``scale * t - scale * zero / 255``, and a store of y needs
-``y / scale + zero / 255``. Both are linear, so they go into weights and biases at export.
+A texel t has the value ``scale * t - scale * zero / 255``, and a store of y needs ``y / scale + zero / 255``. Both are
+linear, so they become part of weights and biases at export.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 Numbers = NDArray[np.float64]
 
 MOST_RATIO = 1000.0
-"""Most between the widest range and the narrowest whose factors a texture has in 24 bits, of which half a step is then
-a 16,800th of the smallest: a 65th of a step of 8 bits."""
+"""Largest ratio of the widest to the narrowest range whose factors fit a texture with 24 bits. Half a step is then
+1/16,800 of the smallest factor, and 1/65 of an 8-bit step."""
 
 
 @dataclass(frozen=True)
 class StoredSum:
-    """What a sum of real values still needs before it is stored.
+    """Conversion of a sum of real values to the stored value.
 
     Attributes:
-        activation: the function that the shader applies; ``linear`` where the store's own saturation does it.
-        factor: multiplies the sum, (channels,).
-        offset: is added to the product, (channels,).
-        pad: the sum that stores 0, for lanes beyond the last channel.
-        constants: macros of the shader, a row for each slice, (slices, 4): the function's, and what turns its result
-            into what is stored.
+        activation: function in the shader; ``linear`` if the store's saturation replaces it.
+        factor: factor of the sum, (channels,).
+        offset: addend of the product, (channels,).
+        pad: sum that stores 0, for padding lanes.
+        constants: macros of the shader, a row for each slice, (slices, 4): parameters of the activation, and the
+            conversion of its result to the stored range.
     """
 
     activation: Activation
@@ -51,12 +51,12 @@ class StoredSum:
     constants: Mapping[str, NDArray[np.float32]]
 
     def uniforms(self, index: int) -> dict[str, list[float]]:
-        """Return the uniforms of the draw of one slice: the constants that are not the same for all."""
+        """Return the uniforms of a slice's draw: its row of ``numbers``."""
         return codegen.uniforms(self.constants, index)
 
     @property
     def untextured(self) -> str:
-        """Why its numbers cannot lie in a texture, or an empty text."""
+        """Reason why its per-channel constants cannot be in a texture; empty if they can."""
         if self.numbers and self.activation.slope is None:
             return f"'{self.activation.name}' has numbers for each channel, and no bound for its slope"
         factors = np.abs(self.numbers.get("RANGE_FACTOR", np.ones((1, 4), np.float32)))
@@ -66,7 +66,7 @@ class StoredSum:
 
     @property
     def steepness(self) -> NDArray[np.float32]:
-        """How many times what a sum is off by a stored value may be off by, (slices or 1, 4); 1 without numbers."""
+        """Largest amplification of an error of the sum, (slices or 1, 4); 1 without per-channel constants."""
         plain = np.ones((1, 4), np.float32)
         if not self.numbers:
             return plain
@@ -76,24 +76,24 @@ class StoredSum:
 
     @property
     def numbers(self) -> dict[str, NDArray[np.float32]]:
-        """The constants that are not the same for all slices, by their macros."""
+        """Constants that differ between slices, by macro."""
         return codegen.differing(self.constants)
 
     @property
     def alike_in_lanes(self) -> bool:
-        """Whether its other constants are the same for all channels, so that a shader can have these in any lane."""
+        """True if the other constants are equal in all channels, so that a shader can compute these in any lane."""
         return all((rows[0] == rows[0, 0]).all() for name, rows in self.constants.items() if name not in self.numbers)
 
 
 def output(activation: Activation, attrs: Mapping[str, Any], channels: int) -> StoredSum:
-    """Return how a node with an activation and attributes ``scales`` and ``zeros`` stores its sums.
+    """Return the conversion for a node with an activation and the attributes ``scales`` and ``zeros``.
 
-    A function that only clips is done by the store, which saturates at the ends of the range: these lie within the
-    function's. Any other is applied to real values, and its result scaled, unless weights can scale the sum instead. Of
-    a piecewise linear one, which stores its own range of [0, 1], the line goes into the sum.
+    A clipping function is computed by the store, which saturates at the ends of the range; they must be within the
+    function's bounds. Other functions are applied to real values, and their result is scaled, unless they commute with
+    scaling. The line of a piecewise-linear function, whose range is [0, 1], becomes part of the sum.
 
     Raises:
-        ValueError: the function has no values where the range has, or parameters for other channels.
+        ValueError: the range exceeds the function's, or its parameters are for another number of channels.
     """
     scales, zeros = per_channel(attrs["scales"], channels), per_channel(attrs["zeros"], channels)
     ones, nothing = np.ones(channels), np.zeros(channels)
@@ -112,21 +112,21 @@ def output(activation: Activation, attrs: Mapping[str, Any], channels: int) -> S
             raise ValueError(f"activation '{activation.text}' is stored over [0, 1] only")
         if activation.name != "piecewise_linear":
             return StoredSum(activation, ones, nothing, activation.lowest_at, {})
-        line, rest = activation.pieces, LINEAR
+        line, remaining_activation = activation.pieces, LINEAR
         if line.clamps:
-            rest = of_pieces(line.folded)
-        return StoredSum(rest, ones * line.factor, ones * line.offset, activation.lowest_at, {})
+            remaining_activation = of_pieces(line.folded)
+        return StoredSum(remaining_activation, ones * line.factor, ones * line.offset, activation.lowest_at, {})
     factor = 1.0 / scales if activation.scales else ones
-    after = {"RANGE_FACTOR": ones if activation.scales else 1.0 / scales, "RANGE_OFFSET": zeros / 255.0}
+    range_constants = {"RANGE_FACTOR": ones if activation.scales else 1.0 / scales, "RANGE_OFFSET": zeros / 255.0}
     neutral = {"RANGE_FACTOR": 1.0, "RANGE_OFFSET": 0.0}
-    after = {name: numbers for name, numbers in after.items() if np.any(numbers != neutral[name])}
+    range_constants = {name: numbers for name, numbers in range_constants.items() if np.any(numbers != neutral[name])}
     pad, masked = _pad(activation, 1.0 / scales, zeros / 255.0)
-    constants = {name: slices(numbers, 0.0 if masked else numbers[-1]) for name, numbers in after.items()}
+    constants = {name: slices(numbers, 0.0 if masked else numbers[-1]) for name, numbers in range_constants.items()}
     return StoredSum(activation, factor, nothing, pad, {**constants, **function_constants(activation, channels)})
 
 
 def function_constants(activation: Activation, channels: int, lanes: int = 4) -> dict[str, NDArray[np.float32]]:
-    """Return the macros of an activation's shader, a row for each texel of so many lanes, (texels, lanes)."""
+    """Return the macros of an activation's shader, a row for each texel of ``lanes`` lanes, (texels, lanes)."""
     rows = {}
     for name, value in activation.constants.items():
         numbers = np.broadcast_to(np.asarray(value, np.float64), channels)
@@ -135,39 +135,39 @@ def function_constants(activation: Activation, channels: int, lanes: int = 4) ->
 
 
 def _pad(activation: Activation, factor: Numbers, offset: Numbers) -> tuple[float, bool]:
-    """Return what a sum is in lanes beyond the last channel, and whether factor and offset have to be 0 there."""
-    at = activation.lowest_at
-    lowest = 0.0 if activation.scales else float(activation(np.array([at]))[0])
+    """Return the sum for padding lanes, and whether the range's factor and offset must be 0 there."""
+    zero_input = activation.lowest_at
+    lowest = 0.0 if activation.scales else float(activation(np.array([zero_input]))[0])
     if np.all(lowest * factor + offset < 1.0 / 1024.0):
-        return at, False
+        return zero_input, False
     return 0.0, True
 
 
 def addend(source: Ranged, out: StoredSum) -> tuple[Numbers, Numbers]:
-    """Return (factor, offset), each (channels,), so that a texel t adds ``factor * t + offset`` to the stored sum."""
+    """Return (factor, offset), (channels,) each: a texel t adds ``factor * t + offset`` to the stored sum."""
     factor = out.factor * source.scale_of
     return factor, -factor * source.zero_of / 255.0
 
 
 def slices(numbers: Array, pad: float = 0.0, lanes: int = 4) -> NDArray[np.float32]:
-    """Return numbers (channels,) as float32 (slices, lanes), with ``pad`` in the lanes beyond the last."""
+    """Reshape (channels,) to float32 (slices, lanes), with ``pad`` in padding lanes."""
     padded = np.full(-(-len(numbers) // lanes) * lanes, pad, np.float32)
     padded[: len(numbers)] = numbers
     return padded.reshape(-1, lanes)
 
 
 ALPHA = 3
-"""The lane in which a picture's texels have their alpha."""
+"""Lane of alpha in the texels of an image."""
 
 
 class Kernel:
-    """A convolution's kernel and bias in units of texels and of the stored output, and back.
+    """Conversion of a convolution's kernel and bias to units of texels and of the stored output, and back.
 
     Args:
-        node: a conv2d with its range; its weights are not looked at.
-        source: where its input lies.
-        residual: where its residual lies, if it has one.
-        shape: of the kernel (height, width, channels / groups, filters).
+        node: a conv2d with its range; its weights are not used.
+        source: its input.
+        residual: its residual, if any.
+        shape: of the kernel, (height, width, channels / groups, filters).
     """
 
     def __init__(self, node: Node, source: Ranged, residual: Ranged | None, shape: tuple[int, ...]) -> None:
@@ -184,12 +184,12 @@ class Kernel:
     def fold(
         self, kernel: NDArray[np.float32], bias: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return the kernel for texels (4 channels where alpha carries the offset), and the bias."""
+        """Return the kernel for texels (4 channels if alpha carries the offset), and the bias."""
         folded = kernel * self._factor
         offset = -(folded * self._zero).sum(axis=2, keepdims=True)
         if self.alpha:
-            none = np.zeros((*folded.shape[:2], ALPHA - folded.shape[2], folded.shape[3]), folded.dtype)
-            folded = np.concatenate([folded, none, offset], axis=2)
+            missing_channels = np.zeros((*folded.shape[:2], ALPHA - folded.shape[2], folded.shape[3]), folded.dtype)
+            folded = np.concatenate([folded, missing_channels, offset], axis=2)
         total = bias * self.output.factor + self.output.offset + self._residual_offset
         if not self.alpha:
             total = total + offset.sum(axis=(0, 1, 2))
@@ -198,11 +198,11 @@ class Kernel:
     def unfold(
         self, folded: NDArray[np.float32], total: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return kernel and bias from what ``fold`` made."""
+        """Return kernel and bias; the inverse of ``fold``."""
         channels = self._factor.shape[0]
         texels = folded[:, :, :channels].astype(np.float64)
-        rest = total.astype(np.float64) - self.output.offset - self._residual_offset
+        unscaled = total.astype(np.float64) - self.output.offset - self._residual_offset
         if not self.alpha:
-            rest = rest + (texels * self._zero).sum(axis=(0, 1, 2))
+            unscaled = unscaled + (texels * self._zero).sum(axis=(0, 1, 2))
         kernel = texels / self._factor
-        return kernel.astype(np.float32), (rest / self.output.factor).astype(np.float32)
+        return kernel.astype(np.float32), (unscaled / self.output.factor).astype(np.float32)

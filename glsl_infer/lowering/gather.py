@@ -1,4 +1,4 @@
-"""The passes of operators that put a feature map together of lanes from anywhere."""
+"""Passes that assemble a feature map from arbitrary lanes."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ if TYPE_CHECKING:
 def gather(
     node: Node,
     build: Builder,
-    places: Sequence[tuple[View, int] | None],
-    kept: Range,
-    beside: View | None = None,
+    sources_of_channels: Sequence[tuple[View, int] | None],
+    output_range: Range,
+    fallback: View | None = None,
 ) -> None:
-    """Append one pass for each output slice, which takes its lanes from where they lie.
+    """Append one pass for each output slice, which copies its lanes.
 
     Args:
         node: the layer.
-        build: the program in the making.
-        places: for each channel of the output, the view and the lane (0 to 3) that hold it; None for zeros.
-        kept: what the output's bytes stand for.
-        beside: what a slice of zeros alone reads: a draw reads something.
+        build: the program.
+        sources_of_channels: view and lane (0 to 3) of the source of each output channel; None for zeros.
+        output_range: scales and zero points of the output.
+        fallback: view for a slice of zeros alone, because a draw must read something.
     """
-    target = build.allocate_map(node, scales=kept.scales, zeros=kept.zeros)
+    target = build.allocate_map(node, scales=output_range.scales, zeros=output_range.zeros)
     zeros = target.zero_of / 255.0
     for index, view in enumerate(target.views):
-        lanes = places[4 * index : 4 * index + 4]
-        reads = list(dict.fromkeys(place[0] for place in lanes if place is not None))
-        empty = not reads
-        if beside is not None and empty:
-            reads = [beside]
+        lanes = sources_of_channels[4 * index : 4 * index + 4]
+        reads = list(dict.fromkeys(source_lane[0] for source_lane in lanes if source_lane is not None))
+        all_zeros = not reads
+        if fallback is not None and all_zeros:
+            reads = [fallback]
         lines = []
         binding = build.bind(node, source=[Read(read) for read in reads])
         for k, read in enumerate(reads):
             lines.append(f"t = {binding.fetch('source', k)};")
             lines += [
-                f"y.{'xyzw'[to]} = t.{'xyzw'[place[1]]};"
-                for to, place in enumerate(lanes)
-                if place and place[0] == read
+                f"y.{'xyzw'[lane]} = t.{'xyzw'[source_lane[1]]};"
+                for lane, source_lane in enumerate(lanes)
+                if source_lane and source_lane[0] == read
             ]
-        if empty:
-            lines.append("y = min(t, 0.0);")  # 0, and no compiler can know
+        if all_zeros:
+            lines.append("y = min(t, 0.0);")  # 0, in a form that a compiler does not remove
         lines += [
-            f"y.{'xyzw'[to]} += {codegen.number(zeros[4 * index + to])};"
-            for to, place in enumerate(lanes)
-            if place is None and zeros[4 * index + to]
+            f"y.{'xyzw'[lane]} += {codegen.number(zeros[4 * index + lane])};"
+            for lane, source_lane in enumerate(lanes)
+            if source_lane is None and zeros[4 * index + lane]
         ]
         fragment = codegen.fragment(
             "gather.frag",

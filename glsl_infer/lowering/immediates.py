@@ -1,12 +1,11 @@
-"""Numbers that VideoCore IV would rather not have as immediates.
+"""Avoid constants that are expensive immediates on VideoCore IV.
 
-Its instructions hold two operations, one for each ALU. A number comes either from the uniform stream, as weights do
-anyway, or as an immediate, and that takes the place of a register of the other operation and of a signal: where an
-instruction has one, its compiler seldom finds a second operation that fits. There are immediates for 0 and for the
-powers of two from 1/256 to 128; the float next to one is none, and no result of ours can tell the two apart.
+Its instructions have two operations, one for each ALU. A constant comes from the uniform stream, like weights, or is an
+immediate, which occupies a register of the other operation and a signal. Then the compiler seldom finds a second
+operation that fits. Immediates exist for 0 and for the powers of two from 1/256 to 128. The next float has none, and
+the difference does not change a stored result.
 
-A bound of 0 in a clamp costs more: compilers then see a clamp to [0, 1] in it, which this GPU does not have, and make
-two operations of that.
+A clamp with a bound of 0 costs more: compilers detect a clamp to [0, 1], which this GPU lacks, and need two operations.
 """
 
 from __future__ import annotations
@@ -15,24 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 NEARLY_ZERO = 1e-9
-"""What stands for 0 as a bound: a four-millionth of a step of 8 bits."""
+"""Replacement for a bound of 0: 1/4,000,000 of an 8-bit step."""
 
 _POWERS = 2.0 ** np.arange(-8, 8)
 
 
-def streamed(numbers: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return float32 numbers of any shape, those with an immediate moved one float away from 0; 0 stays 0."""
-    numbers = np.asarray(numbers, np.float32)
-    moved = np.nextafter(numbers, np.copysign(np.float32(np.inf), numbers), dtype=np.float32)
-    spared: NDArray[np.float32] = np.where(np.isin(np.abs(numbers), _POWERS), moved, numbers)
-    return spared
+def streamed(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Replace elements with an immediate by the next float away from 0; 0 stays 0."""
+    values = np.asarray(values, np.float32)
+    nudged = np.nextafter(values, np.copysign(np.float32(np.inf), values), dtype=np.float32)
+    result: NDArray[np.float32] = np.where(np.isin(np.abs(values), _POWERS), nudged, values)
+    return result
 
 
-def bound(number: float) -> float:
-    """Return a bound of a clamp as a shader should have it."""
-    return float(streamed(np.asarray(number, np.float32))) if number else NEARLY_ZERO
+def bound(value: float) -> float:
+    """Return the constant to write for a bound of a clamp."""
+    return float(streamed(np.asarray(value, np.float32))) if value else NEARLY_ZERO
 
 
-def factor(number: float) -> float:
-    """Return a factor in a shader's text as it should have it."""
-    return float(streamed(np.asarray(number, np.float32)))
+def factor(value: float) -> float:
+    """Return the constant to write for a factor."""
+    return float(streamed(np.asarray(value, np.float32)))

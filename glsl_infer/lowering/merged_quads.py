@@ -1,4 +1,7 @@
-"""Rectangles of one pixel that are a column of them, drawn as one: a GPU takes 16 pixels at once, of one rectangle."""
+"""Merge quads of one pixel into columns.
+
+A GPU processes 16 pixels of a quad at once, and single pixels waste 15 of them.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,11 @@ from dataclasses import replace
 from glsl_infer.program import Pass, Quad
 
 Step = tuple[int, ...]
-"""How far down each source moves from a pixel to the one below."""
+"""Downward step of each source from a pixel to the next."""
 
 
 def merged(entry: Pass) -> Pass:
-    """Return a pass whose quads of one pixel below each other are one, where its sources move evenly along them."""
+    """Return a pass in which vertically adjacent quads of one pixel are merged if their sources have equal steps."""
     if len(entry.quads) < 2 or any((quad.width, quad.height) != (1, 1) for quad in entry.quads):
         return entry
     ordered = sorted(entry.quads, key=lambda quad: (quad.x, quad.y))
@@ -31,13 +34,13 @@ def merged(entry: Pass) -> Pass:
 
 
 def _step(ordered: Sequence[Quad]) -> Step | None:
-    """Return the first even step, if there is any."""
+    """Return the first valid step, if any."""
     return next((step for pair in zip(ordered, ordered[1:]) if (step := _between(*pair)) is not None), None)
 
 
 def _between(upper: Quad, lower: Quad) -> Step | None:
-    """Return how far down sources move; None if pixels are not below each other, or a source moves aside or up."""
-    moves = [(to[0] - start[0], to[1] - start[1]) for start, to in zip(upper.origins, lower.origins)]
-    if (lower.x, lower.y) != (upper.x, upper.y + 1) or any(aside or down < 0 for aside, down in moves):
+    """Return the step of each source; None if the pixels are not adjacent, or a source moves sideways or up."""
+    moves = [(end[0] - start[0], end[1] - start[1]) for start, end in zip(upper.origins, lower.origins)]
+    if (lower.x, lower.y) != (upper.x, upper.y + 1) or any(sideways or down < 0 for sideways, down in moves):
         return None
     return tuple(down for _, down in moves)

@@ -1,4 +1,4 @@
-"""What layers cost that are no convolutions, as the plan of a program counts it; read off Mesa's vc4 compiler."""
+"""Estimated GPU work of layers other than convolutions, from instruction counts of Mesa's vc4 compiler."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from glsl_infer.graph import Graph
 from glsl_infer.program.layout import slices_of
 
 DENSE = 29.0
-"""Instructions for a weight of a dense layer: 930 for 32."""
+"""Instructions for a weight of a dense layer (930 for 32)."""
 
 EACH: Mapping[str, tuple[float, float]] = {
     "add": (31.0, 56.0),
@@ -17,16 +17,16 @@ EACH: Mapping[str, tuple[float, float]] = {
     "max_pool": (38.0, 123.0),
     "upsample_bilinear": (89.0, 187.0),
 }
-"""Instructions for a fragment where the map has 8 bits, and where it has 16, which take two."""
+"""Instructions for a fragment of an 8-bit map, and for the two stores of a 16-bit map."""
 OTHERS = (40.0, 90.0)
 
 
 def other_work(graph: Graph, drawn: Collection[str], bits: Mapping[str, int]) -> float:
-    """Return about how many instructions times pixels some layers take.
+    """Return the estimated instructions times pixels of some layers.
 
     Args:
-        graph: whose dense layers are split.
-        drawn: layers that draw, and are no convolutions.
+        graph: graph with split dense layers.
+        drawn: names of the layers with draws, except convolutions.
         bits: of feature maps, by layer.
     """
     work = 0.0

@@ -1,4 +1,4 @@
-"""The passes of elementwise operators: one tile of every input, summed, then an activation."""
+"""Passes of sums of feature maps, followed by an activation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from glsl_infer.errors import ModelError
-from glsl_infer.lowering import codegen, cut_sums, fold, number_texture
+from glsl_infer.lowering import codegen, fold, number_texture, truncation
 from glsl_infer.lowering.bindings import MAX_TEXTURES, Read
 from glsl_infer.program.layout import View
 
@@ -23,17 +23,16 @@ if TYPE_CHECKING:
 
 
 START = ("#ifdef CUT_SUMS", "#define START cut_offset", "#else", "#define START offset", "#endif")
-"""What a sum starts at where a texture has both."""
+"""Lines that select the initial value of a sum if a texture has both."""
 
 MOST_FETCHED = 2
-"""Inputs of a sum whose numbers a texture may have."""
+"""Largest number of inputs of a sum whose constants can be in a texture."""
 
 MOST_CHANGED = 0.5 / 255.0
-"""Of the range, by which a function of 0 may change where its sum starts higher for cuts.
+"""Largest change of the activation near 0, as a share of the range, for which sums start higher to correct truncation.
 
-A root, a logarithm and a negative power change by far more. Sums that start at 0 exactly go without then: of bytes that
-are 0 they are 0 with cuts, too.
-"""
+Roots, logarithms and negative powers exceed it by far. Their sums that start at exactly 0 are not corrected. For bytes
+of 0 these are exact with truncation, too."""
 
 
 def pointwise(node: Node, build: Builder) -> None:
@@ -52,10 +51,10 @@ def pointwise(node: Node, build: Builder) -> None:
     factors = [fold.slices(factor) for factor, _ in addends]
     start = out.offset + sum(added for _, added in addends)
     offset = fold.slices(start, out.pad)
-    lost = cut_sums.most_lost([factor for factor, _ in addends])
+    truncation_error = truncation.truncation_bound([factor for factor, _ in addends])
     unit = 1.0 if node.activation.scales or node.activation.clips else target.scale_of
-    turned = (start == 0.0) & (_near_0(node.activation, lost) > MOST_CHANGED * unit)
-    cut_offset = offset + fold.slices(np.where(turned, 0.0, lost))
+    sensitive = (start == 0.0) & (_change_near_0(node.activation, truncation_error) > MOST_CHANGED * unit)
+    cut_offset = offset + fold.slices(np.where(sensitive, 0.0, truncation_error))
     plain = all((factor == 1.0).all() for factor, _ in addends) and not offset.reshape(-1)[: target.channels].any()
     numbers = {} if plain else {f"factor{k}": factor for k, factor in enumerate(factors)}
     starts = {} if plain else {"offset": offset, "cut_offset": cut_offset}
@@ -73,12 +72,12 @@ def pointwise(node: Node, build: Builder) -> None:
             for k in range(len(inputs))
         ]
         if texture:
-            declared = [*number_texture.declarations({**numbers, **starts}), *START]
-            fetched = number_texture.lines({**numbers, **starts}, target.bits, binding)
-            terms = [*fetched, "sum = START;", *terms]
+            constant_declarations = [*number_texture.declarations({**numbers, **starts}), *START]
+            constant_lines = number_texture.lines({**numbers, **starts}, target.bits, binding)
+            terms = [*constant_lines, "sum = START;", *terms]
             uniforms = {**units, **binding.texels(number_texture.ROLE)}
         else:
-            declared = [f"uniform vec4 {name};" for name in numbers]
+            constant_declarations = [f"uniform vec4 {name};" for name in numbers]
             uniforms = number_texture.uniforms_of({**numbers, **starts}, index)
         fragment = codegen.fragment(
             "pointwise.frag",
@@ -87,7 +86,7 @@ def pointwise(node: Node, build: Builder) -> None:
             constants=out.constants,
             saturates=True,
             lines={
-                "declarations": [*binding.declarations(*[number_texture.ROLE] * bool(texture)), *declared],
+                "declarations": [*binding.declarations(*[number_texture.ROLE] * bool(texture)), *constant_declarations],
                 "terms": terms,
                 "pad_lanes": [f"sum.{'xyzw'[lane]} = {codegen.number(out.pad)};" for lane in unused],
             },
@@ -112,22 +111,24 @@ def _fetches(
     factors: number_texture.Rows,
     reads: Sequence[Sequence[Read]],
 ) -> bool:
-    """Return whether a texture has the numbers of all slices, so that they need no draw each.
+    """Return whether a texture should hold the constants of all slices, to draw them in one pass.
 
-    Of more than two inputs VideoCore IV would fetch so many that it has one thread. In 16 bits a sum of numbers from a
-    texture would be off by up to a 20th of a step.
+    With more than two inputs, VideoCore IV has so many fetches in flight that it runs one thread. In 16 bits, the error
+    of a constant from a texture would be up to 1/20 of a step.
     """
     if target.bits > 8 or not 0 < len(factors) <= MOST_FETCHED or out.uniforms(0) or out.activation.slope is None:
         return False
     times, pixels = build.times(node, target)
-    saved = number_texture.draws_saved(target, [[read.view.texture for read in one] for one in reads], times)
+    saved = number_texture.draws_saved(
+        target, [[read.view.texture for read in slice_reads] for slice_reads in reads], times
+    )
     pixels *= times * target.width * target.height
-    start = next(iter(factors.values()))  # takes as long
+    start = next(iter(factors.values()))  # any constant; all take the same time
     return number_texture.pays({**factors, "start": start}, target.bits, pixels, saved, build.draw_cost)
 
 
-def _near_0(activation: Activation, lost: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how far a function gets from its value at 0 on the way that cuts take from a sum, (channels,)."""
+def _change_near_0(activation: Activation, truncation_error: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how much a function changes from its value at 0 within the truncation error, (channels,)."""
     with np.errstate(over="ignore"):
-        change: NDArray[np.float64] = np.abs(activation(lost) - activation(np.zeros_like(lost)))
+        change: NDArray[np.float64] = np.abs(activation(truncation_error) - activation(np.zeros_like(truncation_error)))
     return change

@@ -1,4 +1,4 @@
-"""Blocks of a wide convolution's input slices: what each reads, its weights, and the shader of its partial sums."""
+"""Blocks of a wide convolution's input slices: reads, weights, and shaders of partial sums."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def block_kernels(kernel: NDArray[np.float32], groups: int, block: int) -> Iterator[tuple[NDArray[np.float32], slice]]:
-    """Yield for every block of slots the kernel of its products, and which input channels that kernel is for.
+    """Yield the kernel of each block, and the slice of input channels that it reads.
 
-    With one group it is that part of the kernel alone. With more it is the whole kernel, with 0 for other blocks.
+    With one group it is a part of the kernel. With several groups it is the kernel with zeros for other blocks.
     """
     columns = columns_of(kernel.shape, groups)
     for slots in blocks_of(columns, block):
@@ -33,38 +33,41 @@ def block_kernels(kernel: NDArray[np.float32], groups: int, block: int) -> Itera
             yield kernel[:, :, read], read
             continue
         packed = columns.pack(kernel)
-        part = slice(columns.starts[slots[0]], columns.starts[slots[-1] + 1])
-        kept = np.zeros_like(packed)
-        kept[:, part] = packed[:, part]
-        yield columns.unpack(kept), slice(None)
+        columns_of_block = slice(columns.starts[slots[0]], columns.starts[slots[-1] + 1])
+        masked = np.zeros_like(packed)
+        masked[:, columns_of_block] = packed[:, columns_of_block]
+        yield columns.unpack(masked), slice(None)
 
 
 def block_draws(node: Node, build: Builder, columns: Columns, slots: range, source: FeatureMap) -> list[Draw]:
-    """Return what the draws of a block read, one for each output slice."""
+    """Return the draws of a block, one for each output slice."""
     reads = [{"source": read} for read in block_reads(node, columns, slots, source)]
     return conv_draws.draws(node, build, columns, reads, slots=slots)
 
 
 def block_reads(node: Node, columns: Columns, slots: range, source: FeatureMap) -> list[list[Read]]:
-    """Return what a block of slots of each output slice reads; the same object where slices read alike."""
+    """Return the reads of a block for each output slice; slices with the same input slices share the list."""
     stride_y, stride_x = node.attrs["strides"]
     top, _, left, _ = node.attrs["padding"]
-    known: dict[tuple[int, ...], list[Read]] = {}
+    reads_by_slices: dict[tuple[int, ...], list[Read]] = {}
     for index in range(columns.slices):
         slices = columns.read_by(index)
-        if slices not in known:
+        if slices not in reads_by_slices:
             stride = (float(stride_x), float(stride_y))
-            known[slices] = [Read(source.views[slices[s]], (-left, -top), stride) for s in slots]
-    return [known[columns.read_by(index)] for index in range(columns.slices)]
+            reads_by_slices[slices] = [Read(source.views[slices[s]], (-left, -top), stride) for s in slots]
+    return [reads_by_slices[columns.read_by(index)] for index in range(columns.slices)]
 
 
 def blocks_of(columns: Columns, block: int) -> list[range]:
-    """Return the slots of each block, of ``block`` slots but for the last."""
+    """Return the slots of each block: ``block`` slots, except for the last one."""
     return [range(first, min(first + block, columns.slots)) for first in range(0, columns.slots, block)]
 
 
-def fold_texels(kernel: NDArray[np.float32], groups: int, source: Ranged) -> tuple[Array, Array]:
-    """Return the kernel for texels, and what a texel's products lack: minus the zero point, (channels, filters)."""
+def scale_for_texels(kernel: NDArray[np.float32], groups: int, source: Ranged) -> tuple[Array, Array]:
+    """Return the kernel that multiplies texels, and the addend of each texel, (channels, filters).
+
+    A real value is scale * (texel - zero / 255), so the products are (kernel * scale) * (texel + addend).
+    """
     channel = input_channels(kernel.shape, groups)
     return kernel.astype(np.float64) * source.scale_of[channel], -source.zero_of[channel] / 255.0
 
@@ -72,11 +75,11 @@ def fold_texels(kernel: NDArray[np.float32], groups: int, source: Ranged) -> tup
 def weight_vectors(
     packed: NDArray[np.float32], bias: NDArray[np.float32], columns: Columns, slots: range
 ) -> NDArray[np.float32]:
-    """Return the vec4s of a block, (slices, halves, count, 4): two columns of two lanes each, the bias last."""
-    part = packed[:, columns.starts[slots[0]] : columns.starts[slots[-1] + 1]]
-    whole = np.concatenate([part, bias[:, None]], axis=1)
-    whole = np.pad(whole, ((0, 0), (0, whole.shape[1] % 2), (0, 0)))
-    halves = whole.reshape(columns.slices, -1, 2, 2).transpose(0, 2, 1, 3)
+    """Return the vec4s of a block, (slices, halves, count, 4): pairs of columns of two lanes, with the bias last."""
+    block_columns = packed[:, columns.starts[slots[0]] : columns.starts[slots[-1] + 1]]
+    vectors = np.concatenate([block_columns, bias[:, None]], axis=1)
+    vectors = np.pad(vectors, ((0, 0), (0, vectors.shape[1] % 2), (0, 0)))
+    halves = vectors.reshape(columns.slices, -1, 2, 2).transpose(0, 2, 1, 3)
     return np.ascontiguousarray(halves).reshape(columns.slices, 2, -1, 4)
 
 
@@ -88,14 +91,14 @@ def sum_shader(
     draw: Draw,
     start: NDArray[np.float32],
 ) -> str:
-    """Return the shader of half a block: its weights from an array, or written out where they are given."""
+    """Return the shader of half a block, with weights from an array, or written out if ``baked``."""
     first = columns.starts[slots[0]]
     count = columns.starts[slots[-1] + 1] - first
 
-    def weight(at: int, lanes: str) -> str | None:
+    def weight(column: int, lanes: str) -> str | None:
         if baked is None:
-            return f"weights[{(at - first) // 2}].{('xy', 'zw')[(at - first) % 2]}"
-        return picked(baked[at - first], lanes)
+            return f"weights[{(column - first) // 2}].{('xy', 'zw')[(column - first) % 2]}"
+        return picked(baked[column - first], lanes)
 
     defines: dict[str, int | float | str] = {"BIAS": weight(first + count, "xy") or "vec2(0.0)"}
     defines["CUT_BIAS"] = "cut_bias" if baked is None else codegen.vec(start.tolist())

@@ -1,7 +1,7 @@
-"""Draws of partial sums whose weights lie in a texture: one pass a block, with two quads for each output slice.
+"""Partial sums with weights in a texture: one pass for each block, with two quads for each output slice.
 
-A weight has 16 bits here: what ``weight_texture`` makes, with the two bytes of two output channels in one texel. A
-partial sum is of two channels, so that it fetches as many texels as four channels with weights of 8 bits do.
+Weights have 16 bits here, as in ``weight_texture``, but a texel has both bytes of two output channels. A partial sum of
+two channels needs as many fetches as four channels with 8-bit weights.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
     from glsl_infer.lowering.builder import Builder
 
 MOST_COLUMNS = weight_bytes.MOST_COLUMNS
-"""A partial sum fetches and adds as many texels as a slice with weights of 8 bits."""
+"""Largest number of columns. A partial sum has as many fetches and additions as a slice with 8-bit weights."""
 
 
 ROUNDING = 0.1
-"""What sums of high bytes may lose to the rounding of 32-bit floats, in 16-bit steps, by the worst weight. Stores were
-off by three times as much beyond their own half step: by a 700th of a step of 8 bits."""
+"""Largest rounding error of sums of high bytes in 32-bit floats, in 16-bit steps. Measured stores exceeded their own
+half step by three times as much, which is 1/700 of an 8-bit step."""
 
 
 def untextured(columns: Columns, blocks: Sequence[range], textures: int, largest: float) -> str:
-    """Return why the weights of a layer's partial sums cannot lie in textures; empty if they can.
+    """Return the reason why a layer's partial sums cannot have weights in textures; empty if they can.
 
     Args:
-        columns: how the kernel's columns follow one another.
-        blocks: the slots of each partial sum.
-        textures: that a draw reads without them.
-        largest: weight, in units of what is stored.
+        columns: layout of the kernel's columns.
+        blocks: slots of each partial sum.
+        textures: number of textures that a draw reads without them.
+        largest: largest weight, in units of the stored output.
     """
     most = max(width(columns, slots) for slots in blocks)
     if 256.0 * largest * most * 2.0**-24 > ROUNDING:
@@ -56,7 +56,7 @@ def untextured(columns: Columns, blocks: Sequence[range], textures: int, largest
 
 
 def width(columns: Columns, slots: range) -> int:
-    """Return how many columns of weights a block of slots has."""
+    """Return the number of columns of weights of a block."""
     return columns.starts[slots[-1] + 1] - columns.starts[slots[0]]
 
 
@@ -71,43 +71,45 @@ def draw(
     reads: Callable[[range], Sequence[Sequence[Read]]],
     target: FixedMap,
 ) -> NDArray[np.float32]:
-    """Append the passes of partial sums, and their weights as textures; return the weights as these have them.
+    """Append the passes of partial sums with weights in textures; return the weights as rounded in the textures.
 
     Args:
         node: the layer.
-        build: the program in the making.
-        columns: how the kernel's columns follow one another.
-        blocks: the slots of each partial sum.
-        packed: the columns, (slices, columns, 4), in units of what is stored.
-        biases: of each block, (slices, 4).
-        reads: gives what each output slice reads of a block.
-        target: where the sums go.
+        build: the program.
+        columns: layout of the kernel's columns.
+        blocks: slots of each partial sum.
+        packed: columns, (slices, columns, 4), in units of the stored output.
+        biases: biases of each block, (slices, 4).
+        reads: function from a block's slots to the reads of each output slice.
+        target: the output.
     """
     stored = np.zeros_like(packed)
     for block, slots in enumerate(blocks):
-        part = slice(columns.starts[slots[0]], columns.starts[slots[-1] + 1])
-        weights = weight_texture.pack(Constants(packed[:, part], biases[block]))
-        stored[:, part] = weights.unpack().weights
+        columns_of_block = slice(columns.starts[slots[0]], columns.starts[slots[-1] + 1])
+        weights = weight_texture.pack(Constants(packed[:, columns_of_block], biases[block]))
+        stored[:, columns_of_block] = weights.unpack().weights
         rows = in_pairs(weights.texels)
         texture = build.constant_texture(node, rows.shape[1], rows.shape[0], rows.tobytes(), str(block))
         units = build.weights(node, f".{block}.f32", weights.units.astype("<f4").tobytes())
-        everything: list[Mapping[str, Sequence[Read]]] = [
+        all_reads: list[Mapping[str, Sequence[Read]]] = [
             {"source": source, "weights": [Read(View(texture, 0, 2 * index + half), stride=(0.0, 0.0))]}
             for index, source in enumerate(reads(slots))
             for half in range(2)
         ]
         most = weights_plan.WINDOW_READS if columns.taps_per_slot > 1 else conv_draws.MOST_COORDINATES
-        drawn = conv_draws.draws(node, build, columns, everything, slots=slots, common=False, in_order=True, most=most)
+        block_draws = conv_draws.draws(
+            node, build, columns, all_reads, slots=slots, common=False, in_order=True, most=most
+        )
         texts: dict[int, str] = {}
-        for number, entry in enumerate(drawn):
+        for number, entry in enumerate(block_draws):
             wait = "WAIT" if entry.by_tiles else ""
             lines = partial(_lines, wait=wait)
             loop = entry.loop if entry.by_tiles else rolled.loop(columns, entry.binding, slots)
             defines: dict[str, int | float | str] = {"ROW": entry.binding.coordinate("weights")}
             if loop is not None:
                 defines["HAS_LOOP"] = 1
-            known = codegen.PLANNED if build.planning else texts.get(id(entry.taps))
-            fragment = known or codegen.fragment(
+            cached = codegen.PLANNED if build.planning else texts.get(id(entry.taps))
+            fragment = cached or codegen.fragment(
                 "convolution_products_texture.frag",
                 includes=["fixed_point.glsl"],
                 lines={
@@ -137,17 +139,17 @@ def _lines(tap: Tap, wait: str) -> list[str]:
 
 
 def in_pairs(texels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return rows of two channels, (2 * slices, width, 4), of ``WeightTexture.texels``: high byte, low byte, twice."""
+    """Convert ``WeightTexture.texels`` to rows of two channels, (2 * slices, width, 4): both bytes of each."""
     bytes_ = np.stack(np.split(texels, 2), axis=-1)  # (slices, width, channel, byte)
     slices, columns = bytes_.shape[:2]
     return np.ascontiguousarray(bytes_.reshape(slices, columns, 2, 4).transpose(0, 2, 1, 3)).reshape(-1, columns, 4)
 
 
 def read(members: Sequence[bytes], columns: Columns, blocks: Sequence[range]) -> NDArray[np.float32]:
-    """Return the columns, (slices, columns, 4), from the members of a bundle: texels and units of each block.
+    """Decode the columns, (slices, columns, 4), from members of a bundle: texels and units of each block.
 
     Raises:
-        ValueError: they are no such textures.
+        ValueError: the members are not such textures.
     """
     packed = np.zeros((columns.slices, columns.count, 4), np.float32)
     for block, slots in enumerate(blocks):

@@ -1,7 +1,7 @@
-"""The taps of a convolution with weights in a texture as a loop, for compilers that do well with one (``gl.loops``).
+"""Loops over the taps of a convolution with weights in a texture, for compilers that handle loops well.
 
-A turn of the loop is one tap on one slice. All turns fetch the same texels in the same order as the lines that stand
-one after the other, and add up the same products.
+An iteration is one tap of one slice. The loop has the same fetches and products, in the same order, as the unrolled
+lines.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from glsl_infer.lowering.conv_columns import Columns
 from glsl_infer.lowering.taps import Tap
 
 MOST_TURNS = 1024
-"""What is written as the end, as much as ``int`` has to hold. Loops end earlier: a compiler that knew when would unroll
-them."""
+"""Bound of the loop in the shader, within the guaranteed range of ``int``. Loops end earlier by a condition, because a
+compiler would unroll a loop with a known end."""
 
 ROLE = "source"
 
 MOST_STRAIGHT = 800
-"""Most fetches that stand one after the other where there is a loop as well, on all devices but those that fetch late.
+"""Largest number of unrolled fetches, except on devices with ordered fetches.
 
-SwiftShader, which a browser has without a GPU, ends its process where there are some 1,100 (1,040 were fine). What
-VideoCore IV makes of a loop has half its threads."""
+SwiftShader, which browsers use without a GPU, crashes with some 1,100 (1,040 worked). On VideoCore IV a loop halves the
+number of threads."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class Loop:
     """A loop over all taps of a draw.
 
     Attributes:
-        turns: how many there are.
-        tap: what the first turn fetches.
-        before: the line before the loop.
-        after: lines at the end of a turn: where the next one fetches.
+        turns: number of iterations.
+        tap: tap of the first iteration.
+        before: line before the loop.
+        after: lines at the end of an iteration, which advance the coordinate.
     """
 
     turns: int
@@ -43,40 +43,39 @@ class Loop:
     before: str
     after: tuple[str, ...]
 
-    def lines(self, tap_lines: Callable[[Tap], Sequence[str]], ended: str) -> list[str]:
-        """Return the text.
+    def lines(self, tap_lines: Callable[[Tap], Sequence[str]], end_condition: str) -> list[str]:
+        """Return the text of the loop.
 
         Args:
-            tap_lines: gives the lines that fetch a texel and add its products. The columns of products are those of the
-                first turn; the next has the next columns.
-            ended: an expression that is true at the beginning of the turn after the last, and of which no compiler can
-                know when.
+            tap_lines: returns the lines that fetch a texel and add its products. The products have the columns of the
+                first iteration; later iterations use the following columns.
+            end_condition: expression that becomes true after the last iteration, and that a compiler cannot evaluate.
         """
         return [
             self.before,
             f"for (int turn = 0; turn < {MOST_TURNS}; turn++) {{",
-            f"    if ({ended}) break;",
+            f"    if ({end_condition}) break;",
             *(f"    {line}" for line in (*tap_lines(self.tap), *self.after)),
             "}",
         ]
 
 
-def always(fetches: int) -> Sequence[str]:
-    """Return the lines by which a shader has its loop whether a device asks for one or not; none where it need not.
+def loop_always(fetches: int) -> Sequence[str]:
+    """Return the lines that enable the loop on all devices without ordered fetches; empty for few fetches.
 
     Args:
-        fetches: that it has one after the other without a loop.
+        fetches: number of fetches without a loop.
     """
     return ("#ifndef LATE_FETCH", "#define ROLLED_FETCHES", "#endif") if fetches > MOST_STRAIGHT else ()
 
 
 def loop(columns: Columns, binding: Binding, slots: range | None = None) -> Loop | None:
-    """Return the loop over the taps of one draw; None where these differ in more than place, or are one alone.
+    """Return the loop over the taps of a draw; None if they are irregular, or there is only one.
 
     Args:
-        columns: of the layer.
+        columns: layout of the layer's columns.
         binding: of the draw.
-        slots: that it reads; all, if not given.
+        slots: slots that it reads; by default all.
     """
     slots = range(columns.slots) if slots is None else slots
     samplers = {binding.sampler(ROLE, index) for index in range(len(slots))}
@@ -94,28 +93,28 @@ def loop(columns: Columns, binding: Binding, slots: range | None = None) -> Loop
 def loop_by_tiles(
     columns: Columns,
     slots: range,
-    places: Sequence[tuple[int, int]],
+    positions: Sequence[tuple[int, int]],
     binding: Binding,
     texel: Sequence[float],
 ) -> Loop | None:
     """Return the loop over the taps of a draw with one coordinate for all tiles of a texture.
 
-    None where its tiles are no grid of rows, or where taps differ in more than place.
+    None if the tiles are not a grid of rows, or the taps are irregular.
 
     Args:
-        columns: of the layer.
-        slots: that the draw reads.
-        places: of their tiles in texels from that of the first, (x, y).
+        columns: layout of the layer's columns.
+        slots: slots that the draw reads.
+        positions: of their tiles relative to the first, (x, y) in texels.
         binding: of the draw.
-        texel: width and height of one, in texture coordinates.
+        texel: width and height of a texel in texture coordinates.
     """
     taps = list(columns.taps(slots))
     turns, first_products = len(taps), taps[0][3]
-    grid = _grid(places)
+    grid = _grid(positions)
     lanes = [product.lane for product in first_products]
     if not 1 < turns < MOST_TURNS or grid is None or any([p.lane for p in tap[3]] != lanes for tap in taps):
         return None
-    (across, down), left, ends = grid
+    (across, down), left_x, row_ends = grid
     height, width = columns.kernel_height, columns.kernel_width
     step_y, step_x = columns.dilations
     coordinate, x = binding.coordinate(ROLE), binding.axis(ROLE, "x")
@@ -135,12 +134,14 @@ def loop_by_tiles(
         after += [move if row == "true" else f"if ({row}) {move}" for move in moves]
     elif width > 1:
         tile = row
-    ended = [f"turn == {(end + 1) * columns.taps_per_slot - 1}" for end in ends]
+    end_conditions = [f"turn == {(end + 1) * columns.taps_per_slot - 1}" for end in row_ends]
     moves = [f"tile.x += {codegen.number(across * texel[0])};"] if across else []
     after += [move if tile == "true" else f"if ({tile}) {move}" for move in moves]
-    if ended:
-        start = f"{x} + {codegen.number(left * texel[0])}" if left else x
-        after.append(f"if ({' || '.join(ended)}) tile = vec2({start}, tile.y + {codegen.number(down * texel[1])});")
+    if end_conditions:
+        start = f"{x} + {codegen.number(left_x * texel[0])}" if left_x else x
+        after.append(
+            f"if ({' || '.join(end_conditions)}) tile = vec2({start}, tile.y + {codegen.number(down * texel[1])});"
+        )
     after.append("at = tile;" if tile == "true" else f"if ({tile}) at = tile;")
     if height > 1 and width > 1:
         after.append(f"if ({row}) taps = 0.0;")
@@ -150,23 +151,23 @@ def loop_by_tiles(
     return Loop(turns, Tap(binding.sampler(ROLE), "at.x", "at.y", first_products), " ".join(before), tuple(after))
 
 
-def _grid(places: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], int, list[int]] | None:
-    """Return how tiles follow one another: the steps (x, y), x where further rows begin, and which tiles end a row.
+def _grid(positions: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], int, list[int]] | None:
+    """Return the steps (x, y) between tiles, the x at which further rows begin, and the indices of tiles at row ends.
 
-    None where each row does not begin at one place and go on in equal steps.
+    None if rows begin at different x or have different steps.
     """
-    ends = [at for at in range(len(places) - 1) if places[at + 1][1] != places[at][1]]
-    pairs = list(zip(places, places[1:]))
-    across = {after[0] - before[0] for at, (before, after) in enumerate(pairs) if at not in ends}
-    down = {pairs[at][1][1] - pairs[at][0][1] for at in ends}
-    left = {pairs[at][1][0] for at in ends}
-    if max(len(across), len(down), len(left)) > 1:
+    row_ends = [index for index in range(len(positions) - 1) if positions[index + 1][1] != positions[index][1]]
+    pairs = list(zip(positions, positions[1:]))
+    across = {after[0] - before[0] for index, (before, after) in enumerate(pairs) if index not in row_ends}
+    down = {pairs[index][1][1] - pairs[index][0][1] for index in row_ends}
+    left_x = {pairs[index][1][0] for index in row_ends}
+    if max(len(across), len(down), len(left_x)) > 1:
         return None
-    return (next(iter(across), 0), next(iter(down), 0)), next(iter(left), 0), ends
+    return (next(iter(across), 0), next(iter(down), 0)), next(iter(left_x), 0), row_ends
 
 
 def _steps(columns: Columns, binding: Binding, slots: int) -> list[str]:
-    """Return the lines that go to the next tap of a row, to the next row, and to the next slice."""
+    """Return the lines that advance to the next tap of a row, the next row, and the next slice."""
     height, width = columns.kernel_height, columns.kernel_width
     lines = [f"at.x += {binding.texel(ROLE)}.x;"] if width > 1 else []
     for slot in range(slots):

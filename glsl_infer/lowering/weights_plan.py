@@ -1,22 +1,19 @@
-"""Where a layer's weights go: into the text of shaders, into uniform arrays, or into a texture.
+"""Choose the storage of a layer's weights: constants in shaders, uniform arrays, or a texture.
 
-    baked     constants in the text: a draw and a program for each output slice
-    uniform   an array: a draw for each slice, each with its upload; layers of one shape share a program
-    texture   one draw for all slices; the GPU fetches every weight, which costs it several times the instructions
+    baked     constants: a draw and a program for each output slice
+    uniform   an array: a draw and an upload for each slice; layers of the same shape share a program
+    texture   one draw for all slices; the GPU fetches the weights, with several times the instructions
 
-``auto`` takes what a Raspberry Pi Zero W would be through with first by the model below, whose numbers are all here.
-In microseconds a frame, for n slices of p pixels each and c columns of weights (a vec4 for each input channel of each
-tap):
+``auto`` picks the mode with the lowest estimated frame time on a Raspberry Pi Zero W. In microseconds a frame, for n
+slices of p pixels each and c columns of weights (a vec4 for each input channel of each tap):
 
     baked     n * DRAW            + n * p * instructions(c) / INSTRUCTIONS + n * COMPILE / FRAMES
     uniform   n * (DRAW + UPLOAD) + n * p * instructions(c) / INSTRUCTIONS + COMPILE / FRAMES
               (an array of more than CALIBRATED vec4 takes VECTOR longer for each)
     texture   DRAW                + n * p * instructions(c) / INSTRUCTIONS + COMPILE / FRAMES
 
-
-A program of more than ``LONG_PROGRAM`` instructions takes longer than ``COMPILE``.
-
-Other GPUs have other numbers, and much the same choice.
+A program with more than ``LONG_PROGRAM`` instructions takes longer than ``COMPILE``. Other GPUs have other constants,
+but mostly the same best choice.
 """
 
 from __future__ import annotations
@@ -28,111 +25,117 @@ from glsl_infer.errors import InputError
 from glsl_infer.program import WeightsChoice
 
 WEIGHTS_MODES = ("auto", "baked", "uniform", "texture")
-"""``auto`` is the cheapest of the others for each layer."""
+"""``auto`` is the cheapest of the other modes for each layer."""
 
 MODES = WEIGHTS_MODES[1:]
-"""Those that have a cost."""
+"""Modes with a cost."""
 
 INSTRUCTIONS = 12_000.0
-"""Instructions times pixels in a microsecond: 12 processors, 4 pixels a cycle each, 250 MHz."""
+"""Instructions times pixels for each microsecond: 12 processors, 4 pixels a cycle each, 250 MHz."""
 
 COLUMN: Mapping[str, float] = {"baked": 5.0, "uniform": 5.0, "texture": 20.5, "bytes": 10.5}
-"""Instructions for a column of weights, its share of the texel's fetch included; read off Mesa's vc4 compiler ..."""
+"""Instructions for a column of weights, including its share of the texel's fetch, by Mesa's vc4 compiler ..."""
 
 FIXED: Mapping[str, float] = {"baked": 25.0, "uniform": 25.0, "texture": 110.0, "bytes": 65.0}
-"""... and for the rest of a shader. ``bytes`` are weights of 8 bits in a texture, ``texture`` those of 16."""
+"""... and for the rest of a shader. ``bytes`` are 8-bit weights in a texture, ``texture`` 16-bit weights."""
 
 PAIRS_COLUMN, PAIRS_FIXED = {8: 14.2, 16: 25.0}, 50.0
-"""The same of two columns and two output channels (``weight_pairs``), by the bits of a weight."""
+"""The same for two columns and two output channels (``weight_pairs``), by the bits of a weight."""
 
 DEPTHWISE_COLUMN: Mapping[str, float] = {"baked": 8.0, "uniform": 8.0, "texture": 25.0, "bytes": 15.5}
-"""The same where each column meets a texel of its own."""
+"""The same for columns that each multiply a different texel."""
 
 FINE_COLUMN = (2.0, 6.0)
-"""Instructions that a fetch of 16 bits adds to a column of weights, of four to a texel and of a depthwise layer."""
+"""Additional instructions of a 16-bit fetch for each column of weights: with four columns for a texel, and in a
+depthwise layer."""
 
 FINE_STORE, FINE_RESIDUAL = 44.0, 20.0
-"""Instructions that a fragment takes longer to store 16 bits, and to add a residual of 16 bits."""
+"""Additional instructions of a fragment to store 16 bits, and to add a 16-bit residual."""
 
 DRAW = 95.0
-"""Microseconds of the CPU for a draw without a job of its own: the share of the article's time that
-``estimate.DRAW_SHARE`` assumes. Counted are 14,400 ARM instructions in user space (scripts/vc4/arm/count), 21 us at 0.7
-a clock; the kernel's part nobody knows. ``glsl-infer vc4 --time`` gives MobileNet 1.0 554, 471 and 438 ms where this is
-95, 45 and 25, and 589, 553 and 544 if a draw does cost 95: a fetch waits longer than its share of ``COLUMN``."""
+"""CPU time in microseconds of a draw that does not begin a job, from the share of the article's frame time that
+``estimate.DRAW_SHARE`` assumes. User space takes 14,400 ARM instructions (scripts/vc4/arm/count), 21 us at 0.7 a clock;
+the kernel's part is unknown. ``glsl-infer vc4 --time`` estimates MobileNet 1.0 at 554, 471 and 438 ms with this
+constant at 95, 45 and 25, and at 589, 553 and 544 ms if a draw really costs 95, because the latency of a fetch exceeds
+its share of ``COLUMN``."""
 
 LEAST_DRAW, MOST_DRAW = 1.0, 10_000.0
-"""What may be said instead."""
+"""Accepted range."""
 
 UPLOAD = 5.0
-"""Microseconds of the CPU to upload a uniform array: an estimate. The count of a draw has its uploads."""
+"""Estimated CPU time in microseconds to upload a uniform array. The instruction count of a draw includes its
+uploads."""
 
 CALIBRATED, VECTOR = 100, 0.18
-"""Vec4 of an array that ``DRAW`` holds already, for it was calibrated on draws with such; and the microseconds of each
-vec4 more. Under QEMU, Mesa's driver takes 12,600 ARM instructions a draw, 33,900 a job, and 2.4 for each byte of its
-commands, in which every vec4 is written again: these three numbers give what four models take to 0.5 %."""
+"""Vec4 of an array included in ``DRAW``, which was calibrated on such draws, and microseconds for each further vec4.
+Under QEMU, Mesa's driver takes 12,600 ARM instructions a draw, 33,900 a job, and 2.4 for each byte of its commands,
+which contain all vec4. These constants reproduce the counts of four models within 0.5 %."""
 
 COMPILE = 300_000.0
-"""Microseconds to compile a program: 8 ms on a workstation, by some 40 for this CPU; an estimate. Counted are some 100
-million ARM instructions a program of X22, both compilers together: 140,000 us at 0.7 a clock."""
+"""Estimated microseconds to compile a program: 8 ms on a workstation, times 40 for this CPU. Both compilers take some
+100 million ARM instructions for a program of X22: 140,000 us at 0.7 a clock."""
 
 FRAMES = 1000
-"""Frames over which a start is spread."""
+"""Number of frames over which the cost of a start is spread."""
 
 UNIFORM_VECTORS = 216
-"""The longest uniform array, unless the person who exports says otherwise: nearly all phones have 224 vec4 in all, and
-some are for other things. Mesa's vc4 has 4095, llvmpipe 4096, NVIDIA's driver and most of WebGL 1024 and more; a Pi's
-driver before Mesa has 136. ES 2.0 promises 16, which no network of ours could do with."""
+"""Default limit of a uniform array. Nearly all phones have 224 vec4, some of which have other uses. Mesa's vc4 has
+4095, llvmpipe 4096, NVIDIA's driver and most WebGL implementations at least 1024; a Pi's driver before Mesa has 136. ES
+2.0 guarantees 16, too few for practical networks."""
 
 LEAST_ARRAY, LONGEST_ARRAY = 64, 3500
-"""What may be said: fewer make partial sums of everything, and a text that reads more is longer than a reader takes."""
+"""Accepted range. Smaller limits split every convolution into partial sums, and larger ones exceed the longest text of
+readers."""
 
 LONG_ARRAY = 1000
-"""The longest where uniform arrays are asked for by name: what drivers of desktops and of the Pi have."""
+"""Limit if ``uniform`` is requested explicitly: the limit of desktop drivers and of the Pi."""
 
 MOST_BAKED = 2000
-"""Most columns of constants in a text: a column takes some 117 bytes, and a reader takes texts of 256 KiB."""
+"""Largest number of columns as constants in a shader: a column takes some 117 bytes, and readers accept texts of 256
+KiB."""
 
 MOST_CONSTANTS = 300_000
-"""Most columns of constants in all texts together. A reader takes texts of 4 million operations (``all_written`` of
-bundle/format.json), of which a column has some 10; networks with more get longer uniform arrays."""
+"""Largest number of columns as constants in all shaders together. Readers accept texts with 4 million operations
+(``all_written`` of bundle/format.json), and a column has some 10; larger networks get longer uniform arrays."""
 
 LONG_PROGRAM, LENGTH_POWER = 1650.0, 2.5
-"""Instructions from which a program takes longer than ``COMPILE``, and how it grows. Mesa's vc4 compiler took
-8 ms for 173, 30 for 2,800, 300 for 5,800, 1,400 for 11,300 and 4,000 for 18,500 on a workstation."""
+"""Instructions above which a program takes longer than ``COMPILE``, and the exponent of the increase. Mesa's vc4
+compiler took 8 ms for 173 instructions, 30 for 2,800, 300 for 5,800, 1,400 for 11,300 and 4,000 for 18,500 on a
+workstation."""
 
 WINDOW_READS = 6
-"""Most input slices, the residual's included, that have a coordinate each in a window of several texels whose weights
-lie in a texture. With more, tiles of a texture share one (``conv_draws``).
+"""Largest number of input slices, including the residual's, with their own coordinate in a window of several texels
+with weights in a texture. With more, tiles of a texture share a coordinate (``conv_draws``).
 
-Each coordinate is needed to the end. Mesa's vc4 compiler has registers for 6 of them with every window tried: 3x3 over
-24 channels has 216 columns of weights, 4x4 over 20 has 320. With 7 and 8 it depends: 2x2 over 7 and 1x2 over 8 compile,
-3x3 over 7 and 2x2 over 8 (128 columns) do not, and a residual counts as one more. So columns are not what is short. A
-1x1 window takes each coordinate once, and may read 8 slices and a residual. tests/vc4/test_registers.py has the cases.
-"""
+Each coordinate occupies a register to the end. Mesa's vc4 compiler has registers for 6 of them with all tested windows:
+3x3 over 24 channels has 216 columns of weights, 4x4 over 20 has 320. With 7 and 8 it depends: 2x2 over 7 and 1x2 over 8
+compile, 3x3 over 7 and 2x2 over 8 (128 columns) do not, and a residual counts as one more. The number of columns is
+therefore not the limit. A 1x1 window uses each coordinate once, and can read 8 slices and a residual.
+tests/vc4/test_registers.py has the cases."""
 
 FINE_WINDOW_READS, FINE_READS = 4, 6
-"""The same of slices of 16 bits that meet weights of 16 bits in a texture, in a window of several texels and of one. A
-slice more takes two registers: 3x3 over 4 slices takes all 34, 1x1 over 6 takes 31; 3x3 over 5 and 1x1 over 8 do not
-compile, nor does 3x3 over 4 that stores 16 bits. Windows of one texel over more slices share a coordinate."""
+"""The same limit for 16-bit slices and 16-bit weights in a texture, for a window of several texels and of one. Each
+slice takes two more registers: 3x3 over 4 slices takes all 34, and 1x1 over 6 takes 31. 3x3 over 5 and 1x1 over 8 do
+not compile, nor does 3x3 over 4 with a 16-bit output. 1x1 windows over more slices share a coordinate."""
 
 
 @dataclass(frozen=True)
 class LayerWeights:
-    """What the choice depends on.
+    """Properties of a layer that the choice depends on.
 
     Attributes:
-        name: the graph node's.
-        slices: output slices, each drawn for itself unless the weights lie in a texture.
-        pixels: of one slice.
-        columns: vec4 of weights for a slice, the bias apart.
+        name: name of the graph node.
+        slices: output slices, each with its own draw unless the weights are in a texture.
+        pixels: pixels of a slice.
+        columns: vec4 of weights of a slice, without the bias.
         vectors: vec4 of the uniform array.
-        untextured: why its weights cannot lie in a texture; empty if they can.
+        untextured: reason why the weights cannot be in a texture; empty if they can.
         bits: of a weight in a texture, 8 or 16.
-        depthwise: whether a column's weights meet a lane each.
-        texels: columns of weights where they lie in a texture; 0: as many as ``columns``.
-        textures: how many hold them then, each with a draw of its own.
-        numbers: how many numbers for each channel the activation and the range have. They lie behind the weights.
-        in_pairs: whether two output channels have a row in a texture, and ``texels`` are of two columns each.
+        depthwise: whether each weight of a column multiplies its own lane.
+        texels: columns of weights in a texture; 0 if equal to ``columns``.
+        textures: number of textures of weights, each with its own draw.
+        numbers: number of per-channel constants of the activation and the range, stored after the weights.
+        in_pairs: whether two output channels have a row in the texture, with two columns in each of the ``texels``.
     """
 
     name: str
@@ -151,68 +154,68 @@ class LayerWeights:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a frame costs.
+    """Estimated cost of a frame.
 
     Attributes:
-        work: instructions times pixels about.
-        draws: how many.
+        work: instructions times pixels.
+        draws: number of draws.
     """
 
     work: float
     draws: int
 
-    def over(self, other: Cost) -> float:
-        """Return how many times another's this is: of work or of draws, whichever is more."""
-        return max(self.work / max(other.work, 1.0), self.draws / max(other.draws, 1))
+    def over(self, other: Cost) -> tuple[float, float]:
+        """Return the ratios to another cost: of work, and of draws."""
+        return self.work / max(other.work, 1.0), self.draws / max(other.draws, 1)
 
 
-def longest_array(wanted: str, uniform_vectors: int) -> int:
-    """Return the vec4 of the longest uniform array for one of ``WEIGHTS_MODES`` and what the target is said to have."""
-    return max(uniform_vectors, LONG_ARRAY) if wanted == "uniform" else uniform_vectors
+def longest_array(requested: str, uniform_vectors: int) -> int:
+    """Return the limit of uniform arrays in vec4, for one of ``WEIGHTS_MODES`` and the target's limit."""
+    return max(uniform_vectors, LONG_ARRAY) if requested == "uniform" else uniform_vectors
 
 
 def instructions(mode: str, layer: LayerWeights) -> float:
-    """Return the instructions of a layer's program by a mode that has a cost."""
+    """Return the number of instructions of a layer's program with a mode."""
     if mode == "texture" and layer.in_pairs:
         return PAIRS_FIXED + PAIRS_COLUMN[layer.bits] * (layer.texels + 2 * layer.numbers)
-    kind = "bytes" if mode == "texture" and layer.bits == 8 else mode
+    storage = "bytes" if mode == "texture" and layer.bits == 8 else mode
     columns = layer.texels or layer.columns if mode == "texture" else layer.columns
-    numbers = layer.numbers * {"bytes": 3, "texture": 2}.get(kind, 0) * COLUMN[kind]
-    return float(FIXED[kind] + (DEPTHWISE_COLUMN if layer.depthwise else COLUMN)[kind] * columns + numbers)
+    numbers = layer.numbers * {"bytes": 3, "texture": 2}.get(storage, 0) * COLUMN[storage]
+    return float(FIXED[storage] + (DEPTHWISE_COLUMN if layer.depthwise else COLUMN)[storage] * columns + numbers)
 
 
 def work(layer: LayerWeights, mode: str) -> float:
-    """Return about how many instructions times pixels a layer takes."""
+    """Return the estimated instructions times pixels of a layer."""
     return layer.slices * layer.pixels * instructions(mode, layer)
 
 
 def fine_work(layer: LayerWeights, *, reads: bool, adds: bool, stores: bool) -> float:
-    """Return about how many instructions times pixels it adds that maps of a layer have 16 bits.
+    """Return the estimated additional instructions times pixels due to 16-bit maps.
 
     Args:
-        layer: with the fragments that it is drawn with.
-        reads: whether what its weights meet has them.
-        adds: whether a residual has them.
-        stores: whether it has them itself.
+        layer: the layer, with the fragments of its draws.
+        reads: whether the input has 16 bits.
+        adds: whether a residual has 16 bits.
+        stores: whether the output has 16 bits.
     """
-    each = reads * layer.columns * FINE_COLUMN[layer.depthwise] + adds * FINE_RESIDUAL + stores * FINE_STORE
-    return layer.slices * layer.pixels * each
+    per_pixel = reads * layer.columns * FINE_COLUMN[layer.depthwise] + adds * FINE_RESIDUAL + stores * FINE_STORE
+    return layer.slices * layer.pixels * per_pixel
 
 
 def compile_cost(length: float) -> float:
-    """Return the microseconds of the CPU to compile a program of so many instructions, spread over ``FRAMES``."""
+    """Return the CPU time in microseconds to compile a program with ``length`` instructions, spread over ``FRAMES``."""
     return COMPILE * float(max(1.0, (length / LONG_PROGRAM) ** LENGTH_POWER)) / FRAMES
 
 
 def longer_array(choices: Iterable[WeightsChoice], uniform_vectors: int) -> int | None:
-    """Return the longest uniform array to try where choices make more text than a reader takes; None where not."""
+    """Return a longer limit of uniform arrays if the constants exceed the readers' limit, else None."""
     constants = sum(choice.slices * choice.columns for choice in choices if choice.mode == "baked")
-    longer = next((length for length in (LONG_ARRAY, LONGEST_ARRAY) if length > uniform_vectors), None)
-    return longer if constants > MOST_CONSTANTS else None
+    length = next((length for length in (LONG_ARRAY, LONGEST_ARRAY) if length > uniform_vectors), None)
+    return length if constants > MOST_CONSTANTS else None
 
 
 def costs(layer: LayerWeights, uniform_vectors: int = UNIFORM_VECTORS, draw: float = DRAW) -> dict[str, float]:
-    """Return the microseconds a frame of each mode that the layer can have; ``draw``: see ``DRAW``."""
+    """Return the microseconds a frame of each mode that the layer supports; ``draw`` replaces ``DRAW``."""
     work = {mode: layer.slices * layer.pixels * instructions(mode, layer) / INSTRUCTIONS for mode in MODES}
     program = {mode: compile_cost(instructions(mode, layer)) for mode in MODES}
     draws = {
@@ -232,68 +235,68 @@ def costs(layer: LayerWeights, uniform_vectors: int = UNIFORM_VECTORS, draw: flo
 
 def choose(
     layer: LayerWeights,
-    wanted: str,
-    alone: str | None = None,
+    requested: str,
+    for_layer: str | None = None,
     uniform_vectors: int = UNIFORM_VECTORS,
     draw: float = DRAW,
 ) -> WeightsChoice:
-    """Return where the weights of a layer go.
+    """Return the storage of a layer's weights.
 
     Args:
-        layer: what they are.
-        wanted: one of ``WEIGHTS_MODES``. Those layers are excepted that cannot have it.
-        alone: what is wanted for this layer, whatever is for all.
-        uniform_vectors: the longest uniform array, where those are not asked for.
+        layer: the layer.
+        requested: one of ``WEIGHTS_MODES``. Layers that do not support it get another mode.
+        for_layer: mode requested for this layer, with priority.
+        uniform_vectors: limit of uniform arrays in vec4, unless these are requested explicitly.
         draw: microseconds of a draw.
 
     Raises:
-        InputError: ``alone`` is a texture or an array, and the layer cannot have it.
+        InputError: ``for_layer`` is a mode that the layer does not support.
     """
-    longest = longest_array(wanted, uniform_vectors)
+    longest = longest_array(requested, uniform_vectors)
     cost_of = costs(layer, longest, draw)
-    if alone == "texture" and alone not in cost_of:
+    if for_layer == "texture" and for_layer not in cost_of:
         raise InputError(f"layer '{layer.name}' cannot have its weights in a texture: {layer.untextured}")
-    if alone == "uniform" and layer.vectors > LONGEST_ARRAY:
+    if for_layer == "uniform" and layer.vectors > LONGEST_ARRAY:
         raise InputError(
             f"layer '{layer.name}' cannot have its weights in a uniform array: {layer.vectors} vec4, and a shader can "
             f"have {LONGEST_ARRAY}"
         )
-    if alone is not None and alone != "auto":
-        mode, why = alone, f"asked for by --weights-for {layer.name}={alone}"
-    elif alone is None and wanted in cost_of:
-        mode, why = wanted, f"asked for by --weights {wanted}"
+    if for_layer is not None and for_layer != "auto":
+        mode, reason = for_layer, f"asked for by --weights-for {layer.name}={for_layer}"
+    elif for_layer is None and requested in cost_of:
+        mode, reason = requested, f"asked for by --weights {requested}"
     else:
-        mode = min(cost_of, key=lambda known: cost_of[known])
-        why = _reason(layer, cost_of, mode, longest, draw)
+        mode = min(cost_of, key=lambda candidate: cost_of[candidate])
+        reason = _reason(layer, cost_of, mode, longest, draw)
     return WeightsChoice(
         layer.name,
         mode,
         layer.slices,
         layer.pixels,
         layer.columns,
-        {known: cost_of.get(known) for known in MODES},
-        why,
+        {candidate: cost_of.get(candidate) for candidate in MODES},
+        reason,
     )
 
 
 def _reason(layer: LayerWeights, cost_of: Mapping[str, float], mode: str, uniform_vectors: int, draw: float) -> str:
-    """Return why a mode is the best for a layer, in a person's words."""
+    """Return an explanation of the choice for users."""
     if mode == "texture":
-        fewer = layer.slices - layer.textures
-        saved = fewer * draw
-        return f"{fewer} draws less save {saved:.0f} us, weights by texel cost {_extra(layer):.0f} us"
-    missing = []
+        draws_saved = layer.slices - layer.textures
+        saved = draws_saved * draw
+        return f"{draws_saved} draws less save {saved:.0f} us, weights by texel cost {_extra(layer):.0f} us"
+    reasons = []
     if layer.vectors > uniform_vectors:
-        missing.append(f"an array of {layer.vectors} vec4 is longer than {uniform_vectors}")
+        reasons.append(f"an array of {layer.vectors} vec4 is longer than {uniform_vectors}")
     if layer.untextured:
-        missing.append(f"no texture: {layer.untextured}")
+        reasons.append(f"no texture: {layer.untextured}")
     if "texture" in cost_of:
         saved = (layer.slices - layer.textures) * draw
-        missing.append(f"weights by texel would cost {_extra(layer):.0f} us, draws saved {saved:.0f} us")
-    return "; ".join(missing)
+        reasons.append(f"weights by texel would cost {_extra(layer):.0f} us, draws saved {saved:.0f} us")
+    return "; ".join(reasons)
 
 
 def _extra(layer: LayerWeights) -> float:
-    """Return the microseconds that the GPU takes longer with weights from a texture."""
-    more = instructions("texture", layer) - instructions("uniform", layer)
-    return layer.slices * layer.pixels * more / INSTRUCTIONS
+    """Return the additional GPU time in microseconds with weights from a texture."""
+    difference = instructions("texture", layer) - instructions("uniform", layer)
+    return layer.slices * layer.pixels * difference / INSTRUCTIONS

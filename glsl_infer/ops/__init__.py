@@ -1,7 +1,7 @@
-"""The operators: one module each, holding its shape rule, its NumPy reference and its passes.
+"""Operators: one module each, with its shape rule, its NumPy reference and its passes.
 
-Adding one is adding a module with a public ``OPERATOR`` (and, mostly, a template in shaders/);
-it is found here by its file name, which is also its name in a graph. ``on_cpu`` has those without a shader.
+To add an operator, add a module with a public ``OPERATOR``, and usually a template in shaders/. Its file name is its
+name in a graph. ``on_cpu`` has the operators without a shader.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _NO_OPERATORS = ("convolution_window", "on_cpu", "operator", "traits")
 
 @cache
 def names() -> tuple[str, ...]:
-    """Return the names of all operators that are modules of this room, in alphabetical order."""
+    """Return the names of all operators with a module in this package, in alphabetical order."""
     return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name not in _NO_OPERATORS))
 
 
 @cache
 def get(name: str) -> Operator:
-    """Return the operator called ``name``: a module's, one of the CPU, or a moved one, ``cpu:NAME``.
+    """Return the operator with this name: of a module, of the CPU, or ``cpu:NAME`` for one moved to the CPU.
 
     Raises:
-        ModelError: there is none.
+        ModelError: the name is unknown.
     """
     if name.startswith(cpu.FORCED):
         return on_cpu.Moved(get(name.removeprefix(cpu.FORCED)))

@@ -1,4 +1,4 @@
-"""An activation that could not be fused into the operator before it."""
+"""An activation that is not fused into the operator before it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ActivationOperator(Operator):
-    """Attributes: ``function``, an activation's text (``graph.activations``); the range ``scales`` and ``zeros``."""
+    """Attributes: ``function``, an activation in text form (``graph.activations``); range ``scales`` and ``zeros``."""
 
     attrs = {"function": "linear", "scales": None, "zeros": None}
     activates = True
@@ -43,7 +43,7 @@ class ActivationOperator(Operator):
         return inputs[0]
 
     def host_step(self, node: Node) -> str:
-        """Return sigmoid, where the function is that."""
+        """Return the host step of a sigmoid."""
         return SIGMOID_STEP if node.activation == SIGMOID else ""
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
@@ -51,7 +51,7 @@ class ActivationOperator(Operator):
         return node.activation(inputs[0])
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw one pass a slice."""
+        """Draw one pass for each slice."""
         feature_map(node, build.shapes[node.inputs[0]])
         pointwise(node, build)
 

@@ -1,4 +1,4 @@
-"""The sum of feature maps, where it could not be fused into a convolution as its residual."""
+"""Sum of feature maps that is not fused into a convolution as its residual."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Add(Operator):
         return node.activation(reduce(np.add, inputs))
 
     def parts(self, node: Node, shapes: Sequence[Shape]) -> tuple[Node, ...]:
-        """Return sums of as many inputs as a pass can read, each but the last an input of the next."""
+        """Split a sum with too many inputs for one pass: each partial sum is an input of the next."""
         reads, sums = node.inputs, list[Node]()
         while len(reads) > MAX_TEXTURES:
             name = f"{node.name}-sum{len(sums) + 1}"
@@ -48,7 +48,7 @@ class Add(Operator):
         return (*sums, replace(node, inputs=reads)) if sums else ()
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw one pass a slice, each reading one tile of every input."""
+        """Draw one pass for each slice, which reads one tile of each input."""
         feature_map(node, build.shapes[node.inputs[0]])
         pointwise(node, build)
 

@@ -1,4 +1,4 @@
-"""Average pooling: the mean of each window; padding does not count."""
+"""Average pooling: the mean of each window, without padding."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from glsl_infer.ops.max_pool import draw_windows, pooled_shape, windows, written_out
 from glsl_infer.ops.operator import Operator
-from glsl_infer.ops.traits import Reach, window_reads
+from glsl_infer.ops.traits import AxisWindow, window_reads
 from glsl_infer.ops.zero_padding import pad
 
 if TYPE_CHECKING:
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 class AveragePool(Operator):
     """The mean of each window.
 
-    Attributes: ``pool`` (y, x), ``strides`` (y, x), ``padding`` (top, bottom, left, right). Padding does not count:
-    a window takes the mean of those of its pixels that lie within the map, so windows at the edge divide by fewer.
-    ``scales`` and ``zeros`` are the input's.
+    Attributes: ``pool`` (y, x), ``strides`` (y, x), ``padding`` (top, bottom, left, right). Padding is excluded:
+    windows at the edge divide by the number of their pixels within the map. ``scales`` and ``zeros`` are the input's.
     """
 
     attrs = {"pool": (2, 2), "strides": (2, 2), "padding": (0, 0, 0, 0), "scales": None, "zeros": None}
@@ -30,15 +29,15 @@ class AveragePool(Operator):
     idle = {"pool": (1, 1), "strides": (1, 1)}
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return (height, width, channels) of the windows that fit."""
+        """Return (height, width, channels), with the number of windows as height and width."""
         return pooled_shape(node, inputs[0])
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
-        """Return which pixels of its input one depends on."""
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
+        """Return the input window of an output pixel."""
         return window_reads(node, *node.attrs["pool"])
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Add up each window and divide by the number of its pixels within the map."""
+        """Divide the sum of each window by the number of its pixels within the map."""
         return window_means(node, inputs[0])
 
     def passes(self, node: Node, build: Builder) -> None:
@@ -48,12 +47,12 @@ class AveragePool(Operator):
 
 
 def window_means(node: Node, x: Array) -> Array:
-    """Return the mean of the pixels of each window of a pooling that lie within the map."""
+    """Return the mean of each pooling window, of its pixels within the map."""
 
     def sums(values: Array) -> Array:
         padded = pad(values, node.attrs["padding"])
-        added: Array = windows(padded, node.attrs["pool"], node.attrs["strides"]).sum(axis=(-2, -1))
-        return added
+        total: Array = windows(padded, node.attrs["pool"], node.attrs["strides"]).sum(axis=(-2, -1))
+        return total
 
     mean: Array = sums(x) / sums(np.ones((*x.shape[:2], 1), x.dtype))
     return mean

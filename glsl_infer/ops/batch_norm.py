@@ -1,4 +1,4 @@
-"""Batch normalisation at inference: a scale and an offset per channel. The optimiser folds it away."""
+"""Batch normalisation at inference: a scale and an offset for each channel, which the optimiser folds away."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ class BatchNorm(GraphOnlyOperator):
         return inputs[0] * scale.astype(inputs[0].dtype) + offset.astype(inputs[0].dtype)
 
     def affine(self, node: Node) -> Affine:
-        """Return what the statistics and weights come to."""
+        """Return scale and offset of the statistics and weights."""
         return scale_and_offset(node)
 
     def normal(self, node: Node) -> Affine:
-        """Return the offset, and the scale of what is normalised."""
+        """Return mean and standard deviation of the normalised channels."""
         gamma, beta, variance = (node.weights[name].astype(np.float64) for name in ("gamma", "beta", "variance"))
         return beta, np.abs(gamma) * np.sqrt(variance / (variance + node.attrs["epsilon"]))
 
 
 def scale_and_offset(node: Node) -> Affine:
-    """Return float64 (scale, offset) per channel, so that the output is ``x * scale + offset``."""
+    """Return float64 (scale, offset), (channels,) each: the output is ``x * scale + offset``."""
     weights = {name: node.weights[name].astype(np.float64) for name in BatchNorm.weights}
     scale = weights["gamma"] / np.sqrt(weights["variance"] + node.attrs["epsilon"])
     return scale, weights["beta"] - weights["mean"] * scale

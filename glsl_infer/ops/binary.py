@@ -1,4 +1,4 @@
-"""Two operands, value by value, with NumPy's broadcasting: products (gates), differences, quotients, extremes."""
+"""Elementwise operations of two operands with broadcasting: products (gates), differences, quotients, extremes."""
 
 from __future__ import annotations
 
@@ -24,16 +24,15 @@ OPERATIONS: Mapping[str, tuple[Callable[[Array, Array], Array], str]] = {
     "minimum": (np.minimum, "min(a, b)"),
     "squared_difference": (lambda a, b: np.square(a - b), "(a - b) * (a - b)"),
 }
-"""What each operation is in NumPy and in GLSL."""
+"""NumPy function and GLSL expression of each operation."""
 
 
 class Binary(Operator):
-    """``operation`` (see ``OPERATIONS``) of two inputs, of which one may be smaller.
+    """``operation`` (one of ``OPERATIONS``) of two inputs with broadcasting.
 
-    The output is a feature map (height, width, channels). An operand is one of the same shape, one whose height,
-    width or channels are 1, or a vector (channels,), which is the same for all pixels, such as the gates of a squeeze
-    and excite block. Attributes: ``operation``; ``activation``, applied to its result; the range ``scales`` and
-    ``zeros``.
+    The output is a feature map (height, width, channels). An operand has the same shape, or a height, width or channel
+    count of 1, or is a vector (channels,), such as the gates of a squeeze-and-excite block. Attributes: ``operation``;
+    ``activation`` of the result; the range ``scales`` and ``zeros``.
     """
 
     attrs = {"operation": None, "activation": "linear", "scales": None, "zeros": None}
@@ -42,7 +41,7 @@ class Binary(Operator):
     local = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return the shape that both inputs are broadcast to."""
+        """Return the broadcast shape."""
         if node.attrs["operation"] not in OPERATIONS:
             raise ModelError.layer(
                 node.name, f"an operation '{node.attrs['operation']}'", f"there are: {', '.join(OPERATIONS)}"
@@ -51,7 +50,7 @@ class Binary(Operator):
             shape = np.broadcast_shapes(*inputs)
         except ValueError:
             shape = ()
-        ranks = [len(given) for given in inputs]
+        ranks = [len(operand_shape) for operand_shape in inputs]
         if len(inputs) != 2 or (ranks != [1, 1] and (len(shape) != 3 or not {1, 3}.issuperset(ranks))):
             raise ModelError.layer(
                 node.name,
@@ -62,12 +61,12 @@ class Binary(Operator):
         return tuple(int(size) for size in shape)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Compute it value by value, then activate."""
-        with np.errstate(divide="ignore"):  # what a division by 0 gives saturates, like any value out of range
+        """Compute the operation, then activate."""
+        with np.errstate(divide="ignore"):  # infinities saturate, like other values outside the range
             return node.activation(OPERATIONS[node.attrs["operation"]][0](inputs[0], inputs[1]))
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw one pass a slice, each reading one tile of either operand, or two texels of a vector."""
+        """Draw one pass for each slice, which reads a tile of each operand, or two texels of a vector."""
         draw(node, build, OPERATIONS[node.attrs["operation"]][1])
 
 

@@ -1,4 +1,4 @@
-"""The number of the largest or the smallest channel of every pixel: a mask of classes inside a network."""
+"""Index of the largest or smallest channel of each pixel, such as a mask of classes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from glsl_infer.lowering.builder import Builder
 
 NUMBERS = Range((255.0,))
-"""A byte is the number of a channel."""
+"""A byte is the index of a channel."""
 
 
 class ChannelArgmax(Operator):
-    """The first of the largest channels, or with the attribute ``smallest`` of the smallest ones."""
+    """The first largest channel, or with attribute ``smallest`` the first smallest channel."""
 
     attrs = {"smallest": False}
     local = True
@@ -40,21 +40,21 @@ class ChannelArgmax(Operator):
         return height, width, 1
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Take the first extreme along the last axis."""
-        take = np.argmin if node.attrs["smallest"] else np.argmax
-        number: Array = take(inputs[0], axis=-1)[..., None].astype(inputs[0].dtype)
-        return number
+        """Return the first extreme along the last axis."""
+        argument_of_extreme = np.argmin if node.attrs["smallest"] else np.argmax
+        indices: Array = argument_of_extreme(inputs[0], axis=-1)[..., None].astype(inputs[0].dtype)
+        return indices
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Return the whole numbers as bytes hold them."""
+        """Return the indices as stored in bytes."""
         return quantize.store8(exact, np.asarray(NUMBERS.scales), np.asarray(NUMBERS.zeros))
 
     def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
-        """Return the range in which a byte is the number."""
+        """Return the range with which a byte is an index."""
         return NUMBERS
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw one pass, which reads every slice."""
+        """Draw one pass that reads all slices."""
         slices = all_slices(build.feature_map(node.inputs[0]), centred=False)
         target = build.allocate_map(node, scales=NUMBERS.scales, zeros=NUMBERS.zeros)
         binding = build.bind(node, **{ROLE: slices.reads})

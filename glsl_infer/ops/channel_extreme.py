@@ -1,4 +1,4 @@
-"""The largest or the smallest channel of every pixel."""
+"""The largest or the smallest channel of each pixel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from glsl_infer.lowering.builder import Builder
 
 OPERATIONS = {"max": "max", "min": "min"}
-"""The operations, and what they are in GLSL."""
+"""GLSL function of each operation."""
 
 
 class ChannelExtreme(Operator):
@@ -36,26 +36,29 @@ class ChannelExtreme(Operator):
         return height, width, 1
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Take the extreme of the last axis."""
-        take = np.max if node.attrs["operation"] == "max" else np.min
-        extreme: Array = take(inputs[0], axis=-1, keepdims=True)
+        """Return the extreme of the last axis."""
+        extreme_of = np.max if node.attrs["operation"] == "max" else np.min
+        extreme: Array = extreme_of(inputs[0], axis=-1, keepdims=True)
         return extreme
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw one pass, which reads every slice."""
+        """Draw one pass that reads all slices."""
         slices = all_slices(build.feature_map(node.inputs[0]), centred=True)
         target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
         binding = build.bind(node, **{ROLE: slices.reads})
-        numbers = [f"({text}){slices.repeated(index)}" for index, text in enumerate(slices.numbers(binding, "y"))]
-        take = OPERATIONS[node.attrs["operation"]]
+        slice_values = [f"({text}){slices.repeated(index)}" for index, text in enumerate(slices.numbers(binding, "y"))]
+        glsl_function = OPERATIONS[node.attrs["operation"]]
         fragment = codegen.fragment(
             "channel_extreme.frag",
             includes=["store.glsl", "late.glsl"],
             lines={
                 "declarations": binding.declarations(ROLE),
-                "slices": [f"y = {numbers[0]};", *(f"y = {take}(y, {text});" for text in numbers[1:])],
+                "slices": [
+                    f"y = {slice_values[0]};",
+                    *(f"y = {glsl_function}(y, {text});" for text in slice_values[1:]),
+                ],
             },
-            defines={"TAKE": take},
+            defines={"TAKE": glsl_function},
         )
         factor, zero = slices.unit / target.scale_of[0], target.zero_of[0] / 255.0
         uniforms = {**binding.texels(ROLE), "factor": [float(factor)], "offset": [float(zero)]}

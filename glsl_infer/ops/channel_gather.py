@@ -1,4 +1,4 @@
-"""Channels picked and put in order: some of them, another order, a repetition."""
+"""Select and reorder channels, with repetitions and zeros."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 ZERO = -1
-"""What stands for a channel of zeros."""
+"""Channel number for zeros."""
 
 
 class ChannelGather(CopyOperator):
-    """Attribute ``channels``: channel c of the output is channel ``channels[c]`` of the input, or 0 where it is -1."""
+    """Attribute ``channels``: output channel c is input channel ``channels[c]``, or 0 for -1."""
 
     attrs = {"channels": None}
     local = True
@@ -30,69 +30,75 @@ class ChannelGather(CopyOperator):
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height, width, number of ``channels``)."""
         height, width, channels = feature_map(node, inputs[0])
-        wanted = node.attrs["channels"]
-        if not wanted or not all(ZERO <= channel < channels for channel in wanted):
+        selected = node.attrs["channels"]
+        if not selected or not all(ZERO <= channel < channels for channel in selected):
             raise ModelError.layer(
                 node.name,
-                f"channels {wanted} of {channels}",
+                f"channels {selected} of {channels}",
                 f"give one or more of 0 to {channels - 1}, or -1 for zeros",
             )
-        return height, width, len(wanted)
+        return height, width, len(selected)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Pick along the last axis."""
-        wanted = np.asarray(node.attrs["channels"])
-        picked: Array = np.take(inputs[0], np.maximum(wanted, 0), axis=-1)
-        return np.where(wanted == ZERO, picked.dtype.type(0.0), picked)
+        """Select along the last axis."""
+        selected = np.asarray(node.attrs["channels"])
+        picked: Array = np.take(inputs[0], np.maximum(selected, 0), axis=-1)
+        return np.where(selected == ZERO, picked.dtype.type(0.0), picked)
 
     def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
-        """Return the picked channels' ranges."""
+        """Return the ranges of the selected channels."""
         return _picked(ranges[0], node.attrs["channels"])
 
     def is_identity(self, node: Node, shape: Shape) -> bool:
-        """Return whether all channels stay where they are."""
+        """Return whether the channels keep their order."""
         return tuple(node.attrs["channels"]) == tuple(range(shape[2]))
 
     def replacement(self, node: Node, shapes: Sequence[Shape]) -> str | None:
-        """Return ``channel_view`` where whole slices are picked: views can do it."""
+        """Return ``channel_view`` if entire slices are selected, which views can represent."""
         return "channel_view" if whole_slices(node.attrs["channels"], shapes[0][2]) else None
 
     def shows_lanes(self, node: Node) -> bool:
-        """Return whether there are zeros."""
+        """Return whether some channels are zeros."""
         return ZERO in node.attrs["channels"]
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass for each output slice."""
         source, channels = build.feature_map(node.inputs[0]), node.attrs["channels"]
-        kept = _picked(source.range, channels)
-        if ZERO in channels and any(zero != int(zero) or not 0 <= zero <= 255 for zero in kept.zeros):
+        output_range = _picked(source.range, channels)
+        if ZERO in channels and any(zero != int(zero) or not 0 <= zero <= 255 for zero in output_range.zeros):
             raise ModelError.layer(
                 node.name,
                 "zeros next to values without a zero byte",
                 "let a 1x1 convolution of the picture come first, or take the picture over [0, 1]",
             )
-        places = [None if channel == ZERO else (source.views[channel // 4], channel % 4) for channel in channels]
-        gather(node, build, places, kept, beside=source.views[0])
+        sources = [None if channel == ZERO else (source.views[channel // 4], channel % 4) for channel in channels]
+        gather(node, build, sources, output_range, fallback=source.views[0])
 
 
-def _picked(given: Range, channels: Sequence[int]) -> Range:
-    """Return the range of some channels; zeros have that of the first."""
-    return given.picked([max(channel, 0) for channel in channels])
+def _picked(source_range: Range, channels: Sequence[int]) -> Range:
+    """Return the range of the selected channels; zeros have the range of the first channel."""
+    return source_range.picked([max(channel, 0) for channel in channels])
 
 
-def whole_slices(channels: Sequence[int], given: int) -> bool:
-    """Return whether ``channels`` of a map with ``given`` channels are slices as they lie, so that views can do it.
+def whole_slices(channels: Sequence[int], source_channels: int) -> bool:
+    """Return whether some channels of a map are unchanged slices, which views can represent.
 
-    Lanes beyond the last channel hold 0, and so zeros may follow it there.
+    Zeros can follow the last channel, because padding lanes are 0.
     """
-    kept = [channel for channel in channels if channel != ZERO]
-    filled = len(channels) - len(kept)
-    if filled and (list(channels[: len(kept)]) != kept or filled > -given % 4 or kept[-1:] != [given - 1]):
+    nonzero = [channel for channel in channels if channel != ZERO]
+    zeros = len(channels) - len(nonzero)
+    if zeros and (
+        list(channels[: len(nonzero)]) != nonzero
+        or zeros > -source_channels % 4
+        or nonzero[-1:] != [source_channels - 1]
+    ):
         return False
-    slices = [tuple(kept[index : index + 4]) for index in range(0, len(kept), 4)]
-    ends_alike = len(kept) % 4 == 0 or kept[-1] == given - 1
-    return ends_alike and all(
-        part[0] % 4 == 0 and part == tuple(range(part[0], part[0] + len(part))) for part in slices
+    slices = [tuple(nonzero[index : index + 4]) for index in range(0, len(nonzero), 4)]
+    same_end = len(nonzero) % 4 == 0 or nonzero[-1] == source_channels - 1
+    return same_end and all(
+        channels_of_slice[0] % 4 == 0
+        and channels_of_slice == tuple(range(channels_of_slice[0], channels_of_slice[0] + len(channels_of_slice)))
+        for channels_of_slice in slices
     )
 
 

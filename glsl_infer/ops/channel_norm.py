@@ -1,4 +1,4 @@
-"""Normalisation over the channels of every pixel: layer, root mean square and unit length."""
+"""Normalisation over the channels of each pixel: layer norm, root mean square and unit length."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ if TYPE_CHECKING:
 KINDS = ("layer", "rms", "unit")
 
 LEAST = 2.0**-40
-"""The least square that a root is taken of, in units of the input's range: VideoCore IV has no root of 0."""
+"""Lower limit of the argument of a square root, in units of the input's range. VideoCore IV cannot compute the root of
+0."""
 
 
 class ChannelNorm(Operator):
-    """``activation(gamma * (x - m) / sqrt(v + epsilon) + beta)``, with numbers of the channels of a pixel.
+    """``activation(gamma * (x - m) / sqrt(v + epsilon) + beta)``, with statistics of the channels of a pixel.
 
-    Attributes: ``kind``: with ``layer`` m is their mean and v their variance, with ``rms`` m is 0 and v the mean of
-    their squares, with ``unit`` m is 0 and v the sum of their squares. ``gamma`` and ``beta``: one number, or one for
-    each channel. ``epsilon``; ``activation``; the range ``scales`` and ``zeros``.
+    Attributes: ``kind``: for ``layer``, m is the mean and v the variance; for ``rms``, m is 0 and v the mean square;
+    for ``unit``, m is 0 and v the sum of squares. ``gamma`` and ``beta``: one element, or one for each channel.
+    ``epsilon``; ``activation``; the range ``scales`` and ``zeros``.
     """
 
     attrs = {
@@ -67,7 +68,7 @@ class ChannelNorm(Operator):
         return node.activation((gamma * (x / root) + beta).astype(x.dtype))
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw one pass for each slice; each reads every slice once, or twice where a mean is subtracted."""
+        """Draw one pass for each slice, which reads all slices: once, or twice if a mean is subtracted."""
         source, layer = build.feature_map(node.inputs[0]), node.attrs["kind"] == "layer"
         slices = all_slices(source, centred=not layer)
         target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
@@ -99,7 +100,7 @@ class ChannelNorm(Operator):
             )
             uniforms = {
                 **binding.texels(ROLE),
-                **slices.own(index),
+                **slices.slice_uniforms(index),
                 "factor": factor[index].tolist(),
                 "offset": offset[index].tolist(),
                 **out.uniforms(index),
@@ -119,10 +120,10 @@ def require_numbers(node: Node, channels: int) -> None:
 
 def _sums(slices: AllSlices, binding: Binding, *, mean: bool) -> dict[str, list[str]]:
     masked = [slices.mask(index) for index in range(len(slices.source.views))]
-    less = " - mean" if mean else ""
+    minus_mean = " - mean" if mean else ""
     squares = []
     for text, mask in zip(slices.numbers(binding, "squares" if mean else ""), masked):
-        squares += [f"x = {f'({text}{less})' if less or mask else text}{mask};", "squares -= x * x;"]
+        squares += [f"x = {f'({text}{minus_mean})' if minus_mean or mask else text}{mask};", "squares -= x * x;"]
     means = zip(slices.numbers(binding, "sum"), masked) if mean else []
     return {"sums": [f"sum += {f'({text}){mask}' if mask else text};" for text, mask in means], "squares": squares}
 

@@ -1,4 +1,4 @@
-"""Channel shuffle: slices in another order. Only the views change, so it costs the GPU nothing."""
+"""Channel shuffle: reorder slices. Only views change, so it needs no pass."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class ChannelShuffle(ViewOperator):
-    """Attribute ``step``: see ``shuffle_order``."""
+    """Attribute ``step``, as of ``shuffle_order``."""
 
     attrs = {"step": 8}
     local = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return the input's shape; its channels must suit the step."""
+        """Return the input's shape, if its channels suit the step."""
         channels = feature_map(node, inputs[0])[2]
         try:
             shuffle_order(channels, node.attrs["step"])
@@ -31,7 +31,7 @@ class ChannelShuffle(ViewOperator):
         return inputs[0]
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Reorder the last axis by fours."""
+        """Reorder the last axis in groups of four."""
         return inputs[0][..., _channels(inputs[0].shape[-1], node.attrs["step"])]
 
     def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
@@ -39,7 +39,7 @@ class ChannelShuffle(ViewOperator):
         return ranges[0].picked(_channels(shapes[0][2], node.attrs["step"]))
 
     def is_identity(self, node: Node, shape: Shape) -> bool:
-        """Return whether every slice stays where it is."""
+        """Return whether the slices keep their order."""
         order = shuffle_order(shape[-1], node.attrs["step"])
         return order == tuple(range(len(order)))
 
@@ -47,9 +47,9 @@ class ChannelShuffle(ViewOperator):
         """Reorder the input's views."""
         source = build.feature_map(node.inputs[0])
         order = shuffle_order(source.channels, node.attrs["step"])
-        picked = source.range.picked(_channels(source.channels, node.attrs["step"]))
+        output_range = source.range.picked(_channels(source.channels, node.attrs["step"]))
         views = tuple(source.views[s] for s in order)
-        build.set_value(node, replace(source, views=views, scales=picked.scales, zeros=picked.zeros))
+        build.set_value(node, replace(source, views=views, scales=output_range.scales, zeros=output_range.zeros))
 
 
 def _channels(channels: int, step: int) -> list[int]:
@@ -57,15 +57,15 @@ def _channels(channels: int, step: int) -> list[int]:
 
 
 def shuffle_order(channels: int, step: int) -> tuple[int, ...]:
-    """Return which input slice each output slice is: ``(step*i) mod d + (step*i) div d`` for d = channels / 4.
+    """Return the input slice of each output slice: ``(step*i) mod d + (step*i) div d`` for d = channels / 4.
 
-    Up to ``step`` slices stay in their order.
+    Up to ``step`` slices keep their order.
 
     Raises:
-        ValueError: ``channels`` is no multiple of 4, or the formula is no permutation of the slices.
+        ValueError: ``channels`` is not a multiple of 4, or the formula is not a permutation of the slices.
     """
-    slices, rest = divmod(channels, 4)
-    if rest or step < 1 or (slices > step and slices % step):
+    slices, remainder = divmod(channels, 4)
+    if remainder or step < 1 or (slices > step and slices % step):
         raise ValueError(
             f"channel shuffle of {channels} channels with step {step}: needs a multiple of 4 channels, "
             f"and of {4 * step} where there are more than {4 * step}"

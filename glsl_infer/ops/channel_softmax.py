@@ -1,4 +1,7 @@
-"""Softmax over the channels of every pixel, inside a network; ``softmax`` becomes it where it is read by others."""
+"""Softmax over the channels of each pixel inside a network.
+
+``softmax`` becomes this operator if another layer reads it.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ class ChannelSoftmax(Operator):
         return feature_map(node, inputs[0])
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Compute it without overflow."""
+        """Compute softmax without overflow."""
         return softmax(inputs[0])
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
@@ -47,14 +50,14 @@ class ChannelSoftmax(Operator):
         return SHARES
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw one pass for each slice; each reads every slice twice, for the largest number and for the sum."""
+        """Draw one pass for each slice, which reads all slices twice: for the maximum and for the sum."""
         source = build.feature_map(node.inputs[0])
         slices = all_slices(source, centred=False)
         target = build.allocate_map(node, scales=SHARES.scales, zeros=SHARES.zeros)
         for index, view in enumerate(target.views):
             binding = build.bind(node, own=[Read(source.views[index])], **{ROLE: slices.reads})
             largest = enumerate(slices.numbers(binding, "x"))
-            repeated = [f"({text}){slices.repeated(number)}" for number, text in largest]
+            repeated = [f"({text}){slices.repeated(index)}" for index, text in largest]
             unused = range(min(4, target.channels - 4 * index), 4)
             fragment = codegen.fragment(
                 "channel_softmax.frag",
@@ -64,14 +67,14 @@ class ChannelSoftmax(Operator):
                     "largest": [f"x = {repeated[0]};", *(f"x = max(x, {text});" for text in repeated[1:])],
                     "own": [f"y = own_factor * {binding.fetch('own')} + own_offset;"],
                     "sums": [
-                        f"sum -= exp(UNIT * ({text} - most)){slices.mask(number)};"
-                        for number, text in enumerate(slices.numbers(binding, "sum"))
+                        f"sum -= exp(UNIT * ({text} - most)){slices.mask(index)};"
+                        for index, text in enumerate(slices.numbers(binding, "sum"))
                     ],
                     "pad_lanes": [f"y.{'xyzw'[lane]} = 0.0;" for lane in unused],
                 },
                 defines={"UNIT": slices.unit},
             )
-            uniforms = {**binding.texels(ROLE), **slices.own(index)}
+            uniforms = {**binding.texels(ROLE), **slices.slice_uniforms(index)}
             size = (target.width, target.height)
             build.draw_tile(node, fragment, view, size, binding, uniforms, part=str(index) if unused else None)
 

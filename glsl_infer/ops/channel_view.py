@@ -1,4 +1,4 @@
-"""Slices of channels picked and put in order. Only views are picked, so it costs the GPU nothing."""
+"""Select and reorder slices of channels. Only views change, so it needs no pass."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 class ChannelView(ChannelGather, ViewOperator):
-    """A ``channel_gather`` of whole slices of 4 channels; ``optimize.replace_by_shape`` makes it of one."""
+    """A ``channel_gather`` of entire slices of 4 channels; ``optimize.replace_by_shape`` inserts it."""
 
     def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
-        """Return the picked channels' ranges. Zeros are bytes of 0."""
-        kept, channels = super().range(node, shapes, ranges), node.attrs["channels"]
+        """Return the ranges of the selected channels. Zeros are bytes of 0."""
+        ranges_of_channels, channels = super().range(node, shapes, ranges), node.attrs["channels"]
         if ZERO not in channels:
-            return kept
-        zeros = np.where(np.asarray(channels) == ZERO, 0.0, per_channel(kept.zeros, len(channels)))
-        return Range(kept.scales, compact(zeros.tolist()), kept.bits)
+            return ranges_of_channels
+        zeros = np.where(np.asarray(channels) == ZERO, 0.0, per_channel(ranges_of_channels.zeros, len(channels)))
+        return Range(ranges_of_channels.scales, compact(zeros.tolist()), ranges_of_channels.bits)
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Pick the input's views."""
+        """Select the input's views."""
         source, channels = build.feature_map(node.inputs[0]), node.attrs["channels"]
         alpha = ZERO in channels and build.shows_alpha(source)
         if alpha or not whole_slices(channels, source.channels):
@@ -39,9 +39,11 @@ class ChannelView(ChannelGather, ViewOperator):
                 f"channels {channels} of {source.channels}, which are no whole slices of 4",
                 "run glsl_infer.compiler.optimize.optimize on the graph, or use channel_gather",
             )
-        kept = self.range(node, [], [source.range])
+        output_range = self.range(node, [], [source.range])
         views = tuple(source.views[channel // 4] for channel in channels[::4])
-        value = replace(source, channels=len(channels), views=views, scales=kept.scales, zeros=kept.zeros)
+        value = replace(
+            source, channels=len(channels), views=views, scales=output_range.scales, zeros=output_range.zeros
+        )
         build.set_value(node, value)
 
 

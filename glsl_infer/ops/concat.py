@@ -1,4 +1,4 @@
-"""Concatenation of channels. Only views are put together, so it costs the GPU nothing."""
+"""Concatenation of channels. Only views are concatenated, so it needs no pass."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from glsl_infer.errors import ModelError
 from glsl_infer.ops.operator import CopyOperator, ViewOperator, feature_map
-from glsl_infer.program.layout import Range, joined
+from glsl_infer.program.layout import Range, concatenated_range
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -34,29 +34,29 @@ class Concatenation(CopyOperator):
         return maps[0][0], maps[0][1], sum(shape[2] for shape in maps)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Join the last axes."""
+        """Concatenate the last axes."""
         return np.concatenate(inputs, axis=-1)
 
     def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
         """Return the inputs' ranges, channel by channel."""
-        return joined(ranges, [shape[2] for shape in shapes])
+        return concatenated_range(ranges, [shape[2] for shape in shapes])
 
 
 class Concat(Concatenation, ViewOperator):
-    """A concatenation in which slices of 4 channels stay whole; see ``concat_copy`` for where they cannot."""
+    """A concatenation of entire slices of 4 channels. ``concat_copy`` handles the other cases."""
 
     on_vectors = "vector_concat"
 
     def is_identity(self, node: Node, shape: Shape) -> bool:
-        """Return whether there is nothing to join."""
+        """Return whether there is only one input."""
         return len(node.inputs) == 1
 
     def replacement(self, node: Node, shapes: Sequence[Shape]) -> str | None:
-        """Return ``concat_copy`` where an input but the last has a slice that is not full: views cannot do it."""
+        """Return ``concat_copy`` if an input before the last has an incomplete slice, which views cannot represent."""
         return "concat_copy" if any(shape[2] % 4 for shape in shapes[:-1]) else None
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Join the inputs' views."""
+        """Concatenate the inputs' views."""
         maps = [build.feature_map(name) for name in node.inputs]
         if any(source.channels % 4 for source in maps[:-1]):
             raise ModelError.layer(
@@ -64,7 +64,7 @@ class Concat(Concatenation, ViewOperator):
                 f"a concatenation of {', '.join(str(part.channels) for part in maps)} channels",
                 "run glsl_infer.compiler.optimize.optimize on the graph, or use multiples of 4",
             )
-        joint = joined([source.range for source in maps], [source.channels for source in maps])
+        output_range = concatenated_range([source.range for source in maps], [source.channels for source in maps])
         build.set_value(
             node,
             replace(
@@ -72,8 +72,8 @@ class Concat(Concatenation, ViewOperator):
                 channels=sum(source.channels for source in maps),
                 gutter=min(source.gutter for source in maps),
                 views=tuple(view for source in maps for view in source.views),
-                scales=joint.scales,
-                zeros=joint.zeros,
+                scales=output_range.scales,
+                zeros=output_range.zeros,
             ),
         )
 

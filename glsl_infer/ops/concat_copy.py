@@ -1,4 +1,4 @@
-"""Concatenation of channels where slices do not stay whole: 4 channels of the output may come from several inputs."""
+"""Concatenation of channels in which an output slice can have channels of several inputs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from glsl_infer.lowering.gather import gather
 from glsl_infer.ops.concat import Concatenation
-from glsl_infer.program.layout import joined
+from glsl_infer.program.layout import concatenated_range
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Node
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class ConcatCopy(Concatenation):
-    """What ``concat`` computes, drawn; ``optimize.replace_by_shape`` puts it where views cannot do it."""
+    """The function of ``concat`` with passes. ``optimize.replace_by_shape`` inserts it if views are not enough."""
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw one pass for each output slice, which takes its lanes from where they lie."""
+        """Draw one pass for each output slice, which copies its lanes."""
         maps = [build.feature_map(name) for name in node.inputs]
-        joint = joined([source.range for source in maps], [source.channels for source in maps])
-        places = [(source.views[channel // 4], channel % 4) for source in maps for channel in range(source.channels)]
-        gather(node, build, places, joint)
+        output_range = concatenated_range([source.range for source in maps], [source.channels for source in maps])
+        sources = [(source.views[channel // 4], channel % 4) for source in maps for channel in range(source.channels)]
+        gather(node, build, sources, output_range)
 
 
 OPERATOR = ConcatCopy()

@@ -1,4 +1,4 @@
-"""A feature map of constants, such as embeddings of positions: drawn from a texture, so that any operator reads it."""
+"""A feature map of constants, such as position embeddings, copied from a texture so that all operators can read it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 class ConstantMap(Operator):
     """The weight ``value``, (height, width, channels). Attributes: the range ``scales`` and ``zeros``.
 
-    What it reads, if anything, does not matter.
+    Inputs are ignored.
     """
 
     is_constant = True
@@ -52,37 +52,37 @@ class ConstantMap(Operator):
         return node.weights["value"]
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Copy every slice from a texture that has the numbers as they are stored."""
+        """Copy all slices from a texture with the stored values."""
         target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
-        value, (width, height) = _placed(node, target.height, target.width, target.channels)
+        value, (width, height) = _layout(node, target.height, target.width, target.channels)
         texels = np.zeros((height, width, 4), np.uint8)
-        whole = _whole(value)
-        for view, tile in zip(whole.views, pack_tiles(node.weights["value"].astype(np.float64), whole)):
+        stored_map = _stored_map(value)
+        for view, tile in zip(stored_map.views, pack_tiles(node.weights["value"].astype(np.float64), stored_map)):
             texels[view.y : view.y + value.height, view.x : view.x + value.width] = tile
         name = build.constant_texture(node, width, height, texels.tobytes())
-        build.replace_weights(node, {"value": _read(texels, whole)})
+        build.replace_weights(node, {"value": _read(texels, stored_map)})
         fragment = codegen.fragment("copy.frag", includes=["store.glsl"], lines={"fine": (), "pad_lanes": []})
-        for view, place in zip(target.views, value.views):
-            binding = build.bind(node, source=[Read(replace(place, texture=name))])
+        for view, source_view in zip(target.views, value.views):
+            binding = build.bind(node, source=[Read(replace(source_view, texture=name))])
             uniforms = {**binding.texels("source"), "shift": [0.0, 0.0]}
             build.draw_tile(node, fragment, view, (target.width, target.height), binding, uniforms)
 
     def read_weights(
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
     ) -> Mapping[str, NDArray[np.float32]]:
-        """Return the numbers as the texture has them."""
-        value, (width, height) = _placed(node, *shapes["value"])
-        return {"value": _read(np.frombuffer(members[0], np.uint8).reshape(height, width, 4), _whole(value))}
+        """Return the values stored in the texture."""
+        value, (width, height) = _layout(node, *shapes["value"])
+        return {"value": _read(np.frombuffer(members[0], np.uint8).reshape(height, width, 4), _stored_map(value))}
 
 
 def constant_map(name: str, value: NDArray[np.floating]) -> Node:
-    """Return the node of a map (height, width, channels), over a range that is as wide as its numbers."""
-    ends = (min(float(value.min()), 0.0), max(float(value.max()), 0.0))
-    return Node(name, "constant_map", (), {SEEN: ends}, {"value": np.ascontiguousarray(value, np.float32)})
+    """Return the node of a constant map (height, width, channels), whose range is that of its values."""
+    bounds = (min(float(value.min()), 0.0), max(float(value.max()), 0.0))
+    return Node(name, "constant_map", (), {SEEN: bounds}, {"value": np.ascontiguousarray(value, np.float32)})
 
 
-def _placed(node: Node, height: int, width: int, channels: int) -> tuple[FeatureMap, tuple[int, int]]:
-    """Return how the numbers lie in the texture, column by column of slices, and its (width, height)."""
+def _layout(node: Node, height: int, width: int, channels: int) -> tuple[FeatureMap, tuple[int, int]]:
+    """Return the layout of the values in the texture, in columns of slices, and its (width, height)."""
     half = height if node.attrs.get("bits", 8) == 16 else 0
     slices, rows = slices_of(channels), max(MAX_TEXTURE_SIZE // (height + half), 1)
     size = slices_of(slices, rows) * width, min(slices, rows) * (height + half)
@@ -94,11 +94,11 @@ def _placed(node: Node, height: int, width: int, channels: int) -> tuple[Feature
     return FeatureMap(height, width, channels, 0, views, compact(scales), compact(zeros)), size
 
 
-def _whole(value: FeatureMap) -> Union[FeatureMap, FineMap]:
-    """Return the map as a program has it: of 16 bits with both tiles of each slice."""
-    whole = stored(value)
-    assert isinstance(whole, (FeatureMap, FineMap))
-    return whole
+def _stored_map(value: FeatureMap) -> Union[FeatureMap, FineMap]:
+    """Return the map in its form in the bundle, with both tiles of each slice for 16 bits."""
+    stored_map = stored(value)
+    assert isinstance(stored_map, (FeatureMap, FineMap))
+    return stored_map
 
 
 def _read(texels: NDArray[np.uint8], value: Union[FeatureMap, FineMap]) -> NDArray[np.float32]:

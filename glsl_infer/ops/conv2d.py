@@ -1,4 +1,4 @@
-"""Convolution with groups, strides and padding, and what is fused into it: bias, residual, activation."""
+"""Convolution with groups, strides and padding, and its fused bias, residual and activation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glsl_infer.lowering.conv_columns import Columns, columns_of
 from glsl_infer.lowering.weight_texture import Constants
 from glsl_infer.ops.convolution_window import convolve, output_size
 from glsl_infer.ops.operator import Operator
-from glsl_infer.ops.traits import Reach, window_reads
+from glsl_infer.ops.traits import AxisWindow, window_reads
 from glsl_infer.ops.zero_padding import pad
 from glsl_infer.program.layout import FeatureMap, FineMap
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 class Conv2D(Operator):
     """``activation(convolution(input) + bias [+ residual])``.
 
-    Inputs: the feature map, and the residual if there is one. Weights: ``kernel`` of shape (kernel height,
-    kernel width, channels / groups, filters), as Keras has it, and ``bias`` (filters,).
-    Attributes: ``strides`` (y, x), ``padding`` (top, bottom, left, right), ``groups``, ``dilations`` (y, x): pixels
-    from tap to tap; ``activation``, the range ``scales`` and ``zeros``; ``alpha``: the input is the picture, and its
-    offset comes from its fourth lane, which is 1 inside and 0 in the gutter, so that what is padded is 0.
+    Inputs: the feature map, and the residual if any. Weights: ``kernel`` of shape (kernel height, kernel width,
+    channels / groups, filters), as in Keras, and ``bias`` (filters,). Attributes: ``strides`` (y, x), ``padding`` (top,
+    bottom, left, right), ``groups``, ``dilations`` (y, x), distances of taps in pixels; ``activation``, the range
+    ``scales`` and ``zeros``; ``alpha``: whether the input is an image whose fourth lane supplies its offset. This lane
+    is 1 inside and 0 in the gutter, so padding has the value 0.
 
-    A draw reads any number of input slices that lie in 8 textures or fewer (``lowering.conv_draws``); ``wide`` splits
-    the others before they come here.
+    A draw reads any number of input slices in up to 8 textures (``lowering.conv_draws``). ``wide`` splits other
+    convolutions first.
     """
 
     attrs = {
@@ -59,19 +59,21 @@ class Conv2D(Operator):
         filters = node.weights["kernel"].shape[3]
         if node.weights["bias"].shape != (filters,):
             raise ModelError.layer(node.name, f"a bias of {node.weights['bias'].shape}", f"it must be ({filters},)")
-        out = (*output_size(node, inputs[0]), filters)
-        if len(inputs) > 1 and inputs[1] != out:
-            raise ModelError.layer(node.name, f"a residual of {inputs[1]} on an output of {out}", "make them equal")
-        return out
+        output_shape = (*output_size(node, inputs[0]), filters)
+        if len(inputs) > 1 and inputs[1] != output_shape:
+            raise ModelError.layer(
+                node.name, f"a residual of {inputs[1]} on an output of {output_shape}", "make them equal"
+            )
+        return output_shape
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
-        """Return which pixels of its input one depends on."""
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
+        """Return the input window of an output pixel."""
         height, width = node.weights["kernel"].shape[:2]
         down, across = node.attrs["dilations"]
         return window_reads(node, (height - 1) * down + 1, (width - 1) * across + 1)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Convolve by one matrix product a group; the residual comes before the activation."""
+        """Convolve with one matrix product for each group; add the residual before the activation."""
         x = inputs[0]
         kernel, bias = node.weights["kernel"].astype(x.dtype), node.weights["bias"].astype(x.dtype)
         strides, groups, dilations = (node.attrs[key] for key in ("strides", "groups", "dilations"))
@@ -82,7 +84,7 @@ class Conv2D(Operator):
         return node.activation.over(out)
 
     def padding(self, node: Node) -> int:
-        """Return the widest of the four paddings."""
+        """Return the largest of the four paddings."""
         return int(max(node.attrs["padding"]))
 
     def products(self, graph: Graph, node: Node) -> tuple[Node, NDArray[np.float32]]:
@@ -90,13 +92,13 @@ class Conv2D(Operator):
         return node, node.weights["kernel"]
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw one pass for each output slice, or one for all where the weights lie in a texture."""
+        """Draw one pass for each output slice, or one for all slices with weights in a texture."""
         source = build.feature_map(node.inputs[0])
         residual = build.feature_map(node.inputs[1]) if len(node.inputs) > 1 else None
         kernel = fold.Kernel(node, source, residual, node.weights["kernel"].shape)
         folded, bias = kernel.fold(node.weights["kernel"], node.weights["bias"])
         columns = columns_of(folded.shape, node.attrs["groups"], node.attrs["dilations"])
-        # A factor also keeps the picture's alpha, where the picture is the residual, out of lanes beyond the last.
+        # If the residual is the input image, a factor also keeps its alpha out of padding lanes.
         scaled = bool((kernel.residual_factor != 1.0).any()) or (residual is not None and build.shows_alpha(residual))
         target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
         reads = _reads(node, columns, source, residual)
@@ -106,14 +108,14 @@ class Conv2D(Operator):
             fold.slices(kernel.residual_factor) if scaled else None,
             tuple(kernel.output.numbers.values()),
         )
-        # What is stored in 16 bits is worth weights of 16 bits, where they can lie in a texture; rounded for typical
-        # pictures, those of 8 are nearly as good, unless all maps have 16.
+        # A 16-bit output has 16-bit weights if they can be in a texture. 8-bit weights rounded for calibration images
+        # are nearly as exact, and are used unless most maps have 16 bits.
         spares = build.typical.given and build.spares
         exact = target.bits == 16 and not spares
 
         in_pairs = target.bits == 16 and weight_pairs.fits(columns) and kernel.output.alike_in_lanes
 
-        def texture_of(bits: str) -> texture_choice.Possible:
+        def texture_of(bits: str) -> texture_choice.TextureOption:
             return texture_choice.possible(
                 reads,
                 columns,
@@ -125,7 +127,7 @@ class Conv2D(Operator):
                 stores_fine=target.bits == 16,
                 spares=spares,
                 in_pairs=in_pairs,
-                given=build.typical.given,
+                has_images=build.typical.given,
             )
 
         texture = texture_of("16" if exact or node.name in build.exact else build.weight_bits)
@@ -198,24 +200,26 @@ class Conv2D(Operator):
 def _reads(
     node: Node, columns: Columns, source: FeatureMap, residual: FeatureMap | None
 ) -> list[dict[str, Sequence[Read]]]:
-    """Return what the draw of each output slice reads, by roles."""
+    """Return the reads of each output slice's draw, by role."""
     stride_y, stride_x = node.attrs["strides"]
     top, _, left, _ = node.attrs["padding"]
-    known: dict[tuple[int, ...], list[Read]] = {}
+    reads_by_slices: dict[tuple[int, ...], list[Read]] = {}
     reads: list[dict[str, Sequence[Read]]] = []
     for index in range(columns.slices):
         slices = columns.read_by(index)
-        if slices not in known:
+        if slices not in reads_by_slices:
             stride = (float(stride_x), float(stride_y))
-            known[slices] = [Read(source.views[s], (-left, -top), stride) for s in slices]
-        reads.append({"source": known[slices], "residual": [] if residual is None else [Read(residual.views[index])]})
+            reads_by_slices[slices] = [Read(source.views[s], (-left, -top), stride) for s in slices]
+        reads.append(
+            {"source": reads_by_slices[slices], "residual": [] if residual is None else [Read(residual.views[index])]}
+        )
     return reads
 
 
 def _unfolded(
     kernel: fold.Kernel, columns: Columns, constants: Constants, filters: int
 ) -> dict[str, NDArray[np.float32]]:
-    """Return kernel and bias that some constants of shaders stand for."""
+    """Return kernel and bias from the constants of shaders."""
     folded = columns.unpack(constants.weights.astype(np.float32))
     unfolded, offset = kernel.unfold(folded, constants.bias.reshape(-1)[:filters].astype(np.float32))
     return {"kernel": unfolded, "bias": offset}

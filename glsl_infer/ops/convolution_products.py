@@ -9,20 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph.kernels import input_channels
-from glsl_infer.lowering import codegen, cut_sums, fold, products_texture, weights_plan
+from glsl_infer.lowering import codegen, fold, products_texture, truncation, weights_plan
 from glsl_infer.lowering.conv_columns import Columns, columns_of
 from glsl_infer.lowering.product_blocks import (
     block_draws,
     block_kernels,
     block_reads,
     blocks_of,
-    fold_texels,
+    scale_for_texels,
     sum_shader,
     weight_vectors,
 )
 from glsl_infer.ops.convolution_window import convolve, output_size
 from glsl_infer.ops.operator import Bounds, Operator
-from glsl_infer.ops.traits import Reach, window_reads
+from glsl_infer.ops.traits import AxisWindow, window_reads
 from glsl_infer.ops.zero_padding import pad
 from glsl_infer.program import Slice, quantize
 from glsl_infer.program.layout import FeatureMap, FineMap, slices_of
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 
 class ConvolutionProducts(Operator):
-    """Partial sums (height, width, blocks * filters rounded up to 4): those of block b follow those of block b - 1.
+    """Partial sums (height, width, blocks * filters rounded up to 4), block after block.
 
-    Block b holds the products of the slots ``block * b`` to ``block * b + block - 1`` of each output slice (see
-    ``conv_columns``). Weight ``kernel`` as in ``conv2d``, divided by each filter's unit. Attributes: ``strides``,
-    ``padding``, ``groups``, ``dilations``, ``block``, and ``scale`` of the stored sums.
+    Block b has the products of the slots ``block * b`` to ``block * b + block - 1`` of each output slice, as
+    ``conv_columns`` defines them. Weight ``kernel`` as in ``conv2d``, divided by each filter's unit. Attributes:
+    ``strides``, ``padding``, ``groups``, ``dilations``, ``block``, and ``scale`` of the stored sums.
     """
 
     attrs = {
@@ -51,7 +51,7 @@ class ConvolutionProducts(Operator):
     }
     implied = ("dilations",)
     weights = ("kernel",)
-    margin = 2.0  # a GPU's float32 sums of 240 products are off by 2**-22 of the bound: little beside a step
+    margin = 2.0  # the error of float32 sums of 240 products is 2**-22 of the bound, small compared with a step
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height, width, blocks * filters rounded up to 4)."""
@@ -61,14 +61,14 @@ class ConvolutionProducts(Operator):
             len(blocks_of(columns, node.attrs["block"])) * 4 * columns.slices,
         )
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
-        """Return which pixels of its input one depends on."""
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
+        """Return the input window of an output pixel."""
         height, width = node.weights["kernel"].shape[:2]
         down, across = node.attrs["dilations"]
         return window_reads(node, (height - 1) * down + 1, (width - 1) * across + 1)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Convolve once for each block, with the other channels' weights 0."""
+        """Convolve once for each block, with the weights of other channels set to 0."""
         x = pad(inputs[0], node.attrs["padding"])
         strides, groups, dilations = (node.attrs[key] for key in ("strides", "groups", "dilations"))
         out: Array = np.zeros(self.shape(node, [inputs[0].shape]), x.dtype)
@@ -86,38 +86,43 @@ class ConvolutionProducts(Operator):
         return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
-        """Return bounds of the sums: every tap may meet the lowest or the highest value, or padding."""
+        """Return bounds of the sums if each tap reads the lowest value, the highest value, or padding."""
         low, high = np.minimum(inputs[0][0], 0.0), np.maximum(inputs[0][1], 0.0)
         lows, highs = [], []
         for kernel, read in block_kernels(node.weights["kernel"], node.attrs["groups"], node.attrs["block"]):
             channel = input_channels(kernel.shape, node.attrs["groups"])
-            ends = np.stack([kernel * low[read][channel], kernel * high[read][channel]])
+            extremes = np.stack([kernel * low[read][channel], kernel * high[read][channel]])
             padding = (0, -kernel.shape[3] % 4)
-            lows.append(np.pad(ends.min(axis=0).sum(axis=(0, 1, 2)), padding))
-            highs.append(np.pad(ends.max(axis=0).sum(axis=(0, 1, 2)), padding))
+            lows.append(np.pad(extremes.min(axis=0).sum(axis=(0, 1, 2)), padding))
+            highs.append(np.pad(extremes.max(axis=0).sum(axis=(0, 1, 2)), padding))
         return np.concatenate(lows), np.concatenate(highs)
 
     def padding(self, node: Node) -> int:
-        """Return the widest of the four paddings."""
+        """Return the largest of the four paddings."""
         return int(max(node.attrs["padding"]))
 
     def is_partial(self, node: Node) -> bool:
-        """Return True: every channel is the sum of one block."""
+        """Return True: each channel is the sum of one block."""
         return True
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw lanes 0 and 1, then lanes 2 and 3 of each block: a pass each, or one for all by a texture of weights."""
+        """Draw lanes 0 and 1, then lanes 2 and 3 of each block.
+
+        Each half is a pass, unless weights are in a texture, where one pass draws a block.
+        """
         source = build.feature_map(node.inputs[0])
         kernel = node.weights["kernel"]
         columns = columns_of(kernel.shape, node.attrs["groups"], node.attrs["dilations"])
         blocks = blocks_of(columns, node.attrs["block"])
         target = build.allocate_fixed_map(node, len(blocks), node.attrs["scale"])
-        folded, offset = fold_texels(kernel, node.attrs["groups"], source)
+        folded, offset = scale_for_texels(kernel, node.attrs["groups"], source)
         packed = columns.pack((folded / target.scale).astype(np.float32))
-        # A block's bias undoes the zero points of what it reads.
+        # The bias of a block cancels the zero points of its inputs.
         biases = [
-            fold.slices((part * offset[read]).sum(axis=(0, 1, 2)) / target.scale)
-            for part, read in block_kernels(folded.astype(np.float32), node.attrs["groups"], node.attrs["block"])
+            fold.slices((block_kernel * offset[read]).sum(axis=(0, 1, 2)) / target.scale)
+            for block_kernel, read in block_kernels(
+                folded.astype(np.float32), node.attrs["groups"], node.attrs["block"]
+            )
         ]
         counts = [products_texture.width(columns, slots) for slots in blocks]
         vectors = max(count // 2 + 1 for count in counts)  # pairs of columns, and the bias
@@ -151,26 +156,26 @@ class ConvolutionProducts(Operator):
                 target=target,
             )
             rounded = columns.unpack(stored).astype(np.float64) * target.scale
-            unit = fold_texels(np.ones_like(kernel), node.attrs["groups"], source)[0]
+            unit = scale_for_texels(np.ones_like(kernel), node.attrs["groups"], source)[0]
             build.replace_weights(node, {"kernel": (rounded / unit).astype(np.float32)})
             return
 
         arrays = [weight_vectors(packed, biases[b], columns, slots) for b, slots in enumerate(blocks)]
         starts = np.cumsum([0, *(array.size for array in arrays)])
         member = build.weights(node, ".f32", b"".join(array.astype("<f4").tobytes() for array in arrays))
-        starts_cut = [
-            self._cut_starts(node, build, columns, packed, biases[b], b, slots) for b, slots in enumerate(blocks)
+        truncated_starts = [
+            self._truncated_starts(node, build, columns, packed, biases[b], b, slots) for b, slots in enumerate(blocks)
         ]
-        drawn = [block_draws(node, build, columns, slots, source) for slots in blocks]
-        # A text with an array is that of both halves, and of all output slices that read alike.
+        draws_by_block = [block_draws(node, build, columns, slots, source) for slots in blocks]
+        # A shader with an array serves both halves, and all output slices with equal reads.
         texts: dict[int, str] = {}
         for index in range(columns.slices):
             for b, slots in enumerate(blocks):
-                draw = drawn[b][index]
+                draw = draws_by_block[b][index]
                 for half in range(2):
                     array = arrays[b][index, half]
                     baked = array.reshape(-1, 2) if mode == "baked" else None
-                    start = starts_cut[b][index, 2 * half : 2 * half + 2]
+                    start = truncated_starts[b][index, 2 * half : 2 * half + 2]
                     fragment = codegen.PLANNED if build.planning else ""
                     fragment = fragment or (texts.get(id(draw.taps), "") if baked is None else "")
                     fragment = fragment or sum_shader(columns, slots, baked, len(array), draw, start)
@@ -180,8 +185,8 @@ class ConvolutionProducts(Operator):
                         **draw.binding.texels("source", steps=columns.dilations)
                     }
                     if baked is None:
-                        at = int(starts[b]) + (2 * index + half) * array.size
-                        uniforms["weights"] = Slice(member, at, array.size)
+                        first = int(starts[b]) + (2 * index + half) * array.size
+                        uniforms["weights"] = Slice(member, first, array.size)
                         uniforms["cut_bias"] = start.tolist()
                     build.draw_tile(
                         node,
@@ -193,7 +198,7 @@ class ConvolutionProducts(Operator):
                         part=f"{index}.{b}.{half}" if mode == "baked" else None,
                     )
 
-    def _cut_starts(
+    def _truncated_starts(
         self,
         node: Node,
         build: Builder,
@@ -203,31 +208,33 @@ class ConvolutionProducts(Operator):
         block: int,
         slots: range,
     ) -> NDArray[np.float32]:
-        """Return where the sums of a block start on a device that cuts them, (slices, 4); see ``lowering.cut_sums``.
+        """Return initial values of a block's sums on devices that truncate, (slices, 4), from ``lowering.truncation``.
 
         Args:
             node: the layer.
-            build: the program in the making.
-            columns: how the kernel's columns follow one another.
-            packed: those, of all blocks.
+            build: the program.
+            columns: layout of the kernel's columns.
+            packed: columns of all blocks.
             biases: of the block, (slices, 4).
-            block: its number.
-            slots: its slots.
+            block: index of the block.
+            slots: slots of the block.
         """
-        if build.counts:  # nobody draws it, and there are no pictures
+        if build.counts:  # without draws and images, the values do not matter
             return np.zeros((columns.slices, 4), np.float32)
         source = build.feature_map(node.inputs[0])
-        part = slice(columns.starts[slots[0]], columns.starts[slots[-1] + 1])
+        block_columns = slice(columns.starts[slots[0]], columns.starts[slots[-1] + 1])
 
-        def find() -> cut_sums.Starts:
+        def find() -> truncation.Starts:
             constants = np.zeros_like(packed)
-            constants[:, part] = packed[:, part]
+            constants[:, block_columns] = packed[:, block_columns]
             texels = build.typical.texels(
                 node.inputs[0], source, node.attrs["padding"], alpha=build.shows_alpha(source)
             )
-            return cut_sums.starts(columns, constants, biases, texels, node.attrs["strides"], ends=(-128.0, 128.0))
+            return truncation.starts(
+                columns, constants, biases, texels, node.attrs["strides"], saturation=(-128.0, 128.0)
+            )
 
-        return cut_sums.Starts.known(build.typical, f"{node.name} {block} {slots}", columns.slices, find).cut
+        return truncation.Starts.known(build.typical, f"{node.name} {block} {slots}", columns.slices, find).cut
 
     def read_weights(
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
@@ -237,21 +244,21 @@ class ConvolutionProducts(Operator):
         if not isinstance(source, (FeatureMap, FineMap)):
             raise ValueError(f"layer '{node.name}' reads no feature map of 8 bits")
         columns = columns_of(shapes["kernel"], node.attrs["groups"])
-        factor = fold_texels(np.ones(shapes["kernel"], np.float32), node.attrs["groups"], source)[0]
+        factor = scale_for_texels(np.ones(shapes["kernel"], np.float32), node.attrs["groups"], source)[0]
         if len(members) > 1:
             packed = products_texture.read(members, columns, blocks_of(columns, node.attrs["block"]))
             kernel = columns.unpack(packed).astype(np.float64) * node.attrs["scale"] / factor
             return {"kernel": kernel.astype(np.float32)}
-        numbers = np.frombuffer(members[0], "<f4")
+        floats = np.frombuffer(members[0], "<f4")
         packed = np.zeros((columns.slices, columns.count, 4), np.float32)
-        at = 0
+        position = 0
         for slots in blocks_of(columns, node.attrs["block"]):
             first, last = columns.starts[slots[0]], columns.starts[slots[-1] + 1]
             count = last - first + 1
             size = columns.slices * 4 * (count + count % 2)
-            halves = numbers[at : at + size].reshape(columns.slices, 2, -1, 2)[:, :, : count - 1]
+            halves = floats[position : position + size].reshape(columns.slices, 2, -1, 2)[:, :, : count - 1]
             packed[:, first:last] = halves.transpose(0, 2, 1, 3).reshape(columns.slices, count - 1, 4)
-            at += size
+            position += size
         kernel = columns.unpack(packed).astype(np.float64) * node.attrs["scale"] / factor
         return {"kernel": kernel.astype(np.float32)}
 

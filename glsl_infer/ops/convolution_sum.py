@@ -1,4 +1,4 @@
-"""Last part of a wide convolution: partial sums are added up, with bias, residual and activation."""
+"""Last part of a wide convolution: add the partial sums, bias and residual, and activate."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 
 AT_ONCE = 8
-"""Texels that a draw may fetch as compilers like. Of more VideoCore IV's keeps so many that one thread is left of two:
-there each waits for the sum so far (shaders/late.glsl)."""
+"""Largest number of texels fetched without ordering. With more, VideoCore IV keeps so many texels that it runs one
+thread of two, so each fetch waits for the sum (shaders/late.glsl)."""
 
 
 LEAST_SAVED = 4
-"""Fewer draws are not worth a texture, which is made at each start."""
+"""Smallest number of saved draws for which a texture of constants, created at each start, is worthwhile."""
 
 
 class ConvolutionSum(Operator):
     """``activation(unit * (sum of the blocks) + bias [+ residual])``.
 
-    Inputs: the partial sums of ``convolution_products``, and the residual if there is one. Weights: ``unit`` (powers
-    of two) and ``bias``, both (filters,). Attributes: ``blocks``, ``activation``, the range ``scales`` and ``zeros``.
+    Inputs: the partial sums of ``convolution_products``, and the residual if any. Weights: ``unit`` (powers of two) and
+    ``bias``, both (filters,). Attributes: ``blocks``, ``activation``, the range ``scales`` and ``zeros``.
     """
 
     attrs = {"blocks": 1, "activation": "linear", "scales": None, "zeros": None}
@@ -50,13 +50,15 @@ class ConvolutionSum(Operator):
             raise ModelError.layer(
                 node.name, f"{channels} partial sums in {node.attrs['blocks']} blocks", f"{filters} filters do not fit"
             )
-        out = (height, width, filters)
-        if len(inputs) > 1 and inputs[1] != out:
-            raise ModelError.layer(node.name, f"a residual of {inputs[1]} on an output of {out}", "make them equal")
-        return out
+        output_shape = (height, width, filters)
+        if len(inputs) > 1 and inputs[1] != output_shape:
+            raise ModelError.layer(
+                node.name, f"a residual of {inputs[1]} on an output of {output_shape}", "make them equal"
+            )
+        return output_shape
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Add up, scale, add bias and residual, activate."""
+        """Add the blocks, scale, add bias and residual, and activate."""
         unit, bias = (node.weights[name].astype(inputs[0].dtype) for name in ("unit", "bias"))
         height, width, _ = inputs[0].shape
         sums = inputs[0].reshape(height, width, node.attrs["blocks"], -1).sum(axis=2)[..., : len(bias)]
@@ -67,39 +69,42 @@ class ConvolutionSum(Operator):
         return node.activation.over(out)
 
     def unit(self, node: Node) -> float:
-        """Return the largest unit in 1/16 of the output's range: 1/128 of that is an eighth of a step of 8 bits."""
+        """Return the largest unit in 1/16 of the output's range. 1/128 of that is an eighth of an 8-bit step."""
         return float((node.weights["unit"] / node.attrs["scales"]).max()) * 16.0
 
     def products(self, graph: Graph, node: Node) -> tuple[Node, NDArray[np.float32]] | None:
-        """Return the products that it adds up, if that is what it reads: a stranger's bundle may say anything."""
-        before = graph.by_name[node.inputs[0]]
-        if not isinstance(before.operator, ConvolutionProducts):
+        """Return the node of the products, and its kernel in real units.
+
+        The result is None for another input, which untrusted bundles can have.
+        """
+        product_node = graph.by_name[node.inputs[0]]
+        if not isinstance(product_node.operator, ConvolutionProducts):
             return None
-        return before, before.weights["kernel"] * node.weights["unit"]
+        return product_node, product_node.weights["kernel"] * node.weights["unit"]
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw every output slice: a pass each, or one for all whose numbers are in a texture."""
+        """Draw all output slices: a pass each, or one pass with the constants in a texture."""
         source = build.fixed_map(node.inputs[0])
         residual = build.feature_map(node.inputs[1]) if len(node.inputs) > 1 else None
         out, factor, bias, residual_factor = _constants(node, source, residual, len(node.weights["bias"]))
-        numbers = {"unit": fold.slices(factor * node.weights["unit"])}
+        constants_by_name = {"unit": fold.slices(factor * node.weights["unit"])}
         if residual is not None:
-            numbers["added"] = fold.slices(residual_factor)
-        numbers["bias"] = fold.slices(bias(node.weights["bias"]), out.pad)
+            constants_by_name["added"] = fold.slices(residual_factor)
+        constants_by_name["bias"] = fold.slices(bias(node.weights["bias"]), out.pad)
         target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
         tiles = [_tiles(source, node.attrs["blocks"], len(target.views), index) for index in range(len(target.views))]
-        constants = np.stack(list(numbers.values()), axis=1)
+        constants = np.stack(list(constants_by_name.values()), axis=1)
         size = constants[0].size
         texture, units, member = None, dict[str, list[float]](), ""
-        fetched = {**numbers, **{macro.lower(): rows for macro, rows in out.numbers.items()}}
-        if _pays(build, node, fetched, out, target, tiles, residual):
-            texels, units = number_texture.pack(fetched, target.bits)
+        texture_constants = {**constants_by_name, **{macro.lower(): rows for macro, rows in out.numbers.items()}}
+        if _pays(build, node, texture_constants, out, target, tiles, residual):
+            texels, units = number_texture.pack(texture_constants, target.bits)
             texture = build.constant_texture(node, texels.shape[1], texels.shape[0], texels.tobytes())
             build.weights(node, ".f32", np.array(list(units.values()), "<f4").tobytes())
         else:
             member = build.weights(node, ".f32", constants.astype("<f4").tobytes())
         for index, view in enumerate(target.views):
-            # The first tile in each texture is where the others there are read from.
+            # Other tiles of a texture are read relative to its first tile.
             firsts = list({tile.texture: tile for tile in reversed(tiles[index])}.values())[::-1]
             textures = [first.texture for first in firsts]
             binding = build.bind(
@@ -109,9 +114,12 @@ class ConvolutionSum(Operator):
                 **{} if texture is None else {number_texture.ROLE: [Read(View(texture, 0, index), stride=(0.0, 0.0))]},
             )
             reads = [(tile, textures.index(tile.texture)) for tile in tiles[index]]
-            taps = [(part, (tile.x - firsts[part].x, tile.y - firsts[part].y)) for tile, part in reads]
-            late = len(taps) > AT_ONCE
-            lines = {"declarations": binding.declarations("source"), "terms": _terms(binding, taps, late)}
+            taps = [
+                (texture_index, (tile.x - firsts[texture_index].x, tile.y - firsts[texture_index].y))
+                for tile, texture_index in reads
+            ]
+            ordered_fetches = len(taps) > AT_ONCE
+            lines = {"declarations": binding.declarations("source"), "terms": _terms(binding, taps, ordered_fetches)}
             uniforms: dict[str, Sequence[float] | Slice] = {**binding.texels("source")}
             defines: dict[str, int | float | str] = {}
             if texture is None:
@@ -122,14 +130,14 @@ class ConvolutionSum(Operator):
             else:
                 lines["declarations"] = [
                     *binding.declarations("source", number_texture.ROLE),
-                    *number_texture.declarations(fetched),
+                    *number_texture.declarations(texture_constants),
                 ]
                 lines["no_numbers"] = [f"{macro.lower()} = vec4(0.0);" for macro in out.numbers]
-                lines["numbers"] = _products(fetched, target.bits, binding, len(taps))
+                lines["numbers"] = _products(texture_constants, target.bits, binding, len(taps))
                 uniforms |= {**binding.texels(number_texture.ROLE), **units}
             fragment = codegen.fragment(
                 "convolution_sum.frag" if texture is None else "convolution_sum_texture.frag",
-                includes=["fixed_point.glsl", "store.glsl", *["late.glsl"] * (late or texture is not None)],
+                includes=["fixed_point.glsl", "store.glsl", *["late.glsl"] * (ordered_fetches or texture is not None)],
                 activation=out.activation,
                 constants=out.constants,
                 fetched=() if texture is None else out.numbers,
@@ -176,54 +184,54 @@ def _pays(
     tiles: Sequence[Sequence[View]],
     residual: FeatureMap | None,
 ) -> bool:
-    """Return whether a texture of numbers, so that slices need no draw each, saves time."""
-    if out.untextured or (out.numbers and target.bits == 16):  # so many texels leave VideoCore IV one thread of two
+    """Return whether a texture of constants, which saves a draw for each slice, reduces the frame time."""
+    if out.untextured or (out.numbers and target.bits == 16):  # so many texels leave VideoCore IV only one thread
         return False
-    others = [None] * len(tiles) if residual is None else [(view.texture, view.half) for view in residual.views]
+    residual_reads = [None] * len(tiles) if residual is None else [(view.texture, view.half) for view in residual.views]
     reads = [[tile.texture for tile in read] for read in tiles]
-    times, pixels = build.times(node, target)
-    each = [[*read, other] for read, other in zip(reads, others)]
-    saved = number_texture.draws_saved(target, each, times, last_alone=False)
-    pixels *= times * target.width * target.height
-    most_read = max(len({*read}) for read in reads) + (residual is not None) + 1  # the numbers' own
-    if saved < LEAST_SAVED or most_read > MAX_TEXTURES:
+    draws_per_slice, pixels = build.times(node, target)
+    reads_with_residual = [[*read, other] for read, other in zip(reads, residual_reads)]
+    saved = number_texture.draws_saved(target, reads_with_residual, draws_per_slice, separate_last_slice=False)
+    pixels *= draws_per_slice * target.width * target.height
+    most_textures = max(len({*read}) for read in reads) + (residual is not None) + 1  # the texture of constants
+    if saved < LEAST_SAVED or most_textures > MAX_TEXTURES:
         return False
     added = ("bias", "added", "range_offset")
     return number_texture.pays(numbers, target.bits, pixels, saved, build.draw_cost, added)
 
 
 def _products(numbers: number_texture.Rows, bits: int, binding: Binding, terms: int) -> list[str]:
-    """Return the lines that fetch numbers, when the sum of so many texels is there, and what they do to it."""
+    """Return the lines that fetch the constants after the sum of ``terms`` texels, and apply them."""
     lines = []
-    meets = {"unit": "unit * sum", "bias": "bias"}
+    terms_by_name = {"unit": "unit * sum", "bias": "bias"}
     if "added" in numbers:
-        meets["added"] = f"added * {binding.fetch('residual')}"
-    fetched = number_texture.lines(numbers, bits, binding, lambda at: f"LATE({at}, sum + {128 * terms}.0)")
-    each = len(fetched) // len(numbers)
-    for at, name in enumerate(numbers):
-        mine = fetched[each * at : each * (at + 1)]
-        if name in meets:
-            lines += [*mine, f"y += {meets[name]};"]
-        else:  # one that the activation or the store wants has a variable
-            lines += [mine[0].removeprefix("vec4 "), *mine[1:]]
+        terms_by_name["added"] = f"added * {binding.fetch('residual')}"
+    all_lines = number_texture.lines(numbers, bits, binding, lambda index: f"LATE({index}, sum + {128 * terms}.0)")
+    lines_per_constant = len(all_lines) // len(numbers)
+    for index, name in enumerate(numbers):
+        constant_lines = all_lines[lines_per_constant * index : lines_per_constant * (index + 1)]
+        if name in terms_by_name:
+            lines += [*constant_lines, f"y += {terms_by_name[name]};"]
+        else:  # parameters of the activation or the range have a variable
+            lines += [constant_lines[0].removeprefix("vec4 "), *constant_lines[1:]]
     return lines
 
 
-def _terms(binding: Binding, taps: Sequence[tuple[int, tuple[int, int]]], late: bool) -> list[str]:
-    """Return the lines that add up texels: of channels 0 and 1, then of 2 and 3, which take turns in ``taps``."""
+def _terms(binding: Binding, taps: Sequence[tuple[int, tuple[int, int]]], ordered_fetches: bool) -> list[str]:
+    """Return the lines that add texels: those of channels 0 and 1, then of 2 and 3, which alternate in ``taps``."""
     lines = []
-    for number, (part, tap) in enumerate([*taps[::2], *taps[1::2]]):
-        sampler, at = binding.sampler("source", part), binding.place("source", part, tap)
-        if late and number:
-            at = f"LATE({at}, sum + {128 * number}.0)"  # no term is below -128
-        lines.append(f"sum.{'xy' if 2 * number < len(taps) else 'zw'} += decode(texture2D({sampler}, {at}));")
+    for index, (texture_index, tap) in enumerate([*taps[::2], *taps[1::2]]):
+        sampler, coordinate = binding.sampler("source", texture_index), binding.place("source", texture_index, tap)
+        if ordered_fetches and index:
+            coordinate = f"LATE({coordinate}, sum + {128 * index}.0)"  # no term is below -128
+        lines.append(f"sum.{'xy' if 2 * index < len(taps) else 'zw'} += decode(texture2D({sampler}, {coordinate}));")
     return lines
 
 
 def _constants(
     node: Node, source: FixedMap, residual: FeatureMap | FineMap | None, filters: int
 ) -> tuple[fold.StoredSum, Array, Callable[[Array], Array], Array]:
-    """Return how sums are stored, what the unit is multiplied by, how the bias is folded, and the residual's factor."""
+    """Return (stored form of sums, factor of the unit, function to fold a bias, residual's factor)."""
     out = fold.output(node.activation, node.attrs, filters)
     factor, offset = (np.zeros(filters),) * 2 if residual is None else fold.addend(residual, out)
 

@@ -1,4 +1,4 @@
-"""Windows that slide over a map: how many fit, and what a convolution by one is in NumPy."""
+"""Sliding windows: output sizes, and convolution in NumPy."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
 
 _PATCHES = 512
-"""Output pixels whose patches are laid out at a time: those of X22 then stay in a processor's second cache."""
+"""Output pixels whose patches are gathered at a time. Those of X22 then fit a processor's level 2 cache."""
 
-_FEW, _WIDE, _TOGETHER = 4, 5, 8
-"""So few filters leave a processor's vectors empty, and patches of wide kernels say the same again and again: there the
-sums of ``_TOGETHER`` pixels side by side are columns of one product. (9, 9, 4, 3): 17 times as fast."""
+_FEW_FILTERS, _WIDE_KERNEL, _PIXELS_AT_ONCE = 4, 5, 8
+"""Thresholds for computing several pixels with one product. Few filters do not fill a processor's vectors, and patches
+of wide kernels overlap, so the sums of ``_PIXELS_AT_ONCE`` adjacent pixels become columns of one product. A (9, 9, 4,
+3) kernel is 17 times as fast."""
 
 
 def output_size(node: Node, shape: Shape) -> tuple[int, int]:
-    """Return (height, width) of a convolution's output on an input of ``shape``, by its kernel and its attributes.
+    """Return (height, width) of a convolution's output for an input of ``shape``.
 
     Raises:
         ModelError: kernel, groups and input do not fit together, or strides, dilations or padding are too small.
@@ -48,16 +49,16 @@ def output_size(node: Node, shape: Shape) -> tuple[int, int]:
 
 
 def dilated(kernel: Sequence[int], dilations: Sequence[int]) -> tuple[int, int]:
-    """Return how many pixels (y, x) a kernel spans whose taps lie ``dilations`` pixels apart."""
+    """Return the (height, width) in pixels of a kernel with dilations."""
     height, width = ((size - 1) * step + 1 for size, step in zip(kernel, dilations))
     return height, width
 
 
 def window_size(node: Node, size: tuple[int, int], window: tuple[int, int]) -> tuple[int, int]:
-    """Return how many windows of (height, width) fit into a padded map, by ``padding`` and ``strides`` of the node.
+    """Return the number of windows along each axis of a padded map, by ``padding`` and ``strides`` of the node.
 
     Raises:
-        ModelError: not even one.
+        ModelError: the padded map is smaller than a window.
     """
     top, bottom, left, right = node.attrs["padding"]
     out_height = (size[0] + top + bottom - window[0]) // node.attrs["strides"][0] + 1
@@ -78,24 +79,26 @@ def convolve(x: Array, kernel: Array, strides: Sequence[int], groups: int, dilat
         x: the input.
         kernel: (kernel height, kernel width, channels / groups, filters).
         strides: (y, x).
-        groups: number of groups; channels and filters are split evenly and in order.
-        dilations: (y, x), pixels from tap to tap.
+        groups: number of equal, consecutive groups of channels and filters.
+        dilations: (y, x), distances of taps in pixels.
 
     Returns:
         (output height, output width, filters) in the type of ``x``.
     """
     kernel_height, kernel_width, group_channels, filters = kernel.shape
-    across = dilated((kernel_height, kernel_width), dilations)
-    height = (x.shape[0] - across[0]) // strides[0] + 1
-    width = (x.shape[1] - across[1]) // strides[1] + 1
+    span = dilated((kernel_height, kernel_width), dilations)
+    height = (x.shape[0] - span[0]) // strides[0] + 1
+    width = (x.shape[1] - span[1]) // strides[1] + 1
     channels = groups * group_channels
-    if groups == kernel_height == kernel_width == 1:  # the map itself is its patches
+    if groups == kernel_height == kernel_width == 1:  # the patches are the map itself
         pixels = x[:: strides[0], :: strides[1]][:height, :width].reshape(height * width, group_channels)
         single: Array = (pixels @ kernel.reshape(group_channels, filters)).reshape(height, width, filters)
         return single
     if groups == dilations[1] == 1:
-        together = _TOGETHER if strides[1] == 1 and filters <= _FEW and kernel_width >= _WIDE else 1
-        return _by_rows(x[:, :, :channels], kernel, (height, width), strides, dilations[0], together)
+        pixels_at_once = (
+            _PIXELS_AT_ONCE if strides[1] == 1 and filters <= _FEW_FILTERS and kernel_width >= _WIDE_KERNEL else 1
+        )
+        return _by_rows(x[:, :, :channels], kernel, (height, width), strides, dilations[0], pixels_at_once)
     taps = [(ky * dilations[0], kx * dilations[1]) for ky in range(kernel_height) for kx in range(kernel_width)]
     grouped_kernel = kernel.reshape(-1, groups, filters // groups).transpose(1, 0, 2)
     rows = max(1, _PATCHES // width)
@@ -113,45 +116,45 @@ def convolve(x: Array, kernel: Array, strides: Sequence[int], groups: int, dilat
 
 
 def _by_rows(
-    x: Array, kernel: Array, size: tuple[int, int], strides: Sequence[int], dilation: int, together: int
+    x: Array, kernel: Array, size: tuple[int, int], strides: Sequence[int], dilation: int, pixels_at_once: int
 ) -> Array:
-    """Convolve in one group: the taps of a kernel's row lie side by side in a map, and are copied at once.
+    """Convolve in one group, with the adjacent taps of a kernel row copied at once.
 
     Args:
         x: the input.
-        kernel: of all its channels.
+        kernel: kernel for all input channels.
         size: (height, width) of the output.
         strides: (y, x).
-        dilation: pixels from a row of taps to the next.
-        together: pixels whose sums are made of one patch; the kernel stands in it as often, one pixel on each time.
+        dilation: rows between rows of taps.
+        pixels_at_once: pixels whose sums are computed from one patch, by as many shifted copies of the kernel.
     """
     kernel_height, kernel_width, channels, filters = kernel.shape
     height, width = size
-    across, span = -(-width // together), (together - 1) * strides[1] + kernel_width
-    beyond = strides[1] * together * (across - 1) + span - x.shape[1]
+    across, span = -(-width // pixels_at_once), (pixels_at_once - 1) * strides[1] + kernel_width
+    beyond = strides[1] * pixels_at_once * (across - 1) + span - x.shape[1]
     x = np.ascontiguousarray(x) if beyond <= 0 else np.pad(x, ((0, 0), (0, beyond), (0, 0)))
     each = x.itemsize  # strides of axes of length 1 may be anything
     right, down = channels * each, x.shape[1] * channels * each
     windows = as_strided(
         x,
         (height, across, kernel_height, span * channels),
-        (strides[0] * down, strides[1] * together * right, dilation * down, each),
+        (strides[0] * down, strides[1] * pixels_at_once * right, dilation * down, each),
         writeable=False,
     )
-    columns = np.zeros((kernel_height, span, channels, together, filters), kernel.dtype)
-    for pixel in range(together):
+    columns = np.zeros((kernel_height, span, channels, pixels_at_once, filters), kernel.dtype)
+    for pixel in range(pixels_at_once):
         columns[:, strides[1] * pixel : strides[1] * pixel + kernel_width, :, pixel] = kernel
-    flat = columns.reshape(-1, together * filters)
+    flat = columns.reshape(-1, pixels_at_once * filters)
     rows = min(max(1, _PATCHES // across), height)
     patches = np.empty((rows, *windows.shape[1:]), x.dtype)
     out: Array = np.empty((height, width, filters), np.result_type(x, kernel))
     for top in range(0, height, rows):
         count = min(rows, height - top)
         patches[:count] = windows[top : top + count]
-        if width == across * together:
-            sums = out[top : top + count].reshape(count * across, together * filters)
+        if width == across * pixels_at_once:
+            sums = out[top : top + count].reshape(count * across, pixels_at_once * filters)
             np.matmul(patches[:count].reshape(count * across, -1), flat, out=sums)
         else:
             sums = patches[:count].reshape(count * across, -1) @ flat
-            out[top : top + count] = sums.reshape(count, across * together, filters)[:, :width]
+            out[top : top + count] = sums.reshape(count, across * pixels_at_once, filters)[:, :width]
     return out

@@ -1,4 +1,4 @@
-"""A dense layer as Keras has it. ``fixed_point.split_dense`` turns it into products and sums for shaders."""
+"""A dense layer as in Keras. ``fixed_point.split_dense`` converts it to products and sums for shaders."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Dense(GraphOnlyOperator):
         return (node.weights["kernel"].shape[1],)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Multiply, add the bias, activate."""
+        """Multiply, add the bias, and activate."""
         x = inputs[0]
         out = x @ node.weights["kernel"].astype(x.dtype) + node.weights["bias"].astype(x.dtype)
         return node.activation(out)

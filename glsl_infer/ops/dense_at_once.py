@@ -1,4 +1,4 @@
-"""A dense layer of few inputs in one pass: products with 16-bit weights, their sum, bias and activation."""
+"""A dense layer with few inputs in one pass: products with 16-bit weights, sum, bias and activation."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ PAIRS = BLOCK // 2
 class DenseAtOnce(Operator):
     """From a vector (inputs,) to a vector (outputs,): ``activation((x @ kernel) * row_scale + bias)``.
 
-    Attributes: ``activation``; ``scale`` of the stored result; ``bias_scale`` and ``row_unit`` (powers of two in which
-    the constants are counted). Weights: ``kernel`` (inputs, outputs) in units of each row's scale, multiples of 1/256
-    in [-128, 128); ``row_scale`` (powers of two) and ``bias``, both (outputs,).
+    Attributes: ``activation``; ``scale`` of the stored result; ``bias_scale`` and ``row_unit``, the units of the
+    constants (powers of two). Weights: ``kernel`` (inputs, outputs) in units of each row's scale, multiples of 1/256 in
+    [-128, 128); ``row_scale`` (powers of two) and ``bias``, both (outputs,).
     """
 
     attrs = {"activation": "linear", "scale": None, "bias_scale": 1.0, "row_unit": 1.0}
@@ -43,7 +43,7 @@ class DenseAtOnce(Operator):
         return (outputs,)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Multiply, scale each row, add its bias and activate."""
+        """Multiply, scale each row, add its bias, and activate."""
         x = inputs[0]
         return node.activation(_row(node, x @ node.weights["kernel"].astype(x.dtype)))
 
@@ -55,11 +55,13 @@ class DenseAtOnce(Operator):
         """Return bounds of the result from bounds of the inputs."""
         low, high = inputs[0]
         kernel = node.weights["kernel"].astype(np.float64)
-        ends = np.stack([kernel * low[:, None], kernel * high[:, None]])
-        return node.activation.range(*(_row(node, end.sum(axis=0)) for end in (ends.min(axis=0), ends.max(axis=0))))
+        extremes = np.stack([kernel * low[:, None], kernel * high[:, None]])
+        return node.activation.range(
+            *(_row(node, extreme.sum(axis=0)) for extreme in (extremes.min(axis=0), extremes.max(axis=0)))
+        )
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw one quad, or one for each pair of rows where the activation has numbers of its own for them."""
+        """Draw one quad, or one for each pair of rows if the activation has parameters for each row."""
         source = build.fixed_point(node.inputs[0])
         (outputs,) = build.shapes[node.name]
         blocks, width = slices_of(source.length, BLOCK), outputs + outputs % 2
@@ -67,14 +69,14 @@ class DenseAtOnce(Operator):
             advice = f"at most {MAX_TEXTURE_SIZE} outputs are supported"
             raise ModelError.layer(node.name, f"a dense layer of {outputs} outputs", advice)
         row_unit, bias_scale = node.attrs["row_unit"], node.attrs["bias_scale"]
-        numbers = np.zeros((blocks * BLOCK + 2, width), np.int64)
-        numbers[: source.length, :outputs] = np.rint(node.weights["kernel"].astype(np.float64) * 256.0)
-        numbers[-2, :outputs] = np.rint(node.weights["row_scale"].astype(np.float64) / row_unit)
-        numbers[-1, :outputs] = np.rint(node.weights["bias"].astype(np.float64) / bias_scale * 256.0)
-        pairs = numbers.reshape(-1, 2, width).transpose(0, 2, 1)
+        integers = np.zeros((blocks * BLOCK + 2, width), np.int64)
+        integers[: source.length, :outputs] = np.rint(node.weights["kernel"].astype(np.float64) * 256.0)
+        integers[-2, :outputs] = np.rint(node.weights["row_scale"].astype(np.float64) / row_unit)
+        integers[-1, :outputs] = np.rint(node.weights["bias"].astype(np.float64) / bias_scale * 256.0)
+        pairs = integers.reshape(-1, 2, width).transpose(0, 2, 1)
         kernel = build.constant_texture(node, width, len(pairs), quantize.split_fixed16(pairs).tobytes())
         target = build.allocate_vector(node, outputs, node.attrs["scale"])
-        # Two rows share a texel, and are computed twice: a constant of the activation has four lanes.
+        # Two rows share a texel and are computed twice, because constants of the activation have four lanes.
         halves = fold.function_constants(node.activation, outputs, lanes=2)
         macros = {name: np.tile(rows, 2) for name, rows in halves.items()}
         fragment = codegen.fragment(
@@ -92,8 +94,8 @@ class DenseAtOnce(Operator):
             },
         )
         texels = target.size[0]
-        apart = bool(codegen.uniforms(macros, 0))
-        for first, count in [(texel, 1) for texel in range(texels)] if apart else [(0, texels)]:
+        separate_draws = bool(codegen.uniforms(macros, 0))
+        for first, count in [(texel, 1) for texel in range(texels)] if separate_draws else [(0, texels)]:
             build.draw(
                 node,
                 fragment,
@@ -114,11 +116,11 @@ class DenseAtOnce(Operator):
         """Return kernel, row scales and biases from their texture."""
         rows, outputs = shapes["kernel"]
         texels = np.frombuffer(members[0], np.uint8).reshape(-1, outputs + outputs % 2, 2, 2)
-        numbers = quantize.join_fixed16(texels).transpose(0, 2, 1).reshape(2 * len(texels), -1)[:, :outputs]
+        integers = quantize.join_fixed16(texels).transpose(0, 2, 1).reshape(2 * len(texels), -1)[:, :outputs]
         return {
-            "kernel": (numbers[:rows] / 256.0).astype(np.float32),
-            "row_scale": (numbers[-2] * node.attrs["row_unit"]).astype(np.float32),
-            "bias": (numbers[-1] / 256.0 * node.attrs["bias_scale"]).astype(np.float32),
+            "kernel": (integers[:rows] / 256.0).astype(np.float32),
+            "row_scale": (integers[-2] * node.attrs["row_unit"]).astype(np.float32),
+            "bias": (integers[-1] / 256.0 * node.attrs["bias_scale"]).astype(np.float32),
         }
 
 

@@ -1,4 +1,4 @@
-"""First part of a dense layer: the products with 16-bit weights, summed over blocks of inputs."""
+"""First part of a dense layer: products with 16-bit weights, summed over blocks of inputs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from glsl_infer.program.layout import Value
 
 BLOCK = 16
-"""Inputs of one block: 8 texels of inputs and twice 8 of weights are read by a fragment."""
+"""Inputs of a block: a fragment reads 8 texels of inputs and 16 of weights."""
 
 
 class DenseProducts(Operator):
-    """Partial sums (columns, outputs): column c holds the products of inputs 16c to 16c + 15.
+    """Partial sums (columns, outputs): column c has the products of inputs 16c to 16c + 15.
 
-    Weight ``kernel`` (inputs, outputs) in units of each row's scale, multiples of 1/256 in [-128, 128).
-    Attributes: ``columns`` (blocks, those of padding included), ``scale`` of the stored sums.
+    Weight ``kernel`` (inputs, outputs) in units of each row's scale, multiples of 1/256 in [-128, 128). Attributes:
+    ``columns`` (number of blocks, including padding), ``scale`` of the stored sums.
     """
 
     attrs = {"columns": 1, "scale": None}
@@ -57,8 +57,8 @@ class DenseProducts(Operator):
         low, high = inputs[0]
         kernel = node.weights["kernel"].astype(np.float64)
         columns = node.attrs["columns"]
-        ends = np.stack([kernel * low[:, None], kernel * high[:, None]])
-        return _blocks(ends.min(axis=0), columns).sum(axis=1), _blocks(ends.max(axis=0), columns).sum(axis=1)
+        extremes = np.stack([kernel * low[:, None], kernel * high[:, None]])
+        return _blocks(extremes.min(axis=0), columns).sum(axis=1), _blocks(extremes.max(axis=0), columns).sum(axis=1)
 
     def is_partial(self, node: Node) -> bool:
         """Return True: each column is the sum of one block."""
@@ -110,7 +110,7 @@ class DenseProducts(Operator):
 
 
 def _blocks(values: Array, columns: int) -> Array:
-    """Return (inputs, n) as (columns, BLOCK, n), with zeros at the end."""
+    """Reshape (inputs, n) to (columns, BLOCK, n), padded with zeros."""
     padded = np.zeros((columns * BLOCK, values.shape[1]), values.dtype)
     padded[: values.shape[0]] = values
     return padded.reshape(columns, BLOCK, values.shape[1])

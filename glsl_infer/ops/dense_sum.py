@@ -1,4 +1,4 @@
-"""Last part of a dense layer: partial sums are added up, scaled by row, biased and activated."""
+"""Last part of a dense layer: add the partial sums, scale rows, add biases and activate."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from glsl_infer.program.layout import FixedPoint, Value
 
 MAX_COUNT = 16
-"""Most partial sums that one fragment of a shorter sum adds up; longer rows take several passes."""
+"""Largest number of partial sums that a fragment adds in the passes before the last."""
 
 
 class DenseSum(Operator):
     """From (columns, outputs) to fewer columns, or in the last pass to (outputs,).
 
-    Attributes: ``count`` (columns that are added up), ``last``, ``activation`` (of the last), ``scale`` of
-    the stored result, ``bias_scale`` and ``row_unit`` (powers of two in which the constants are counted).
-    Weights of the last: ``row_scale`` (powers of two) and ``bias``, both (outputs,).
+    Attributes: ``count`` (columns to add), ``last``, ``activation`` (of the last pass), ``scale`` of the stored result,
+    ``bias_scale`` and ``row_unit``, the units of the constants (powers of two). Weights of the last pass: ``row_scale``
+    (powers of two) and ``bias``, both (outputs,).
     """
 
     attrs = {
@@ -41,7 +41,7 @@ class DenseSum(Operator):
     weights = ("row_scale", "bias")
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return (columns / count, outputs), or (outputs,) for the last."""
+        """Return (columns / count, outputs), or (outputs,) for the last pass."""
         columns, outputs = inputs[0]
         if columns % node.attrs["count"] or (node.attrs["last"] and columns != node.attrs["count"]):
             raise ModelError.layer(
@@ -50,7 +50,7 @@ class DenseSum(Operator):
         return (outputs,) if node.attrs["last"] else (columns // node.attrs["count"], outputs)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Add up; in the last pass scale each row, add its bias and activate."""
+        """Add columns; in the last pass scale each row, add its bias, and activate."""
         total = self._sum(node, inputs[0])
         return node.activation(total) if node.attrs["last"] else total
 
@@ -59,7 +59,7 @@ class DenseSum(Operator):
         return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
-        """Return bounds of the result from bounds of the partial sums; each step but the activation only rises."""
+        """Return bounds of the result from bounds of the partial sums. Only the activation can be non-monotonic."""
         low, high = (self._sum(node, bound) for bound in inputs[0])
         return node.activation.range(low, high) if node.attrs["last"] else (low, high)
 
@@ -72,7 +72,7 @@ class DenseSum(Operator):
         return float(node.weights["row_scale"].max())
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw the sums: one quad for shorter rows of sums, one quad a pair of rows for the vector."""
+        """Draw the sums: one quad for partial sums, or one quad for each pair of rows of the vector."""
         source = build.fixed_point(node.inputs[0])
         if node.attrs["last"]:
             self._last_pass(node, build, source)
@@ -112,11 +112,11 @@ class DenseSum(Operator):
 
     def _sum(self, node: Node, sums: Array) -> Array:
         count = node.attrs["count"]
-        added: Array = sums.reshape(sums.shape[0] // count, count, sums.shape[1]).sum(axis=1)
+        total: Array = sums.reshape(sums.shape[0] // count, count, sums.shape[1]).sum(axis=1)
         if not node.attrs["last"]:
-            return added
+            return total
         row_scale, bias = (node.weights[name].astype(sums.dtype) for name in ("row_scale", "bias"))
-        scaled: Array = added[0] * row_scale + bias
+        scaled: Array = total[0] * row_scale + bias
         return scaled
 
     def _last_pass(self, node: Node, build: Builder, source: FixedPoint) -> None:
@@ -125,10 +125,10 @@ class DenseSum(Operator):
         constants = np.zeros((outputs + outputs % 2, 2), np.int64)
         constants[:outputs, 0] = np.rint(node.weights["row_scale"].astype(np.float64) / row_unit)
         constants[:outputs, 1] = np.rint(node.weights["bias"].astype(np.float64) / bias_scale * 256.0)
-        numbers = quantize.split_fixed16(constants)
-        rows = build.constant_texture(node, 1, len(constants), numbers.tobytes())
+        encoded = quantize.split_fixed16(constants)
+        rows = build.constant_texture(node, 1, len(constants), encoded.tobytes())
         target = build.allocate_vector(node, outputs, node.attrs["scale"])
-        # Two rows share a texel, and are computed twice: a constant of the activation has four lanes.
+        # Two rows share a texel and are computed twice, because constants of the activation have four lanes.
         pairs = fold.function_constants(node.activation, outputs, lanes=2)
         macros = {name: np.tile(rows, 2) for name, rows in pairs.items()}
         fragment = codegen.fragment(
@@ -145,19 +145,19 @@ class DenseSum(Operator):
             },
         )
         texels = range(target.size[0])
-        apart = bool(codegen.uniforms(macros, 0))
-        for drawn in [[t] for t in texels] if apart else [texels]:
+        separate_draws = bool(codegen.uniforms(macros, 0))
+        for texels_of_draw in [[t] for t in texels] if separate_draws else [texels]:
             build.draw(
                 node,
                 fragment,
                 target.texture,
                 samplers=[("source", source.texture), ("kernel", rows)],
                 sources=[Source(0, 0.0, 0.0), Source(1, 0.0, 0.0)],
-                quads=[Quad(t, 0, 1, 1, ((0, t), (0, 2 * t))) for t in drawn],
+                quads=[Quad(t, 0, 1, 1, ((0, t), (0, 2 * t))) for t in texels_of_draw],
                 uniforms={
                     "source_texel": build.texel(source.texture),
                     "kernel_texel": build.texel(rows),
-                    **codegen.uniforms(macros, drawn[0]),
+                    **codegen.uniforms(macros, texels_of_draw[0]),
                 },
             )
 

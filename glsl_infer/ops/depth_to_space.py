@@ -1,4 +1,4 @@
-"""Depth to space (pixel shuffle): blocks of channels become blocks of pixels."""
+"""Depth to space (pixel shuffle): groups of channels become blocks of pixels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glsl_infer.errors import ModelError
 from glsl_infer.lowering import codegen
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.ops.operator import CopyOperator, feature_map
-from glsl_infer.ops.traits import Reach, enlarged
+from glsl_infer.ops.traits import AxisWindow, enlarged_reads
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 ORDERS = ("depth_column_row", "column_row_depth")
-"""Whether the channels of a pixel follow one another, or the pixels of a channel."""
+"""Order of the input channels: the channels of a pixel adjacent, or the pixels of a channel."""
 
 
 class DepthToSpace(CopyOperator):
-    """Attribute ``block``, a number or (y, x): the channels of pixel (y, x) become those of a block of pixels.
+    """Attribute ``block``, an integer or (y, x): the channels of pixel (y, x) become a block of pixels.
 
-    With blocks of (v, h) and c output channels, channel k of pixel (y * v + i, x * h + j) is of pixel (y, x) the
-    channel (i * h + j) * c + k, by the ``order`` ``depth_column_row``: what ``tf.nn.depth_to_space`` does for NHWC, and
-    ONNX calls DCR. By ``column_row_depth`` it is k * v * h + i * h + j, as PyTorch's pixel shuffle, or ONNX's CRD.
+    With blocks of (v, h) and c output channels, channel k of pixel (y * v + i, x * h + j) is channel (i * h + j) * c +
+    k of pixel (y, x) for ``order`` ``depth_column_row``. This is ``tf.nn.depth_to_space`` for NHWC, and DCR in ONNX.
+    For ``column_row_depth`` it is channel k * v * h + i * h + j, as in PyTorch's pixel shuffle, and CRD in ONNX.
     """
 
     attrs = {"block": 2, "order": ORDERS[0]}
@@ -48,27 +48,27 @@ class DepthToSpace(CopyOperator):
             )
         return height * down, width * across, channels // (down * across)
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
-        """Return which pixels of its input one depends on."""
-        return enlarged(*block_of(node))
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
+        """Return the input window of an output pixel."""
+        return enlarged_reads(*block_of(node))
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Split the last axis and move its parts beside rows and columns."""
+        """Split the last axis and move its parts to rows and columns."""
         height, width, _ = inputs[0].shape
         down, across = block_of(node)
         if node.attrs["order"] == ORDERS[0]:
             parts = inputs[0].reshape(height, width, down, across, -1)
         else:
             parts = np.moveaxis(inputs[0].reshape(height, width, -1, down, across), 2, 4)
-        moved: Array = parts.transpose(0, 2, 1, 3, 4).reshape(height * down, width * across, -1)
-        return moved
+        result: Array = parts.transpose(0, 2, 1, 3, 4).reshape(height * down, width * across, -1)
+        return result
 
     def is_identity(self, node: Node, shape: Shape) -> bool:
         """Return whether blocks are single pixels."""
         return block_of(node) == (1, 1)
 
     def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
-        """Return the input's range, which must be one for all channels: they become channels of several pixels."""
+        """Return the input's range, which must be equal for all channels, because a channel becomes part of several."""
         if len(ranges[0].scales) > 1 or len(ranges[0].zeros) > 1:
             raise ModelError.layer(
                 node.name,
@@ -78,29 +78,32 @@ class DepthToSpace(CopyOperator):
         return ranges[0]
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw one pass for each output slice; every pixel takes its lanes by where it lies in its block."""
+        """Draw one pass for each output slice, which selects the lanes of a pixel by its position in the block."""
         source = build.feature_map(node.inputs[0])
         down, across = block_of(node)
-        phases, together = down * across, node.attrs["order"] == ORDERS[0]
+        phases, channels_adjacent = down * across, node.attrs["order"] == ORDERS[0]
         target = build.allocate_map(node, scales=source.scales, zeros=source.zeros)
         for index, view in enumerate(target.views):
             lanes = range(min(4, target.channels - 4 * index))
-            wanted = [4 * index + lane for lane in lanes]
+            output_channels = [4 * index + lane for lane in lanes]
             channels = [
-                [phase * target.channels + channel if together else channel * phases + phase for channel in wanted]
+                [
+                    phase * target.channels + channel if channels_adjacent else channel * phases + phase
+                    for channel in output_channels
+                ]
                 for phase in range(phases)
             ]
             slices = sorted({channel // 4 for phase in channels for channel in phase})
             reads = [Read(source.views[index], stride=(1.0 / across, 1.0 / down)) for index in slices]
             binding = build.bind(node, source=reads)
             lines = []
-            for place, source_slice in enumerate(slices):
-                lines.append(f"t = {binding.fetch('source', place, shift='shift')};")
-                # A factor of 0 or 1: for choices between texels, vc4's compiler keeps flags over a thread switch, which
-                # loses them (docs/engineering/videocore.md).
-                for number, phase in enumerate(channels):
+            for read_index, source_slice in enumerate(slices):
+                lines.append(f"t = {binding.fetch('source', read_index, shift='shift')};")
+                # A factor of 0 or 1 instead of a choice: for choices between texels, vc4's compiler keeps flags over a
+                # thread switch, which loses them (docs/engineering/videocore.md).
+                for index_of_phase, phase in enumerate(channels):
                     lines += [
-                        f"y.{lane} += max(1.0 - abs(phase - {number}.0), 0.0) * t.{'xyzw'[channel % 4]};"
+                        f"y.{lane} += max(1.0 - abs(phase - {index_of_phase}.0), 0.0) * t.{'xyzw'[channel % 4]};"
                         for lane, channel in zip("xyzw", phase)
                         if channel // 4 == source_slice
                     ]
@@ -120,7 +123,7 @@ class DepthToSpace(CopyOperator):
 
 
 def block_of(node: Node) -> tuple[int, int]:
-    """Return the height and the width of a block."""
+    """Return height and width of a block."""
     block = node.attrs["block"]
     return (int(block), int(block)) if isinstance(block, (int, float)) else (int(block[0]), int(block[1]))
 

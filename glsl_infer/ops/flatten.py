@@ -1,4 +1,4 @@
-"""Flatten: a feature map becomes a vector of 16-bit fixed point, pixel by pixel."""
+"""Flatten: convert a feature map to a vector in 16-bit fixed point, pixel by pixel."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 
 class Flatten(Operator):
-    """Attribute ``scale``: that of the stored vector (set by fixed_point)."""
+    """Attribute ``scale`` of the stored vector, which ``fixed_point`` sets."""
 
     attrs = {"scale": None}
     only_reshapes = True
     on_parts = "rows"
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return (number of values,)."""
+        """Return (number of elements,)."""
         return (math.prod(inputs[0]),)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Lay the values out in Keras' order: rows, columns, channels."""
+        """Flatten in Keras' order: rows, columns, channels."""
         return inputs[0].reshape(-1)
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
@@ -40,28 +40,28 @@ class Flatten(Operator):
         return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
-        """Return the input's bounds, once for every pixel."""
+        """Repeat the input's bounds for each pixel."""
         low, high = inputs[0]
         return np.tile(low, shape[0] // len(low)), np.tile(high, shape[0] // len(high))
 
     def is_identity(self, node: Node, shape: Shape) -> bool:
-        """Return whether the input is a vector already."""
+        """Return whether the input is a vector."""
         return len(shape) == 1
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Copy every pixel, as the average of itself."""
+        """Copy each pixel, as an average over one pixel."""
         height, width, channels = feature_map(node, build.shapes[node.inputs[0]])
-        given = f"flattening a map of {height}x{width} pixels and {channels} channels"
+        problem = f"flattening a map of {height}x{width} pixels and {channels} channels"
         if channels % 2 and height * width > 1:
-            raise ModelError.layer(node.name, given, "make the number of channels even, or the map 1x1 pixels")
+            raise ModelError.layer(node.name, problem, "make the number of channels even, or the map 1x1 pixels")
         if height * width * channels > 2 * MAX_TEXTURE_SIZE:
             raise ModelError.layer(
                 node.name,
-                given,
+                problem,
                 f"at most {2 * MAX_TEXTURE_SIZE} values are supported, more only in front of Dense; pool more, or "
                 "use GlobalAveragePooling2D",
             )
-        average_to_vector(node, build, whole=False)
+        average_to_vector(node, build, over_map=False)
 
 
 OPERATOR = Flatten()

@@ -1,6 +1,6 @@
-"""A feature map as a vector in an order that draws well: rows of pixels of two channels each.
+"""Flatten a feature map in an order that is fast to draw: rows of pixels with two channels each.
 
-``optimize.long_vectors`` puts it in front of a dense layer, whose weights it orders in the same way.
+``optimize.long_vectors`` inserts it before a dense layer, and reorders the layer's weights.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ if TYPE_CHECKING:
 
 
 class FlattenRows(Operator):
-    """Rows ``first`` to ``first + count`` of a map, one after the other, each 2 * width numbers.
+    """Rows ``first`` to ``first + count`` of a map, concatenated, with 2 * width elements each.
 
-    Row ``pair * height + y`` holds channels 2 * pair and 2 * pair + 1 of the pixels (0, y), (1, y), ...: two numbers a
-    pixel, of which the second is 0 where the map has no such channel. Attributes: ``first``, ``count``; ``scale`` of
-    the stored vector.
+    Row ``pair * height + y`` has channels 2 * pair and 2 * pair + 1 of the pixels (0, y), (1, y), ...; a missing second
+    channel is 0. Attributes: ``first``, ``count``; ``scale`` of the stored vector.
     """
 
     attrs = {"first": 0, "count": 1, "scale": None}
@@ -43,7 +42,7 @@ class FlattenRows(Operator):
         return (2 * width * count,)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Lay out the rows."""
+        """Concatenate the rows."""
         return self._rows(node, inputs[0]).reshape(-1)
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
@@ -51,12 +50,12 @@ class FlattenRows(Operator):
         return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
-        """Return the bounds of all channels for every number; a missing channel is 0."""
-        low, high = (float(end) for end in (min(inputs[0][0].min(), 0.0), max(inputs[0][1].max(), 0.0)))
+        """Return the bounds over all channels for each element; a missing channel is 0."""
+        low, high = (float(bound) for bound in (min(inputs[0][0].min(), 0.0), max(inputs[0][1].max(), 0.0)))
         return np.full(shape, low), np.full(shape, high)
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw a quad for every row."""
+        """Draw a quad for each row."""
         copy_to_vector(node, build, node.attrs["first"], node.attrs["count"])
 
     def _rows(self, node: Node, values: Array) -> Array:
@@ -64,8 +63,8 @@ class FlattenRows(Operator):
         height, width, channels = values.shape
         even = np.concatenate([values, np.zeros((height, width, channels % 2), values.dtype)], axis=2)
         rows = even.reshape(height, width, -1, 2).transpose(2, 0, 1, 3).reshape(-1, width, 2)
-        taken: Array = rows[node.attrs["first"] : node.attrs["first"] + node.attrs["count"]]
-        return taken
+        selected: Array = rows[node.attrs["first"] : node.attrs["first"] + node.attrs["count"]]
+        return selected
 
 
 OPERATOR = FlattenRows()

@@ -1,4 +1,4 @@
-"""A product of two inputs plus a map: gates of a squeeze and excite block and the sum behind them, in one pass."""
+"""A product of two inputs plus a map in one pass: gates of a squeeze-and-excite block and the following sum."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class GatedSum(Operator):
-    """``activation(a * b + c)``, value by value: a and b as ``binary`` takes them, c a map of the output's shape.
+    """``activation(a * b + c)``, elementwise: a and b as in ``binary``, c a map of the output's shape.
 
     Attributes: ``activation``; the range ``scales`` and ``zeros``.
     """

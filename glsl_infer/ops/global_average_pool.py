@@ -1,4 +1,4 @@
-"""Global average pooling: from a feature map to a vector of 16-bit fixed point."""
+"""Global average pooling: from a feature map to a vector in 16-bit fixed point."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class GlobalAveragePool(Operator):
-    """The mean over height and width. Attribute ``scale``: that of the stored vector (set by fixed_point)."""
+    """The mean over height and width. Attribute ``scale`` of the stored vector, which ``fixed_point`` sets."""
 
     attrs = {"scale": None}
     averages = True
@@ -41,88 +41,91 @@ class GlobalAveragePool(Operator):
         return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
-        """Return the input's bounds: a mean lies within them."""
+        """Return the input's bounds, which include the mean."""
         return inputs[0]
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw the two halves of every slice; see ``average_to_vector``."""
+        """Draw the two halves of each slice."""
         average_to_vector(node, build)
 
 
-def average_to_vector(node: Node, build: Builder, *, whole: bool = True) -> None:
-    """Append the draws that write each channel's mean as a 16-bit number, two to a texel along one row.
+def average_to_vector(node: Node, build: Builder, *, over_map: bool = True) -> None:
+    """Append the draws that write each channel's mean in 16-bit fixed point, two elements for each texel of a row.
 
-    Texel t holds values 2t and 2t + 1. A slice has four channels, so there are two kinds of draw: one writes lanes
-    0 and 1, the other lanes 2 and 3.
+    Texel t has elements 2t and 2t + 1. A slice has four channels and therefore two draws: of lanes 0 and 1, and of
+    lanes 2 and 3. With equal ranges of all channels, factor and offset are uniforms. Otherwise they are in a small
+    texture (``_constants``), so that the slices of a texture share a draw.
 
-    With ``whole`` all pixels are averaged; otherwise every pixel gives its own values, one pixel after the other.
-
-    Where all channels have one range, its factor and offset are uniforms. Otherwise they are texels of a small texture
-    (``_constants``), so that slices of one texture still take one draw.
+    Args:
+        node: the layer.
+        build: the program.
+        over_map: average all pixels. Otherwise each pixel is copied, one after another.
     """
     source = build.feature_map(node.inputs[0])
-    height, width = (source.height, source.width) if whole else (1, 1)
-    pixels = [(0, 0)] if whole else [(x, y) for y in range(source.height) for x in range(source.width)]
+    height, width = (source.height, source.width) if over_map else (1, 1)
+    pixels = [(0, 0)] if over_map else [(x, y) for y in range(source.height) for x in range(source.width)]
     target = build.allocate_vector(node, len(pixels) * source.channels, node.attrs["scale"])
     draw = _Draws(node, build, source, target, (width, height))
     for half in range(2):
         for index in range(len(source.views)):
             if 4 * index + 2 * half >= source.channels:
                 continue
-            for number, pixel in enumerate(pixels):
-                texel = number * source.channels // 2 + 2 * index + half
+            for pixel_index, pixel in enumerate(pixels):
+                texel = pixel_index * source.channels // 2 + 2 * index + half
                 draw.texels(2 * index + half, pixel, texel)
 
 
 def copy_to_vector(node: Node, build: Builder, first: int, count: int) -> None:
-    """Append the draws that copy rows of a map to a vector; see ``ops.flatten_rows``."""
+    """Append the draws that copy rows of a map to a vector, for ``ops.flatten_rows``."""
     source = build.feature_map(node.inputs[0])
     target = build.allocate_vector(node, 2 * source.width * count, node.attrs["scale"])
     draw = _Draws(node, build, source, target, (1, 1))
     for half in range(2):
-        for number in range(first, first + count):
-            pair, y = divmod(number, source.height)
+        for row in range(first, first + count):
+            pair, y = divmod(row, source.height)
             if pair % 2 == half:
-                draw.texels(pair, (0, y), (number - first) * source.width, source.width)
+                draw.texels(pair, (0, y), (row - first) * source.width, source.width)
 
 
 FETCH = {"fetch": ["vec4 t = texture2D(source, coord0.xy + vec2(float(x), float(y)) * source_texel);"]}
-"""What the template fetches by, each place known at once."""
+"""Line of the template that fetches a texel at a position known in advance."""
 
 _WRITTEN_OUT, _WIDE = 25, 12
-"""Pixels of a window up to which VideoCore IV's compiler surely writes them out, and columns that it has registers for.
-"""
+"""Largest number of pixels of a window that VideoCore IV's compiler reliably unrolls, and of columns that fit its
+registers."""
 
 _SWITCH = ["sum += min(texture2D(source, coord0.xy), 0.0); // 0, but a fetch in no loop"]
-"""What follows loops that it does not write out: it gives two threads only where the last fetch is in no loop. No
-compiler can know that it adds nothing."""
+"""Line after a loop that is not unrolled. VideoCore IV runs two threads only if the last fetch is outside loops. The
+added value is 0, in a form that a compiler cannot detect."""
 
 _FINE = ["sum = (sum.xz + sum.yw * (1.0 / 256.0)).xyxy; // two high bytes, each with the low one"]
-"""What makes numbers of the sums of bytes of a map of 16 bits: a texel has two channels, and each byte its sum."""
+"""Line that combines the sums of both bytes of a 16-bit map, whose texels have two channels."""
 
 _STRIP, _LONG_STRIP, _LONG = 8, 16, 128
-"""Most pixels side by side that are added before their sum is rounded: to the whole bytes that it is, for what
-additions lose is below a hundredth of one. VideoCore IV takes 60 instructions for a pixel that is rounded alone, 10 in
-strips. It has registers for longer ones where a side is so long that their loop stays one."""
+"""Largest number of adjacent pixels added before the sum is rounded to an integer number of bytes; until then, the
+rounding error is below 0.01. VideoCore IV takes 60 instructions for a pixel rounded separately, and 10 in strips. It
+has registers for longer strips if a side is so long that its loop is not unrolled."""
 
 
 def _strips(width: int, height: int) -> tuple[tuple[int, int], dict[str, Sequence[str]]]:
-    """Return the turns of the template's two loops, and its lines: for strips along the longer side, and what is left.
+    """Return iterations of the template's two loops, and its lines: strips along the longer side, and a remainder.
 
-    For all a compiler knows, a strip begins where it does only once all before is summed: it would fetch all at once.
+    The coordinate of a strip depends on the sum so far. Otherwise a compiler would fetch all texels first.
     """
     (along, long), (across, wide) = sorted([("x", width), ("y", height)], key=lambda side: -side[1])
     strips = -(-long // (_LONG_STRIP if long >= _LONG else _STRIP))
     wait = f"at.{along} = max(at.{along}, min(dot(sum, vec4(1.0)), 0.0));"
     step = f"at.{along} += source_texel.{along};"
-    first, again = f"vec4 t = texture2D(source, at); {step}", f"t += texture2D(source, at); {step}"
+    fetch_texel, add_texel = f"vec4 t = texture2D(source, at); {step}", f"t += texture2D(source, at); {step}"
     strip = long // strips
-    left = long - strips * strip
-    rest = [wait, first, *[again] * (left - 1), "sum += floor(t * 255.0 + 0.5);"] if left else []
+    remainder = long - strips * strip
+    remainder_lines = (
+        [wait, fetch_texel, *[add_texel] * (remainder - 1), "sum += floor(t * 255.0 + 0.5);"] if remainder else []
+    )
     return (strips, wide), {
         "place": ["vec2 at = coord0.xy;"],
-        "fetch": [wait, first, *[again] * (strip - 1)],
-        "next": [*rest, f"at.{along} = coord0.{along};", f"at.{across} += source_texel.{across};"],
+        "fetch": [wait, fetch_texel, *[add_texel] * (strip - 1)],
+        "next": [*remainder_lines, f"at.{along} = coord0.{along};", f"at.{across} += source_texel.{across};"],
     }
 
 
@@ -133,22 +136,22 @@ class _Draws:
         self, node: Node, build: Builder, source: FeatureMap, target: FixedPoint, window: tuple[int, int]
     ) -> None:
         self._node, self._build, self._source, self._target = node, build, source, target
-        last: dict[str, Sequence[str]] = {"all": _FINE} if source.bits == 16 else {}
-        self._turns, self._lines = window, {**FETCH, **last}
+        final_lines: dict[str, Sequence[str]] = {"all": _FINE} if source.bits == 16 else {}
+        self._turns, self._lines = window, {**FETCH, **final_lines}
         if window[0] * window[1] > _WRITTEN_OUT or window[0] > _WIDE:
             self._turns, lines = _strips(*window)
-            self._lines = {**lines, "all": [*_SWITCH, *last.get("all", [])]}
+            self._lines = {**lines, "all": [*_SWITCH, *final_lines.get("all", [])]}
         factor = fold.slices(source.scale_of / (255.0 * window[0] * window[1] * target.scale))
         offset = fold.slices(-source.scale_of * source.zero_of / (255.0 * target.scale))
         self._factor, self._offset = factor, offset
         self._table, self._units = "", (1.0, 1.0)
-        self._texts: dict[tuple[str, ...], str] = {}  # most draws have the same
+        self._texts: dict[tuple[str, ...], str] = {}  # most draws share a text
         if len({*zip(source.scale_of.tolist(), source.zero_of.tolist())}) > 1:
             texels, self._units = _constants(factor, offset)
             self._table = build.constant_texture(node, texels.shape[1], ROWS, texels.tobytes())
 
     def texels(self, pair: int, pixel: tuple[int, int], texel: int, count: int = 1) -> None:
-        """Draw ``count`` texels from ``texel`` on: channels 2 * pair and the next of pixels from ``pixel`` (x, y)."""
+        """Draw ``count`` texels from ``texel`` on: channels 2 * pair and 2 * pair + 1 of pixels from ``pixel`` on."""
         index, half = divmod(pair, 2)
         build, table = self._build, self._table
         row = {"constants": [Read(View(table, pair, 0), stride=(0.0, 0.0))]} if table else {}
@@ -172,12 +175,13 @@ class _Draws:
             uniforms["half_of_slice"] = [float(half)]
             uniforms["factor"] = self._factor[index, lanes].tolist()
             uniforms["offset"] = self._offset[index, lanes].tolist()
-        place = View(self._target.texture, texel, 0)
-        build.draw_tile(self._node, self._texts[tuple(declarations)], place, (count, 1), binding, uniforms)
+        target_view = View(self._target.texture, texel, 0)
+        build.draw_tile(self._node, self._texts[tuple(declarations)], target_view, (count, 1), binding, uniforms)
 
 
 ROWS = 4
-"""Of the texture of factors and offsets: three bytes of each number, the highest first, and which half it is."""
+"""Rows of the texture of factors and offsets: three bytes of each constant, the highest first, and the half of the
+slice."""
 
 _MIDDLE, _MOST = 1 << 23, (1 << 23) - 1
 
@@ -185,22 +189,23 @@ _MIDDLE, _MOST = 1 << 23, (1 << 23) - 1
 def _constants(
     factor: NDArray[np.float32], offset: NDArray[np.float32]
 ) -> tuple[NDArray[np.uint8], tuple[float, float]]:
-    """Return the texture of factors and offsets, and the units of its 24-bit numbers.
+    """Return the texture of factors and offsets, and the units of its 24-bit constants.
 
-    A column belongs to two channels: red and green have their factors, blue and alpha their offsets. What the rounding
-    to 24 bits loses is below a hundredth of a step of 16 bits, for a factor times the largest sum stays within those.
+    A column belongs to two channels: red and green have their factors, blue and alpha their offsets. The rounding to 24
+    bits causes an error below 0.01 of a 16-bit step, because the product of a factor and the largest sum is within 16
+    bits.
 
     Args:
         factor: of each channel, (slices, 4).
-        offset: the same.
+        offset: of each channel, (slices, 4).
 
     Returns:
         uint8 (ROWS, 2 * slices, 4), and the units of factors and offsets.
     """
     numbers = np.concatenate([factor.reshape(-1, 2), offset.reshape(-1, 2)], axis=1).astype(np.float64)
-    units = [max(float(np.abs(part).max()), 1e-30) / _MOST for part in (numbers[:, :2], numbers[:, 2:])]
-    whole = np.rint(numbers / np.repeat(units, 2)).astype(np.int64) + _MIDDLE
-    rows = [whole >> 16, (whole >> 8) & 255, whole & 255, np.zeros_like(whole)]
+    units = [max(float(np.abs(values).max()), 1e-30) / _MOST for values in (numbers[:, :2], numbers[:, 2:])]
+    integers = np.rint(numbers / np.repeat(units, 2)).astype(np.int64) + _MIDDLE
+    rows = [integers >> 16, (integers >> 8) & 255, integers & 255, np.zeros_like(integers)]
     rows[-1][1::2] = 255
     return np.stack(rows).astype(np.uint8), (units[0], units[1])
 

@@ -1,4 +1,4 @@
-"""The standard deviation of every channel over height and width: a vector of 16-bit fixed point."""
+"""Standard deviation of each channel over height and width: a vector in 16-bit fixed point."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class GlobalDeviation(Operator):
-    """``sqrt(mean((x - mean(x))**2))`` over height and width. Attribute ``scale``: that of the stored vector."""
+    """``sqrt(mean((x - mean(x))**2))`` over height and width. Attribute ``scale`` of the stored vector."""
 
     attrs = {"scale": None}
 
@@ -29,7 +29,7 @@ class GlobalDeviation(Operator):
         return (feature_map(node, inputs[0])[2],)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Compute it over the first two axes."""
+        """Compute the standard deviation over the first two axes."""
         deviation: Array = inputs[0].std(axis=(0, 1), dtype=inputs[0].dtype)
         return deviation
 
@@ -38,12 +38,12 @@ class GlobalDeviation(Operator):
         return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
-        """Return 0 and half of the input's width, which numbers at both ends would give."""
+        """Return 0 and half of the input's width, the deviation of values at both ends."""
         low, high = inputs[0]
         return np.zeros_like(high), (high - low) / 2.0
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw the two halves of every slice, each from two sweeps over the map: for the mean, then for squares."""
+        """Draw the two halves of each slice. Each fragment reads the map twice: for the mean, and for the squares."""
         source = build.feature_map(node.inputs[0])
         target = build.allocate_vector(node, source.channels, node.attrs["scale"])
         factor = fold.slices(np.abs(source.scale_of) / (255.0 * target.scale))
@@ -62,8 +62,8 @@ class GlobalDeviation(Operator):
                     "half_of_slice": [float(half)],
                     "factor": factor[index, 2 * half : 2 * half + 2].tolist(),
                 }
-                place = View(target.texture, 2 * index + half, 0)
-                build.draw_tile(node, fragment, place, (1, 1), binding, uniforms)
+                target_view = View(target.texture, 2 * index + half, 0)
+                build.draw_tile(node, fragment, target_view, (1, 1), binding, uniforms)
 
 
 OPERATOR = GlobalDeviation()

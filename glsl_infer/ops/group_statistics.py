@@ -1,4 +1,4 @@
-"""Means and deviations of channels -> those of groups of channels, in 16-bit fixed point."""
+"""Combine means and deviations of channels to those of groups of channels, in 16-bit fixed point."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ STATISTICS = ("mean", "deviation")
 
 
 class GroupStatistics(Operator):
-    """Of the means and the standard deviations of channels, two vectors, what all channels of a group have in common.
+    """Mean or standard deviation of groups of channels, from vectors of the channels' means and deviations.
 
-    Attributes: ``groups``, of equally many channels that follow one another; ``statistic``, ``mean`` or ``deviation``;
-    ``scale`` of the stored vector, which has a number for each channel.
+    Attributes: ``groups``, the number of equal, consecutive groups; ``statistic``, ``mean`` or ``deviation``; ``scale``
+    of the stored vector, which has an element for each channel.
     """
 
     attrs = {"groups": 1, "statistic": "mean", "scale": None}
@@ -43,7 +43,7 @@ class GroupStatistics(Operator):
         return (channels,)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Take the mean of each group, and of the squares of what its members are off."""
+        """Combine the statistics of each group, and repeat them for its channels."""
         means, deviations = (x.reshape(node.attrs["groups"], -1) for x in inputs)
         mean: Array = means.mean(axis=1, keepdims=True)
         if node.attrs["statistic"] == "deviation":
@@ -55,7 +55,7 @@ class GroupStatistics(Operator):
         return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
-        """Return bounds for all channels alike."""
+        """Return bounds, equal for all channels."""
         (low, high), (_, deviation) = inputs
         if node.attrs["statistic"] == "mean":
             return np.full(shape, low.min()), np.full(shape, high.max())
@@ -63,26 +63,26 @@ class GroupStatistics(Operator):
         return np.zeros(shape), np.full(shape, most)
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw the vector in one quad; every texel reads all members of its group."""
+        """Draw the vector in one quad; each texel reads all channels of its group."""
         means, deviations = (build.fixed_point(name) for name in node.inputs)
         target = build.allocate_vector(node, means.length, node.attrs["scale"])
-        wanted = node.attrs["statistic"] == "deviation"
-        given = {"means": [Read(View(means.texture, 0, 0))]}
-        if wanted:
-            given["deviations"] = [Read(View(deviations.texture, 0, 0))]
-        binding = build.bind(node, **given)
+        needs_deviations = node.attrs["statistic"] == "deviation"
+        reads = {"means": [Read(View(means.texture, 0, 0))]}
+        if needs_deviations:
+            reads["deviations"] = [Read(View(deviations.texture, 0, 0))]
+        binding = build.bind(node, **reads)
         fragment = codegen.fragment(
             "group_statistics.frag",
             includes=["fixed_point.glsl", "turns.glsl"],
-            lines={"declarations": binding.declarations(*given)},
+            lines={"declarations": binding.declarations(*reads)},
             defines={
                 "MEMBERS": means.length // node.attrs["groups"],
                 "MEANS_SCALE": means.scale,
                 "INVERSE_SCALE": 1.0 / target.scale,
-                **({"DEVIATIONS_SCALE": deviations.scale} if wanted else {}),
+                **({"DEVIATIONS_SCALE": deviations.scale} if needs_deviations else {}),
             },
         )
-        build.draw_tile(node, fragment, View(target.texture, 0, 0), target.size, binding, binding.texels(*given))
+        build.draw_tile(node, fragment, View(target.texture, 0, 0), target.size, binding, binding.texels(*reads))
 
 
 OPERATOR = GroupStatistics()

@@ -1,4 +1,4 @@
-"""Nothing at all: what a Dropout is when not training. The optimiser removes it."""
+"""Identity, such as Dropout at inference. The optimiser removes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A picture, or a feature map of numbers in 8 bits: ``(height, width, channels)``, and what its bytes stand for."""
+"""An input image, or an input feature map in 8 bits: ``(height, width, channels)`` and the range of its bytes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class InputOperator(Operator):
-    """A byte stands for ``scales * (byte - zeros) / 255``: over [0, 1] unless the attributes say otherwise.
+    """An 8-bit input. The value of a byte is ``scales * (byte - zeros) / 255``, by default in [0, 1].
 
-    Attributes: ``shape`` (height, width, channels); ``fit``, how any picture becomes this one, or None where the input
-    is no picture but numbers; ``scales`` and ``zeros``, tuples of length 1 or channels. Those of numbers may be None
-    until ``prepare`` learns them. ``zeros`` of a picture may be fractional or lie outside 0 to 255, and ``scales``
-    negative, but not 0. Its only input array is what the input holds, as values.
+    Attributes: ``shape`` (height, width, channels); ``fit``, the method to fit any image to this size, or None for an
+    array of numbers; ``scales`` and ``zeros``, tuples of length 1 or channels. Those of numbers are None until
+    ``prepare`` learns them. ``zeros`` of an image can be fractional or outside 0 to 255, and ``scales`` negative, but
+    not 0. The only input array of ``reference`` is the input's values.
     """
 
     attrs = {"shape": None, "fit": CENTER_SQUARE, "scales": SCALES, "zeros": ZEROS}
@@ -49,11 +49,11 @@ class InputOperator(Operator):
         return shape
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Return the input, given as values; see ``input_values``."""
+        """Return the input's values, as of ``input_values``."""
         return inputs[0]
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Make the texture that the runner uploads to; nothing is drawn."""
+        """Allocate the texture for the runner's upload, without draws."""
         scales, zeros = picture_range(node)
         build.allocate_map(node, scales=scales, zeros=zeros, kind="input")
 

@@ -1,4 +1,4 @@
-"""Numbers in 16 bits as an input: a vector, or a feature map whose channels are a multiple of 4."""
+"""An input in 16-bit fixed point: a vector, or a feature map whose channels are a multiple of 4."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class InputFixed(Operator):
-    """A stored integer n stands for ``n * scale / 256``.
+    """A 16-bit input. The value of a stored integer n is ``n * scale / 256``.
 
-    Attributes: ``shape``, (length,) of a vector or (height, width, channels); ``low`` and ``high``, between which the
-    numbers are, None until ``prepare`` learns them; ``scale``, a power of two, set by ``prepare``.
+    Attributes: ``shape``, (length,) of a vector or (height, width, channels); ``low`` and ``high``, bounds of the
+    values, None until ``prepare`` learns them; ``scale``, a power of two, set by ``prepare``.
     """
 
     attrs = {"shape": None, "low": None, "high": None, "scale": None}
@@ -37,7 +37,7 @@ class InputFixed(Operator):
         return shape
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Return the input, given as values."""
+        """Return the input's values."""
         return inputs[0]
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
@@ -50,7 +50,7 @@ class InputFixed(Operator):
         return np.full(shape[-1], float(low)), np.full(shape[-1], float(high))
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Make the texture that the runner uploads to; nothing is drawn."""
+        """Allocate the texture for the runner's upload, without draws."""
         shape, scale = self.shape(node, []), node.attrs["scale"]
         if len(shape) == 1:
             build.allocate_vector(node, shape[0], scale, kind="input")

@@ -1,4 +1,4 @@
-"""L2 pooling: the root of the mean square of each window; padding does not count."""
+"""L2 pooling: root of the mean square of each window, without padding."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from glsl_infer.lowering import fold
-from glsl_infer.lowering.rescaled import rescaled
+from glsl_infer.lowering.per_slice import rescaled_per_slice
 from glsl_infer.ops.average_pool import window_means
 from glsl_infer.ops.max_pool import pooled_shape, window_macros, written_out
 from glsl_infer.ops.operator import Operator
-from glsl_infer.ops.traits import Reach, window_reads
+from glsl_infer.ops.traits import AxisWindow, window_reads
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -23,34 +23,34 @@ if TYPE_CHECKING:
 class L2Pool(Operator):
     """The square root of the mean of the squares of each window.
 
-    Attributes: ``pool`` (y, x), ``strides`` (y, x), ``padding`` (top, bottom, left, right), and its own range. Padding
-    does not count, as in ``average_pool``.
+    Attributes: ``pool`` (y, x), ``strides`` (y, x), ``padding`` (top, bottom, left, right), and the output's range.
+    Padding is excluded, as in ``average_pool``.
     """
 
     attrs = {"pool": (2, 2), "strides": (2, 2), "padding": (0, 0, 0, 0), "scales": None, "zeros": None}
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return (height, width, channels) of the windows that fit."""
+        """Return (height, width, channels), with the number of windows as height and width."""
         return pooled_shape(node, inputs[0])
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
-        """Return which pixels of its input one depends on."""
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
+        """Return the input window of an output pixel."""
         return window_reads(node, *node.attrs["pool"])
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Take the root of the mean of squares."""
+        """Return the root of the mean square."""
         root: Array = np.sqrt(window_means(node, inputs[0] ** 2))
         return root
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw the windows of every slice, in units of the output's range."""
+        """Draw the windows of each slice, in units of the output's range."""
         stride_y, stride_x = node.attrs["strides"]
         top, _, left, _ = node.attrs["padding"]
         source = build.feature_map(node.inputs[0])
         scales = np.broadcast_to(np.asarray(node.attrs["scales"], np.float64), (source.channels,))
         zeros = np.broadcast_to(np.asarray(node.attrs["zeros"], np.float64), (source.channels,))
         factor = source.scale_of / scales
-        numbers = {
+        constants = {
             "factor": fold.slices(factor),
             "centre": fold.slices(-source.zero_of * factor / 255.0),
             "offset": fold.slices(zeros / 255.0),
@@ -60,10 +60,10 @@ class L2Pool(Operator):
 
         def uniforms(index: int, view: View) -> dict[str, Sequence[float]]:
             bounds = [*build.position(view), *build.position(view, source.width, source.height)]
-            values: dict[str, Sequence[float]] = {name: rows[index].tolist() for name, rows in numbers.items()}
+            values: dict[str, Sequence[float]] = {name: rows[index].tolist() for name, rows in constants.items()}
             return {**values, "bounds": bounds} if "BOUNDED" in defines else values
 
-        rescaled(
+        rescaled_per_slice(
             node,
             build,
             "l2_pool.frag",

@@ -1,4 +1,4 @@
-"""Local response normalisation, of AlexNet and GoogLeNet: across channels, or within each."""
+"""Local response normalisation, as in AlexNet and GoogLeNet: across channels, or within each."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ REGIONS = ("across", "within")
 
 
 class LocalResponseNorm(GraphOnlyOperator):
-    """``x / (bias + alpha * s) ** beta``, with s the sum of the squares of the ``size`` nearest numbers.
+    """``x / (bias + alpha * s) ** beta``, with s the sum of the squares of the ``size`` nearest elements.
 
-    Attributes: ``size``, odd; ``alpha``, that of a single square (Caffe's divided by the number of squares); ``beta``,
-    up to 2; ``bias``, above 0; ``region``: ``across`` neighbouring channels, or ``within`` a channel, a square of
-    ``size`` x ``size`` pixels. What lies outside counts as 0.
+    Attributes: ``size``, odd; ``alpha``, for each square (Caffe's divided by the number of squares); ``beta``, up to 2;
+    ``bias``, above 0; ``region``: ``across`` neighbouring channels, or ``within`` a channel, in a window of ``size`` x
+    ``size`` pixels. Elements outside the map are 0.
     """
 
     attrs = {"size": 5, "alpha": 1.0, "beta": 0.5, "bias": 1.0, "region": "across"}
@@ -32,7 +32,7 @@ class LocalResponseNorm(GraphOnlyOperator):
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape."""
         size, alpha, beta, bias = (node.attrs[key] for key in ("size", "alpha", "beta", "bias"))
-        if size < 1 or size % 2 == 0 or alpha < 0 or bias <= 0 or not 0 < beta <= 2 or not self._known(node):
+        if size < 1 or size % 2 == 0 or alpha < 0 or bias <= 0 or not 0 < beta <= 2 or not self._has_valid_region(node):
             raise ModelError.layer(
                 node.name,
                 f"size={size}, alpha={alpha:g}, beta={beta:g}, bias={bias:g}, region='{node.attrs['region']}'",
@@ -41,18 +41,20 @@ class LocalResponseNorm(GraphOnlyOperator):
         return feature_map(node, inputs[0])
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Add up the squares around every number."""
+        """Compute the formula with the sums of neighbouring squares."""
         x, half = inputs[0], node.attrs["size"] // 2
-        around = [(0, 0), (0, 0), (half, half)] if self._across(node) else [(half, half), (half, half), (0, 0)]
-        padded = np.pad(np.square(x), around)
+        padding = [(0, 0), (0, 0), (half, half)] if self._across(node) else [(half, half), (half, half), (0, 0)]
+        padded = np.pad(np.square(x), padding)
         axes = (2,) if self._across(node) else (0, 1)
-        every = np.lib.stride_tricks.sliding_window_view(padded, (node.attrs["size"],) * len(axes), axis=axes)
-        sums = every.sum(axis=tuple(range(3, every.ndim)))
+        squares_in_window = np.lib.stride_tricks.sliding_window_view(
+            padded, (node.attrs["size"],) * len(axes), axis=axes
+        )
+        sums = squares_in_window.sum(axis=tuple(range(3, squares_in_window.ndim)))
         y: Array = x / (node.attrs["bias"] + node.attrs["alpha"] * sums) ** node.attrs["beta"]
         return y.astype(x.dtype)
 
     def parts(self, node: Node, shapes: Sequence[Shape]) -> tuple[Node, ...]:
-        """Return squares, a convolution that adds them up and takes the power, and a product."""
+        """Return squares, a convolution that adds them and computes the power, and a product."""
         channels, size, alpha = shapes[0][2], node.attrs["size"], node.attrs["alpha"]
         half = size // 2
         if self._across(node):
@@ -77,7 +79,7 @@ class LocalResponseNorm(GraphOnlyOperator):
     def _across(self, node: Node) -> bool:
         return bool(node.attrs["region"] == "across")
 
-    def _known(self, node: Node) -> bool:
+    def _has_valid_region(self, node: Node) -> bool:
         return node.attrs["region"] in REGIONS
 
 

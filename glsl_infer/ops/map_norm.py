@@ -1,4 +1,4 @@
-"""Normalisation of a map by means and deviations of its channels, or of groups of them."""
+"""Normalisation of a map by means and deviations of its channels, or of groups of channels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class MapNorm(Operator):
     """``activation(gamma * (x - mean) / sqrt(deviation**2 + epsilon) + beta)`` of a map and two vectors.
 
-    Attributes: ``gamma`` and ``beta``: one number, or one for each channel. ``epsilon``; ``activation``; the range
+    Attributes: ``gamma`` and ``beta``: one element, or one for each channel. ``epsilon``; ``activation``; the range
     ``scales`` and ``zeros``.
     """
 
@@ -37,7 +37,7 @@ class MapNorm(Operator):
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the map's shape."""
         shape = feature_map(node, inputs[0])
-        if len(inputs) != 3 or any(tuple(given) != shape[2:] for given in inputs[1:]):
+        if len(inputs) != 3 or any(tuple(statistic_shape) != shape[2:] for statistic_shape in inputs[1:]):
             raise ModelError.layer(
                 node.name,
                 f"a normalisation of shapes {list(inputs)}",
@@ -47,7 +47,7 @@ class MapNorm(Operator):
         return shape
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Compute it pixel by pixel."""
+        """Normalise each pixel."""
         x, mean, deviation = inputs
         root = np.sqrt(np.maximum(np.square(deviation) + node.attrs["epsilon"], LEAST))
         gamma, beta = (np.asarray(node.attrs[name], x.dtype) for name in ("gamma", "beta"))

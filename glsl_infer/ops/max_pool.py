@@ -1,4 +1,4 @@
-"""Maximum pooling: the largest value of each window; padding never wins."""
+"""Maximum pooling: the largest value of each window, without padding."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from glsl_infer.errors import ModelError
-from glsl_infer.lowering.slicewise import slicewise
+from glsl_infer.lowering.per_slice import per_slice
 from glsl_infer.ops.operator import CopyOperator, feature_map
-from glsl_infer.ops.traits import Reach, window_reads
+from glsl_infer.ops.traits import AxisWindow, window_reads
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 class MaxPool(CopyOperator):
     """The largest value of each window.
 
-    Attributes: ``pool`` (y, x), ``strides`` (y, x), ``padding`` (top, bottom, left, right). Padding is as good as
-    minus infinity: a window takes the maximum of those of its pixels that lie within the map.
+    Attributes: ``pool`` (y, x), ``strides`` (y, x), ``padding`` (top, bottom, left, right). Padding is excluded, as if
+    it were minus infinity.
     """
 
     attrs = {"pool": (2, 2), "strides": (2, 2), "padding": (0, 0, 0, 0)}
     idle = {"pool": (1, 1), "strides": (1, 1)}
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return (height, width, channels) of the windows that fit."""
+        """Return (height, width, channels), with the number of windows as height and width."""
         return pooled_shape(node, inputs[0])
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
-        """Return which pixels of its input one depends on."""
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
+        """Return the input window of an output pixel."""
         return window_reads(node, *node.attrs["pool"])
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Take the maximum over each window."""
+        """Return the maximum over each window."""
         top, bottom, left, right = node.attrs["padding"]
         x = inputs[0]
         x = np.pad(x, ((top, bottom), (left, right), (0, 0)), constant_values=x.dtype.type(-np.inf))
@@ -44,7 +44,7 @@ class MaxPool(CopyOperator):
         return largest
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw the windows of every slice; where they reach beyond the map, they are held at its edge."""
+        """Draw the windows of each slice, with coordinates clamped to the map."""
         if min(build.feature_map(node.inputs[0]).scales) < 0:
             raise ModelError.layer(
                 node.name,
@@ -55,12 +55,12 @@ class MaxPool(CopyOperator):
 
 
 MOST_IN_LOOPS, MOST_WRITTEN_OUT, MOST_UNROLLED = 9, 49, 64
-"""Most texels of a window whose loops are always unrolled, of one that VideoCore IV has registers for without, and of
-a maximum's whose unrolled loops it has registers for."""
+"""Largest windows in texels: with loops that are always unrolled; with registers on VideoCore IV if written out; and
+for a maximum, with registers if its loops are unrolled."""
 
 
 def written_out(pool: Sequence[int]) -> list[str]:
-    """Return the lines that fetch all texels of a window (height, width); none where loops are as good."""
+    """Return the lines that fetch all texels of a window (height, width); empty if loops are as good."""
     if not MOST_IN_LOOPS < pool[0] * pool[1] <= MOST_WRITTEN_OUT:
         return []
     return [*["next();"] * pool[1], "row();"] * pool[0]
@@ -86,18 +86,24 @@ def draw_windows(
     *,
     texels: Sequence[str] = (),
     fine: Sequence[str] = (),
-    more: Mapping[str, int] | None = None,
+    macros: Mapping[str, int] | None = None,
     most: int = MOST_WRITTEN_OUT,
 ) -> None:
-    """Append the draws of a pooling by a template in shaders/.
+    """Append the draws of a pooling with a template of shaders/.
 
-    ``texels`` are the lines of ``written_out``, for a template that has a place for them; ``fine`` see ``slicewise``;
-    ``more`` are other macros of it; windows of more than ``most`` texels have loops that stay loops.
+    Args:
+        node: the layer.
+        build: the program.
+        template: file name of the template.
+        texels: lines of ``written_out``, for templates that accept them.
+        fine: line for 16-bit outputs, as in ``per_slice``.
+        macros: further macros.
+        most: number of texels above which loops must not be unrolled.
     """
     top, _, left, _ = node.attrs["padding"]
     stride_y, stride_x = node.attrs["strides"]
-    defines = {**window_macros(node, texels, most), **(more or {})}
-    slicewise(
+    defines = {**window_macros(node, texels, most), **(macros or {})}
+    per_slice(
         node,
         build,
         template,
@@ -114,7 +120,7 @@ def pooled_shape(node: Node, shape: Shape) -> Shape:
     """Return the output shape of a pooling with attributes ``pool``, ``strides`` and ``padding``.
 
     Raises:
-        ModelError: the window does not fit, or could lie in the padding altogether.
+        ModelError: the window does not fit, or could be entirely in the padding.
     """
     height, width, channels = feature_map(node, shape)
     (pool_y, pool_x), (stride_y, stride_x) = node.attrs["pool"], node.attrs["strides"]
@@ -143,9 +149,9 @@ def pooled_shape(node: Node, shape: Shape) -> Shape:
 
 
 def windows(x: Array, pool: Sequence[int], strides: Sequence[int]) -> Array:
-    """Return a view of shape (out height, out width, channels, pool height, pool width) of ``x``, padded already."""
-    every: Array = np.lib.stride_tricks.sliding_window_view(x, (pool[0], pool[1]), axis=(0, 1))
-    return every[:: strides[0], :: strides[1]]
+    """Return a view (out height, out width, channels, pool height, pool width) of ``x``, which is already padded."""
+    all_windows: Array = np.lib.stride_tricks.sliding_window_view(x, (pool[0], pool[1]), axis=(0, 1))
+    return all_windows[:: strides[0], :: strides[1]]
 
 
 OPERATOR = MaxPool()

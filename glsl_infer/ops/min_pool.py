@@ -1,4 +1,4 @@
-"""Minimum pooling: the smallest value of each window; padding never wins."""
+"""Minimum pooling: the smallest value of each window, without padding."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from glsl_infer.errors import ModelError
 from glsl_infer.ops.max_pool import MOST_UNROLLED, draw_windows, pooled_shape
 from glsl_infer.ops.max_pool import OPERATOR as MAX_POOL
 from glsl_infer.ops.operator import CopyOperator
-from glsl_infer.ops.traits import Reach, window_reads
+from glsl_infer.ops.traits import AxisWindow, window_reads
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -23,27 +23,27 @@ class MinPool(CopyOperator):
     idle = {"pool": (1, 1), "strides": (1, 1)}
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return (height, width, channels) of the windows that fit."""
+        """Return (height, width, channels), with the number of windows as height and width."""
         return pooled_shape(node, inputs[0])
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
-        """Return which pixels of its input one depends on."""
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
+        """Return the input window of an output pixel."""
         return window_reads(node, *node.attrs["pool"])
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Take the minimum over each window."""
+        """Return the minimum over each window."""
         smallest: Array = -MAX_POOL.reference(node, [-inputs[0]])
         return smallest
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw the windows of every slice; where they reach beyond the map, they are held at its edge."""
+        """Draw the windows of each slice, with coordinates clamped to the map."""
         if min(build.feature_map(node.inputs[0]).scales) < 0:
             raise ModelError.layer(
                 node.name,
                 "a minimum of a picture whose larger bytes are smaller values",
                 "let a convolution come first, or rescale by a positive factor",
             )
-        draw_windows(node, build, "max_pool.frag", more={"SMALLEST": 1}, most=MOST_UNROLLED)
+        draw_windows(node, build, "max_pool.frag", macros={"SMALLEST": 1}, most=MOST_UNROLLED)
 
 
 OPERATOR = MinPool()

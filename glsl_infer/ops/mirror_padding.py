@@ -1,4 +1,4 @@
-"""The map goes on beyond its edges: mirrored, or with the edge's values."""
+"""Padding with the map's own values: mirrored, or the edge repeated."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from glsl_infer.errors import ModelError
-from glsl_infer.lowering.slicewise import slicewise
+from glsl_infer.lowering.per_slice import per_slice
 from glsl_infer.ops.operator import CopyOperator, feature_map
-from glsl_infer.ops.traits import Reach, moved
+from glsl_infer.ops.traits import AxisWindow, padded_reads
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
     from glsl_infer.lowering.builder import Builder
 
 MODES: Mapping[str, int] = {"reflect": 1, "symmetric": 0, "edge": 0}
-"""NumPy's name of each mode, and how many pixels of the edge are not repeated."""
+"""Number of edge pixels that are not repeated, by NumPy's name of the mode."""
 
 
 class MirrorPadding(CopyOperator):
     """Attributes: ``padding`` (top, bottom, left, right) in pixels, and ``mode``.
 
-    ``reflect`` leaves the edge out of the mirror image, ``symmetric`` repeats it, ``edge`` repeats nothing else. A
-    mirror image is at most as long as the map.
+    ``reflect`` mirrors without the edge pixel, ``symmetric`` with it, and ``edge`` repeats the edge pixel. A mirrored
+    part is at most as long as the map.
     """
 
     attrs = {"padding": (0, 0, 0, 0), "mode": "reflect"}
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return the input's shape, grown by the padding."""
+        """Return the input's shape, enlarged by the padding."""
         height, width, channels = feature_map(node, inputs[0])
         mode, (top, bottom, left, right) = node.attrs["mode"], node.attrs["padding"]
         if mode not in MODES:
@@ -44,9 +44,9 @@ class MirrorPadding(CopyOperator):
             )
         return height + top + bottom, width + left + right, channels
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
-        """Return which pixels of its input one depends on."""
-        return moved(node)
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
+        """Return the input window of an output pixel."""
+        return padded_reads(node)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Pad as ``numpy.pad`` does."""
@@ -54,14 +54,14 @@ class MirrorPadding(CopyOperator):
         return np.pad(inputs[0], ((top, bottom), (left, right), (0, 0)), mode=node.attrs["mode"])
 
     def is_identity(self, node: Node, shape: Shape) -> bool:
-        """Return whether nothing is padded."""
+        """Return whether all paddings are 0."""
         return not any(node.attrs["padding"])
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Copy every slice, at coordinates that are mirrored or held at the edges."""
+        """Copy each slice, with coordinates mirrored or clamped at the edges."""
         top, _, left, _ = node.attrs["padding"]
         mode = node.attrs["mode"]
-        slicewise(
+        per_slice(
             node,
             build,
             "mirror_padding.frag",

@@ -1,4 +1,4 @@
-"""Operators without a shader, which a bundle's CPU parts compute: those of ``glsl_infer.cpu``, and moved ones."""
+"""Operators without a shader, which run on the CPU: those of ``glsl_infer.cpu``, and operators moved to the CPU."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
 
 RANGE_KEYS = ("scale", "scales", "zeros", "bits")
-"""Attributes of values in textures, which no value of the CPU has."""
+"""Attributes of values in textures, which CPU values do not have."""
 
 
 def range_keys(operator: Operator) -> tuple[str, ...]:
-    """Return the attributes of an operator that say how its output is stored; ``scales`` of a rescaling are no such."""
+    """Return an operator's attributes for the storage of its output. Those of a rescaling are not included."""
     return RANGE_KEYS if {"scale", "zeros"} & set(operator.attrs) else ("bits",)
 
 
@@ -30,21 +30,21 @@ UPLOAD_8, UPLOAD_16, TENSOR_INPUT = "upload8", "upload16", "tensor_input"
 
 
 class OnCpu(GraphOnlyOperator):
-    """An operator of a CPU part. Its numbers are 32-bit floats; a tensor may have any rank."""
+    """An operator that runs on the CPU. Its values are 32-bit floats, and tensors can have any rank."""
 
     advice = "it runs on the CPU: leave out --no-delegate"
     on_cpu = True
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round to 32-bit floats, in which CPU parts compute."""
+        """Round to 32-bit floats, the type of CPU parts."""
         return np.asarray(exact, np.float32).astype(np.float64)
 
 
 class KernelOperator(OnCpu):
-    """An operator whose shape rule and function are a kernel's.
+    """An operator with the shape rule and the function of a kernel.
 
     Args:
-        name: of the kernel.
+        name: name of the kernel in ``cpu.KERNELS``.
     """
 
     def __init__(self, name: str) -> None:
@@ -52,7 +52,7 @@ class KernelOperator(OnCpu):
         self.attrs, self.weights = dict(self.kernel.attrs), self.kernel.weights
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return what the kernel's rule says."""
+        """Return the result of the kernel's shape rule."""
         weights = {name: weight.shape for name, weight in node.weights.items()}
         try:
             return self.kernel.shape_of({**self.attrs, **node.attrs}, weights, inputs)
@@ -60,15 +60,15 @@ class KernelOperator(OnCpu):
             raise ModelError.layer(node.name, str(error), "check its inputs") from None
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Compute it with the kernel."""
+        """Compute the output with the kernel."""
         return self.kernel.compute(node.attrs, node.weights, inputs)
 
 
 class Custom(OnCpu):
-    """A person's own function; see ``cpu.custom``.
+    """A user's function, as ``cpu.custom`` describes.
 
-    Attributes: ``calls``, its name as ``module:function``; ``shape`` of the output; ``settings``, the keywords of
-    the function as JSON. Its weights are keywords, too.
+    Attributes: ``calls``, its name as ``module:function``; ``shape`` of the output; ``settings``, keyword arguments as
+    JSON. Its weights are keyword arguments, too.
     """
 
     attrs = {"calls": None, "shape": None, "settings": "{}"}
@@ -83,7 +83,7 @@ class Custom(OnCpu):
 
 
 class Moved(OnCpu):
-    """An operator of ``glsl_infer.ops`` that was moved to the CPU, where its reference computes it.
+    """An operator of ``glsl_infer.ops`` moved to the CPU, where its reference computes it.
 
     Args:
         operator: the operator.
@@ -91,8 +91,8 @@ class Moved(OnCpu):
 
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
-        ranged = range_keys(operator)
-        self.attrs = {key: value for key, value in operator.attrs.items() if key not in ranged}
+        storage_attributes = range_keys(operator)
+        self.attrs = {key: value for key, value in operator.attrs.items() if key not in storage_attributes}
         self.weights = operator.weights
         self.keeps_range = operator.keeps_range
 
@@ -106,12 +106,12 @@ class Moved(OnCpu):
 
 
 class Upload(OnCpu):
-    """A tensor as a GPU part gets it: rounded to the bytes or the 16-bit integers of the texture that it is written to.
+    """Rounding of a tensor to the bytes or 16-bit integers of the texture of a GPU part's input.
 
-    It is no operator of a file: the graph of a whole bundle has it where a tensor enters a GPU part.
+    Files do not contain this operator. The graph of an entire bundle has it wherever a tensor enters a GPU part.
 
     Args:
-        attrs: what says how it is rounded.
+        attrs: names of the attributes with the scale.
     """
 
     def __init__(self, *attrs: str) -> None:
@@ -127,14 +127,14 @@ class Upload(OnCpu):
         return inputs[0]
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round as the texture does."""
+        """Round to the texture's values."""
         if "scale" in self.attrs:
             return quantize.store16(exact, node.attrs["scale"])
         return quantize.store8(exact, np.asarray(node.attrs["scales"]), np.asarray(node.attrs["zeros"]))
 
 
 class TensorInput(OnCpu):
-    """An input that no GPU part reads, in the graph of a whole bundle. Attribute ``shape``."""
+    """An input that only CPU parts read, in the graph of an entire bundle. Attribute ``shape``."""
 
     attrs = {"shape": None}
     is_input = True
@@ -150,13 +150,13 @@ class TensorInput(OnCpu):
 
 @cache
 def named(name: str) -> OnCpu | None:
-    """Return the operator of the CPU with this name, other than moved ones; None if there is none."""
+    """Return the CPU operator with this name, except moved ones; None for other names."""
     if name in cpu.KERNELS:
         return KernelOperator(name)
-    others: dict[str, OnCpu] = {
+    special_operators: dict[str, OnCpu] = {
         cpu.CUSTOM: Custom(),
         UPLOAD_8: Upload("scales", "zeros"),
         UPLOAD_16: Upload("scale"),
         TENSOR_INPUT: TensorInput(),
     }
-    return others.get(name)
+    return special_operators.get(name)

@@ -1,4 +1,4 @@
-"""What every operator provides, and how it may refuse."""
+"""Base classes of operators, and checks of their inputs."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     from glsl_infer.program.layout import Value
 
 Bounds = tuple[NDArray[Any], NDArray[Any]]
-"""The lowest and highest values of an output, one for each entry of its last axis."""
+"""Lowest and highest values of an output, with an element for each entry of its last axis."""
 
 
 class Operator(Traits, ABC):
     """An operator of the graph.
 
     Attributes:
-        attrs: every attribute a node may carry, with its default. Those that round to a range have ``scales`` and
-            ``zeros`` (see ``layout.Range``), and by that ``bits``; those of 16-bit fixed point have ``scale``;
-            ``prepare`` sets them.
-        implied: the attributes that a bundle leaves out where they have their defaults. They are younger than bundles
-            of this format: so old files stay readable, and old readers refuse only what they cannot compute.
-        weights: the weights a node may carry.
-        keeps_range: whether its output in 8 bits has the ranges of its inputs.
-        equal_scales: whether all channels of its inputs must have the same range.
-        has_shader: whether it can be drawn; else the optimiser has to fold it into its neighbours.
-        is_input: whether its output comes from outside: a picture, or numbers.
+        attrs: allowed attributes of a node, with defaults. Outputs with a range have ``scales`` and ``zeros`` (as in
+            ``layout.Range``) and therefore ``bits``; outputs in 16-bit fixed point have ``scale``. ``prepare`` sets
+            these.
+        implied: attributes that bundles omit if they have their defaults. They are newer than the bundle format: old
+            files stay readable, and old readers refuse only networks that they cannot compute.
+        weights: allowed weights of a node.
+        keeps_range: whether an 8-bit output has the ranges of the inputs.
+        equal_scales: whether all channels of the inputs must have the same range.
+        has_shader: whether it has passes; otherwise the optimiser must fold it into other nodes.
+        is_input: whether its output comes from outside: an image, or numbers.
     """
 
     attrs: dict[str, Any] = {}
@@ -48,66 +48,65 @@ class Operator(Traits, ABC):
     is_input: bool = False
 
     def __init_subclass__(cls) -> None:
-        """Give operators that round to a range the attribute ``bits``, 8 unless a layer is stored in 16."""
+        """Add the attribute ``bits`` with default 8 to operators whose output has a range."""
         super().__init_subclass__()
         if {"scales", "zeros"} <= cls.__dict__.get("attrs", {}).keys() and not cls.is_input:
             cls.attrs, cls.implied = {**cls.attrs, "bits": 8}, (*cls.implied, "bits")
 
     @abstractmethod
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return the output shape, or raise ModelError when inputs and weights do not fit."""
+        """Return the output shape; raise ModelError if inputs and weights do not fit together."""
 
     @abstractmethod
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Compute the output in NumPy, in the type of the inputs (float32 or float64), unrounded."""
+        """Compute the output in NumPy, in the type of the inputs (float32 or float64), without rounding."""
 
     @abstractmethod
     def passes(self, node: Node, build: Builder) -> None:
-        """Append the draws of the node, or raise ModelError naming it when shaders cannot do it."""
+        """Append the draws of the node; raise ModelError with its name if shaders cannot compute it."""
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round an exact output to what its texture holds: a map of 8 or 16 bits unless an operator overrides it."""
+        """Round an exact output to the values of its texture, by default an 8-bit or 16-bit map."""
         scales, zeros = (np.asarray(node.attrs[key]) for key in ("scales", "zeros"))
         return quantize.store_map(exact, scales, zeros, node.attrs.get("bits", 8))
 
     def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
-        """Return what the bytes of an output that is a map stand for, given shapes and ranges of the inputs."""
+        """Return the range of an output map, from shapes and ranges of the inputs."""
         return Range(node.attrs.get("scales", (1.0,)), node.attrs.get("zeros", (0.0,)), node.attrs.get("bits", 8))
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
-        """Return bounds of a 16-bit output of ``shape`` from the inputs' bounds; those of 8 bits follow from ranges."""
+        """Return bounds of a 16-bit output from the inputs' bounds. 8-bit outputs have ranges instead."""
         raise NotImplementedError(node.op)
 
     def read_weights(
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
     ) -> Mapping[str, NDArray[np.float32]]:
-        """Return the weights from the bundle members that ``passes`` wrote.
+        """Decode the weights from the bundle members that ``passes`` wrote.
 
         Args:
             node: the node without its weights.
-            shapes: the shape of each weight.
+            shapes: shape of each weight.
             members: bytes of the members.
-            inputs: where the node's inputs lie.
+            inputs: values of the node's inputs.
         """
         return {}
 
     def padding(self, node: Node) -> int:
-        """Return how many texels beyond its first input's edge the node reads."""
+        """Return the number of texels that the node reads beyond the edge of its first input."""
         return 0
 
 
 class CopyOperator(Operator):
-    """An operator that only moves or selects values that its inputs store, and computes no new ones.
+    """An operator that only moves or selects stored values.
 
-    Every value it writes is one that an input's texture holds, or 0 (which every 8-bit texture can hold exactly),
-    so it lies on the 8-bit grid already and nothing is rounded. The output is therefore stored over the same range
-    as its inputs, whatever that range is.
+    Each output value is a value of an input's texture or 0, which all 8-bit textures can store exactly. Therefore the
+    output has the inputs' range, and nothing is rounded.
     """
 
     keeps_range = True
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Return the values as they are: they were stored before."""
+        """Return the values unchanged, because they are stored values."""
         return np.asarray(exact, np.float64)
 
     def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
@@ -116,21 +115,21 @@ class CopyOperator(Operator):
 
 
 class ViewOperator(CopyOperator):
-    """An operator that only reorders views: no draw, no texture, nothing rounded."""
+    """An operator that only reorders views, without draws or textures."""
 
 
 class GraphOnlyOperator(Operator):
-    """An operator that the optimiser is expected to remove, fold or split before the passes."""
+    """An operator that the optimiser must remove, fold or split before passes are generated."""
 
     advice = ""
     has_shader = False
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Refuse: what is still here could not be folded into a neighbour."""
+        """Refuse a node that could not be folded into another."""
         raise self.refusal(node)
 
     def refusal(self, node: Node) -> ModelError:
-        """Return the error that names the node and says what to do."""
+        """Return the error with the name of the node and advice."""
         return ModelError.layer(node.name, f"{with_article(node.op)} in this place has no shader", self.advice)
 
 

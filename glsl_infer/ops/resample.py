@@ -1,4 +1,4 @@
-"""Rows or columns of a feature map as weighted sums of the input's: cubic and smoothed resizes, resized crops."""
+"""Rows or columns of a feature map as weighted sums of input rows or columns: cubic and antialiased resizes, crops."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ if TYPE_CHECKING:
     from glsl_infer.program.layout import Value
 
 MOST_TAPS = 64
-"""Of a weighted sum; each is two fetches."""
+"""Largest number of terms of a sum; each has two fetches."""
 
 MOST_WRITTEN_OUT = 16
-"""So many taps get a line each; compilers leave longer loops as they are."""
+"""Largest number of taps with a line each; compilers do not unroll longer loops."""
 
 _MIDDLE = 1 << 23
 
 
 class Resample(Operator):
-    """Along an axis (0: rows, 1: columns), output i is the sum over t of ``kernel[t, i] * input[first[i] + t]``.
+    """Weighted sums along an axis (0: rows, 1: columns).
 
-    To that ``offset[i]`` is added. Weights ``kernel``, (taps, length), and ``offset``, (length,): whole multiples, of
-    24 bits, of the attributes ``kernel_unit`` and ``offset_unit``. Attributes: ``axis``; ``first``, for each output the
-    first row or column that it reads, all of which are in the map; and its own range.
+    Output i is the sum over t of ``kernel[t, i] * input[first[i] + t]``, plus ``offset[i]``. Weights ``kernel``, (taps,
+    length), and ``offset``, (length,), are 24-bit multiples of the attributes ``kernel_unit`` and ``offset_unit``.
+    Attributes: ``axis``; ``first``, the first row or column read by each output, all within the map; and the output's
+    range.
     """
 
     attrs = {"axis": 0, "first": (), "kernel_unit": 1.0, "offset_unit": 1.0, "scales": None, "zeros": None}
@@ -67,19 +68,19 @@ class Resample(Operator):
         return sides[0], sides[1], sides[2]
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Add up the weighted rows or columns."""
+        """Add the weighted rows or columns."""
         axis = node.attrs["axis"]
         kernel, offset = (node.weights[name].astype(inputs[0].dtype) for name in self.weights)
         first = np.asarray(node.attrs["first"])
-        wide = [1, 1, 1]
-        wide[axis] = -1
-        total: Array = np.zeros((), inputs[0].dtype) + offset.reshape(wide)
+        broadcast_shape = [1, 1, 1]
+        broadcast_shape[axis] = -1
+        total: Array = np.zeros((), inputs[0].dtype) + offset.reshape(broadcast_shape)
         for tap, weights in enumerate(kernel):
-            total = total + inputs[0].take(first + tap, axis=axis) * weights.reshape(wide)
+            total = total + inputs[0].take(first + tap, axis=axis) * weights.reshape(broadcast_shape)
         return total
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw every slice; a texture has the weights, the offset and the first place of each output."""
+        """Draw each slice; a texture has weights, offset and first index of each output."""
         source = build.feature_map(node.inputs[0])
         axis = node.attrs["axis"]
         texels = texels_of(node)
@@ -90,7 +91,7 @@ class Resample(Operator):
         target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
         scales, zeros = per_channel(target.scales, target.channels), per_channel(target.zeros, target.channels)
         factor = source.scale_of / scales
-        numbers = {
+        constants = {
             "factor": fold.slices(factor * node.attrs["kernel_unit"]),
             "centre": fold.slices(-source.zero_of / 255.0),
             "gain": fold.slices(node.attrs["offset_unit"] / scales),
@@ -99,11 +100,11 @@ class Resample(Operator):
         taps = node.weights["kernel"].shape[0]
         lines = [f"add({tap}.0);" for tap in range(taps)] if taps <= MOST_WRITTEN_OUT else []
         for index, (read, view) in enumerate(zip(source.views, target.views)):
-            along = (1.0, 0.0) if axis == 1 else (0.0, 1.0)
+            stride = (1.0, 0.0) if axis == 1 else (0.0, 1.0)
             binding = build.bind(
                 node,
-                source=[Read(read, stride=(along[1], along[0]))],
-                table=[Read(View(table, 0, 0), stride=along)],
+                source=[Read(read, stride=(stride[1], stride[0]))],
+                table=[Read(View(table, 0, 0), stride=stride)],
             )
             fragment = codegen.fragment(
                 "resample.frag",
@@ -113,7 +114,7 @@ class Resample(Operator):
             )
             values = {
                 **binding.texels("source", "table"),
-                **{key: rows[index].tolist() for key, rows in numbers.items()},
+                **{key: rows[index].tolist() for key, rows in constants.items()},
             }
             build.draw_tile(node, fragment, view, (target.width, target.height), binding, values)
 
@@ -122,32 +123,34 @@ class Resample(Operator):
     ) -> Mapping[str, NDArray[np.float32]]:
         """Return weights and offsets from their texture."""
         taps, length = shapes["kernel"]
-        given = np.frombuffer(members[0], np.uint8).astype(np.int64)
+        encoded = np.frombuffer(members[0], np.uint8).astype(np.int64)
         sides = (length, taps + 2) if node.attrs["axis"] == 0 else (taps + 2, length)
-        table = given.reshape(*sides, 4)
+        table = encoded.reshape(*sides, 4)
         if node.attrs["axis"] == 0:
             table = table.transpose(1, 0, 2)
-        whole = (table[..., 0] << 16) + (table[..., 1] << 8) + table[..., 2] - _MIDDLE
+        integers = (table[..., 0] << 16) + (table[..., 1] << 8) + table[..., 2] - _MIDDLE
         return {
-            "kernel": (whole[:taps] * node.attrs["kernel_unit"]).astype(np.float32),
-            "offset": (whole[taps] * node.attrs["offset_unit"]).astype(np.float32),
+            "kernel": (integers[:taps] * node.attrs["kernel_unit"]).astype(np.float32),
+            "offset": (integers[taps] * node.attrs["offset_unit"]).astype(np.float32),
         }
 
 
 def texels_of(node: Node) -> NDArray[np.uint8]:
-    """Return uint8 (taps + 2, length, 4): the weights, the offset, and the first place in red and green."""
+    """Return uint8 (taps + 2, length, 4): weights, offset, and the first index in red and green."""
     rows = []
     for name in ("kernel", "offset"):
-        whole = np.rint(node.weights[name].astype(np.float64) / node.attrs[f"{name}_unit"]).astype(np.int64) + _MIDDLE
-        rows.append(np.atleast_2d(whole))
-    numbers = np.concatenate([*rows, np.asarray(node.attrs["first"], np.int64)[None] << 8])
-    return np.stack([numbers >> 16, (numbers >> 8) & 255, numbers & 255, 0 * numbers], axis=-1).astype(np.uint8)
+        integers = (
+            np.rint(node.weights[name].astype(np.float64) / node.attrs[f"{name}_unit"]).astype(np.int64) + _MIDDLE
+        )
+        rows.append(np.atleast_2d(integers))
+    columns = np.concatenate([*rows, np.asarray(node.attrs["first"], np.int64)[None] << 8])
+    return np.stack([columns >> 16, (columns >> 8) & 255, columns & 255, 0 * columns], axis=-1).astype(np.uint8)
 
 
 def rounded(
     kernel: NDArray[np.float64], offset: NDArray[np.float64]
 ) -> tuple[dict[str, float], dict[str, NDArray[np.float32]]]:
-    """Return the attributes and weights of a node: numbers of 24 bits, with their units.
+    """Round kernel and offset to 24 bits; return the attributes with their units, and the weights.
 
     Args:
         kernel: (taps, length).
@@ -156,8 +159,8 @@ def rounded(
     attrs: dict[str, float] = {}
     weights: dict[str, NDArray[np.float32]] = {}
     for name, values in (("kernel", kernel), ("offset", offset)):
-        most = float(np.abs(values).max()) or 1.0
-        unit = 2.0 ** float(np.ceil(np.log2(most)) - 22.0)
+        largest = float(np.abs(values).max()) or 1.0
+        unit = 2.0 ** float(np.ceil(np.log2(largest)) - 22.0)
         attrs[f"{name}_unit"] = unit
         weights[name] = (np.clip(np.rint(values / unit), 1 - _MIDDLE, _MIDDLE - 1) * unit).astype(np.float32)
     return attrs, weights

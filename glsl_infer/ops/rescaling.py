@@ -1,8 +1,9 @@
-"""A scale and an offset, for all channels or for each. The optimiser folds it into a neighbour."""
+"""A scale and an offset for all channels, or for each. The optimiser folds it into another node."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 class Rescaling(GraphOnlyOperator):
     """``scales * x + offsets``. Attributes ``scales`` and ``offsets``: tuples of length 1 or channels."""
 
-    # Not named "scale": that attribute marks what is stored in 16-bit fixed point.
+    # Not named "scale", the attribute of outputs in 16-bit fixed point.
     attrs = {"scales": (1.0,), "offsets": (0.0,)}
     advice = "rescaling is supported on the picture, after a dense layer, or on a feature map"
     elementwise = True
@@ -44,6 +45,12 @@ class Rescaling(GraphOnlyOperator):
     def affine(self, node: Node) -> Affine:
         """Return the two attributes."""
         return np.asarray(node.attrs["scales"], np.float64), np.asarray(node.attrs["offsets"], np.float64)
+
+    def merged(self, node: Node, before: Node) -> Node:
+        """Return a single node for ``s2 (s1 x + o1) + o2``."""
+        (inner, shift), (scale, offset) = self.affine(before), self.affine(node)
+        attrs = {"scales": tuple((scale * inner).tolist()), "offsets": tuple((scale * shift + offset).tolist())}
+        return replace(node.with_attrs(**attrs), inputs=before.inputs)
 
     def is_identity(self, node: Node, shape: Shape) -> bool:
         """Return whether it is a factor of 1 and an offset of 0."""

@@ -1,4 +1,4 @@
-"""Another shape for the same values. The optimiser removes it, or makes a flatten of it."""
+"""Another shape for the same values. The optimiser removes it, or replaces it by a flatten."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class Reshape(GraphOnlyOperator):
-    """Attribute ``shape``: (height, width, channels) or (length,); values keep their order in memory, as in NumPy."""
+    """Attribute ``shape``: (height, width, channels) or (length,). Values keep their order in memory, as in NumPy."""
 
     attrs = {"shape": None}
     advice = "it can be exported from a vector to (1, 1, length) and back, or from a 1x1 map to a vector"
     only_reshapes = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return the attribute; it must hold as many values as the input."""
+        """Return the attribute, which must have as many elements as the input."""
         shape = tuple(node.attrs["shape"])
         if math.prod(shape) != math.prod(inputs[0]) or min(shape, default=0) < 1:
             raise ModelError.layer(

@@ -1,4 +1,4 @@
-"""A feature map at any other size, by the nearest pixel or by linear interpolation."""
+"""Resize a feature map to any size, with the nearest pixel or linear interpolation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
-from glsl_infer.lowering.slicewise import slicewise
+from glsl_infer.lowering.per_slice import per_slice
 from glsl_infer.ops.operator import Operator, feature_map
 
 if TYPE_CHECKING:
@@ -24,16 +24,16 @@ CONVENTIONS: Mapping[str, str] = {
     "align_corners": "the corner pixels' centres meet: i * (in - 1) / (out - 1)",
     "asymmetric": "the first pixels' corners meet: i * in / out",
 }
-"""Where output index i lies in the input, of lengths ``out`` and ``in``."""
+"""Position of output index i in the input, for lengths ``out`` and ``in``."""
 
 
 class Resize(Operator):
     """Attributes: ``size`` (height, width); ``method``, one of ``METHODS``; ``convention``, one of ``CONVENTIONS``.
 
-    Positions beyond the outermost centres take the edge's value. ``nearest`` takes the centre that is nearest, of two
-    equally near ones the later, with ``half_pixel`` and ``align_corners``; with ``asymmetric`` the one at or before.
-    That is what TensorFlow's ``ResizeNearestNeighbor`` does with ``half_pixel_centers``, ``align_corners`` and neither.
-    ``scales`` and ``zeros`` are the input's.
+    Positions beyond the outermost centres have the edge's value. ``nearest`` with ``half_pixel`` and ``align_corners``
+    selects the nearest centre, and the later one of two equally near; with ``asymmetric`` it selects the centre at or
+    before the position. These are TensorFlow's ``ResizeNearestNeighbor`` with ``half_pixel_centers``, with
+    ``align_corners``, and with neither. ``scales`` and ``zeros`` are the input's.
     """
 
     attrs = {"size": None, "method": "bilinear", "convention": "half_pixel", "scales": None, "zeros": None}
@@ -59,18 +59,18 @@ class Resize(Operator):
         return x
 
     def is_identity(self, node: Node, shape: Shape) -> bool:
-        """Return whether the size stays."""
+        """Return whether the size is unchanged."""
         return tuple(node.attrs["size"]) == tuple(shape[:2])
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw every slice at its new size."""
+        """Draw each slice at its new size."""
         height, width = node.attrs["size"]
-        given = build.feature_map(node.inputs[0])
+        source = build.feature_map(node.inputs[0])
         method, convention = node.attrs["method"], node.attrs["convention"]
-        rows = line(given.height, height, convention, method)
-        columns = line(given.width, width, convention, method)
+        rows = line(source.height, height, convention, method)
+        columns = line(source.width, width, convention, method)
 
-        def tile(source: FeatureMap, view: View) -> dict[str, Sequence[float]]:
+        def tile_uniforms(source: FeatureMap, view: View) -> dict[str, Sequence[float]]:
             return {
                 "last": [source.width - 1, source.height - 1],
                 "step": [columns[0], rows[0]],
@@ -79,52 +79,52 @@ class Resize(Operator):
                 "inverse": [1.0 / columns[2], 1.0 / rows[2]],
             }
 
-        slicewise(
+        per_slice(
             node,
             build,
             "resize.frag",
-            stride=(given.width / width, given.height / height),
+            stride=(source.width / width, source.height / height),
             defines={"NEAREST": 1} if method == "nearest" else {},
             fine=["y = floor(mix(top, bottom, share.y) * 65280.0 + 0.51) * (1.0 / 65280.0);"],
             corners=True,
             uniforms=lambda source, view: {
-                **tile(source, view),
-                "count": [width / given.width, height / given.height],
+                **tile_uniforms(source, view),
+                "count": [width / source.width, height / source.height],
             },
         )
 
 
-def line(given: int, wanted: int, convention: str, method: str) -> tuple[int, int, int]:
-    """Return whole numbers (step, start, parts): index i lies at ``(step * i + start) / parts`` of the input.
+def line(input_length: int, output_length: int, convention: str, method: str) -> tuple[int, int, int]:
+    """Return integers (step, start, parts): index i is at position ``(step * i + start) / parts`` of the input.
 
-    With ``nearest`` it is moved so that the index wanted is that position's floor.
+    For ``nearest``, the position is shifted so that its floor is the selected index.
     """
     if convention == "half_pixel":
-        step, start = Fraction(given, wanted), Fraction(given - wanted, 2 * wanted)
-    elif convention == "align_corners" and wanted > 1:
-        step, start = Fraction(given - 1, wanted - 1), Fraction(0)
+        step, start = Fraction(input_length, output_length), Fraction(input_length - output_length, 2 * output_length)
+    elif convention == "align_corners" and output_length > 1:
+        step, start = Fraction(input_length - 1, output_length - 1), Fraction(0)
     elif convention == "align_corners":
         step, start = Fraction(0), Fraction(0)
     else:
-        step, start = Fraction(given, wanted), Fraction(0)
+        step, start = Fraction(input_length, output_length), Fraction(0)
     if method == "nearest" and convention != "asymmetric":
         start += Fraction(1, 2)
     parts = int(np.lcm(step.denominator, start.denominator))
     return int(step * parts), int(start * parts), parts
 
 
-def _resized(x: Array, axis: int, wanted: int, method: str, convention: str) -> Array:
-    given = x.shape[axis]
-    step, start, parts = line(given, wanted, convention, method)
-    position: NDArray[np.int64] = step * np.arange(wanted) + start
-    before = position // parts
-    low = x.take(np.clip(before, 0, given - 1), axis=axis)
+def _resized(x: Array, axis: int, output_length: int, method: str, convention: str) -> Array:
+    input_length = x.shape[axis]
+    step, start, parts = line(input_length, output_length, convention, method)
+    position: NDArray[np.int64] = step * np.arange(output_length) + start
+    left_index = position // parts
+    low = x.take(np.clip(left_index, 0, input_length - 1), axis=axis)
     if method == "nearest":
         return low
-    high = x.take(np.clip(before + 1, 0, given - 1), axis=axis)
+    high = x.take(np.clip(left_index + 1, 0, input_length - 1), axis=axis)
     shape = [1] * x.ndim
     shape[axis] = -1
-    share: Array = ((position - before * parts) / parts).astype(x.dtype).reshape(shape)
+    share: Array = ((position - left_index * parts) / parts).astype(x.dtype).reshape(shape)
     return low + (high - low) * share
 
 

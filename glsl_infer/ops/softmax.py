@@ -1,4 +1,4 @@
-"""Softmax. At the end of a network it is dropped: runners return logits, ``Classifier`` applies it."""
+"""Softmax. Runners apply it on the CPU at the end of a network."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Softmax(GraphOnlyOperator):
         return inputs[0]
 
     def host_step(self, node: Node) -> str:
-        """Return softmax."""
+        """Return the host step."""
         return SOFTMAX
 
     def replacement(self, node: Node, shapes: Sequence[Shape]) -> str | None:
-        """Return what draws it, over the channels of a map."""
+        """Return the operator for the channels of a map."""
         return "channel_softmax" if len(shapes[0]) == 3 else None
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Compute it without overflow."""
+        """Compute softmax without overflow."""
         return softmax(inputs[0])
 
 

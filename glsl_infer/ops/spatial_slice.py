@@ -1,14 +1,15 @@
-"""A part of every channel: crop, every n-th row or column, mirrored."""
+"""Part of each channel: a crop, every n-th row or column, a mirror image."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from glsl_infer.errors import ModelError
-from glsl_infer.lowering.slicewise import slicewise
+from glsl_infer.lowering.per_slice import per_slice
 from glsl_infer.ops.operator import CopyOperator, feature_map
-from glsl_infer.ops.traits import Reach
+from glsl_infer.ops.traits import AxisWindow
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SpatialSlice(CopyOperator):
-    """Pixel (y, x) of the output is pixel ``begin + strides * (y, x)`` of the input.
+    """Output pixel (y, x) is input pixel ``begin + strides * (y, x)``.
 
     Attributes: ``begin`` (y, x); ``size`` (height, width) of the output; ``strides`` (y, x), negative to mirror.
     """
@@ -25,41 +26,50 @@ class SpatialSlice(CopyOperator):
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height, width, channels) of the part."""
-        *given, channels = feature_map(node, inputs[0])
+        *map_size, channels = feature_map(node, inputs[0])
         size = node.attrs["size"]
-        for begin, count, stride, length in zip(node.attrs["begin"], size, node.attrs["strides"], given):
+        for begin, count, stride, length in zip(node.attrs["begin"], size, node.attrs["strides"], map_size):
             last = begin + stride * (count - 1)
             if count < 1 or not stride or min(begin, last) < 0 or max(begin, last) >= length:
                 raise ModelError.layer(
                     node.name,
                     f"a part of {size[0]}x{size[1]} pixels from {node.attrs['begin']} with strides "
-                    f"{node.attrs['strides']} of a map of {given[0]}x{given[1]}",
+                    f"{node.attrs['strides']} of a map of {map_size[0]}x{map_size[1]}",
                     "the part must lie within the map and have a pixel",
                 )
         return size[0], size[1], channels
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
-        """Return which pixels of its input one depends on."""
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
+        """Return the input window of an output pixel."""
         (top, left), (down, across) = node.attrs["begin"], node.attrs["strides"]
         return ((down, top, top), (across, left, left)) if min(down, across) > 0 else None
 
+    def merged(self, node: Node, before: Node) -> Node:
+        """Return a single slice equal to two consecutive ones."""
+        inner, outer = before.attrs, node.attrs
+        begin = tuple(
+            first + step * index for first, step, index in zip(inner["begin"], inner["strides"], outer["begin"])
+        )
+        strides = tuple(first * second for first, second in zip(inner["strides"], outer["strides"]))
+        return replace(node.with_attrs(begin=begin, strides=strides), inputs=before.inputs)
+
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Take the pixels."""
+        """Select the pixels."""
         rows, columns = (
             [begin + stride * index for index in range(count)]
             for begin, stride, count in zip(node.attrs["begin"], node.attrs["strides"], node.attrs["size"])
         )
-        part: Array = inputs[0][rows][:, columns]
-        return part
+        result: Array = inputs[0][rows][:, columns]
+        return result
 
     def is_identity(self, node: Node, shape: Shape) -> bool:
-        """Return whether the part is the whole map."""
+        """Return whether the part is the entire map."""
         return tuple(node.attrs["size"]) == tuple(shape[:2]) and tuple(node.attrs["strides"]) == (1, 1)
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Copy every slice from where the part lies."""
+        """Copy each slice from the position of the part."""
         (top, left), (stride_y, stride_x) = node.attrs["begin"], node.attrs["strides"]
-        slicewise(
+        per_slice(
             node,
             build,
             "copy.frag",

@@ -1,4 +1,4 @@
-"""What the compiler asks of an operator before it changes a graph around it, so that no step names operators."""
+"""Traits of operators, by which the compiler transforms graphs without naming operators."""
 
 from __future__ import annotations
 
@@ -12,57 +12,57 @@ if TYPE_CHECKING:
     from glsl_infer.graph import Graph, Node, Shape
 
 Affine = tuple[NDArray[np.float64], NDArray[np.float64]]
-"""(scale, offset), each of one number or (channels,): the output is ``x * scale + offset``."""
+"""(scale, offset), of one element or (channels,) each: the output is ``x * scale + offset``."""
 
 
-Reach = tuple[float, float, float]
-"""Along an axis (step, first, last): output i depends on none of the input but step * i + first to step * i + last."""
+AxisWindow = tuple[float, float, float]
+"""Dependence along an axis, (step, first, last): output i reads inputs from step * i + first to step * i + last."""
 
-SAME: Reach = (1.0, 0.0, 0.0)
+SAME: AxisWindow = (1.0, 0.0, 0.0)
 
 
-def window_reads(node: Node, height: int, width: int) -> tuple[Reach, Reach]:
-    """Return what windows of so many pixels read, by the node's strides and padding."""
+def window_reads(node: Node, height: int, width: int) -> tuple[AxisWindow, AxisWindow]:
+    """Return the windows of a sliding window of this size, from the node's strides and padding."""
     (down, across), (top, _, left, _) = node.attrs["strides"], node.attrs["padding"]
     return (down, -top, height - 1 - top), (across, -left, width - 1 - left)
 
 
-def moved(node: Node) -> tuple[Reach, Reach]:
-    """Return what a padded map reads, or a cut one."""
+def padded_reads(node: Node) -> tuple[AxisWindow, AxisWindow]:
+    """Return the windows of a padded or cropped map."""
     top, _, left, _ = node.attrs["padding"]
     return (1.0, -top, -top), (1.0, -left, -left)
 
 
-def enlarged(down: int, across: int) -> tuple[Reach, Reach]:
-    """Return what a map reads of which each pixel becomes a block."""
+def enlarged_reads(down: int, across: int) -> tuple[AxisWindow, AxisWindow]:
+    """Return the windows of a map whose pixels become blocks."""
     return (1.0 / down, 1.0 / down - 1.0, 0.0), (1.0 / across, 1.0 / across - 1.0, 0.0)
 
 
 class Traits:
-    """Traits of an operator; these are what most have.
+    """Traits of an operator, with the most common values as defaults.
 
     Attributes:
-        is_input: whether it is what the network is given.
-        activates: whether it is an activation function and nothing else.
+        is_input: whether it is an input of the network.
+        activates: whether it is an activation function only.
         adds: whether it is the sum of its inputs, with an activation.
-        broadcasts: whether it has two inputs, of which a map of one pixel may as well be a vector.
-        averages: whether it averages a whole map: one of a single pixel becomes the vector of that.
-        convolves: whether it is a whole convolution, with a place for padding and a residual.
+        broadcasts: whether it has two inputs, and a vector can replace a map of one pixel.
+        averages: whether it averages entire maps, so that a map of one pixel becomes the vector of its channels.
+        convolves: whether it is an entire convolution, with padding and residual.
         elementwise: whether it has one input, and does the same to a vector as to a map of one pixel.
-        has_kernel: whether it is a sum of products with weights ``kernel``, whose last axis are its outputs, and a
+        has_kernel: whether it is a sum of products with a weight ``kernel``, whose last axis are its outputs, and a
             ``bias``.
-        idle: attributes with which it changes nothing; None if there are no such.
-        is_constant: whether it is made of weights alone.
-        on_cpu: whether it has no shader, and CPU parts compute it.
-        on_vectors: the operator that does the same to vectors, which are stored in 16 bits; None if it has none.
-        on_parts: what it does with vectors that are held in parts (``optimize.long_vectors``): ``rows`` lays out a map,
-            ``join`` has the parts of all inputs, ``products`` sums over them, ``each`` takes them one by one, ``map``
-            puts them together; empty if it needs a whole vector.
-        only_pads: whether it puts zeros around its input, by an attribute ``padding``.
-        only_reshapes: whether it gives its values another shape, and nothing else.
-        staged: whether others take its place when every value gets its range.
-        margin: how many times their interval bound its values in 16 bits may need.
-        local: whether pixel (y, x) of its output depends on nothing but pixel (y, x) of each input.
+        idle: attributes with which it is the identity; None if there are no such attributes.
+        is_constant: whether its output depends on weights only.
+        on_cpu: whether it runs in CPU parts, without a shader.
+        on_vectors: the equivalent operator for vectors, which are stored in 16 bits; None if there is none.
+        on_parts: treatment of long vectors in parts (``optimize.long_vectors``): ``rows`` flattens a map into parts,
+            ``join`` has the parts of all inputs, ``products`` sums over them, ``each`` processes them separately,
+            ``map`` combines them to a map; empty if it needs the entire vector.
+        only_pads: whether it only adds zeros around its input, by an attribute ``padding``.
+        only_reshapes: whether it only changes the shape.
+        staged: whether ``prepare`` replaces it by other operators.
+        margin: factor by which 16-bit values can exceed their interval bound.
+        local: whether output pixel (y, x) depends only on pixel (y, x) of each input.
     """
 
     is_input: bool = False
@@ -85,48 +85,55 @@ class Traits:
     local: bool = False
 
     def is_identity(self, node: Node, shape: Shape) -> bool:
-        """Return whether the node changes nothing of a first input of ``shape``."""
+        """Return whether the node does not change a first input of this shape."""
         return self.idle is not None and self.idle.items() <= node.attrs.items()
 
     def affine(self, node: Node) -> Affine | None:
-        """Return the scale and the offset that the node is, if it is one."""
+        """Return scale and offset of an affine node, else None."""
         return None
 
     def normal(self, node: Node) -> Affine | None:
-        """Return the (mean, deviation) of each channel that the node's outputs have had in training, if it knows."""
+        """Return the (mean, deviation) of each channel of the node's outputs during training, if known."""
         return None
 
     def replacement(self, node: Node, shapes: Sequence[Shape]) -> str | None:
-        """Return the operator that has to do the same where inputs have these shapes, if it is another."""
+        """Return the operator that replaces this one for inputs of these shapes, else None."""
         return None
 
     def shows_lanes(self, node: Node) -> bool:
-        """Return whether views could do the node only where lanes beyond the input's last channel hold 0."""
+        """Return whether views can represent the node only if padding lanes of the input are 0."""
         return False
 
     def parts(self, node: Node, shapes: Sequence[Shape]) -> tuple[Node, ...]:
-        """Return the nodes that together do the same on inputs of these shapes, the last under the node's name."""
+        """Return nodes that are equivalent for inputs of these shapes; the last has the node's name.
+
+        Empty for no split.
+        """
         return ()
 
+    def merged(self, node: Node, before: Node) -> Node | None:
+        """Return a node equal to ``before`` and ``node``, both of this operator; None if they cannot be merged."""
+        return None
+
     def host_step(self, node: Node) -> str:
-        """Return the host step that does the same to an output, or an empty text."""
+        """Return the equivalent host step for an output, or an empty text."""
         return ""
 
     def is_partial(self, node: Node) -> bool:
-        """Return whether the node stores partial sums, which its reader adds up."""
+        """Return whether the node stores partial sums, which its reader adds."""
         return False
 
     def unit(self, node: Node) -> float:
-        """Return what one stored unit of the partial sums that the node adds up is worth in its output."""
+        """Return the value, in the output, of a stored unit of the partial sums that the node adds."""
         return 1.0
 
     def products(self, graph: Graph, node: Node) -> tuple[Node, NDArray[np.float32]] | None:
-        """Return the node that reads the map of a convolution whose result the node stores, and its kernel.
+        """Return the node that reads the input map of the convolution whose result this node stores, and its kernel.
 
-        The kernel is in real units: (kernel height, kernel width, channels / groups, filters). None if there is none.
+        The kernel is in real units: (kernel height, kernel width, channels / groups, filters). None for other nodes.
         """
         return None
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
-        """Return which rows and which columns of its inputs an output depends on; None if on all, or nobody knows."""
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
+        """Return the rows and columns of its inputs that an output reads; None for all, or if unknown."""
         return (SAME, SAME) if self.local else None

@@ -1,11 +1,11 @@
-"""Rows become columns, and columns rows."""
+"""Exchange rows and columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from glsl_infer.lowering.slicewise import slicewise
+from glsl_infer.lowering.per_slice import per_slice
 from glsl_infer.ops.operator import CopyOperator, feature_map
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Transpose(CopyOperator):
-    """Pixel (y, x) of the output is pixel (x, y) of the input. No attributes."""
+    """Output pixel (y, x) is input pixel (x, y). It has no attributes."""
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (width, height, channels)."""
@@ -27,8 +27,8 @@ class Transpose(CopyOperator):
         return swapped
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Copy every slice, at coordinates that are swapped."""
-        slicewise(
+        """Copy each slice, with swapped coordinates."""
+        per_slice(
             node,
             build,
             "transpose.frag",

@@ -1,4 +1,4 @@
-"""Enlarging a feature map by whole factors, with bilinear interpolation."""
+"""Enlarge a feature map by integer factors with bilinear interpolation."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from glsl_infer.lowering.slicewise import slicewise
+from glsl_infer.lowering.per_slice import per_slice
 from glsl_infer.ops.operator import Operator
-from glsl_infer.ops.traits import Reach, enlarged
+from glsl_infer.ops.traits import AxisWindow, enlarged_reads
 from glsl_infer.ops.upsample_nearest import enlarged_shape
 
 if TYPE_CHECKING:
@@ -19,11 +19,10 @@ if TYPE_CHECKING:
 
 
 class UpsampleBilinear(Operator):
-    """Linear interpolation along both axes between pixel centres; beyond the outermost centres the edge goes on.
+    """Linear interpolation between pixel centres along both axes; the edge extends beyond the outermost centres.
 
-    Output pixel y lies at ``(y + 0.5) / size y - 0.5`` of the input, as ``tf.image.resize`` has it (half-pixel
-    centres, no antialiasing, corners not aligned). Attributes: ``size`` (y, x); ``scales`` and ``zeros`` are
-    the input's.
+    Output pixel y is at ``(y + 0.5) / size_y - 0.5`` of the input, as in ``tf.image.resize`` (half-pixel centres, no
+    antialiasing, corners not aligned). Attributes: ``size`` (y, x); ``scales`` and ``zeros`` are the input's.
     """
 
     attrs = {"size": (2, 2), "scales": None, "zeros": None}
@@ -31,12 +30,12 @@ class UpsampleBilinear(Operator):
     idle = {"size": (1, 1)}
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return (height * size y, width * size x, channels)."""
+        """Return (height * size_y, width * size_x, channels)."""
         return enlarged_shape(node, inputs[0])
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
-        """Return which pixels of its input one depends on."""
-        (down, _, _), (across, _, _) = enlarged(*node.attrs["size"])
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
+        """Return the input window of an output pixel."""
+        (down, _, _), (across, _, _) = enlarged_reads(*node.attrs["size"])
         return (down, down / 2 - 1.5, down / 2 + 0.5), (across, across / 2 - 1.5, across / 2 + 0.5)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
@@ -45,13 +44,13 @@ class UpsampleBilinear(Operator):
         return _interpolate(_interpolate(inputs[0], size_y, 0), size_x, 1)
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw every slice enlarged."""
+        """Draw each slice enlarged."""
         size_y, size_x = node.attrs["size"]
 
         def size_of(_: FeatureMap, view: View) -> dict[str, Sequence[float]]:
             return {"source_size": [1.0 / texel for texel in build.texel(view.texture)]}
 
-        slicewise(
+        per_slice(
             node,
             build,
             "upsample_bilinear.frag",

@@ -1,4 +1,4 @@
-"""Enlarging a feature map by whole factors, every pixel repeated."""
+"""Enlarge a feature map by integer factors, repeating each pixel."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from glsl_infer.errors import ModelError
-from glsl_infer.lowering.slicewise import slicewise
+from glsl_infer.lowering.per_slice import per_slice
 from glsl_infer.ops.operator import CopyOperator, feature_map
-from glsl_infer.ops.traits import Reach, enlarged
+from glsl_infer.ops.traits import AxisWindow, enlarged_reads
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 class UpsampleNearest(CopyOperator):
-    """Pixel (y, x) of the output is pixel (y // size y, x // size x) of the input. Attribute ``size`` (y, x)."""
+    """Output pixel (y, x) is input pixel (y // size_y, x // size_x). Attribute ``size`` (y, x)."""
 
     attrs = {"size": (2, 2)}
     idle = {"size": (1, 1)}
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return (height * size y, width * size x, channels)."""
+        """Return (height * size_y, width * size_x, channels)."""
         return enlarged_shape(node, inputs[0])
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
-        """Return which pixels of its input one depends on."""
-        return enlarged(*node.attrs["size"])
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
+        """Return the input window of an output pixel."""
+        return enlarged_reads(*node.attrs["size"])
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Repeat rows and columns."""
@@ -36,14 +36,14 @@ class UpsampleNearest(CopyOperator):
         return inputs[0].repeat(size_y, axis=0).repeat(size_x, axis=1)
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw every slice enlarged."""
+        """Draw each slice enlarged."""
         size_y, size_x = node.attrs["size"]
 
         def shift(source: FeatureMap, view: View) -> dict[str, Sequence[float]]:
-            # From the point where a pixel would lie among texel centres to the middle of its part of the texel.
+            # From the position between texel centres to the middle of the pixel's part of the texel.
             return {"shift": [0.5 / size_x - 0.5, 0.5 / size_y - 0.5]}
 
-        slicewise(node, build, "copy.frag", stride=(1.0 / size_x, 1.0 / size_y), uniforms=shift)
+        per_slice(node, build, "copy.frag", stride=(1.0 / size_x, 1.0 / size_y), uniforms=shift)
 
 
 def enlarged_shape(node: Node, shape: Shape) -> Shape:

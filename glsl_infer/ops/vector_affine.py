@@ -1,4 +1,4 @@
-"""A vector, each number times a factor plus an offset: batch norm and constants where no dense layer can take them."""
+"""An affine function of a vector: batch norm and constants that no dense layer can include."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from glsl_infer.program.layout import FixedPoint, Value
 
 ROWS = 3
-"""Of the texture: the bytes of each number, the highest first."""
+"""Rows of the texture: the bytes of each constant, the highest first."""
 
 _MIDDLE = 1 << 23
 
 
 class VectorAffine(Operator):
-    """``activation(x * factor + offset)``, number by number.
+    """``activation(x * factor + offset)``, elementwise.
 
-    Weights ``factor`` and ``offset``, (length,) each: whole multiples, of 24 bits, of the attributes ``factor_unit``
-    and ``offset_unit``. Attributes: ``activation``; ``scale`` of the stored vector.
+    Weights ``factor`` and ``offset``, (length,) each, are 24-bit multiples of the attributes ``factor_unit`` and
+    ``offset_unit``. Attributes: ``activation``; ``scale`` of the stored vector.
     """
 
     attrs = {"activation": "linear", "factor_unit": 1.0, "offset_unit": 1.0, "scale": None}
@@ -43,7 +43,7 @@ class VectorAffine(Operator):
         return inputs[0]
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Multiply, add, activate."""
+        """Multiply, add, and activate."""
         factor, offset = (node.weights[name].astype(inputs[0].dtype) for name in self.weights)
         return node.activation(inputs[0] * factor + offset)
 
@@ -52,13 +52,13 @@ class VectorAffine(Operator):
         return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
-        """Return the results at the input's bounds, the lower first."""
+        """Return the ordered results at the input's bounds."""
         factor, offset = (node.weights[name].astype(np.float64) for name in self.weights)
         ends = [bound * factor + offset for bound in inputs[0]]
         return node.activation.range(np.minimum(*ends), np.maximum(*ends))
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw the vector in one quad; an activation with numbers for each channel takes one for each texel."""
+        """Draw the vector in one quad, or a quad for each texel if the activation has per-channel parameters."""
         source = build.fixed_point(node.inputs[0])
         target = build.allocate_vector(node, source.length, node.attrs["scale"])
         texels = texels_of(node)
@@ -85,11 +85,11 @@ class VectorAffine(Operator):
         """Return factors and offsets from their texture."""
         (length,) = shapes["factor"]
         high, middle, low = np.frombuffer(members[0], np.uint8).reshape(ROWS, -1, 2, 2).astype(np.int64)
-        whole = (high << 16) + (middle << 8) + low - _MIDDLE
+        integers = (high << 16) + (middle << 8) + low - _MIDDLE
         units = (node.attrs["factor_unit"], node.attrs["offset_unit"])
         return {
-            name: (whole[:, place].reshape(-1)[:length] * unit).astype(np.float32)
-            for place, (name, unit) in enumerate(zip(self.weights, units))
+            name: (integers[:, row].reshape(-1)[:length] * unit).astype(np.float32)
+            for row, (name, unit) in enumerate(zip(self.weights, units))
         }
 
 
@@ -97,22 +97,22 @@ def texels_of(node: Node) -> NDArray[np.uint8]:
     """Return uint8 (ROWS, pairs, 4): two factors, two offsets."""
     columns = []
     for name in ("factor", "offset"):
-        whole = np.rint(node.weights[name].astype(np.float64) / node.attrs[f"{name}_unit"]).astype(np.int64)
-        columns.append(np.pad(whole, (0, len(whole) % 2)).reshape(-1, 2) + _MIDDLE)
-    numbers = np.concatenate(columns, axis=1)
-    return np.stack([numbers >> 16, (numbers >> 8) & 255, numbers & 255]).astype(np.uint8)
+        integers = np.rint(node.weights[name].astype(np.float64) / node.attrs[f"{name}_unit"]).astype(np.int64)
+        columns.append(np.pad(integers, (0, len(integers) % 2)).reshape(-1, 2) + _MIDDLE)
+    encoded = np.concatenate(columns, axis=1)
+    return np.stack([encoded >> 16, (encoded >> 8) & 255, encoded & 255]).astype(np.uint8)
 
 
 def affine_node(name: str, source: str, factor: NDArray[np.float64], offset: NDArray[np.float64]) -> Node:
-    """Return the node that multiplies and adds, with both rounded to 24 bits; factor and offset are (length,)."""
+    """Return a node with factor and offset, (length,) each, rounded to 24 bits."""
     attrs: dict[str, float] = {}
     weights: dict[str, NDArray[np.float32]] = {}
     for key, values in (("factor", factor), ("offset", offset)):
-        # 24 bits with a sign; the largest number itself must fit.
+        # 24 bits including the sign; the largest element must fit.
         unit = quantize.power_of_two_scale(float(np.abs(values).max()) * quantize.FIXED_LIMIT) * 2.0**-23
-        whole = np.clip(np.rint(np.asarray(values, np.float64) / unit), 1 - _MIDDLE, _MIDDLE - 1)
+        integers = np.clip(np.rint(np.asarray(values, np.float64) / unit), 1 - _MIDDLE, _MIDDLE - 1)
         attrs[f"{key}_unit"] = unit
-        weights[key] = (whole * unit).astype(np.float32)
+        weights[key] = (integers * unit).astype(np.float32)
     return Node(name, "vector_affine", (source,), attrs, weights)
 
 
@@ -124,15 +124,15 @@ def draw_texels(
     kernel: str,
     constants: Mapping[str, NDArray[np.float32]],
 ) -> None:
-    """Draw a vector from another one and a texture of its numbers' factors and offsets.
+    """Draw a vector from another vector and a texture of factors and offsets.
 
     Args:
-        node: the operator's.
-        build: gets the draws.
+        node: the layer.
+        build: the program.
         fragment: the shader.
-        vectors: the one that is read, and the one that is drawn.
-        kernel: the texture.
-        constants: of the activation. Where they differ between texels, each texel is a draw of its own.
+        vectors: the input and the output.
+        kernel: name of the texture.
+        constants: parameters of the activation. If they differ between texels, each texel has its own draw.
     """
     source, target = vectors
     width = 1 if codegen.uniforms(constants, 0) else target.size[0]

@@ -1,4 +1,4 @@
-"""Two vectors, number by number, in 16-bit fixed point; ``optimize.vectors_apart`` makes it of ``binary``."""
+"""Elementwise operations of two vectors in 16-bit fixed point; ``optimize.vectors_apart`` inserts them."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from glsl_infer.lowering.builder import Builder
 
 LARGEST = 2.0**20
-"""The largest bound of a result: a quotient has none where the divisor may be 0."""
+"""Limit of a result's bounds: a quotient is unbounded if the divisor can be 0."""
 
 
 class VectorBinary(Operator):
-    """``operation`` (see ``binary.OPERATIONS``) of two vectors of one length, or of which one has a single number.
+    """``operation`` (one of ``binary.OPERATIONS``) of two vectors of equal length, or of a vector and a single element.
 
-    Attributes: ``operation``; ``activation``, applied to its result; ``scale`` of the stored vector.
+    Attributes: ``operation``; ``activation`` of the result; ``scale`` of the stored vector.
     """
 
     attrs = {"operation": None, "activation": "linear", "scale": None}
     on_parts = "each"
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return the longer input's shape."""
+        """Return the shape of the longer input."""
         if node.attrs["operation"] not in OPERATIONS:
             raise ModelError.layer(
                 node.name, f"an operation '{node.attrs['operation']}'", f"there are: {', '.join(OPERATIONS)}"
@@ -49,8 +49,8 @@ class VectorBinary(Operator):
         return (max(lengths),)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Compute it number by number, then activate."""
-        with np.errstate(divide="ignore"):  # what a division by 0 gives saturates, like any value out of range
+        """Compute the operation, then activate."""
+        with np.errstate(divide="ignore"):  # infinities saturate, like other values outside the range
             return node.activation(OPERATIONS[node.attrs["operation"]][0](inputs[0], inputs[1]))
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
@@ -58,7 +58,7 @@ class VectorBinary(Operator):
         return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
-        """Return bounds of the activation between the least and the greatest result at the ends of both inputs."""
+        """Return bounds of the activation on the interval of results at the ends of both inputs."""
         function = OPERATIONS[node.attrs["operation"]][0]
         (low, high), (other_low, other_high) = inputs
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -72,7 +72,7 @@ class VectorBinary(Operator):
         return node.activation.range(np.clip(least, -LARGEST, LARGEST), np.clip(most, -LARGEST, LARGEST))
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw the vector in one quad; an activation with numbers for each channel takes one for each texel."""
+        """Draw the vector in one quad, or a quad for each texel if the activation has per-channel parameters."""
         sources = [build.fixed_point(name) for name in node.inputs]
         length = build.shapes[node.name][0]
         target = build.allocate_vector(node, length, node.attrs["scale"])
@@ -80,7 +80,7 @@ class VectorBinary(Operator):
         constants = {name: np.tile(rows, 2) for name, rows in pairs.items()}
         width = 1 if codegen.uniforms(constants, 0) else target.size[0]
         for first in range(0, target.size[0], width):
-            # A vector of one number is read at its only texel, whose second number is 0.
+            # A vector of one element is read at its only texel, whose second element is 0.
             reads = [
                 Read(View(source.texture, first, 0))
                 if source.length > 1 or length == 1

@@ -1,4 +1,4 @@
-"""Concatenation of vectors in 16-bit fixed point; ``optimize.vectors_apart`` puts it where ``concat`` joins vectors."""
+"""Concatenation of vectors in 16-bit fixed point; ``optimize.vectors_apart`` inserts it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class VectorConcat(Operator):
-    """All inputs, one after the other. Attribute ``scale``: that of the stored vector."""
+    """All inputs, one after the other. Attribute ``scale`` of the stored vector."""
 
     attrs = {"scale": None}
     on_parts = "join"
@@ -31,7 +31,7 @@ class VectorConcat(Operator):
         return (sum(vector(node, shape) for shape in inputs),)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Join the vectors."""
+        """Concatenate the vectors."""
         return np.concatenate(inputs)
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
@@ -39,11 +39,11 @@ class VectorConcat(Operator):
         return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
-        """Return the inputs' bounds, one after the other."""
+        """Concatenate the inputs' bounds."""
         return np.concatenate([low for low, _ in inputs]), np.concatenate([high for _, high in inputs])
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw a quad for each run of texels whose numbers come from the same vectors in the same way."""
+        """Draw a quad for each run of texels whose elements come from consecutive texels of the same vectors."""
         lengths = [build.fixed_point(name).length for name in node.inputs]
         if sum(lengths) > 2 * MAX_TEXTURE_SIZE:
             raise ModelError.layer(
@@ -51,26 +51,30 @@ class VectorConcat(Operator):
                 f"a concatenation to {sum(lengths)} numbers",
                 f"at most {2 * MAX_TEXTURE_SIZE} are supported, more only in front of Dense layers",
             )
-        draw_places(node, build, [Place(number, at) for number, length in enumerate(lengths) for at in range(length)])
+        draw_elements(
+            node,
+            build,
+            [ElementSource(number, index) for number, length in enumerate(lengths) for index in range(length)],
+        )
 
 
-class Place(NamedTuple):
-    """A number: of which input, and which of its numbers."""
+class ElementSource(NamedTuple):
+    """Source of an output element: index of the input, and index of its element."""
 
     source: int
     number: int
 
 
-def draw_places(node: Node, build: Builder, places: Sequence[Place]) -> None:
-    """Append the draws of a vector whose numbers come from these places of the node's inputs."""
+def draw_elements(node: Node, build: Builder, elements: Sequence[ElementSource]) -> None:
+    """Append the draws of a vector whose elements are copies of elements of the node's inputs."""
     sources = [build.fixed_point(name) for name in node.inputs]
-    target = build.allocate_vector(node, len(places), node.attrs["scale"])
-    # Runs that are drawn alike stand together, and become one pass.
-    for run in sorted(_runs(places), key=_kind):
-        ends = (run.first, run.second or run.first)
-        reads = [Read(View(sources[end.source].texture, end.number // 2, 0)) for end in ends]
+    target = build.allocate_vector(node, len(elements), node.attrs["scale"])
+    # Equal keys are adjacent after sorting, and become one pass.
+    for run in sorted(_runs(elements), key=_pass_key):
+        both_elements = (run.first, run.second or run.first)
+        reads = [Read(View(sources[element.source].texture, element.number // 2, 0)) for element in both_elements]
         binding = build.bind(node, source=reads)
-        factors = [sources[end.source].scale / target.scale for end in ends]
+        factors = [sources[element.source].scale / target.scale for element in both_elements]
         fragment = codegen.fragment(
             "vector_concat.frag",
             includes=["fixed_point.glsl"],
@@ -78,25 +82,28 @@ def draw_places(node: Node, build: Builder, places: Sequence[Place]) -> None:
             defines={"FIRST": binding.fetch("source", 0), "SECOND": binding.fetch("source", 1)},
         )
         uniforms = {
-            "lanes": [float(end.number % 2) for end in ends],
+            "lanes": [float(element.number % 2) for element in both_elements],
             "factors": [factors[0], factors[1] if run.second else 0.0],
         }
         build.draw_tile(node, fragment, View(target.texture, run.texel, 0), (run.texels, 1), binding, uniforms)
 
 
 class _Run(NamedTuple):
-    """So many ``texels`` from ``texel`` on, and where the first one's numbers come from; the last may have only one."""
+    """A run of ``texels`` texels from ``texel`` on, and the sources of the first texel's elements.
+
+    The last texel of a vector can have one element.
+    """
 
     texel: int
     texels: int
-    first: Place
-    second: Place | None
+    first: ElementSource
+    second: ElementSource | None
 
 
-def _runs(places: Sequence[Place]) -> Iterator[_Run]:
-    """Yield the runs of a vector whose numbers come from these places."""
-    padded = [*places, *[None] * (len(places) % 2)]
-    pairs = [(places[at], padded[at + 1]) for at in range(0, len(padded), 2)]
+def _runs(elements: Sequence[ElementSource]) -> Iterator[_Run]:
+    """Yield the runs of a vector with these sources."""
+    padded = [*elements, *[None] * (len(elements) % 2)]
+    pairs = [(elements[index], padded[index + 1]) for index in range(0, len(padded), 2)]
     start = 0
     for texel in range(1, len(pairs) + 1):
         if texel < len(pairs) and pairs[texel] == tuple(map(_next, pairs[texel - 1])):
@@ -105,15 +112,18 @@ def _runs(places: Sequence[Place]) -> Iterator[_Run]:
         start = texel
 
 
-def _kind(run: _Run) -> tuple[int, ...]:
-    """Return what passes differ in: the sources, and which half of a texel is read."""
-    ends = (run.first, run.second or run.first)
-    return (run.second is None, *(number for end in ends for number in (end.source, end.number % 2)))
+def _pass_key(run: _Run) -> tuple[int, ...]:
+    """Return the properties that are equal within a pass: the inputs, and the halves of texels that are read."""
+    both_elements = (run.first, run.second or run.first)
+    return (
+        run.second is None,
+        *(number for element in both_elements for number in (element.source, element.number % 2)),
+    )
 
 
-def _next(place: Place | None) -> Place | None:
-    """Return the place two numbers on: the same half of the next texel."""
-    return None if place is None else Place(place.source, place.number + 2)
+def _next(element: ElementSource | None) -> ElementSource | None:
+    """Return the source two elements later: the same half of the next texel."""
+    return None if element is None else ElementSource(element.source, element.number + 2)
 
 
 OPERATOR = VectorConcat()

@@ -1,4 +1,4 @@
-"""Some numbers of vectors, in any order: slices and splits of vectors in 16-bit fixed point."""
+"""Selected elements of vectors in any order: slices and splits of vectors in 16-bit fixed point."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
 from glsl_infer.ops.operator import Bounds, Operator, vector
-from glsl_infer.ops.vector_concat import Place, draw_places
+from glsl_infer.ops.vector_concat import ElementSource, draw_elements
 from glsl_infer.program import quantize
 
 if TYPE_CHECKING:
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class VectorGather(Operator):
-    """Attributes: ``channels``, the places of the numbers in all inputs, one after the other; ``scale``."""
+    """Attributes: ``channels``, indices of the elements in the concatenated inputs; ``scale`` of the stored vector."""
 
     attrs = {"channels": (), "scale": None}
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return (number of places,)."""
+        """Return (number of indices,)."""
         length, channels = sum(vector(node, shape) for shape in inputs), node.attrs["channels"]
         if not channels or min(channels) < 0 or max(channels) >= length:
             raise ModelError.layer(
@@ -35,7 +35,7 @@ class VectorGather(Operator):
         return (len(channels),)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Take the numbers."""
+        """Select the elements."""
         return np.concatenate(inputs)[list(node.attrs["channels"])]
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
@@ -43,15 +43,15 @@ class VectorGather(Operator):
         return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
-        """Return the bounds of the numbers that are taken."""
-        low, high = (np.concatenate(ends)[list(node.attrs["channels"])] for ends in zip(*inputs))
+        """Return the bounds of the selected elements."""
+        low, high = (np.concatenate(bounds)[list(node.attrs["channels"])] for bounds in zip(*inputs))
         return low, high
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw a quad for each run of texels."""
         lengths = [build.fixed_point(name).length for name in node.inputs]
-        places = [Place(source, number) for source, length in enumerate(lengths) for number in range(length)]
-        draw_places(node, build, [places[channel] for channel in node.attrs["channels"]])
+        elements = [ElementSource(source, number) for source, length in enumerate(lengths) for number in range(length)]
+        draw_elements(node, build, [elements[channel] for channel in node.attrs["channels"]])
 
 
 OPERATOR = VectorGather()

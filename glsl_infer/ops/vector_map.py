@@ -1,7 +1,8 @@
-"""A feature map of the numbers of a vector, pixel by pixel: what generators and decoders begin with."""
+"""Reshape a vector to a feature map, pixel by pixel, as at the start of generators and decoders."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,18 +18,23 @@ from glsl_infer.program.layout import View
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering.bindings import Binding
     from glsl_infer.lowering.builder import Builder
 
 
 WIDEST_STRIDE = 7
-"""Texels of the vector from pixel to pixel within a quad. A GPU may put corners a 16th of a pixel beside their place
-(VideoCore IV cuts them to whole 16ths), which must stay below half a texel."""
+"""Largest stride within a quad, in texels of the vector for each pixel. A GPU can displace corners by 1/16 of a pixel
+(VideoCore IV truncates them), and the displacement must stay below half a texel."""
+
+
+_TEXELS = ("FIRST", "SECOND", "THIRD")
+"""Definitions in the shader for the fetches of a pixel."""
 
 
 class VectorMap(Operator):
-    """``activation`` of a map whose pixels' channels are the numbers of one vector or several, one after the other.
+    """``activation`` of a map whose pixels are consecutive elements of one vector or several.
 
-    Each vector holds whole pixels. Attributes: ``shape``, (height, width, channels); ``activation``; the range
+    Each vector has complete pixels. Attributes: ``shape``, (height, width, channels); ``activation``; the range
     ``scales`` and ``zeros``.
     """
 
@@ -36,9 +42,9 @@ class VectorMap(Operator):
     on_parts = "map"
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return the attribute; the inputs must hold as many numbers."""
+        """Return the attribute; the inputs must have as many elements."""
         shape = tuple(node.attrs["shape"])
-        lengths = [vector(node, given) for given in inputs]
+        lengths = [vector(node, vector_shape) for vector_shape in inputs]
         if len(shape) != 3 or sum(lengths) != math.prod(shape) or any(length % shape[-1] for length in lengths):
             raise ModelError.layer(
                 node.name, f"a map {shape} of vectors of {lengths}", "both must hold as many numbers, in whole pixels"
@@ -46,94 +52,103 @@ class VectorMap(Operator):
         return shape
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Join, reshape, activate."""
+        """Concatenate, reshape, and activate."""
         return node.activation(np.concatenate(inputs).reshape(node.attrs["shape"]))
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw a quad for each row of each slice; for each pixel where channels are odd in number, or many."""
+        """Draw a quad for each row of each slice, or for each pixel if the channel count is odd or large."""
         height, width, channels = build.shapes[node.name]
         sources = [build.fixed_point(name) for name in node.inputs]
         target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
         out = fold.output(node.activation, node.attrs, channels)
         factor, offset = fold.slices(out.factor), fold.slices(out.offset)
-        plain = bool((out.factor == 1.0).all() and not out.offset.any())
-        lasts = [source.size[0] - 1 for source in sources]
+        is_plain = bool((out.factor == 1.0).all() and not out.offset.any())
         runs = list(_runs(height, width, channels, [source.length for source in sources]))
-        for index, view in enumerate(target.views):
+        parities = range(1 + channels % 2)
+        for index, parity, run in itertools.product(range(len(target.views)), parities, runs):
+            first_element = run.first_element + 4 * index
+            if first_element % 2 != parity:
+                continue
+            source = sources[run.source]
+            stride = (channels / 2 if run.pixels > 1 else 0.0, 0.0)
+            # For a slice of at most two channels, the second texel is unused and might not exist.
+            steps = (0, int(channels - 4 * index > 2 or parity), 2)[: 2 + channels % 2]
+            last_texel = source.size[0] - 1
+            texels = [min(first_element // 2 + step, last_texel) for step in steps]
+            reads = [Read(View(source.texture, texel, 0), stride=stride) for texel in texels]
+            binding = build.bind(node, source=reads)
             unused = range(min(4, channels - 4 * index), 4)
-            for odd in range(1 + channels % 2):
-                for run in runs:
-                    number = run.number + 4 * index
-                    if number % 2 != odd:
-                        continue
-                    stride = (channels / 2 if run.pixels > 1 else 0.0, 0.0)
-                    texture, last = sources[run.source].texture, lasts[run.source]
-                    # Where the slice has two channels at most, the second texel is not wanted, and may not be there.
-                    steps = (0, int(channels - 4 * index > 2 or odd), 2)[: 2 + channels % 2]
-                    reads = [Read(View(texture, min(number // 2 + step, last), 0), stride=stride) for step in steps]
-                    binding = build.bind(node, source=reads)
-                    names = ("FIRST", "SECOND", "THIRD")
-                    fragment = codegen.fragment(
-                        "vector_map.frag",
-                        includes=["store.glsl", "fixed_point.glsl"],
-                        activation=out.activation,
-                        constants=out.constants,
-                        saturates=True,
-                        lines={
-                            "declarations": [
-                                *binding.declarations(),
-                                *([] if plain else ["uniform vec4 factor;", "uniform vec4 offset;"]),
-                            ],
-                            "result": [] if plain else ["y = factor * y + offset;"],
-                            "pad_lanes": [f"y.{'xyzw'[lane]} = {codegen.number(out.pad)};" for lane in unused],
-                        },
-                        defines={
-                            "SCALE": sources[run.source].scale,
-                            **{
-                                name: f"decode({binding.fetch('source', step)})"
-                                for step, name in zip(range(len(reads)), names)
-                            },
-                            **({"ODD": 1} if channels % 2 else {}),
-                        },
-                    )
-                    uniforms: dict[str, Sequence[float]] = dict(out.uniforms(index))
-                    if channels % 2:
-                        uniforms["odd"] = [float(odd)]
-                    if not plain:
-                        uniforms |= {"factor": factor[index].tolist(), "offset": offset[index].tolist()}
-                    place = replace(view, x=view.x + run.x, y=view.y + run.y)
-                    build.draw_tile(
-                        node,
-                        fragment,
-                        place,
-                        (run.pixels, 1),
-                        binding,
-                        uniforms,
-                        part=str(index) if unused else None,
-                    )
+            fragment = _fragment(binding, out, source.scale, len(reads), unused, is_plain=is_plain)
+            uniforms: dict[str, Sequence[float]] = dict(out.uniforms(index))
+            if channels % 2:
+                uniforms["odd"] = [float(parity)]
+            if not is_plain:
+                uniforms |= {"factor": factor[index].tolist(), "offset": offset[index].tolist()}
+            view = target.views[index]
+            run_view = replace(view, x=view.x + run.x, y=view.y + run.y)
+            part = str(index) if unused else None
+            build.draw_tile(node, fragment, run_view, (run.pixels, 1), binding, uniforms, part=part)
+
+
+def _fragment(binding: Binding, out: fold.StoredSum, scale: float, reads: int, unused: range, *, is_plain: bool) -> str:
+    """Return the shader of a slice.
+
+    Args:
+        binding: reads of the vector, as ``source``.
+        out: activation and range of the map.
+        scale: scale of the vector.
+        reads: texels that a pixel reads: 2, or 3 for an odd channel count.
+        unused: lanes beyond the last channel.
+        is_plain: whether elements are stored without factor and offset.
+    """
+    fetches = {name: f"decode({binding.fetch('source', step)})" for step, name in zip(range(reads), _TEXELS)}
+    return codegen.fragment(
+        "vector_map.frag",
+        includes=["store.glsl", "fixed_point.glsl"],
+        activation=out.activation,
+        constants=out.constants,
+        saturates=True,
+        lines={
+            "declarations": [
+                *binding.declarations(),
+                *([] if is_plain else ["uniform vec4 factor;", "uniform vec4 offset;"]),
+            ],
+            "result": [] if is_plain else ["y = factor * y + offset;"],
+            "pad_lanes": [f"y.{'xyzw'[lane]} = {codegen.number(out.pad)};" for lane in unused],
+        },
+        defines={"SCALE": scale, **fetches, **({"ODD": 1} if reads == len(_TEXELS) else {})},
+    )
 
 
 class _Run(NamedTuple):
-    """So many ``pixels`` of a row from (x, y) on, and where the first one's numbers begin: a source, and its number."""
+    """Adjacent pixels of a row.
+
+    Attributes:
+        x: column of the first pixel.
+        y: row.
+        pixels: number of pixels.
+        source: index of the vector with their elements.
+        first_element: index of the first pixel's first element in it.
+    """
 
     x: int
     y: int
     pixels: int
     source: int
-    number: int
+    first_element: int
 
 
 def _runs(height: int, width: int, channels: int, lengths: Sequence[int]) -> Iterator[_Run]:
-    """Yield runs of pixels whose numbers lie in one source, at an even distance; one pixel of odd or many channels."""
-    ends = np.cumsum(lengths)
+    """Yield runs of pixels whose elements are in one source; single pixels for an odd or large channel count."""
+    source_ends = np.cumsum(lengths)
     for y in range(height):
         x = 0
         while x < width:
             first = (y * width + x) * channels
-            source = int(np.searchsorted(ends, first, side="right"))
-            start = int(ends[source]) - lengths[source]
-            alone = channels % 2 or channels > 2 * WIDEST_STRIDE
-            pixels = 1 if alone else min(width - x, (int(ends[source]) - first) // channels)
+            source = int(np.searchsorted(source_ends, first, side="right"))
+            start = int(source_ends[source]) - lengths[source]
+            single_pixels = channels % 2 or channels > 2 * WIDEST_STRIDE
+            pixels = 1 if single_pixels else min(width - x, (int(source_ends[source]) - first) // channels)
             yield _Run(x, y, pixels, source, first - start)
             x += pixels
 

@@ -1,4 +1,4 @@
-"""Normalisation of a vector by its own statistics, in 16-bit fixed point: layer, root mean square and unit length."""
+"""Normalisation of a vector by its own statistics, in 16-bit fixed point: layer norm, root mean square, unit length."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
+from glsl_infer.graph.host_steps import NORMALIZE
 from glsl_infer.lowering import codegen, fold
 from glsl_infer.ops.operator import Bounds, Operator, vector
 from glsl_infer.ops.vector_affine import ROWS, affine_node, draw_texels, texels_of
@@ -23,15 +24,15 @@ if TYPE_CHECKING:
 KINDS = ("layer", "rms", "unit")
 
 LEAST = 2.0**-40
-"""The least number that a root is taken of: some GPUs have no root of 0."""
+"""Lower limit of the argument of a square root. Some GPUs cannot compute the root of 0."""
 
 
 class VectorNorm(Operator):
     """``activation(gamma * (x - m) / sqrt(v + epsilon) + beta)``.
 
-    Attributes: ``kind``: with ``layer`` m is the mean of all numbers and v their variance, with ``rms`` m is 0 and v
-    the mean of their squares, with ``unit`` m is 0 and v the sum of their squares. ``gamma`` and ``beta``: one number,
-    or one for each of the vector. ``epsilon``; ``activation``; ``scale`` of the stored vector.
+    Attributes: ``kind``: for ``layer``, m is the mean of all elements and v their variance; for ``rms``, m is 0 and v
+    the mean square; for ``unit``, m is 0 and v the sum of squares. ``gamma`` and ``beta``: one element, or one for each
+    of the vector. ``epsilon``; ``activation``; ``scale`` of the stored vector.
     """
 
     attrs = {
@@ -42,6 +43,11 @@ class VectorNorm(Operator):
         "activation": "linear",
         "scale": None,
     }
+
+    def host_step(self, node: Node) -> str:
+        """Return the host step for division by the Euclidean norm; empty if the node has other attributes."""
+        plain = {"kind": "unit", "gamma": (1.0,), "beta": (0.0,), "epsilon": 0.0, "activation": "linear"}
+        return NORMALIZE if plain.items() <= node.attrs.items() else ""
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape."""
@@ -55,12 +61,12 @@ class VectorNorm(Operator):
             )
         for name in ("gamma", "beta"):
             if len(node.attrs[name]) not in (1, length):
-                given = f"{len(node.attrs[name])} numbers as {name} of {length} values"
-                raise ModelError.layer(node.name, given, "give one number, or one for each")
+                problem = f"{len(node.attrs[name])} numbers as {name} of {length} values"
+                raise ModelError.layer(node.name, problem, "give one number, or one for each")
         return inputs[0]
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Normalise, scale, activate."""
+        """Normalise, scale, and activate."""
         x, kind = inputs[0], node.attrs["kind"]
         x = x - x.mean() if kind == "layer" else x
         variance = (np.sum if kind == "unit" else np.mean)(np.square(x))
@@ -73,20 +79,20 @@ class VectorNorm(Operator):
         return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
-        """Return bounds: of n numbers whose mean square is 1 none is larger than the root of n."""
+        """Return bounds: the largest of n elements with a mean square of 1 is at most the root of n."""
         most = 1.0 if node.attrs["kind"] == "unit" else float(np.sqrt(shape[0]))
         gamma, beta = (per_channel(node.attrs[name], shape[0]) for name in ("gamma", "beta"))
         return node.activation.range(beta - most * np.abs(gamma), beta + most * np.abs(gamma))
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw the vector in one quad; an activation with numbers for each channel takes one for each texel."""
+        """Draw the vector in one quad, or a quad for each texel if the activation has per-channel parameters."""
         source = build.fixed_point(node.inputs[0])
         require_short(node, source)
         length, kind = source.length, node.attrs["kind"]
         target = build.allocate_vector(node, length, node.attrs["scale"])
         gamma, beta = (per_channel(node.attrs[name], length) for name in ("gamma", "beta"))
-        numbers = affine_node(node.name, node.inputs[0], gamma, beta)
-        texels = texels_of(numbers)
+        affine = affine_node(node.name, node.inputs[0], gamma, beta)
+        texels = texels_of(affine)
         kernel = build.constant_texture(node, texels.shape[1], ROWS, texels.tobytes())
         pairs = fold.function_constants(node.activation, length, lanes=2)
         constants = {name: np.tile(rows, 2) for name, rows in pairs.items()}
@@ -102,8 +108,8 @@ class VectorNorm(Operator):
                 "CENTRE": 1.0 / length,
                 "EPSILON": node.attrs["epsilon"] / source.scale**2,
                 "LEAST": LEAST / source.scale**2,
-                "FACTOR_UNIT": float(numbers.attrs["factor_unit"]),
-                "OFFSET_UNIT": float(numbers.attrs["offset_unit"]),
+                "FACTOR_UNIT": float(affine.attrs["factor_unit"]),
+                "OFFSET_UNIT": float(affine.attrs["offset_unit"]),
                 "INVERSE_SCALE": 1.0 / target.scale,
                 **({"CENTRED": 1} if kind == "layer" else {}),
             },

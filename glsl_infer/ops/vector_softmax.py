@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from glsl_infer.lowering.builder import Builder
 
 LONGEST = 1024
-"""Every fragment reads the whole vector twice: longer ones would take too long."""
+"""Largest length. Each fragment reads the entire vector twice, so longer ones would take too long."""
 
 
 class VectorSoftmax(Operator):
-    """``exp(x) / sum(exp(x))``. Attribute ``scale``: that of the stored vector."""
+    """``exp(x) / sum(exp(x))``. Attribute ``scale`` of the stored vector."""
 
     attrs = {"scale": None}
 
@@ -35,7 +35,7 @@ class VectorSoftmax(Operator):
         return inputs[0]
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Compute it without overflow."""
+        """Compute softmax without overflow."""
         return softmax(inputs[0])
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
@@ -61,16 +61,16 @@ class VectorSoftmax(Operator):
 
 
 def require_short(node: Node, source: FixedPoint) -> None:
-    """Refuse vectors that are longer than ``LONGEST``."""
+    """Refuse vectors longer than ``LONGEST``."""
     if source.length > LONGEST:
         advice = f"at most {LONGEST} are supported; use a shorter Dense before it"
         raise ModelError.layer(node.name, f"{node.op.replace('_', ' ')} of {source.length} values", advice)
 
 
 def whole_vector(build: Builder, source: FixedPoint) -> dict[str, Any]:
-    """Return the macros of a shader that reads all of a vector."""
+    """Return the macros of a shader that reads an entire vector."""
     single = {"SINGLE": 1} if source.length % 2 else {}
-    width = round(1.0 / build.texel(source.texture)[0])  # it may share a larger texture
+    width = round(1.0 / build.texel(source.texture)[0])  # it can share a larger texture
     return {"PAIRS": source.length // 2, "WIDTH": float(width), **single}
 
 

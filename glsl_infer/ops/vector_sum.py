@@ -1,4 +1,4 @@
-"""The sum of vectors in 16-bit fixed point, or an activation of one; ``optimize.vectors_apart`` makes it."""
+"""Sum of vectors in 16-bit fixed point, or an activation of one; ``optimize.vectors_apart`` inserts it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class VectorSum(Operator):
         return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
-        """Return bounds of the activation between the bounds of the sum."""
+        """Return bounds of the activation on the interval of the sum."""
         low, high = (np.asarray(reduce(np.add, ends), np.float64) for ends in zip(*inputs))
         return node.activation.range(low, high)
 
@@ -55,8 +55,8 @@ class VectorSum(Operator):
         target = build.allocate_vector(node, build.shapes[node.name][0], node.attrs["scale"])
         pairs = fold.function_constants(node.activation, build.shapes[node.name][0], lanes=2)
         constants = {name: np.tile(rows, 2) for name, rows in pairs.items()}
-        apart = bool(codegen.uniforms(constants, 0))
-        width = 1 if apart else target.size[0]
+        separate_draws = bool(codegen.uniforms(constants, 0))
+        width = 1 if separate_draws else target.size[0]
         for first in range(0, target.size[0], width):
             binding = build.bind(node, source=[Read(View(source.texture, first, 0)) for source in sources])
             terms = [

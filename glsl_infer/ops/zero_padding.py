@@ -1,4 +1,4 @@
-"""Zeros around a feature map. The optimiser merges it into a convolution that alone reads it."""
+"""Zeros around a feature map. The optimiser merges it into a convolution if that is its only reader."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from glsl_infer.errors import ModelError
 from glsl_infer.graph.picture import has_alpha_lane
-from glsl_infer.lowering.slicewise import slicewise
+from glsl_infer.lowering.per_slice import per_slice
 from glsl_infer.ops.operator import CopyOperator, feature_map
-from glsl_infer.ops.traits import Reach, moved
+from glsl_infer.ops.traits import AxisWindow, padded_reads
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -26,19 +26,19 @@ class ZeroPadding(CopyOperator):
     only_pads = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return the input's shape, grown by the padding."""
+        """Return the input's shape, enlarged by the padding."""
         return padded_shape(node, inputs[0])
 
-    def reads(self, node: Node) -> tuple[Reach, Reach] | None:
-        """Return which pixels of its input one depends on."""
-        return moved(node)
+    def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
+        """Return the input window of an output pixel."""
+        return padded_reads(node)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Put zeros around the input."""
+        """Surround the input with zeros."""
         return pad(inputs[0], node.attrs["padding"])
 
     def padding(self, node: Node) -> int:
-        """Return the widest of the four paddings."""
+        """Return the largest of the four paddings."""
         return max(0, *(int(side) for side in node.attrs["padding"]))
 
     def passes(self, node: Node, build: Builder) -> None:
@@ -51,7 +51,7 @@ class ZeroPadding(CopyOperator):
                 "zeros around the picture, whose gutter holds bytes of 0",
                 "let the next convolution pad, or a 1x1 convolution of the picture come first",
             )
-        slicewise(
+        per_slice(
             node,
             build,
             "copy.frag",
@@ -62,10 +62,10 @@ class ZeroPadding(CopyOperator):
 
 
 def padded_shape(node: Node, shape: Shape) -> Shape:
-    """Return the shape of a map grown by the node's ``padding``.
+    """Return the shape of a map enlarged by the node's ``padding``.
 
     Raises:
-        ModelError: a negative padding leaves nothing of the map.
+        ModelError: cropping by a negative padding leaves no pixel.
     """
     height, width, channels = feature_map(node, shape)
     top, bottom, left, right = node.attrs["padding"]
@@ -77,9 +77,9 @@ def padded_shape(node: Node, shape: Shape) -> Shape:
 
 
 def pad(x: Array, padding: Sequence[int], value: float = 0.0) -> Array:
-    """Return ``x`` (height, width, channels) with a number around it.
+    """Return ``x`` (height, width, channels) surrounded by a constant.
 
-    ``padding`` is (top, bottom, left, right); what is negative is cut off.
+    ``padding`` is (top, bottom, left, right); negative values crop.
     """
     if not any(padding):
         return x

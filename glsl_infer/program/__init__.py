@@ -1,4 +1,4 @@
-"""What a compiled network is: textures, shader pairs, passes and texels, as plain data."""
+"""A compiled network as plain data: textures, shader pairs, passes and texels."""
 
 from glsl_infer.program.program import (
     PRELUDE,

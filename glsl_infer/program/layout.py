@@ -1,8 +1,8 @@
-"""Where slices lie: views into textures, and the placement of tiles.
+"""Values of a program, and the views through which operators access their textures.
 
-A slice is 4 channels of a feature map; its tile is the rectangle of texels that holds it. A view names
-a tile by its texture and its first texel. Operators read and write views and never ask for more, so that
-the layout (all slices of a layer in one texture, or a texture for each) is decided here alone.
+A slice is 4 channels of a feature map, and its tile is the rectangle of texels with its values. A view is the texture
+and the first texel of a tile. Operators read and write views only, so the layout (all slices of a layer in one texture,
+or a texture for each) is decided here alone.
 """
 
 from __future__ import annotations
@@ -16,21 +16,24 @@ from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.records import dataclass
 
 LAYOUTS = ("atlas", "planar")
-"""``atlas``: all slices of a layer in one texture. ``planar``: a texture for each, the article's way."""
+"""``atlas``: one texture for all slices of a layer. ``planar``: one for each slice, as in the article."""
 
 MAX_TEXTURE_SIZE = 2048
-"""Textures are planned for VideoCore IV, whose largest side this is."""
+"""Largest side of a planned texture in texels: the limit of VideoCore IV."""
+
+TEXTURE_RANKS = (1, 3)
+"""Ranks of tensors in textures: vectors and feature maps, without the batch axis."""
 
 GPU_TILE = 64
-"""VideoCore IV renders in tiles of 64x64 pixels; a texture costs whole ones."""
+"""Side of the tiles, in pixels, in which VideoCore IV renders. The size of a texture is rounded up to tiles."""
 
 
 @dataclass(frozen=True)
 class View:
-    """The tile of one slice: the texture's name and the texel of pixel (0, 0).
+    """Tile of a slice: the name of its texture, and the texel of pixel (0, 0).
 
-    A slice of 16 bits has two tiles: channels 0 and 1 here, 2 and 3 so many texels (``half``) further down; see
-    ``FineMap``. In 8 bits ``half`` is 0.
+    A 16-bit slice has two tiles: channels 0 and 1 at (x, y), channels 2 and 3 ``half`` texels below. ``FineMap`` has
+    the encoding. For 8 bits ``half`` is 0.
     """
 
     texture: str
@@ -41,10 +44,11 @@ class View:
 
 @dataclass(frozen=True)
 class Range:
-    """What the bytes of a feature map stand for: byte b of channel c is ``scales[c] * (b - zeros[c]) / 255``.
+    """Scales and zero points of a feature map: byte b of channel c has the value ``scales[c] * (b - zeros[c]) / 255``.
 
-    ``scales`` and ``zeros`` have one number for all channels, or one for each. Zeros are whole numbers from 0 to 255
-    (those of the picture may be any), so that 0 itself can be stored. With 16 ``bits`` b has steps of 1/256.
+    ``scales`` and ``zeros`` have one element for all channels, or one for each. Zero points are integers from 0 to 255,
+    so that the value 0 can be stored (those of an input image can have any value). With 16 ``bits``, b has steps of
+    1/256.
     """
 
     scales: tuple[float, ...] = (1.0,)
@@ -52,7 +56,7 @@ class Range:
     bits: int = 8
 
     def ends(self, channels: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the lowest and the highest value of every channel, (channels,) each."""
+        """Return the lowest and the highest storable value of each channel, (channels,) each."""
         scales, zeros = per_channel(self.scales, channels), per_channel(self.zeros, channels)
         first, last = scales * (0.0 - zeros) / 255.0, scales * (255.0 - zeros) / 255.0
         return np.minimum(first, last), np.maximum(first, last)
@@ -66,27 +70,31 @@ class Range:
         return Range(scales, zeros, self.bits)
 
 
-def joined(ranges: Sequence[Range], channels: Sequence[int]) -> Range:
-    """Return the range of feature maps with so many channels each, one after the other; 16 bits if one has them."""
+def concatenated_range(ranges: Sequence[Range], channels: Sequence[int]) -> Range:
+    """Return the range of concatenated feature maps with these channel counts; 16 bits if any of them has 16 bits."""
     scales, zeros = (
-        tuple(float(x) for given, count in zip(ranges, channels) for x in per_channel(getattr(given, key), count))
+        tuple(
+            float(value)
+            for source, count in zip(ranges, channels)
+            for value in per_channel(getattr(source, key), count)
+        )
         for key in ("scales", "zeros")
     )
-    return Range(compact(scales), compact(zeros), max(given.bits for given in ranges))
+    return Range(compact(scales), compact(zeros), max(source.bits for source in ranges))
 
 
 def compact(numbers: Sequence[float]) -> tuple[float, ...]:
-    """Return one number where all are equal, else all."""
+    """Return a single element if all are equal, else all elements."""
     return tuple(numbers[:1]) if len(set(numbers)) == 1 else tuple(numbers)
 
 
 def per_channel(numbers: Sequence[float], channels: int) -> NDArray[np.float64]:
-    """Return ``numbers``, one for all channels or one for each, as (channels,)."""
+    """Return ``numbers``, one for all channels or one for each, as an array (channels,)."""
     return np.broadcast_to(np.asarray(numbers, np.float64), (channels,))
 
 
 def clear_colours(zeros: Sequence[float], channels: int) -> list[tuple[int, int, int, int]]:
-    """Return for every slice the texel that stands for 0 in its channels; lanes beyond the last channel are 0."""
+    """Return the texel that encodes 0 in each slice; lanes beyond the last channel are 0."""
     if len(zeros) == 1 and channels % 4 == 0:
         zero = int(zeros[0])
         return [(zero, zero, zero, zero)] * slices_of(channels)
@@ -95,7 +103,7 @@ def clear_colours(zeros: Sequence[float], channels: int) -> list[tuple[int, int,
 
 
 class Ranged:
-    """What maps with a range for each channel have in common; see ``Range``."""
+    """Base class of maps with a range for each channel; ``Range`` has the encoding."""
 
     channels: int
     views: tuple[View, ...]
@@ -104,31 +112,31 @@ class Ranged:
 
     @property
     def bits(self) -> int:
-        """8, or 16 where a slice has two tiles."""
+        """8, or 16 if a slice has two tiles."""
         return 16 if any(view.half for view in self.views) else 8
 
     @property
     def range(self) -> Range:
-        """What its bytes stand for."""
+        """Scales and zero points."""
         return Range(self.scales, self.zeros, self.bits)
 
     @property
     def scale_of(self) -> NDArray[np.float64]:
-        """Scale of every channel, (channels,)."""
+        """Scale of each channel, (channels,)."""
         return per_channel(self.scales, self.channels)
 
     @property
     def zero_of(self) -> NDArray[np.float64]:
-        """Zero point of every channel, (channels,)."""
+        """Zero point of each channel, (channels,)."""
         return per_channel(self.zeros, self.channels)
 
 
 @dataclass(frozen=True)
 class FeatureMap(Ranged):
-    """A feature map: one view a slice, with ``gutter`` texels of 0 around every tile.
+    """A feature map with one view for each slice, and ``gutter`` texels of 0 around each tile.
 
-    In a bundle it has 8 bits. While a program is built a slice may have 16 (``View.half``), so that operators handle
-    both alike; ``stored`` says what such a map is in the bundle.
+    It has 8 bits in a bundle. During lowering it can have 16 (``View.half``), so that operators handle both alike.
+    ``stored`` converts a 16-bit map to its form in the bundle.
     """
 
     height: int
@@ -142,10 +150,10 @@ class FeatureMap(Ranged):
 
 @dataclass(frozen=True)
 class FineMap(Ranged):
-    """A feature map in 16 bits: n of channel c is ``scales[c] * (n / 256 - zeros[c]) / 255``, n from 0 to 65280.
+    """A 16-bit feature map: n of channel c has the value ``scales[c] * (n / 256 - zeros[c]) / 255``, n from 0 to 65280.
 
-    View 2s holds channels 4s and 4s + 1 of every pixel, view 2s + 1 channels 4s + 2 and 4s + 3, where there are any:
-    the high byte of n, the low byte, then those of the other channel.
+    View 2s holds channels 4s and 4s + 1 of each pixel, view 2s + 1 channels 4s + 2 and 4s + 3 if they exist. A texel
+    has the high and the low byte of one channel, then those of the other.
     """
 
     height: int
@@ -163,10 +171,10 @@ class FineMap(Ranged):
 
 @dataclass(frozen=True)
 class FixedPoint:
-    """Numbers in 16-bit fixed point, two a texel, as multiples of scale/256.
+    """A vector or partial sums in 16-bit fixed point, in multiples of scale/256, two values for each texel.
 
-    With ``columns`` 0 a vector: values 2t and 2t+1 lie in texel (t, 0). Otherwise partial sums:
-    values 2t and 2t+1 of column c lie in texel (c, t).
+    With ``columns`` 0 it is a vector: values 2t and 2t+1 are in texel (t, 0). Otherwise it holds partial sums: values
+    2t and 2t+1 of column c are in texel (c, t).
     """
 
     texture: str
@@ -183,9 +191,9 @@ class FixedPoint:
 
 @dataclass(frozen=True)
 class FixedMap:
-    """A feature map in 16-bit fixed point, as multiples of scale/256; ``channels`` is a multiple of 4.
+    """A feature map in 16-bit fixed point, in multiples of scale/256; ``channels`` is a multiple of 4.
 
-    View 2s holds channels 4s and 4s + 1 of every pixel, view 2s + 1 channels 4s + 2 and 4s + 3.
+    View 2s holds channels 4s and 4s + 1 of each pixel, view 2s + 1 channels 4s + 2 and 4s + 3.
     """
 
     height: int
@@ -199,7 +207,7 @@ Value = Union[FeatureMap, FineMap, FixedPoint, FixedMap]
 
 
 def stored(value: Value) -> Value:
-    """Return what a value of a program in the making is in the bundle: with a view for every tile."""
+    """Return the form of a value in the bundle, with a view for each tile."""
     if not isinstance(value, FeatureMap) or value.bits == 8:
         return value
     views = tuple(
@@ -211,20 +219,20 @@ def stored(value: Value) -> Value:
 
 
 def textures_of(value: Value) -> tuple[str, ...]:
-    """Return the names of the textures that a value lies in."""
+    """Return the names of the textures of a value."""
     if isinstance(value, FixedPoint):
         return (value.texture,)
     return tuple(dict.fromkeys(view.texture for view in value.views))
 
 
 def slices_of(channels: int, per_texel: int = 4) -> int:
-    """Return how many texels a pixel of ``channels`` values takes."""
+    """Return the number of texels for the ``channels`` values of a pixel."""
     return -(-channels // per_texel)
 
 
 @dataclass(frozen=True)
 class Share:
-    """A place in a shared texture: its name, size and colour, the columns that tiles are arranged in, and where."""
+    """A region of a texture that layers share: name, size and clear colour of the texture, columns of tiles, origin."""
 
     texture: str
     width: int

@@ -1,4 +1,4 @@
-"""Where tiles lie: the grids of atlases, and textures that layers may share."""
+"""Placement of tiles in textures: the grids of atlases."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glsl_infer.program.layout import GPU_TILE, MAX_TEXTURE_SIZE, View, slices_o
 
 @dataclass(frozen=True)
 class Grid:
-    """Equal tiles in rows of so many columns, and the texture that holds them."""
+    """Arrangement of equal tiles in rows of ``columns`` tiles, and the size of its texture."""
 
     columns: int
     width: int
@@ -21,9 +21,9 @@ class Grid:
 
 @dataclass(frozen=True)
 class Placement:
-    """Where tiles lie: (name, width, height) of each texture, and a view for each tile.
+    """Textures as (name, width, height), and a view for each tile.
 
-    ``grids`` has, for each texture, all ways in which its tiles could be arranged; see ``grids``.
+    ``grids`` has, for each texture, all arrangements of its tiles that the function ``grids`` found.
     """
 
     textures: tuple[tuple[str, int, int], ...]
@@ -40,44 +40,44 @@ def place(
     layout: str,
     columns: Mapping[str, int] = MappingProxyType({}),
 ) -> Placement | None:
-    """Place equal tiles, each with ``gutter`` texels around it that neighbours share.
+    """Place equal tiles, each with ``gutter`` texels around it. Neighbours share a gutter.
 
-    In ``atlas`` layout they share a texture, called ``name``; where that would exceed ``MAX_TEXTURE_SIZE`` they are
-    spread evenly over as few textures as possible, ``name.0``, ``name.1`` ... In ``planar`` each has its own.
-    ``columns`` is in how many columns to arrange the tiles of a texture, by its name; others take their best grid.
+    In ``atlas`` layout they share a texture called ``name``. If it would exceed ``MAX_TEXTURE_SIZE``, they are spread
+    evenly over as few textures as possible, ``name.0``, ``name.1`` ... In ``planar`` layout each tile has a texture.
+    ``columns`` is the number of columns of some textures, by name; the others get their best grid.
 
     Returns:
-        The placement, or None when not even one tile fits a texture.
+        The placement, or None if a tile exceeds the largest texture.
     """
-    count = _count(height, width, tiles, gutter, layout)
-    if not count:
+    texture_count = _count(height, width, tiles, gutter, layout)
+    if not texture_count:
         return None
-    each = slices_of(tiles, count)
+    tiles_per_texture = slices_of(tiles, texture_count)
     textures: list[tuple[str, int, int]] = []
     views: list[View] = []
-    possible: list[tuple[Grid, ...]] = []
-    for first in range(0, tiles, each):
-        texture = name if count == 1 else f"{name}.{len(textures)}"
-        number = min(each, tiles - first)
-        possible.append(grids(height, width, number, gutter))
-        grid = next(grid for grid in possible[-1] if columns.get(texture, grid.columns) == grid.columns)
+    arrangements: list[tuple[Grid, ...]] = []
+    for first in range(0, tiles, tiles_per_texture):
+        texture = name if texture_count == 1 else f"{name}.{len(textures)}"
+        tiles_here = min(tiles_per_texture, tiles - first)
+        arrangements.append(grids(height, width, tiles_here, gutter))
+        grid = next(grid for grid in arrangements[-1] if columns.get(texture, grid.columns) == grid.columns)
         textures.append((texture, grid.width, grid.height))
-        for index in range(number):
+        for index in range(tiles_here):
             row, column = divmod(index, grid.columns)
             views.append(View(texture, gutter + column * (width + gutter), gutter + row * (height + gutter)))
-    return Placement(tuple(textures), tuple(views), tuple(possible))
+    return Placement(tuple(textures), tuple(views), tuple(arrangements))
 
 
 def textures(name: str, height: int, width: int, tiles: int, gutter: int, layout: str) -> tuple[str, ...]:
-    """Return the names of the textures that ``place`` would put tiles into; none where it returns None."""
-    count = _count(height, width, tiles, gutter, layout)
-    each = slices_of(tiles, count) if count else 1
-    used = slices_of(tiles, each) if count else 0
-    return (name,) if count == 1 else tuple(f"{name}.{number}" for number in range(used))
+    """Return the names of the textures of ``place`` with the same arguments; an empty tuple if it returns None."""
+    texture_count = _count(height, width, tiles, gutter, layout)
+    tiles_per_texture = slices_of(tiles, texture_count) if texture_count else 1
+    used = slices_of(tiles, tiles_per_texture) if texture_count else 0
+    return (name,) if texture_count == 1 else tuple(f"{name}.{number}" for number in range(used))
 
 
 def _count(height: int, width: int, tiles: int, gutter: int, layout: str) -> int:
-    """Return over how many textures tiles are spread; 0 where not even one fits."""
+    """Return the number of textures for some tiles; 0 if a tile exceeds the largest texture."""
     most = 1 if layout == "planar" else tiles
     fits = (MAX_TEXTURE_SIZE - gutter) // (width + gutter) * ((MAX_TEXTURE_SIZE - gutter) // (height + gutter))
     return slices_of(tiles, min(most, fits)) if fits >= 1 else 0
@@ -85,23 +85,23 @@ def _count(height: int, width: int, tiles: int, gutter: int, layout: str) -> int
 
 @lru_cache(maxsize=1024)  # a program is planned several times
 def grids(height: int, width: int, tiles: int, gutter: int) -> tuple[Grid, ...]:
-    """Return the ways to arrange tiles that fit a texture, less those that are larger both ways than another.
+    """Return the arrangements of tiles that fit a texture, without those both wider and higher than another.
 
-    The first has as few GPU tiles as possible, then is as square as possible.
+    The first covers the fewest GPU tiles; among equal ones it is the squarest.
     """
 
     def grid(columns: int) -> Grid:
         rows = slices_of(tiles, columns)
         return Grid(columns, columns * (width + gutter) + gutter, rows * (height + gutter) + gutter)
 
-    def cost(made: Grid) -> tuple[int, int]:
-        return slices_of(made.width, GPU_TILE) * slices_of(made.height, GPU_TILE), abs(made.width - made.height)
+    def cost(shape: Grid) -> tuple[int, int]:
+        return slices_of(shape.width, GPU_TILE) * slices_of(shape.height, GPU_TILE), abs(shape.width - shape.height)
 
-    least: list[Grid] = []  # wider and wider, so that another is worth a place only where it is lower
+    candidates: list[Grid] = []  # of increasing width, so a later one must be lower
     for columns in range(1, tiles + 1):
         candidate = grid(columns)
         if max(candidate.width, candidate.height) <= MAX_TEXTURE_SIZE and (
-            not least or candidate.height < least[-1].height
+            not candidates or candidate.height < candidates[-1].height
         ):
-            least.append(candidate)
-    return tuple(sorted(least, key=cost))
+            candidates.append(candidate)
+    return tuple(sorted(candidates, key=cost))

@@ -1,6 +1,6 @@
-"""What a runner executes: textures, shader programs and passes, as plain data.
+"""Executable form of a network: textures, shader programs and passes, as plain data.
 
-These classes are also the entries of a bundle's manifest; docs/reference/bundle-format.md explains every field.
+These classes are also the entries of a bundle's manifest; docs/reference/bundle-format.md defines all fields.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from glsl_infer.graph import Graph
 
 PRELUDE = "shaders/prelude.glsl"
-"""Member that every fragment shader begins with."""
+"""Bundle member prepended to each fragment shader."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Texture:
     """An RGBA8 texture, sampled NEAREST and CLAMP_TO_EDGE.
 
     Attributes:
-        kind: ``input`` (the runner uploads the picture), ``target`` (passes render into it) or
-            ``constant`` (its texels are the bytes of ``member``, first row first).
-        clear: the bytes of a texel that nothing is drawn on: what a pass with ``clear`` fills a target with.
+        kind: ``input`` (the runner uploads the image), ``target`` (passes render into it) or ``constant`` (its texels
+            are the bytes of ``member``, first row first).
+        clear: RGBA bytes of texels outside the quads, set by passes with ``clear``.
     """
 
     name: str
@@ -43,9 +43,9 @@ class ShaderProgram:
     """A compiled pair of shaders.
 
     Attributes:
-        vertex, fragment: members with the sources; the prelude goes in front of the fragment shader.
-        samplers: sampler uniforms; the k-th reads texture unit k.
-        varyings: number of vec4 attributes ``corner0``... and varyings ``coord0``... it uses.
+        vertex, fragment: members with the sources; the prelude is prepended to the fragment shader.
+        samplers: sampler uniforms; the k-th one reads texture unit k.
+        varyings: number of vec4 attributes ``corner0``... and varyings ``coord0``...
         uniforms: number of floats of each other uniform, by name (without brackets).
     """
 
@@ -59,7 +59,7 @@ class ShaderProgram:
 
 @dataclass(frozen=True)
 class Slice:
-    """``count`` float32 values of a member, from the ``offset``-th on."""
+    """``count`` float32 values of a member, from index ``offset`` on."""
 
     member: str
     offset: int
@@ -71,7 +71,7 @@ UniformValue = Union[tuple[float, ...], Slice]
 
 @dataclass(frozen=True)
 class Source:
-    """Where the fragments of a pass read: a texture unit, and the step in texels from pixel to pixel."""
+    """An input of a pass: a texture unit, and the step in texels between pixels of the target."""
 
     unit: int
     stride_x: float
@@ -80,7 +80,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Quad:
-    """A rectangle of the target, and for each source the texel that its first pixel reads."""
+    """A rectangle of the target, and for each source the texel read by its first pixel."""
 
     x: int
     y: int
@@ -91,12 +91,12 @@ class Quad:
 
 @dataclass(frozen=True)
 class Pass:
-    """One draw of one or more quads.
+    """A draw call with one or more quads.
 
     Attributes:
-        layer: the graph node it belongs to.
-        clear: whether the target is cleared to its colour first (at the start of a job).
-        textures: what to bind, unit by unit.
+        layer: graph node computed by this pass.
+        clear: whether to clear the target first (at the start of a job).
+        textures: textures to bind, in the order of units.
     """
 
     layer: str
@@ -109,7 +109,7 @@ class Pass:
     uniforms: Mapping[str, UniformValue]
 
     def continued_by(self, other: Pass) -> bool:
-        """Return whether another pass is as this one but for its quads."""
+        """Return whether another pass differs only in its quads."""
         return (
             self.program == other.program
             and self.layer == other.layer
@@ -122,13 +122,13 @@ class Pass:
 
 @dataclass(frozen=True)
 class WeightsChoice:
-    """Where a layer's weights are, and why; see ``lowering.weights_plan``.
+    """Storage of a layer's weights, and the reason; ``lowering.weights_plan`` chooses it.
 
     Attributes:
         mode: ``baked``, ``uniform`` or ``texture``.
         slices, pixels, columns: output slices, pixels of each, and vec4 of weights for each.
-        microseconds: what the cost model says of each mode for a frame; None where the layer cannot have it.
-        reason: in words.
+        microseconds: estimated time for a frame by mode; None for modes that the layer does not support.
+        reason: explanation for the user.
     """
 
     layer: str
@@ -142,12 +142,13 @@ class WeightsChoice:
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """What the textures that passes render into take with one method of sharing; see ``memory``.
+    """Memory of the render targets with one method of sharing textures; ``compiler.memory`` plans it.
 
     Attributes:
-        texture_bytes, textures: of all of them, 4 bytes a texel; None where the method was not tried.
-        chosen: whether this is the program's.
-        note: why it was not tried.
+        texture_bytes, textures: size of all textures at 4 bytes a texel, and their number; None if the method was not
+            tried.
+        chosen: whether the program uses this method.
+        note: reason for not trying it.
     """
 
     method: str
@@ -159,17 +160,18 @@ class MemoryUse:
 
 @dataclass(frozen=True)
 class CompiledNetwork:
-    """A whole network for a runner, together with the graph it was made from.
+    """A network for a runner, together with its graph.
 
     Attributes:
-        graph: with weights as the textures have them, where weights lie in textures.
-        values: where each node's output lies.
-        choices: where the weights of each convolution are, by its name.
-        members: files of the bundle: shaders and weights, by name.
-        weight_members: for each node, the members that its weights can be read back from.
-        findings: what was found with typical pictures; see ``lowering.findings``.
-        exact: layers whose weights are finer than 8 bits, for what pictures showed; see ``compiler.exact_weights``.
-        memory: what each method of sharing textures takes.
+        graph: its weights are rounded like those in the textures.
+        values: textures of each node's output.
+        choices: storage of the weights of each convolution, by name.
+        members: files of the bundle by name: shaders and weights.
+        weight_members: for each node, the members from which its weights can be decoded.
+        findings: arrays derived from calibration images (``lowering.findings``).
+        exact: layers whose weights have more than 8 bits, because calibration images need it
+            (``compiler.exact_weights``).
+        memory: memory of each method of sharing textures.
     """
 
     graph: Graph

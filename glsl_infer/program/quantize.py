@@ -1,6 +1,6 @@
-"""How numbers are stored in RGBA8 texels: 8 bits for feature maps, 16-bit fixed point for vectors.
+"""Encoding of values in RGBA8 texels: 8 bits for feature maps, 16-bit fixed point for vectors.
 
-Everything here is plain arithmetic on arrays; the same formulas stand in shaders/fixed_point.glsl.
+All functions are plain array arithmetic. shaders/fixed_point.glsl has the same formulas.
 """
 
 from __future__ import annotations
@@ -17,38 +17,40 @@ if TYPE_CHECKING:
     from glsl_infer.graph import Array
 
 FIXED_LIMIT = 32767 / 256
-"""Largest stored value of the 16-bit format, in units of its scale."""
+"""Largest value of the 16-bit format, in units of its scale."""
 
 SMALLEST_SCALE = 2.0**-80
-"""Of vectors and weights: a shader multiplies it by a row's unit, which has to stay above a 32-bit float's 2**-126."""
+"""Smallest scale of vectors and weights. A shader multiplies it by the scale of a row, and the product must stay above
+2**-126, the smallest normal float."""
 
 
 def to_bytes(values: Array, scales: Array | float = 1.0, zeros: Array | float = 0.0) -> NDArray[np.uint8]:
-    """Return the bytes that a store to RGBA8 leaves: value / scale * 255 + zero, rounded half up, within 0 to 255.
+    """Return the bytes stored in RGBA8: value / scale * 255 + zero, rounded half up and clipped to 0 to 255.
 
-    ``scales`` and ``zeros`` are one number, or one for each entry of the last axis; see ``layout.Range``.
+    ``scales`` and ``zeros`` are scalars, or have one element for each entry of the last axis; ``layout.Range`` defines
+    them.
     """
     steps = np.asarray(np.asarray(values, np.float64) / scales)
-    steps *= 255.0  # in place where it can be: new arrays took a good part of the exact reference's time
+    steps *= 255.0  # in place: allocating arrays took a large part of the exact reference's time
     steps = np.asarray(steps + zeros)
-    # The nudge decides ties that float64 itself has missed by its last bit: averages of bytes have many.
+    # 1e-9 corrects ties that rounding in float64 moved below one half; averages of bytes have many.
     steps += 0.5 + 1e-9
     return np.clip(np.floor(steps, out=steps), 0.0, 255.0, out=steps).astype(np.uint8)
 
 
 def store8(values: Array, scales: Array | float = 1.0, zeros: Array | float = 0.0) -> NDArray[np.float64]:
-    """Round values to those that a byte can hold; see ``to_bytes``."""
+    """Round values to those that a byte can encode, as ``to_bytes``."""
     bytes_ = to_bytes(values, scales, zeros).astype(np.float64)
     stored: NDArray[np.float64] = np.asarray(scales, np.float64) * (bytes_ - np.asarray(zeros, np.float64)) / 255.0
     return stored
 
 
 FINE_LIMIT = 255 * 256
-"""The largest integer of a feature map in 16 bits: its high byte is that of the same map in 8."""
+"""Largest integer of a 16-bit feature map. Its high byte is the byte of the 8-bit map."""
 
 
 def to_fine(values: Array, scales: Array | float = 1.0, zeros: Array | float = 0.0) -> NDArray[np.int64]:
-    """Return the integers n of a feature map in 16 bits, 0 to ``FINE_LIMIT``: ``to_bytes`` in steps of 1/256."""
+    """Return the integers n of a 16-bit feature map, 0 to ``FINE_LIMIT``: ``to_bytes`` with steps of 1/256."""
     steps = (np.asarray(values, np.float64) / scales * 255.0 + zeros) * 256.0
     return np.clip(np.floor(steps + (0.5 + 1e-9)), 0, FINE_LIMIT).astype(np.int64)
 
@@ -56,8 +58,8 @@ def to_fine(values: Array, scales: Array | float = 1.0, zeros: Array | float = 0
 def store_map(
     values: Array, scales: Array | float = 1.0, zeros: Array | float = 0.0, bits: int = 8
 ) -> NDArray[np.float64]:
-    """Round values to those that a feature map of 8 or 16 bits can hold."""
-    return blocks.entrywise(lambda part: _store_map(part, scales, zeros, bits), np.asarray(values), np.float64)
+    """Round values to those that a feature map of 8 or 16 bits can encode."""
+    return blocks.entrywise(lambda block: _store_map(block, scales, zeros, bits), np.asarray(values), np.float64)
 
 
 def _store_map(values: Array, scales: Array | float, zeros: Array | float, bits: int) -> NDArray[np.float64]:
@@ -68,14 +70,14 @@ def _store_map(values: Array, scales: Array | float, zeros: Array | float, bits:
 
 
 def split_fine(integers: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Return the (high, low) bytes of the integers of a feature map in 16 bits, as a new last axis."""
+    """Return the (high, low) bytes of the integers of a 16-bit feature map, as a new last axis."""
     return np.stack([integers // 256, integers % 256], axis=-1).astype(np.uint8)
 
 
 def join_fine(pairs: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return the integers whose (high, low) bytes are the last axis; inverse of ``split_fine``."""
-    joined: NDArray[np.int64] = 256 * pairs[..., 0].astype(np.int64) + pairs[..., 1]
-    return joined
+    """Return the integers with these (high, low) bytes on the last axis; inverse of ``split_fine``."""
+    integers: NDArray[np.int64] = 256 * pairs[..., 0].astype(np.int64) + pairs[..., 1]
+    return integers
 
 
 def fixed16(values: Array, scale: float) -> NDArray[np.int64]:
@@ -85,36 +87,36 @@ def fixed16(values: Array, scale: float) -> NDArray[np.int64]:
 
 
 def store16(values: Array, scale: float) -> NDArray[np.float64]:
-    """Round values to the 16-bit fixed-point grid: multiples of scale/256 over [-128, 128) * scale."""
+    """Round values to 16-bit fixed point: multiples of scale/256 in [-128, 128) * scale."""
 
-    def stored(part: Array) -> NDArray[np.float64]:
-        return fixed16(part, scale).astype(np.float64) * (scale / 256.0)
+    def stored(block: Array) -> NDArray[np.float64]:
+        return fixed16(block, scale).astype(np.float64) * (scale / 256.0)
 
     return blocks.entrywise(stored, np.asarray(values), np.float64)
 
 
 def split_fixed16(integers: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Return the (high, low) bytes of 16-bit integers, as a new last axis: high is floor(n / 256) + 128."""
+    """Return the (high, low) bytes of 16-bit integers, as a new last axis; high is floor(n / 256) + 128."""
     high = integers // 256
     return np.stack([high + 128, integers - 256 * high], axis=-1).astype(np.uint8)
 
 
 def join_fixed16(pairs: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return the integers whose (high, low) bytes are the last axis; inverse of ``split_fixed16``."""
+    """Return the integers with these (high, low) bytes on the last axis; inverse of ``split_fixed16``."""
     high, low = pairs[..., 0].astype(np.int64), pairs[..., 1].astype(np.int64)
-    joined: NDArray[np.int64] = (high - 128) * 256 + low
-    return joined
+    integers: NDArray[np.int64] = (high - 128) * 256 + low
+    return integers
 
 
 def power_of_two_scale(bound: float) -> float:
-    """Return the smallest power of two ``s`` with bound / s <= 32767/256, ``SMALLEST_SCALE`` at least; 2**-20 of 0."""
+    """Return the smallest power of two ``s`` with bound / s <= 32767/256, at least ``SMALLEST_SCALE``; 2**-20 for 0."""
     if bound <= 0:
         return 2.0**-20
     return max(2.0 ** math.ceil(math.log2(bound / FIXED_LIMIT)), SMALLEST_SCALE)
 
 
 def plain(value: Any) -> Any:
-    """Return NumPy scalars, tuples and arrays as the plain numbers and lists that JSON holds."""
+    """Convert NumPy scalars, tuples and lists to the plain values and lists of JSON."""
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     if isinstance(value, np.generic):

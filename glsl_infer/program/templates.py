@@ -1,4 +1,4 @@
-"""Templates of shaders/: filling their ``//@`` lines, and the one vertex shader that the format has."""
+"""Fill the ``//@`` lines of the templates in shaders/, and generate the vertex shader."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from functools import cache
 from glsl_infer.support.resources import template
 
 MAX_VARYINGS = 7
-"""ES 2.0 promises 8 vertex attributes; the position is one, each other carries the coordinates of two sources."""
+"""Largest number of varyings. ES 2.0 guarantees 8 vertex attributes: the position, and 7 with two coordinates each."""
 
 
 def fill(text: str, lines: Mapping[str, Sequence[str]]) -> str:
-    """Replace every ``//@ key`` line by its generated lines, at the same indentation."""
+    """Replace each ``//@ key`` line by its generated lines, with the same indentation."""
 
     def replacement(match: re.Match[str]) -> str:
         indentation, key = match.groups()
@@ -24,7 +24,7 @@ def fill(text: str, lines: Mapping[str, Sequence[str]]) -> str:
 
 @cache
 def vertex_shader(count: int) -> str:
-    """Return the vertex shader with that many varyings, 1 to 7: the only one that a bundle may have for them."""
+    """Return the vertex shader with 1 to 7 varyings. Bundles must use exactly this text."""
     lines = {
         "declarations": [
             f"{kind};" for k in range(count) for kind in (f"attribute vec4 corner{k}", f"varying vec4 coord{k}")

@@ -1,4 +1,4 @@
-"""Between a layer's output as numbers and the RGBA8 texels that hold it."""
+"""Conversion between outputs of layers and their RGBA8 texels."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ Texels = NDArray[np.uint8]
 
 
 def shape_of(value: Value) -> tuple[int, ...]:
-    """Return the shape of the numbers that a value holds."""
+    """Return the shape of the array encoded by a value."""
     if isinstance(value, FixedPoint):
         return (value.columns, value.length) if value.columns else (value.length,)
     return value.height, value.width, value.channels
 
 
 def put_rgb(pixels: NDArray[np.uint8], texels: Texels) -> None:
-    """Put pixels, uint8 (height, width, 3), into texels, uint8 (height, width, 4), whose alpha is 255 and stays so.
+    """Copy pixels, uint8 (height, width, 3), into texels, uint8 (height, width, 4), whose alpha is 255 and remains 255.
 
-    Pixels without gaps go by words of four bytes, a pixel's own three and one of the next that alpha takes the place
-    of: half the time of a channel at a time. Others go by channels; by pixels NumPy's innermost loop would have three
+    Contiguous pixels are copied as words of four bytes: three of the pixel, and one of the next that alpha replaces.
+    This takes half the time of a copy by channels. A copy by pixels is slow, because NumPy's inner loop has three
     bytes.
     """
     if pixels.size and pixels.flags.c_contiguous and texels.flags.c_contiguous:
@@ -40,11 +40,11 @@ def put_rgb(pixels: NDArray[np.uint8], texels: Texels) -> None:
 
 
 def put_picture(pixels: NDArray[np.uint8], texels: Texels) -> None:
-    """Put a picture of 1, 3 or 4 channels into texels: (grey, 0, 0, 255), (R, G, B, 255) or (R, G, B, A).
+    """Copy an image of 1, 3 or 4 channels into texels: (grey, 0, 0, 255), (R, G, B, 255) or (R, G, B, A).
 
     Args:
         pixels: uint8 (height, width, channels).
-        texels: uint8 (height, width, 4), whose alpha is 255 already unless the picture has its own.
+        texels: uint8 (height, width, 4), with alpha 255 unless the image has alpha.
     """
     channels = pixels.shape[2]
     if channels == 3:
@@ -55,7 +55,7 @@ def put_picture(pixels: NDArray[np.uint8], texels: Texels) -> None:
 
 
 def pack_tiles(output: Array, value: FeatureMap | FineMap | FixedMap) -> Texels:
-    """Return the tiles (views, height, width, 4) of a map of numbers (height, width, channels); pad lanes are 0."""
+    """Encode a map (height, width, channels) as tiles (views, height, width, 4); padding lanes are 0."""
     views = len(value.views)
     if isinstance(value, FixedMap):
         texels = quantize.split_fixed16(quantize.fixed16(output, value.scale))
@@ -70,24 +70,24 @@ def pack_tiles(output: Array, value: FeatureMap | FineMap | FixedMap) -> Texels:
 
 
 def decode_tiles(tiles: Texels, value: FeatureMap | FineMap | FixedMap) -> NDArray[np.float64]:
-    """Return the numbers (height, width, channels) that the tiles (views, height, width, 4) of a map hold."""
+    """Decode the tiles (views, height, width, 4) of a map to (height, width, channels)."""
     stacked = tiles.transpose(1, 2, 0, 3).reshape(value.height, value.width, -1)
     if isinstance(value, FixedMap):
         integers = quantize.join_fixed16(stacked.reshape(value.height, value.width, -1, 2))
         return np.asarray(integers * (value.scale / 256.0), np.float64)
     if isinstance(value, FineMap):
-        fine = quantize.join_fine(stacked.reshape(value.height, value.width, -1, 2))[..., : value.channels]
-        return np.asarray(value.scale_of * (fine / 256.0 - value.zero_of) / 255.0, np.float64)
+        integers = quantize.join_fine(stacked.reshape(value.height, value.width, -1, 2))[..., : value.channels]
+        return np.asarray(value.scale_of * (integers / 256.0 - value.zero_of) / 255.0, np.float64)
     return np.asarray(value.scale_of * (stacked[..., : value.channels] - value.zero_of) / 255.0, np.float64)
 
 
 def unpack_tiles(tiles: Texels, value: FeatureMap | FineMap | FixedMap) -> NDArray[np.float32]:
-    """Return what ``decode_tiles`` does, rounded to float32."""
+    """Return ``decode_tiles`` rounded to float32."""
     return decode_tiles(tiles, value).astype(np.float32)
 
 
 def pack_fixed(output: Array, value: FixedPoint) -> Texels:
-    """Return the texture (rows, columns, 4) of a vector or of partial sums in 16-bit fixed point."""
+    """Encode a vector or partial sums in 16-bit fixed point as a texture (rows, columns, 4)."""
     rows = np.asarray(output, np.float64).reshape(max(value.columns, 1), value.length)
     pairs = slices_of(value.length, 2)
     padded = np.zeros((rows.shape[0], 2 * pairs))
@@ -97,7 +97,7 @@ def pack_fixed(output: Array, value: FixedPoint) -> Texels:
 
 
 def decode_fixed(texture: Texels, value: FixedPoint) -> NDArray[np.float64]:
-    """Return the vector (length,) or the partial sums (columns, length) that a texture holds."""
+    """Decode a texture to a vector (length,) or partial sums (columns, length)."""
     rows = texture.transpose(1, 0, 2) if value.columns else texture
     integers = quantize.join_fixed16(rows.reshape(rows.shape[0], -1, 2))[:, : value.length]
     numbers = np.asarray(integers * (value.scale / 256.0), np.float64)
@@ -105,15 +105,15 @@ def decode_fixed(texture: Texels, value: FixedPoint) -> NDArray[np.float64]:
 
 
 def unpack_fixed(texture: Texels, value: FixedPoint) -> NDArray[np.float32]:
-    """Return what ``decode_fixed`` does, rounded to float32."""
+    """Return ``decode_fixed`` rounded to float32."""
     return decode_fixed(texture, value).astype(np.float32)
 
 
 def in_steps(output: Array, value: Value) -> NDArray[np.float64]:
-    """Return numbers in units of the stored integers, unrounded: n of 16 bits, bytes (from 0) of a feature map."""
-    given = np.asarray(output, np.float64)
+    """Convert an output to units of the stored integers, without rounding: n for 16 bits, bytes from 0 for 8 bits."""
+    values = np.asarray(output, np.float64)
     if isinstance(value, FeatureMap):
-        return given / value.scale_of * 255.0 + value.zero_of
+        return values / value.scale_of * 255.0 + value.zero_of
     if isinstance(value, FineMap):
-        return (given / value.scale_of * 255.0 + value.zero_of) * 256.0
-    return given / (value.scale / 256.0)
+        return (values / value.scale_of * 255.0 + value.zero_of) * 256.0
+    return values / (value.scale / 256.0)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Union
 
 import numpy as np
 
 from glsl_infer.bundle import Bundle
+from glsl_infer.bundle.manifest import Output
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
 from glsl_infer.graph.host_steps import PROBABLE, softmax
+from glsl_infer.runtime import none_of_these
 from glsl_infer.runtime.isolation import Isolation
+from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.runtime.outputs import Results
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pictures.picture_input import Picture
@@ -22,23 +24,82 @@ from glsl_infer.runtime.pipeline import PendingFrame
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.closing import Closing
 from glsl_infer.support.ndarray import NDArray
+from glsl_infer.support.plain_text import one_line
+from glsl_infer.support.records import dataclass
 from glsl_infer.support.resources import default_model
 
-NONE = "none of these"
-"""What is answered below a threshold; models of ``glsl-infer train`` have a class of this label."""
+_HALF = 0.5
 
 
 @dataclass(frozen=True)
 class Prediction:
     """One class: its label as it stands in labels.txt, its probability in [0, 1] and its index.
 
-    Below a threshold the label is ``NONE``, the index -1, where no class has that label, and the probability what the
-    best class leaves of 1.
+    If the picture is of none of the classes, the first label is ``NONE``. Its index is -1 if no class has this label.
     """
 
     label: str
     probability: float
     index: int
+
+    def __str__(self) -> str:
+        return f"{100 * self.probability:6.2f} %  {one_line(self.label)}"
+
+
+def is_probable(output: Output) -> bool:
+    """Return whether an output for classes is probabilities as ``Session.run`` returns it, and not logits."""
+    return bool(output.steps) and output.steps[-1].step in PROBABLE
+
+
+def probabilities(numbers: NDArray[np.floating], output: Output) -> NDArray[np.float64]:
+    """Return the probabilities of an output for classes, float64 (classes,).
+
+    Args:
+        numbers: the output as ``Session.run`` returns it. They are logits unless the output ends in a softmax or a
+            sigmoid, and get the softmax that the export left out.
+        output: its entry in the manifest.
+    """
+    wide: NDArray[np.float64] = np.asarray(numbers, np.float64)
+    return wide if is_probable(output) else np.asarray(softmax(wide), np.float64)
+
+
+def predictions(
+    numbers: NDArray[np.floating],
+    output: Output,
+    labels: Sequence[str],
+    top: int,
+    *,
+    threshold: float = 0.0,
+    none_logit: float | None = None,
+) -> list[Prediction]:
+    """Return the ``top`` most probable classes, best first; equal ones keep the order of the labels.
+
+    Args:
+        numbers: the output as ``Session.run`` returns it.
+        output: its entry in the manifest.
+        labels: of the bundle.
+        top: the number of predictions.
+        threshold: see ``Classifier``.
+        none_logit: if a class with this logit is more probable than all others together, it is the first prediction,
+            ``NONE``.
+    """
+    if none_logit is not None and not is_probable(output):
+        extended = np.asarray(softmax(np.append(np.asarray(numbers, np.float64), none_logit)), np.float64)
+        if extended[-1] > _HALF:
+            return _ranked(extended, (*labels, NONE), {len(labels): -1})[:top]
+    values = probabilities(numbers, output)
+    ranked = _ranked(values, labels, {})
+    best = next((entry for entry in ranked if entry.label != NONE), None)
+    if best is not None and best.probability < threshold:
+        own = next((entry for entry in ranked if entry.label == NONE), Prediction(NONE, 1.0 - best.probability, -1))
+        ranked = [own, *(entry for entry in ranked if entry is not own)]
+    return ranked[:top]
+
+
+def _ranked(values: NDArray[np.float64], labels: Sequence[str], indices: Mapping[int, int]) -> list[Prediction]:
+    """Return all predictions, best first; ``indices`` has those that are not the place of the label."""
+    order = [int(index) for index in np.argsort(-values, kind="stable")]
+    return [Prediction(labels[index], float(values[index]), indices.get(index, index)) for index in order]
 
 
 class Classifier(Closing):
@@ -47,7 +108,8 @@ class Classifier(Closing):
     Args:
         model: path of a ``.glslnn`` file or a bundle; by default the model that comes with the package.
         context, selfcheck, isolated: see ``Session``.
-        threshold: where the best class is less probable, the first prediction is ``NONE``; from 0 to 1.
+        threshold: if the best class is less probable, the first prediction is ``NONE``; from 0 (always a class) to 1.
+            Default: the model's own rule if it has one (``none_of_these``), else 0.
 
     Raises:
         InputError: the model has no output for classes, or more inputs than a picture; a threshold beyond [0, 1].
@@ -61,11 +123,11 @@ class Classifier(Closing):
         context: Union[str, Context] = "auto",
         selfcheck: bool = False,
         isolated: Isolation = False,
-        threshold: float = 0.0,
+        threshold: float | None = None,
     ) -> None:
-        if not 0.0 <= threshold <= 1.0:
+        if threshold is not None and not 0.0 <= threshold <= 1.0:
             raise InputError(f"threshold={threshold:g}; give a probability from 0 to 1")
-        self.threshold = threshold
+        self.threshold = threshold or 0.0
         model = default_model() if model is None else model
         self.session = Session(model, context=context, selfcheck=selfcheck, isolated=isolated)
         manifest, classes = self.session.bundle.manifest, self.session.bundle.manifest.classes
@@ -76,8 +138,8 @@ class Classifier(Closing):
         except InputError as error:
             self.close()
             raise InputError(f"{self.session.bundle.path or 'the model'}: {error}") from None
-        self._output = classes.name
-        self._probable = bool(classes.steps) and classes.steps[-1].step in PROBABLE
+        self._output = classes
+        self._none_logit = none_of_these.none_logit(self.session.bundle) if threshold is None else None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -131,19 +193,13 @@ class Classifier(Closing):
         """Return the ``top`` most probable classes; equal ones keep the order of the labels.
 
         Args:
-            result: the numbers of the output for classes, or all outputs by name. They are probabilities where the
-                output ends in a softmax or a sigmoid, and else get a softmax.
-            top: how many.
+            result: the output for classes, or all outputs by name, as ``Session.run`` returns them.
+            top: the number of predictions.
         """
-        numbers = np.asarray(result[self._output] if isinstance(result, Mapping) else result, np.float64)
-        probabilities = numbers if self._probable else softmax(numbers)
-        order = np.argsort(-probabilities, kind="stable")
-        ranked = [Prediction(self.labels[index], float(probabilities[index]), int(index)) for index in order]
-        best = next((entry for entry in ranked if entry.label != NONE), None)
-        if best is not None and best.probability < self.threshold:
-            own = next((entry for entry in ranked if entry.label == NONE), Prediction(NONE, 1.0 - best.probability, -1))
-            ranked = [own, *(entry for entry in ranked if entry is not own)]
-        return ranked[:top]
+        numbers = result[self._output.name] if isinstance(result, Mapping) else result
+        return predictions(
+            numbers, self._output, self.labels, top, threshold=self.threshold, none_logit=self._none_logit
+        )
 
     def close(self) -> None:
         """Free the GPU's resources."""

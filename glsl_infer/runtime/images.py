@@ -20,7 +20,7 @@ from PIL import Image
 from glsl_infer.bundle.manifest import PICTURE
 from glsl_infer.errors import InputError
 from glsl_infer.graph.host_steps import ARGMAX
-from glsl_infer.graph.reach import around
+from glsl_infer.graph.receptive_field import receptive_field
 from glsl_infer.program.layout import FeatureMap
 from glsl_infer.runtime.pictures import preprocess, tiling
 from glsl_infer.runtime.pictures.preprocess import ImageSource
@@ -123,11 +123,11 @@ def _range_of(bundle: Bundle, channels: int) -> tuple[NDArray[np.float64], NDArr
 def overlap_of(bundle: Bundle) -> tuple[int, int]:
     """Return by how many pixels tiles overlap unless somebody says, and what their places are multiples of.
 
-    That is as far as the network looks around (``graph.reach``), so that no seam shows; ``OVERLAP`` where it looks
-    farther than ``MOST_SHARE``.
+    That is as far as the network looks around (``graph.receptive_field``), so that no seam shows; ``OVERLAP`` where it
+    looks farther than ``MOST_SHARE``.
     """
     size = bundle.manifest.input.size
-    seen = around(bundle.graph)
+    seen = receptive_field(bundle.graph)
     if seen is None or seen.pixels > MOST_SHARE * size or size % seen.step:
         return min(OVERLAP, (size - 1) // 2), 1
     return seen.pixels, seen.step

@@ -16,6 +16,7 @@ from glsl_infer.gl.handles import Handles
 from glsl_infer.runtime.pictures.picture_input import Picture, PictureInput
 from glsl_infer.runtime.pictures.resampling import Resampler
 from glsl_infer.runtime.transfers import Transfers
+from glsl_infer.support.arrays import in_shape
 from glsl_infer.support.ndarray import NDArray
 
 Numbers = NDArray[Any]
@@ -37,6 +38,7 @@ def numbers_as(entry: Input, given: object) -> Numbers:
     array, wanted = np.asarray(given), tuple(entry.shape)
     kept = min(2, len(wanted))
     alike = array.shape[-kept:] == wanted[-kept:] and array.size == math.prod(wanted)
+    alike = alike or in_shape(array, wanted).shape == wanted  # a long line that is several rows of a map
     if not alike or array.dtype.kind not in "fiub":
         what = f"{array.dtype} {array.shape}" if isinstance(given, np.ndarray) else type(given).__name__
         raise InputError(f"input '{entry.name}' reads numbers of shape {entry.shape}; {what} was given")

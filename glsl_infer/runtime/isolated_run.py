@@ -19,8 +19,9 @@ from glsl_infer.bundle import Bundle, probe, read
 from glsl_infer.cpu import CUSTOM
 from glsl_infer.errors import GlslInferError
 from glsl_infer.gl import constants as GL
-from glsl_infer.gl.context import CHOICES, Context
+from glsl_infer.gl.context import Context
 from glsl_infer.gl.limits import is_software
+from glsl_infer.gl.ways import CHOICES
 from glsl_infer.runtime import fence, selfcheck
 from glsl_infer.runtime.isolation import LAYER
 from glsl_infer.runtime.session import Session

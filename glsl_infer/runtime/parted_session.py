@@ -30,6 +30,7 @@ from glsl_infer.runtime.parted_inputs import Tensors, checked_inputs, numbers_of
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pipeline import PendingFrame, check_wait, finished
 from glsl_infer.runtime.session import Session
+from glsl_infer.runtime.state import State
 from glsl_infer.runtime.statistics import Statistics
 from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.stopwatch import Stopwatch
@@ -39,7 +40,7 @@ class PartedSession(Session):
     """A ``Session`` of a bundle of parts; ``Session(...)`` makes it where a file has parts.
 
     Args:
-        model, context, selfcheck, cache, operators, isolated, check_ranges: as for ``Session``.
+        model, context, selfcheck, cache, operators, isolated, state, check_ranges: as for ``Session``.
 
     Raises:
         InputError: a custom operator that the bundle needs was not given.
@@ -55,6 +56,7 @@ class PartedSession(Session):
         cache: Union[bool, Path] = True,
         operators: Functions | None = None,
         isolated: Isolation = False,
+        state: Mapping[str, str] | None = None,
         check_ranges: bool = False,
     ) -> None:
         self._check_ranges = check_ranges
@@ -70,6 +72,7 @@ class PartedSession(Session):
         self._closed = False
         self.start_up = {**clock.laps}
         try:
+            self.state = State(self.bundle.manifest, state)
             self._require_functions()
             if isolated:
                 self.context.make_current()
@@ -98,11 +101,11 @@ class PartedSession(Session):
 
     def submit(self) -> None:
         """Compute all parts of a frame, one after the other."""
-        self._answer = self._results(dict(self._given))
+        self._answer = self.state.kept(self._results(dict(self._given)))
 
     def read_back(self) -> Answer:
         """Return the outputs of the last frame as ``run`` does."""
-        return self._answer if self._named else next(iter(self._answer.values()))
+        return self._answer if self._named else self.state.only(self._answer)
 
     def run(self, inputs: Any) -> Any:
         """Return the outputs as ``Session.run`` does."""
@@ -233,7 +236,7 @@ class PartedSession(Session):
 
     def _inputs_by_name(self, inputs: Any) -> Tensors:
         self.activate()
-        return checked_inputs(self.bundle.manifest, inputs)
+        return checked_inputs(self.bundle.manifest, self.state.completed(inputs))
 
     def _results(self, tensors: Tensors) -> Results:
         runs = []

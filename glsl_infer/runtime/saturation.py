@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from glsl_infer.graph import Node
 from glsl_infer.graph.host_steps import PROBABLE
 from glsl_infer.program.layout import FeatureMap, FineMap
 from glsl_infer.support.ndarray import NDArray
+from glsl_infer.support.records import dataclass
 
 if TYPE_CHECKING:
     from glsl_infer.bundle import Bundle

@@ -21,11 +21,12 @@ from glsl_infer.runtime.isolation import Isolation
 from glsl_infer.runtime.outputs import Answer, Results
 from glsl_infer.runtime.part_run import PartRun
 from glsl_infer.runtime.pictures.picture_input import Picture
-from glsl_infer.runtime.pipeline import PendingFrame, Pipeline, Slot, Wait, check_wait
+from glsl_infer.runtime.pipeline import PendingFrame, Pipeline, Slot, Wait, check_wait, finished
 from glsl_infer.runtime.saturation import Saturation
+from glsl_infer.runtime.state import State
 from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.near_names import did_you_mean
-from glsl_infer.support.weakly import weakly
+from glsl_infer.support.weak_method import weak_method
 
 if TYPE_CHECKING:
     from glsl_infer.bundle.network import Layer
@@ -52,6 +53,8 @@ class Session(Drawable):
         operators: functions for a model's custom operators, by the names that it has for them.
         isolated: let a child process compile and draw the model first, so that a file that makes the driver crash, hang
             or fill the memory does so there; ``"first"``: unless the model has passed on this driver before.
+        state: outputs that are inputs of the next frame, ``{input: output}``. ``run`` then gives those inputs the
+            outputs of the frame before, zeros in the first one. ``state.reset()`` begins a new sequence.
         check_ranges: let ``run`` draw every input layer by layer first, and warn (``UserWarning``) if
             ranges clip its values.
 
@@ -62,6 +65,7 @@ class Session(Drawable):
         restored_programs: how many programs came from the cache and were not compiled.
         compiled_programs: how many were compiled: of those that this driver draws with, which may be fewer.
         frame: the GL calls of a frame, apart from upload and read-back, as they are made.
+        state: what the session keeps from frame to frame; see ``state.State``.
         part_runs: what each part of a model with parts took in its last frame.
 
     Raises:
@@ -89,10 +93,16 @@ class Session(Drawable):
         cache: Union[bool, Path] = True,
         operators: Functions | None = None,
         isolated: Isolation = False,
+        state: Mapping[str, str] | None = None,
         check_ranges: bool = False,
     ) -> None:
         super().__init__(model, context, cache, isolated)
         self._check_ranges = check_ranges
+        try:
+            self.state = State(self.bundle.manifest, state)
+        except BaseException:
+            self.close()
+            raise
         self.part_runs: tuple[PartRun, ...] = ()
         self._named = False
         if selfcheck:
@@ -161,13 +171,15 @@ class Session(Drawable):
         Raises:
             As ``run``.
         """
+        if self.state:  # the next frame needs the state of this one
+            return finished(self.run(inputs))
         given = self._inputs.checked(inputs)
         self.activate()
         if self._pipeline is None:
             self._pipeline = Pipeline(
                 Slot(self._handles, self.frame),
                 self._prepared.another_slot,
-                weakly(self.activate),
+                weak_method(self.activate),
                 fences.available(self.context),
             )
         slot = self._pipeline.next()
@@ -175,7 +187,7 @@ class Session(Drawable):
         for function, arguments in slot.calls:
             function(*arguments)
         frame = self._pipeline.submitted(
-            slot, weakly(self._read_all if isinstance(inputs, Mapping) else self._read_only)
+            slot, weak_method(self._read_all if isinstance(inputs, Mapping) else self._read_only)
         )
         self._gl.Flush()  # else a driver may wait for more to do
         self._check_first()
@@ -215,7 +227,7 @@ class Session(Drawable):
         Raises:
             ImageError, InputError: as ``run``.
         """
-        given = self._inputs.checked(inputs)
+        given = self._inputs.checked(self.state.completed(inputs))
         self._settle()
         self._named = isinstance(inputs, Mapping)
         self._inputs.put(given, self._handles)
@@ -229,7 +241,8 @@ class Session(Drawable):
     def read_back(self) -> Answer:
         """Do the last step of ``run``: wait for the frame to end, and return the outputs as ``run`` does."""
         self.context.require_thread()
-        return self._read_all(self._handles) if self._named else self._read_only(self._handles)
+        results = self.state.kept(self._read_all(self._handles))
+        return results if self._named else self.state.only(results)
 
     def output_values(self) -> dict[str, list[NDArray[np.float64]]]:
         """Return what the last frame left for each output, by name, before the host steps."""

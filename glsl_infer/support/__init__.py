@@ -1,1 +1,1 @@
-"""Files, settings, child processes: nothing of networks."""
+"""Helpers without knowledge of networks: files, settings, child processes, memory, threads."""

@@ -1,7 +1,11 @@
-"""Arrays of NumPy in files, *.npy and *.npz: never pickled objects, and never more than a machine may hold."""
+"""Read NumPy arrays from ``*.npy`` and ``*.npz`` files.
+
+Pickled objects are refused, because they can execute code. So are archives larger than ``MOST_BYTES`` when unpacked.
+"""
 
 from __future__ import annotations
 
+import math
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -13,15 +17,15 @@ from glsl_infer.support.files import reading
 from glsl_infer.support.ndarray import NDArray
 
 MOST_BYTES = 4 << 30
-"""Bytes that the arrays of a file may unpack to: a packed file of 4 MB can hold zeros for gigabytes."""
+"""Largest unpacked size of an archive, in bytes. A compressed file of 4 MB can expand to gigabytes of zeros."""
 
 
 def load_array(path: Path) -> NDArray[Any]:
-    """Return the array of an *.npy file.
+    """Load the array of an ``*.npy`` file.
 
     Raises:
-        InputError: it is no regular file.
-        OSError, ValueError, EOFError: it cannot be read, or is damaged.
+        InputError: the path is not a regular file.
+        OSError, ValueError, EOFError: the file cannot be read, or is damaged.
     """
     with reading(path) as file:
         array: NDArray[Any] = np.load(file, allow_pickle=False)
@@ -29,16 +33,21 @@ def load_array(path: Path) -> NDArray[Any]:
 
 
 def in_shape(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return an array in a shape that differs from its own by axes of 1 alone; else as it is."""
-    alike = [size for size in array.shape if size != 1] == [size for size in shape if size != 1]
-    return array.reshape(shape) if alike else array
+    """Reshape an array if its shape differs from ``shape`` by axes of size 1, or is (pixels, channels) of ``shape``.
+
+    Any other array is returned unchanged.
+    """
+    own, target, line = (
+        [size for size in sizes if size != 1] for sizes in (array.shape, shape, (math.prod(shape[:-1]), *shape[-1:]))
+    )
+    return array.reshape(shape) if own in (target, line) else array
 
 
 def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Return all arrays of an *.npz file, by name.
+    """Load all arrays of an ``*.npz`` file, by name.
 
     Raises:
-        InputError: it cannot be read, is damaged, or unpacks to more than ``MOST_BYTES``.
+        InputError: the file cannot be read, is damaged, or unpacks to more than ``MOST_BYTES``.
     """
     try:
         with reading(path) as file:
@@ -53,5 +62,5 @@ def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
     except (InputError, MemoryError):
         raise
-    except Exception as error:  # a damaged zip has a dozen ways to fail
+    except Exception as error:  # zipfile and NumPy raise a dozen types for damaged archives
         raise InputError(f"{path}: no *.npz file of NumPy ({error}); write it with numpy.savez") from None

@@ -1,7 +1,7 @@
-"""Large arrays a few rows at a time.
+"""Apply elementwise functions to large arrays, a few rows at a time.
 
-What is computed entry by entry, in several steps, leaves a new array after each. Of a few rows these stay in a
-processor's cache, and need no memory of their own.
+A function of several steps allocates an array after each. The arrays of a few rows stay in the processor's cache, and
+need little memory.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import numpy as np
 
 from glsl_infer.support.ndarray import NDArray
 
-AT_A_TIME = 1 << 16
-"""Entries."""
+BLOCK_ELEMENTS = 1 << 16
+"""Approximate number of elements in a block of rows."""
 
 
 def rows(shape: Sequence[int]) -> Iterator[slice]:
-    """Yield slices of the first axis that together are all of it, of about ``AT_A_TIME`` entries each."""
+    """Divide an array of this shape: yield slices of its first axis, each of about ``BLOCK_ELEMENTS`` elements."""
     entries = 1
     for size in shape[1:]:
         entries *= size
-    step = max(1, AT_A_TIME // max(entries, 1))
+    step = max(1, BLOCK_ELEMENTS // max(entries, 1))
     for first in range(0, shape[0], step):
         yield slice(first, first + step)
 
@@ -33,23 +33,23 @@ def entrywise(
     dtype: Any,
     into: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
-    """Return what a function makes of every entry of an array by itself, a few rows at a time of a large map.
+    """Return the result of an elementwise function. A large feature map is processed in blocks of rows.
 
     Args:
-        function: of an array; it may know the last axis, and returns an array of the same shape. Where it returns what
-            it was given, so does this.
-        array: of any shape.
-        dtype: of the result.
-        into: where the result of a large map goes, by default new memory; it may be the array itself.
+        function: takes an array and returns one of the same shape. It may depend on the size of the last axis. If it
+            returns its argument itself, ``entrywise`` returns ``array``.
+        array: of any shape. Only arrays with three axes and more than ``BLOCK_ELEMENTS`` elements are divided.
+        dtype: type of the result.
+        into: array for the result of a large map, by default a new one. It may be ``array`` itself.
     """
-    if array.ndim != 3 or array.size <= AT_A_TIME:
+    if array.ndim != 3 or array.size <= BLOCK_ELEMENTS:
         return np.asarray(function(array), dtype)
-    for part in rows(array.shape):
-        given = array[part]
-        found = function(given)
-        if found is given and array.dtype == dtype:
+    for block in rows(array.shape):
+        values = array[block]
+        result = function(values)
+        if result is values and array.dtype == dtype:
             return array
         if into is None:
             into = np.empty(array.shape, dtype)
-        into[part] = found
+        into[block] = result
     return np.asarray(array if into is None else into)

@@ -1,10 +1,10 @@
-"""Work in a process of its own: TensorFlow and Mesa's LLVM crash in one (``llvm_clash``).
+"""Run jobs in child processes, because TensorFlow and Mesa's LLVM crash in one process (``llvm_clash``).
 
-A job is a JSON file; the process is ``module_command(MODULE, JOB.json)``. It prints a line for each thing that is done,
-and ends as a command does: with an exit code, and ``error: ...`` as its last words on standard error.
+A job is a JSON file, and its process is ``module_command(MODULE, JOB.json)``. The process prints ``DONE`` after each
+finished item. It ends like a command: with an exit code, and with ``error: ...`` as its last line on standard error.
 
-Every Python module that runs in another process is started by ``module_command``: ``python -m`` would import from the
-current folder first, and so execute a ``numpy.py`` that lies beside somebody's model.
+All Python modules that run in another process are started by ``module_command``. ``python -m`` would import from the
+current folder first, and would execute a ``numpy.py`` that happens to be next to a model.
 """
 
 from __future__ import annotations
@@ -30,35 +30,35 @@ if root not in sys.path:
 import runpy
 runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
-"""What a child executes. Until the current folder is off the path it may import nothing but what is built in."""
+"""First code of a child. It must import only built-in modules until the current folder is off the path."""
 
 DONE = "done\n"
-"""The line that a process prints for each thing that is done."""
+"""Line printed by a job after each finished item."""
 
 
 def module_command(module: str, *arguments: object) -> list[str]:
-    """Return the command line that runs a module as ``python -m`` does, but imports nothing from the current folder.
+    """Return a command line equivalent to ``python -m``, without imports from the current folder.
 
     Args:
-        module: its full name; the folder that this package is in is on the module's path.
-        arguments: for the module.
+        module: full name of the module. The parent folder of this package is on the module's path.
+        arguments: its command-line arguments.
     """
     return [sys.executable, "-c", _START, str(ROOT), module, *map(str, arguments)]
 
 
 def json_answer(module: str, *arguments: str, seconds: float) -> dict[str, Any]:
-    """Run a module in a process of its own and return the JSON object that it prints, whatever its exit code.
+    """Run a module in a child process and return the JSON object that it prints, for any exit code.
 
     Args:
-        module: its full name.
-        arguments: for the module.
-        seconds: the time limit.
+        module: full name of the module.
+        arguments: its command-line arguments.
+        seconds: time limit.
 
     Returns:
-        The object, or ``{"failed": reason}`` if the process crashed, took too long or printed something else.
+        The object, or ``{"failed": reason}`` if the process crashed, exceeded the limit or printed something else.
     """
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             module_command(module, *arguments), capture_output=True, text=True, errors="replace", timeout=seconds,
             check=False,
         )  # fmt: skip
@@ -67,23 +67,23 @@ def json_answer(module: str, *arguments: str, seconds: float) -> dict[str, Any]:
     except OSError as error:
         return {"failed": str(error)}
     try:
-        answer = json.loads(done.stdout)
+        answer = json.loads(completed.stdout)
     except ValueError:
-        lines = done.stderr.strip().splitlines() or ["it said nothing"]
-        how = f"ended by signal {-done.returncode}: " if done.returncode < 0 else ""
+        lines = completed.stderr.strip().splitlines() or ["it said nothing"]
+        how = f"ended by signal {-completed.returncode}: " if completed.returncode < 0 else ""
         return {"failed": how + lines[-1].removeprefix("error: ")}
     return answer if isinstance(answer, dict) else {"failed": "an answer of another form"}
 
 
 class ChildProcess:
-    """A process that does one job; it does not outlive its ``with`` block.
+    """A process that executes one job. The end of the ``with`` block kills it.
 
     Args:
-        module: what to run.
-        job: what it is told, as plain data.
-        stem: a path without suffix in a folder that exists: its files are ``STEM.json`` and ``STEM.err``.
-        what: what it does, for messages: "the process that WHAT ended by itself".
-        environment: its environment variables, by default this process's.
+        module: full name of the module to run.
+        job: arguments of the job, as plain data.
+        stem: path without suffix in an existing folder, for the files ``STEM.json`` and ``STEM.err``.
+        what: verb phrase for messages: "the process that WHAT ended with exit code 3".
+        environment: environment variables, by default those of this process.
     """
 
     def __init__(
@@ -115,16 +115,16 @@ class ChildProcess:
         self._errors.close()
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each thing that is done, until the process ends."""
+        """Yield a line for each finished item, until the process ends."""
         assert self._popen.stdout is not None
         return (line for line in self._popen.stdout if line == DONE)
 
     def finish(self) -> None:
-        """Wait for its end.
+        """Wait for the end of the process.
 
         Raises:
-            InputError: what it was given cannot be used; the message is its own.
-            RunError: it failed or crashed.
+            InputError: the process refused its input; the message is that of the process.
+            RunError: the process failed or crashed.
         """
         code = self._popen.wait()
         if not code:
@@ -141,13 +141,13 @@ class ChildProcess:
 
 
 def tell(count: int) -> None:
-    """Say, in the process of a job, that so many things more are done."""
+    """Report finished items to the parent; called in the process of a job."""
     sys.stdout.write(DONE * count)
     sys.stdout.flush()
 
 
 def execute(argv: list[str], work: Callable[[dict[str, Any]], None]) -> int:
-    """Do the job in the file ``argv[0]``, in its process; return the exit code."""
+    """Execute the job in the file ``argv[0]``; called in the process of a job. Return its exit code."""
     try:
         work(json.loads(Path(argv[0]).read_text("utf-8")))
     except GlslInferError as error:

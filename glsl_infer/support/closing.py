@@ -1,4 +1,4 @@
-"""What holds GPU resources is closed at the end of a ``with`` block; what nobody closed is complained of."""
+"""Base class of objects with GPU resources, which are closed at the end of a ``with`` block."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Self = TypeVar("Self", bound="Closing")
 
 
 class Closing(ABC):
-    """Base of classes with a ``close`` method that are used in ``with`` statements."""
+    """Context manager whose block ends with ``close``."""
 
     @abstractmethod
     def close(self) -> None:
-        """Free what is held; further calls do nothing."""
+        """Release the resources. Further calls have no effect."""
 
     def __enter__(self: Self) -> Self:
         return self
@@ -27,12 +27,12 @@ class Closing(ABC):
         self.close()
 
 
-def warn_unclosed(what: str, source: object) -> None:
-    """Warn of something that was dropped without ``close``, once it is freed: a warning may be an error."""
-    warnings.warn(f"unclosed {what}: close it, or use it in a 'with' statement", ResourceWarning, 2, source)
+def warn_unclosed(resource: str, source: object) -> None:
+    """Warn about an object dropped without ``close``. Free it first, because a warning can raise."""
+    warnings.warn(f"unclosed {resource}: close it, or use it in a 'with' statement", ResourceWarning, 2, source)
 
 
 def close_all(holders: Iterable[Closing]) -> None:
-    """Close some holders, in order."""
+    """Close objects in order."""
     for holder in holders:
         holder.close()

@@ -1,12 +1,11 @@
-"""Reading and writing files with care.
+"""Read and write files safely.
 
-Only regular files are opened (``reading``): a pipe or a terminal may let a reader wait for ever. What is written
-appears under its name when it is complete, and on the disk. Only a regular file is replaced, never a device, a pipe, a
-socket or a folder.
+``reading`` opens only regular files, because a pipe or a terminal could block for ever. A written file gets its name
+once it is complete and on the disk. Only regular files are replaced, never a device, pipe, socket or folder.
 
-Every file that is made beside its name first is made here. Such a temporary has a random name and must be new
-(``O_EXCL``, ``O_NOFOLLOW``), and it is written through the descriptor that made it: neither a link that another user
-has put there nor another process with the same number can get at it.
+All temporary files are created here. They have a random name, must be new (``O_EXCL``, ``O_NOFOLLOW``) and are written
+through the descriptor that created them. Therefore another user's symbolic link cannot redirect them, and processes do
+not share one.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from typing import BinaryIO, cast
 from glsl_infer.errors import InputError
 
 TEMPORARY = ".tmp-"
-"""What the names of temporaries begin with; a random number and the end of the file's own name follow."""
+"""Prefix of temporary files; a random number and the end of the target's name follow."""
 
 _KINDS = {
     stat.S_IFDIR: "a folder",
@@ -32,24 +31,24 @@ _KINDS = {
     stat.S_IFSOCK: "a socket",
 }
 _HERE, _EXCHANGE = -100, 2  # Linux: AT_FDCWD, RENAME_EXCHANGE
-_NAME_END = 50  # characters of a name, at most 200 bytes: a temporary's name must not be longer than names may be
+_NAME_END = 50  # characters of the target's name, at most 200 bytes: file systems allow 255 in all
 
 
 def not_a_file(path: str | Path) -> str | None:
-    """Return what ``path`` is instead of a regular file ('a folder', 'a pipe' ...), or None where it is one.
+    """Return the kind of a path other than a regular file ('a folder', 'a pipe' ...), or None for a regular file.
 
     Raises:
-        OSError, ValueError: nothing is there, or it may not be looked at.
+        OSError, ValueError: the path does not exist, or its status cannot be read.
     """
     return _KINDS.get(stat.S_IFMT(Path(path).stat().st_mode))
 
 
 def reading(path: str | Path) -> BinaryIO:
-    """Open a regular file. Nothing else is waited for, not even where it takes the file's place in this moment.
+    """Open a regular file for reading, without blocking on anything else, even if the path is replaced meanwhile.
 
     Raises:
-        InputError: something else is there.
-        OSError, ValueError: nothing is there, or it may not be read.
+        InputError: the path is not a regular file.
+        OSError, ValueError: the path does not exist, or cannot be read.
     """
     file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115
     kind = _KINDS.get(stat.S_IFMT(os.fstat(file.fileno()).st_mode))
@@ -64,10 +63,10 @@ def _without_waiting(name: str, flags: int) -> int:
 
 
 def output_file(path: str | Path) -> Path:
-    """Return the file that is made or replaced when ``path`` is written: ``path``, or what a symbolic link leads to.
+    """Return the file to create or replace when writing to ``path``: ``path``, or the target of a symbolic link.
 
     Raises:
-        InputError: something else than a regular file is there, or it may not be looked at.
+        InputError: the path exists and is not a regular file, or its status cannot be read.
     """
     path = Path(path)
     try:
@@ -82,21 +81,21 @@ def output_file(path: str | Path) -> Path:
     if kind is not None:
         advice = f"name a file, and copy it there: cat FILE > {path}"
         raise InputError(f"{path}: is {kind}, which a file would replace; {advice}")
-    if not target.exists():  # /dev/stdout of a file that was removed
+    if not target.exists():  # /dev/stdout, after its file was removed
         raise InputError(f"{path}: leads to a file that has no name any more; name a file")
     return target
 
 
 def cannot_be_written(path: Path, error: Exception) -> InputError:
-    """Return the error to raise where ``error`` was met in writing ``path``."""
+    """Return the ``InputError`` for an exception raised while writing ``path``."""
     return InputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})")
 
 
 def _mode_of(path: Path) -> int | None:
-    """Return the mode of the file that a new one replaces; None where there is none.
+    """Return the permissions of an existing file that is to be replaced; None for a new file.
 
     Raises:
-        InputError: it is read-only.
+        InputError: the file is read-only.
     """
     try:
         mode = stat.S_IMODE(path.stat().st_mode)
@@ -108,20 +107,20 @@ def _mode_of(path: Path) -> int | None:
 
 
 class Replacement:
-    """A new file next to ``path``, to be filled, and then to take its name, and the mode of the file that it replaces.
+    """A temporary file in the folder of ``path``, to be filled and then renamed. It keeps the mode of a replaced file.
 
     Args:
-        path: the name in the end; a symbolic link there stays, and the file that it leads to is replaced.
-        private: nobody but this user may read it, and a symbolic link at ``path`` is replaced, not followed: for a
-            folder that other users may be able to write to.
+        path: final name. A symbolic link stays, and its target is replaced.
+        private: make the file readable by this user only, and replace a symbolic link at ``path`` instead of following
+            it. For folders writable by other users.
 
     Attributes:
-        file: to write to.
-        target: the file that will be made or replaced.
+        file: the open temporary file.
+        target: the file created or replaced by ``commit``.
 
     Raises:
-        InputError: something else than a regular file is at ``path``, or a read-only one.
-        OSError, ValueError: no file can be made in the folder.
+        InputError: ``path`` is not a regular file, or is read-only.
+        OSError, ValueError: the folder does not allow new files.
     """
 
     def __init__(self, path: Path, *, private: bool = False) -> None:
@@ -134,14 +133,14 @@ class Replacement:
         def opener(name: str, flags: int) -> int:
             return os.open(name, flags | getattr(os, "O_NOFOLLOW", 0), 0o600 if private else 0o666)
 
-        # The mode x is O_CREAT | O_EXCL. The umask takes its share of the rights, as of any new file's.
+        # Mode x is O_CREAT | O_EXCL. The umask applies as to any new file.
         self.file = cast(BinaryIO, open(self._temporary, "x+b", opener=opener))  # noqa: SIM115
 
     def commit(self) -> None:
-        """Give the file its name, once its bytes are on the disk.
+        """Rename the file to its final name, once its bytes are on the disk.
 
         Raises:
-            OSError: that failed.
+            OSError: the file cannot be synced or renamed.
         """
         self.file.flush()
         if self._mode is not None:
@@ -152,10 +151,10 @@ class Replacement:
         _sync_folder(self.target.parent)
 
     def rescue(self, target: Path) -> Path:
-        """Keep what was written so far as ``target``, in the same folder; where that fails, under its present name.
+        """Keep an incomplete file as ``target`` in the same folder, or else under its temporary name.
 
         Returns:
-            Where it lies. Nothing is raised: a disk that is full, or a pipe at ``target``, may be why it is rescued.
+            The path of the file. Errors are not raised, because one of them (a full disk) may be why it is rescued.
         """
         with contextlib.suppress(OSError, ValueError):
             self.file.flush()
@@ -164,15 +163,15 @@ class Replacement:
             self.file.close()
         self._rescued = True
         try:
-            place = output_file(target)
-            self._temporary.replace(place)
+            destination = output_file(target)
+            self._temporary.replace(destination)
         except (OSError, InputError):
             return self._temporary
-        _sync_folder(place.parent)
-        return place
+        _sync_folder(destination.parent)
+        return destination
 
     def discard(self) -> None:
-        """Close the file and remove it; after ``commit`` or ``rescue`` nothing is left to do."""
+        """Close and remove the temporary file; no effect after ``commit`` or ``rescue``."""
         if self._rescued:
             return
         with contextlib.suppress(OSError, ValueError):
@@ -183,9 +182,9 @@ class Replacement:
 
 @contextlib.contextmanager
 def writing(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
-    """Yield a file to fill, which takes the name ``path`` in the end; after an error nothing has changed.
+    """Yield a temporary file, which replaces ``path`` at the end of the block; after an error ``path`` is unchanged.
 
-    It can be sought in, and its ``name`` has the suffix of ``path``, for writers that choose the format by it.
+    The file is seekable, and its ``name`` has the suffix of ``path``, by which some writers choose the format.
     Arguments and errors are those of ``Replacement``.
     """
     replacement = Replacement(path, private=private)
@@ -197,12 +196,12 @@ def writing(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
 
 
 def write_text(path: Path, text: str, errors: str = "strict") -> None:
-    """Write a text file as UTF-8; until all is written, what was there stays.
+    """Replace a text file, in UTF-8; the old content stays until the new one is complete.
 
     Args:
-        path: the file; see ``Replacement``, also for what is raised.
-        text: what is to be in it.
-        errors: what to do with what is no UTF-8, as ``str.encode`` knows it.
+        path: the file; errors are those of ``Replacement``.
+        text: the new content.
+        errors: treatment of surrogates, as in ``str.encode``.
     """
     with writing(path) as file:
         file.write(text.encode("utf-8", errors))
@@ -210,24 +209,24 @@ def write_text(path: Path, text: str, errors: str = "strict") -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Do as ``writing``, for writers that want a path: yield one of that name in a folder of its own, and copy it."""
+    """Do as ``writing``, but yield a path of the same name in a temporary folder, for writers without file objects."""
     import shutil
     import tempfile
 
     with writing(path) as file, tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
-        made = Path(folder) / path.name
-        yield made
-        with made.open("rb") as source:
+        temporary = Path(folder) / path.name
+        yield temporary
+        with temporary.open("rb") as source:
             shutil.copyfileobj(source, file)
 
 
 def put_folder(new: Path, target: Path) -> None:
-    """Give a folder that is complete its name; an older one of that name comes to where the new one was.
+    """Rename a complete folder to ``target``; an existing folder of this name gets the name of the new one.
 
-    Both change at once where the system can do that (Linux); elsewhere there is a moment with neither.
+    Linux exchanges both atomically. Elsewhere neither exists for a moment.
 
     Raises:
-        OSError: that failed.
+        OSError: the folder cannot be synced or renamed.
     """
     for path in sorted(new.rglob("*")):
         if path.is_file():
@@ -246,18 +245,18 @@ def put_folder(new: Path, target: Path) -> None:
     _sync_folder(target.parent)
 
 
-def _exchanged(one: Path, other: Path) -> bool:
-    """Let two files or folders take each other's names at once; return whether the system did."""
+def _exchanged(first: Path, second: Path) -> bool:
+    """Exchange the names of two files or folders atomically; return whether the system supports it."""
     import ctypes
 
     if sys.platform != "linux":
         return False
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)  # glibc 2.28
-    return call is not None and call(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0
+    return call is not None and call(_HERE, os.fsencode(first), _HERE, os.fsencode(second), _EXCHANGE) == 0
 
 
 def _sync_folder(folder: Path) -> None:
-    """Write a folder's names to the disk, where the system can: Windows cannot, nor can every file system."""
+    """Flush the entries of a folder to the disk, if the system supports it (Windows and some file systems do not)."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -267,10 +266,10 @@ def _sync_folder(folder: Path) -> None:
 
 
 def is_own(status: os.stat_result) -> bool:
-    """Return whether a file is a regular one that only this user can have written."""
+    """Return whether a file is regular and writable by this user only."""
     if not stat.S_ISREG(status.st_mode):
         return False
-    if not hasattr(os, "geteuid"):  # Windows, where other users' rights are not in the mode
+    if not hasattr(os, "geteuid"):  # Windows: the mode does not contain other users' rights
         return True
     return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
@@ -285,9 +284,10 @@ def is_own_folder(folder: Path) -> bool:
 
 
 def is_led_elsewhere(folder: Path) -> bool:
-    """Return whether a folder, which need not exist, is a symbolic link, or another user's link is on the way to it.
+    """Return whether a folder is a symbolic link, or its path contains a link owned by another user.
 
-    Links of this user and of root on the way are followed: homes lie behind some.
+    The folder need not exist. Links of this user and of root in its path are trusted, since some home directories
+    are reached through one.
     """
     folder = folder.absolute()
     with contextlib.suppress(OSError, ValueError):
@@ -303,10 +303,10 @@ def is_led_elsewhere(folder: Path) -> bool:
 
 
 def user_caches() -> Path:
-    """Return the folder of this user's caches: ``XDG_CACHE_HOME``, where that is absolute, else ``~/.cache``.
+    """Return this user's cache folder: ``XDG_CACHE_HOME`` if absolute, else ``~/.cache``.
 
     Raises:
-        RuntimeError: a user without a home.
+        RuntimeError: the user has no home directory.
     """
-    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return given if given.is_absolute() else Path.home() / ".cache"
+    cache_home = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return cache_home if cache_home.is_absolute() else Path.home() / ".cache"

@@ -1,4 +1,4 @@
-"""What glibc does with freed memory. On another system, or with another C library, nothing is changed here."""
+"""Settings of glibc's allocator; without effect on other systems and with other C libraries."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 _NEVER = 1 << 30
 
 
-def hand_back() -> None:
-    """Hand what was freed back to the system: glibc keeps it for this process, and a GPU's textures lie elsewhere."""
+def trim_heap() -> None:
+    """Return freed memory to the system, for the textures of a GPU driver."""
     with contextlib.suppress(OSError, TypeError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def keep() -> None:
-    """Keep what is freed, for the whole process: a command that makes thousands of large arrays calls it first.
+def keep_freed_memory() -> None:
+    """Keep freed memory in this process, for commands with thousands of large arrays.
 
-    By default each large array is mapped anew, and the system fills it with zeros: 16 % of the time of an export of
-    SRGAN. All threads share one heap, in which an array finds the place of another.
+    By default glibc maps each large array anew, and the kernel fills it with zeros: 16 % of the time of an export of
+    SRGAN. With a single heap for all threads, a new array can reuse the memory of an old one.
     """
     with contextlib.suppress(OSError, TypeError, AttributeError):
         mallopt = ctypes.CDLL(None).mallopt

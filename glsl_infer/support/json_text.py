@@ -1,4 +1,4 @@
-"""JSON of strangers: numbers are no longer than any that is meant, and nothing is said twice."""
+"""Parse untrusted JSON: refuse very long integers and repeated keys."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import json
 from typing import Any, Union
 
 MOST_DIGITS = 300
-"""Of a whole number: more do not fit into a float, and thousands take long to read."""
+"""Largest number of digits of an integer. Longer ones exceed the range of a float, and take quadratic time to parse."""
 
 
 def loads(text: Union[str, bytes], **hooks: Any) -> Any:
-    """Return JSON text as plain data; ``hooks`` as ``json.loads`` has them.
+    """Parse JSON text; ``hooks`` are those of ``json.loads``.
 
     Raises:
-        ValueError: it is no JSON, a whole number has more than ``MOST_DIGITS`` digits, or an object has a key twice:
-            readers differ in which counts.
-        RecursionError: it is nested too deeply.
+        ValueError: the text is not JSON, an integer has more than ``MOST_DIGITS`` digits, or an object has a key twice
+            (parsers differ in which value counts).
+        RecursionError: the nesting is too deep.
     """
     hooks.setdefault("object_pairs_hook", unique)
     return json.loads(text, parse_int=_whole, **hooks)
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object.
+    """Return the object of some (key, value) pairs; an ``object_pairs_hook``.
 
     Raises:
-        ValueError: it has a key twice.
+        ValueError: a key occurs twice.
     """
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    result = dict(pairs)
+    if len(result) != len(pairs):
         raise ValueError("an object has the same key twice")
-    return found
+    return result
 
 
 def _whole(digits: str) -> int:

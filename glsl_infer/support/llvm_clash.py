@@ -1,7 +1,7 @@
-"""TensorFlow and Mesa's LLVM cannot live in one process: whichever comes second crashes.
+"""Detect TensorFlow and Mesa's LLVM in one process, where the second to be loaded crashes.
 
-Both bring the same C++ symbols of different LLVM versions, and the dynamic linker mixes them up. That ends in
-a segmentation fault without a word, so it is looked for, and refused in words, on either side.
+Both contain the same C++ symbols from different versions of LLVM, and the dynamic linker mixes them. The result is a
+segmentation fault without a message, so both the importers and the GL context check first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def tensorflow_loaded() -> bool:
 
 
 def mesa_llvm_loaded() -> bool:
-    """Return whether an OpenGL driver has loaded LLVM into this process (Linux; False elsewhere)."""
+    """Return whether an OpenGL driver has loaded LLVM into this process (always False outside Linux)."""
     try:
         return "/libLLVM" in Path("/proc/self/maps").read_text("utf-8", "replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""How much memory is free, so that a file that would take more is refused instead of having the process killed."""
+"""Free memory, to refuse input that would get the process killed."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _GROUP = Path("/sys/fs/cgroup")
 
 
 def available() -> int | None:
-    """Return the bytes that this process may still take without swapping; None where the system does not say."""
-    found = [number for number in (_of_machine(), _of_group()) if number is not None]
-    return min(found, default=None)
+    """Return how many bytes this process can still allocate without swapping; None if the system does not report it."""
+    limits = [limit for limit in (_of_machine(), _of_group()) if limit is not None]
+    return min(limits, default=None)
 
 
 def meminfo(path: Path = _MEMINFO) -> dict[str, int]:
-    """Return the fields of /proc/meminfo in bytes; none if it cannot be read."""
+    """Return the fields of /proc/meminfo in bytes, or an empty dict if it cannot be read."""
     try:
         lines = re.findall(r"^(\S+): *([0-9]+) kB$", path.read_text("ascii"), re.MULTILINE)
     except (OSError, ValueError):
@@ -29,9 +29,9 @@ def _of_machine() -> int | None:
 
 
 def _of_group() -> int | None:
-    """Return what a container, or a service of systemd, has left of its own limit."""
+    """Return the bytes left of the memory limit of a container or systemd service; None without a limit."""
     try:
-        most, taken = (int((_GROUP / f"memory.{name}").read_text("ascii")) for name in ("max", "current"))
+        limit, used = (int((_GROUP / f"memory.{name}").read_text("ascii")) for name in ("max", "current"))
     except (OSError, ValueError):  # no limit ("max"), or no such group
         return None
-    return max(0, most - taken)
+    return max(0, limit - used)

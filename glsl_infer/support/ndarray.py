@@ -1,4 +1,4 @@
-"""``NDArray`` for annotations, without what ``numpy.typing`` costs a start: 44 million instructions of a Pi's CPU."""
+"""``NDArray`` for annotations, without importing ``numpy.typing``, which takes 44 million instructions on a Pi."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ else:
     from numpy import ndarray
 
     class NDArray:
-        """Stands for ``numpy.typing.NDArray``: of whatever type, it is an array."""
+        """Runtime replacement of ``numpy.typing.NDArray``: any subscript gives ``numpy.ndarray``."""
 
         def __class_getitem__(cls, kind):
             return ndarray

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from collections.abc import Iterable
 from pathlib import Path
 
 _SIMILAR = 0.6
-"""Least similarity of a suggestion, from 0 to 1."""
+"""Least similarity of a suggestion, from 0 to 1, as ``difflib`` measures it."""
 
 
 _MOST_FILES = 1000
-"""Files of a folder that are looked at for a suggestion."""
+"""Largest number of files to compare in a folder."""
 
 
 def nearest(word: str, names: Iterable[str]) -> str | None:
-    """Return the name that is most similar to a word, without regard to case; None if none is similar."""
+    """Return the name most similar to a word, ignoring case; None if all differ too much."""
+    import difflib  # loaded only after an error, for a fast start
+
     by_lower = {name.lower(): name for name in names}
     matches = difflib.get_close_matches(word.lower(), list(by_lower), 1, _SIMILAR)
     return by_lower[matches[0]] if matches else None
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:
-    """Return ``" (did you mean NAME?)"``, or an empty string if no name is similar."""
+    """Return ``" (did you mean NAME?)"``, or an empty string if all names differ too much."""
     name = nearest(word, names)
     return "" if name is None else f" (did you mean {name}?)"
 
 
 def nearest_file(path: Path) -> Path | None:
-    """Return the file next to a missing one whose name is most similar; None if none is similar."""
+    """Return the file with the most similar name in the folder of a missing file; None if all differ too much."""
     try:
         files = [entry for entry in itertools.islice(path.parent.iterdir(), _MOST_FILES) if entry.is_file()]
     except (OSError, ValueError):

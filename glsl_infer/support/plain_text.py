@@ -1,8 +1,8 @@
-"""Text of strangers made safe to show: labels, layer names, file names and drivers' logs may hold anything.
+"""Escape untrusted text for display: labels, layer names, file names, logs of drivers.
 
-A terminal obeys control characters: it moves the cursor, changes its title, hides lines. Other characters change the
-order in which text is shown, or are not shown at all, so that two labels look alike. A spreadsheet takes some cells for
-formulas. All other characters stay as they are: those that join the parts of an emoji, or letters, too.
+Control characters can move a terminal's cursor, change its title or hide lines. Others change the direction of text or
+are invisible, so that two labels look alike. Spreadsheets execute some cells as formulas. All other characters stay,
+including those that join letters and the parts of an emoji.
 """
 
 from __future__ import annotations
@@ -10,40 +10,42 @@ from __future__ import annotations
 import re
 
 _CONTROLS = "\x00-\x1f\x7f-\x9f"
-_DIRECTIONS_AND_LINES = "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"  # what turns text around, or ends a line
-_UNSEEN = "\xad\u115f\u1160\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f"
-_HALVES = "\ud800-\udfff"  # of pairs: no stream takes them
+_DIRECTIONS_AND_LINES = "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"  # change the direction, or end a line
+_INVISIBLE = (
+    "\xad\u115f\u1160\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f"
+)
+_SURROGATES = "\ud800-\udfff"  # cannot be encoded
 
-_HIDDEN = f"{_CONTROLS}{_DIRECTIONS_AND_LINES}{_UNSEEN}{_HALVES}"
-ANYWHERE = re.compile(f"[{_HIDDEN}]")
-_BUT_LAYOUT = re.compile(f"(?![\n\t])[{_HIDDEN}]")
+_ESCAPED = f"{_CONTROLS}{_DIRECTIONS_AND_LINES}{_INVISIBLE}{_SURROGATES}"
+ANYWHERE = re.compile(f"[{_ESCAPED}]")
+_EXCEPT_LAYOUT = re.compile(f"(?![\n\t])[{_ESCAPED}]")
 
-_FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # and the wide ones of East Asia
+_FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last four are the full-width forms
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|nan)")
 
 
 def visible(text: str) -> str:
-    r"""Return text whose control characters are written out as JSON does (``\u001b``); line ends and tabs stay.
+    r"""Escape control characters as JSON does (``\u001b``), except line ends and tabs.
 
-    JSON stays the same JSON, for it has such characters in strings alone.
+    Escaped JSON is the same JSON, because JSON has such characters only within strings.
     """
-    return _BUT_LAYOUT.sub(_written_out, text)
+    return _EXCEPT_LAYOUT.sub(_escape, text)
 
 
 def one_line(text: object) -> str:
-    """Return ``visible`` text in which line ends and tabs are written out too: a name that cannot begin a line."""
-    return ANYWHERE.sub(_written_out, str(text))
+    """Escape control characters, line ends and tabs, to keep text from outside on one line."""
+    return ANYWHERE.sub(_escape, str(text))
 
 
 def cell(value: object) -> str:
-    """Return a cell of a CSV file: one line, and an apostrophe before what a spreadsheet would compute.
+    """Return the text of a CSV cell: one line, with an apostrophe before formulas; empty for None.
 
-    That is text which begins with ``=``, ``+``, ``-`` or ``@`` and is no number. None is an empty cell.
+    A formula is text with ``=``, ``+``, ``-`` or ``@`` at its beginning, unless it is a number.
     """
     text = "" if value is None else one_line(value)
     return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
 
 
-def _written_out(character: re.Match[str]) -> str:
+def _escape(character: re.Match[str]) -> str:
     units = character[0].encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

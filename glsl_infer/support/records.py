@@ -1,9 +1,8 @@
-"""``dataclass(frozen=True)`` that a Raspberry Pi imports in a quarter of the instructions.
+"""``dataclass(frozen=True)`` with a quarter of the import time on a Raspberry Pi.
 
-The one of the standard library writes and compiles six functions for each class: 2.4 million ARM instructions, and a
-start has some fifty classes. This one gives all classes the same functions. What it lacks (``field``, ``InitVar``,
-order, slots) belongs to the other one. ``dataclasses.fields``, ``replace`` and ``asdict`` work; they cost their price
-when first asked.
+The standard decorator generates and compiles six functions for each class: 2.4 million ARM instructions. A runner has
+some fifty classes. This decorator gives all classes the same functions. It has neither ``field`` nor ``InitVar``, order
+or slots. ``dataclasses.fields``, ``replace`` and ``asdict`` work: the standard class is generated at their first use.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(*, frozen: bool):
-        """Return a decorator for classes of plain fields, with or without defaults, and perhaps ``__post_init__``."""
-        assert frozen, "what can change is a dataclass of the standard library"
+        """Return a decorator for classes with plain fields, with or without defaults and ``__post_init__``."""
+        assert frozen, "use the standard library's dataclass for mutable classes"
         return _record
 
 
 def _record(cls: type) -> type:
     names = tuple(dict.fromkeys((*getattr(cls, "__match_args__", ()), *_own_annotations(cls))))
     defaults = tuple([getattr(cls, name) for name in names if hasattr(cls, name)])
-    count, made = len(names), hasattr(cls, "__post_init__")
+    count, has_post_init = len(names), hasattr(cls, "__post_init__")
     needed = count - len(defaults)
 
     def init(self: Any, *values: Any, **named: Any) -> None:
@@ -38,45 +37,49 @@ def _record(cls: type) -> type:
         elif named:
             _complete(cls, names, values, named)
         self.__dict__.update(zip(names, values))
-        if made:
+        if has_post_init:
             self.__post_init__()
 
-    _give(cls, "__match_args__", names)
-    _give(cls, "__init__", init)
+    _set(cls, "__match_args__", names)
+    _set(cls, "__init__", init)
     for function in (_repr, _eq, _hash, _setattr, _delattr):
         name = f"__{function.__name__.strip('_')}__"
         if name not in vars(cls):
-            _give(cls, name, function)
+            _set(cls, name, function)
     for name in ("__dataclass_fields__", "__dataclass_params__", "__signature__"):
         setattr(cls, name, _Standard(cls, name))
     return cls
 
 
 def _own_annotations(cls: type) -> dict[str, Any]:
-    """Return the annotations of a class without those of its bases, which Python 3.9 would give as well."""
+    """Return the annotations of a class without those of its bases, which Python 3.9 includes."""
     if sys.version_info >= (3, 10):
         return dict(getattr(cls, "__annotations__", {}))
     return dict(vars(cls).get("__annotations__", {}))
 
 
-def _give(cls: type, name: str, function: Any) -> None:
+def _set(cls: type, name: str, function: Any) -> None:
     setattr(cls, name, function)
 
 
 def _complete(cls: type, names: tuple[str, ...], values: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-    """Return a value for each name, defaults where none is given; TypeError as of any function."""
+    """Return the value of every field, with defaults.
+
+    Raises:
+        TypeError: the arguments do not fit the fields.
+    """
     if len(values) > len(names):
         raise TypeError(f"{cls.__qualname__}() takes {len(names)} values, and {len(values)} were given")
-    given = dict(zip(names, values))
+    by_name = dict(zip(names, values))
     for name, value in named.items():
-        if name in given or name not in names:
-            what = "two values for" if name in given else "no field"
-            raise TypeError(f"{cls.__qualname__}() got {what} '{name}'")
-        given[name] = value
-    missing = [name for name in names if name not in given and not hasattr(cls, name)]
+        if name in by_name or name not in names:
+            problem = "two values for" if name in by_name else "no field"
+            raise TypeError(f"{cls.__qualname__}() got {problem} '{name}'")
+        by_name[name] = value
+    missing = [name for name in names if name not in by_name and not hasattr(cls, name)]
     if missing:
         raise TypeError(f"{cls.__qualname__}() misses: {', '.join(missing)}")
-    return tuple(given[name] if name in given else getattr(cls, name) for name in names)
+    return tuple(by_name[name] if name in by_name else getattr(cls, name) for name in names)
 
 
 def _values(record: Any) -> tuple[Any, ...]:
@@ -111,7 +114,7 @@ def _frozen(message: str) -> None:
 
 
 class _Standard:
-    """What the standard library's dataclass of a class has, made when it is asked for."""
+    """Descriptor of an attribute of the standard library's dataclass, which is generated at its first use."""
 
     def __init__(self, cls: type, name: str) -> None:
         self._cls, self._name = cls, name
@@ -127,7 +130,7 @@ class _Standard:
         names: tuple[str, ...] = cls.__match_args__
         defaults = {name: getattr(cls, name) for name in names if hasattr(cls, name)}
         body = {"__annotations__": {name: types[name] for name in names}, "__module__": cls.__module__, **defaults}
-        made: Any = dataclasses.dataclass(frozen=True)(type(cls.__name__, (), body))
-        found = inspect.signature(made) if self._name == "__signature__" else getattr(made, self._name)
-        setattr(cls, self._name, found)
-        return found
+        standard: Any = dataclasses.dataclass(frozen=True)(type(cls.__name__, (), body))
+        attribute = inspect.signature(standard) if self._name == "__signature__" else getattr(standard, self._name)
+        setattr(cls, self._name, attribute)
+        return attribute

@@ -1,7 +1,7 @@
-"""Files that come with the package: shader templates, the JSON schema, the default model.
+"""Files of the package other than code: shader templates, the JSON schema, the default model.
 
-In a wheel they lie inside the package; in a checkout (or an editable install of one), shaders/ and
-models/ lie beside it.
+A wheel contains them inside the package. A checkout, or an editable install of one, has shaders/ and models/ next to
+the package.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ DEFAULT_MODEL_NAME = "grocery-x22-257.glslnn"
 
 
 def _folder(name: str) -> Path:
-    inside = PACKAGE / name
-    return inside if inside.is_dir() else PACKAGE.parent / name
+    packaged = PACKAGE / name
+    return packaged if packaged.is_dir() else PACKAGE.parent / name
 
 
 @cache
@@ -32,10 +32,10 @@ def template_names() -> tuple[str, ...]:
 
 
 def default_model() -> Path:
-    """Return the path of the model that ``classify`` uses when none is given."""
+    """Return the path of the default model of ``classify``."""
     return _folder("models") / DEFAULT_MODEL_NAME
 
 
 def model(name: str) -> Path:
-    """Return the path of a model that comes with the package, by its name without the ending."""
+    """Return the path of a model of ``MODEL_NAMES``."""
     return _folder("models") / f"{name}.glslnn"

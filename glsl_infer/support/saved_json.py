@@ -1,4 +1,4 @@
-"""Files that a command saved as JSON, read again with care: results of ``benchmark``, reports of ``report``."""
+"""Read JSON files saved by a command: results of ``benchmark``, reports of ``report``."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from glsl_infer.support.files import not_a_file
 
 @dataclass(frozen=True)
 class Kind:
-    """What a file must be.
+    """Description of a file format.
 
     Attributes:
-        name: what it is called in messages, such as ``result``.
-        format, version: its first two keys.
-        max_bytes: no such file has more.
-        advice: how to get one.
-        wrong_part: returns what is wrong with the data in a few words, or None.
+        name: noun for messages, such as ``result``.
+        format, version: values of the keys ``format`` and ``version``.
+        max_bytes: largest size.
+        advice: the command for writing such a file, for messages.
+        wrong_part: function to describe the first fault of the data in a few words; None without a fault.
     """
 
     name: str
@@ -33,15 +33,15 @@ class Kind:
 
 
 def read(path: Path, kind: Kind) -> dict[str, Any]:
-    """Return what a saved file holds.
+    """Read a saved file.
 
     Raises:
-        InputError: the file is missing, of another kind or version, or damaged.
+        InputError: the file is missing, has another format or version, or is damaged.
     """
     try:
-        other = not_a_file(path)
-        if other:
-            raise InputError(f"{path}: is {other}, not a saved {kind.name}; {kind.advice}")
+        problem = not_a_file(path)
+        if problem:
+            raise InputError(f"{path}: is {problem}, not a saved {kind.name}; {kind.advice}")
         if path.stat().st_size > kind.max_bytes:
             raise InputError(
                 f"{path}: has more than {kind.max_bytes >> 20} MiB, which no {kind.name} has; {kind.advice}"
@@ -59,7 +59,7 @@ def read(path: Path, kind: Kind) -> dict[str, Any]:
         raise InputError(
             f"{path}: version {data.get('version')!r} of the format, where {kind.version} is known; {kind.advice}"
         )
-    wrong = kind.wrong_part(data)
-    if wrong:
-        raise InputError(f"{path}: damaged: {wrong}; {kind.advice}")
+    damage = kind.wrong_part(data)
+    if damage:
+        raise InputError(f"{path}: damaged: {damage}; {kind.advice}")
     return data

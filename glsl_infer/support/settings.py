@@ -1,13 +1,13 @@
-"""Groups of settings: frozen dataclasses that say what each field may be, and refuse everything else.
+"""Groups of settings: frozen dataclasses whose annotations define the allowed values of each field.
 
     @dataclass(frozen=True)
     class Noise(Settings):
         share: Annotated[float, Between(0, 1)] = 0.5
         kind: Literal["grey", "colour"] = "grey"
 
-A field is an int or a float, with ``Between`` where it has limits, a str with ``Text``, a bool, a ``Literal`` of words,
-a pair of numbers (lowest, highest), another group, or a tuple of groups. ``support.strict_yaml`` reads and writes
-them.
+A field is an int or a float, optionally with ``Between``, a str, optionally with ``Text``, a bool, a ``Literal`` of
+words, a pair of numbers (lowest, highest), another group, or a tuple of groups. ``support.strict_yaml`` reads and
+writes them.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from glsl_infer.errors import InputError
 
 @dataclass(frozen=True)
 class Between:
-    """The limits of a number.
+    """Limits of a number.
 
     Attributes:
-        low: the lowest.
-        high: the highest.
-        above: ``low`` itself is not allowed.
-        below: ``high`` itself is not allowed.
+        low: lowest allowed value.
+        high: highest allowed value.
+        above: exclude ``low`` itself.
+        below: exclude ``high`` itself.
     """
 
     low: float
@@ -54,11 +54,11 @@ class Between:
 
 @dataclass(frozen=True)
 class Text:
-    """What a text may be.
+    """Allowed form of a text.
 
     Attributes:
-        pattern: a regular expression that matches all of it.
-        words: the same for people, following 'must be'.
+        pattern: regular expression for the entire text.
+        words: description of the pattern for messages, following 'must be'.
     """
 
     pattern: str
@@ -74,17 +74,17 @@ class Text:
 
 @dataclass(frozen=True)
 class Settings:
-    """Base of a group of settings: checks every field, then how they go together, when it is made.
+    """Base class of a group of settings. Its constructor checks every field, then the combination.
 
     Raises:
-        InputError: a field is not what it may be; the message names it and what is allowed.
+        InputError: a value is not allowed; the message names the field and the allowed values.
     """
 
     def __post_init__(self) -> None:
         hints = hints_of(type(self))
         for field in fields(self):
             value, hint = getattr(self, field.name), hints[field.name]
-            if not fits(hint, value) and not value == field.default == ():  # a list that was left out
+            if not fits(hint, value) and not value == field.default == ():  # an omitted list
                 raise InputError(f"{field.name} is {value!r}; it must be {allowed(hint)}")
             object.__setattr__(self, field.name, _plain(hint, value))
         conflict = self.conflict()
@@ -92,12 +92,12 @@ class Settings:
             raise InputError(conflict)
 
     def conflict(self) -> str | None:
-        """Return what does not go together, in words, or None."""
+        """Describe a contradiction between settings; None without one."""
         return None
 
 
 def hints_of(kind: type) -> dict[str, Any]:
-    """Return the type of each field of a group, with its limits."""
+    """Return the annotated type of each field of a group."""
     return _hints_of(kind)
 
 
@@ -108,7 +108,7 @@ def _hints_of(kind: Any) -> dict[str, Any]:
 
 
 def group_in(hint: Any) -> type[Settings] | None:
-    """Return the group that a field is, or is a tuple of; None for plain values."""
+    """Return the group in a field, itself or in a tuple; None for plain values."""
     inner = get_args(hint)[0] if get_origin(hint) is tuple else hint
     return inner if isinstance(inner, type) and issubclass(inner, Settings) else None
 
@@ -133,7 +133,7 @@ def fits(hint: Any, value: Any) -> bool:
 
 
 def allowed(hint: Any) -> str:
-    """Return what a field of type ``hint`` may be, in words that follow 'must be'."""
+    """Describe the allowed values of a field of type ``hint``, in words to follow 'must be'."""
     kind, limits = _parts(hint)
     if group_in(kind):
         return "a list of groups, at least one" if get_origin(kind) is tuple else "a group of settings"
@@ -163,7 +163,7 @@ def _is_number(kind: type, value: Any, limits: Between | Text | None) -> bool:
 
 
 def _plain(hint: Any, value: Any) -> Any:
-    """Return a value of the field's own type, where 1 is given for 1.0."""
+    """Convert a value to the type of its field, such as 1 to 1.0."""
     kind, _ = _parts(hint)
     if kind in (int, float):
         return kind(value)

@@ -1,7 +1,7 @@
-"""The same for many things at once, on the machine's cores.
+"""Parallel map over threads.
 
-NumPy lets other threads run while it computes. A network computed for two pictures by two threads takes little more
-than half of the time, and every number stays what it was: each picture is computed by one thread, as if alone.
+NumPy releases the interpreter lock while it computes. Two threads compute a network for two images in little more than
+half of the time. The results stay the same, because each image is computed by one thread.
 """
 
 from __future__ import annotations
@@ -16,35 +16,35 @@ from typing import TypeVar
 from glsl_infer.support import blas
 
 MOST = 4
-"""Threads: each has the maps of a picture."""
+"""Largest number of threads. Each holds the feature maps of one image."""
 
-Given = TypeVar("Given")
-Made = TypeVar("Made")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
-def in_order(function: Callable[[Given], Made], things: Iterable[Given]) -> Iterator[Made]:
-    """Yield what a function makes of things, in their order; as many at a time as there are cores, and ``MOST``.
+def in_order(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """Yield the function's result for each item, in order, from up to ``MOST`` threads.
 
-    What the function raises is raised here, and things behind that are not begun.
+    An exception of the function is raised here, and later items are not started.
     """
     threads = min(cores(), MOST)
     if threads == 1:
-        yield from map(function, things)
+        yield from map(function, items)
         return
-    running: deque[Future[Made]] = deque()
+    running: deque[Future[Result]] = deque()
     with blas.one_thread(), ThreadPoolExecutor(threads) as pool:
         try:
-            for thing in things:
-                running.append(pool.submit(copy_context().run, function, thing))
+            for item in items:
+                running.append(pool.submit(copy_context().run, function, item))
                 if len(running) == threads:
                     yield running.popleft().result()
             while running:
                 yield running.popleft().result()
         finally:
-            for waiting in running:
-                waiting.cancel()
+            for future in running:
+                future.cancel()
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores available to this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""How long the steps of something take, one after the other."""
+"""Time the consecutive steps of an operation."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import time
 
 
 class Stopwatch:
-    """Runs from the moment it is made.
+    """Stopwatch, which starts when it is created.
 
     Attributes:
-        laps: seconds of each step that has ended, by name, in order; of one that was taken up again, all its seconds.
+        laps: seconds of each finished step, by name, in order. A repeated name adds to its time.
     """
 
     def __init__(self) -> None:
@@ -17,7 +17,7 @@ class Stopwatch:
         self._since = time.perf_counter()
 
     def lap(self, name: str) -> None:
-        """End a step: all that has been done since the one before it."""
+        """End a step. It began at the previous ``lap``, or with the stopwatch."""
         now = time.perf_counter()
         self.laps[name] = self.laps.get(name, 0.0) + now - self._since
         self._since = now

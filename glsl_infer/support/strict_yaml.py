@@ -1,7 +1,7 @@
-"""Settings as YAML files, read strictly: what is unknown, there twice or out of its range is an error with its line.
+"""Read settings from YAML files strictly: an unknown, repeated or invalid setting is an error with its line number.
 
-Numbers are decimal (``0.001`` or ``1e-3``), truth is ``true`` or ``false``: YAML's other ways to write them (``0x10``,
-``1:30``, ``yes``, ``.inf``) are refused, because they are rarely meant.
+Numbers are decimal (``0.001`` or ``1e-3``), and a bool is ``true`` or ``false``. YAML's other spellings (``0x10``,
+``1:30``, ``yes``, ``.inf``) are refused, because they are usually mistakes.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _PASSWORD = re.compile(r"://[^/\s]*@")
 _LARGEST = 1 << 18
-"""Bytes of a file of settings; more is a mistake, and would take long to refuse."""
+"""Largest file in bytes. Larger files are mistakes, and would take long to parse."""
 
 _MOST_GROUPS = 10_000
-"""Groups of settings in a file."""
+"""Largest number of groups in a file."""
 
 
 def read(path: Path, kind: type[Kind]) -> Kind:
     """Read one group of settings from a YAML file.
 
     Raises:
-        InputError: it cannot be read or holds what it may not; the message names file, line and key, what was given and
-            what is allowed.
+        InputError: the file cannot be read, or a setting is invalid. The message has the file, the line, the key, its
+            value and the allowed values.
         MissingExtraError: PyYAML is not installed.
     """
     try:
@@ -57,10 +57,10 @@ def read(path: Path, kind: type[Kind]) -> Kind:
 
 
 def parse(text: str, kind: type[Kind], source: str) -> Kind:
-    """Read one group of settings from YAML ``text``; messages call it ``source``.
+    """Parse one group of settings from YAML ``text``; messages call the text ``source``.
 
     Raises:
-        InputError, MissingExtraError: as ``read`` does.
+        InputError, MissingExtraError: as for ``read``.
     """
     yaml = _yaml()
     try:
@@ -76,70 +76,70 @@ def parse(text: str, kind: type[Kind], source: str) -> Kind:
 
 
 def dump(settings: Settings) -> str:
-    """Return all of ``settings`` as YAML, defaults included; ``parse`` makes the same of it."""
+    """Return ``settings`` as YAML, including defaults; ``parse`` is the inverse."""
     yaml = _yaml()
     text: str = yaml.safe_dump(_lists(asdict(settings)), sort_keys=False, default_flow_style=None, width=1000)
     return text
 
 
 class _Reader:
-    """Makes settings of YAML nodes; ``source`` and ``root`` are for its messages."""
+    """Converter from YAML nodes to settings; ``source`` and ``root`` are for its messages."""
 
     def __init__(self, source: str, root: type[Settings]) -> None:
         self.source, self.root = source, root
         self._groups = 0
 
-    def group(self, kind: type[Settings], node: Node, place: str) -> Settings:
+    def group(self, kind: type[Settings], node: Node, path: str) -> Settings:
         self._groups += 1
-        if self._groups > _MOST_GROUPS:  # with aliases a short file may hold one group a million times
-            raise self._wrong(node, place, f"is one of more than {_MOST_GROUPS:,} groups; write several files")
+        if self._groups > _MOST_GROUPS:  # with aliases a short file can contain a group a million times
+            raise self._wrong(node, path, f"is one of more than {_MOST_GROUPS:,} groups; write several files")
         if node.id != "mapping":
-            raise self._wrong(node, place, f"is {_shown(node)}; it must be a group of settings, KEY: VALUE each")
+            raise self._wrong(node, path, f"is {_describe(node)}; it must be a group of settings, KEY: VALUE each")
         hints = hints_of(kind)
         values: dict[str, Any] = {}
         for key, value in node.value:
-            name = key.value if key.id == "scalar" else _shown(key)
-            inner = f"{place}.{name}" if place else name
+            name = key.value if key.id == "scalar" else _describe(key)
+            inner = f"{path}.{name}" if path else name
             if name not in hints:
-                raise self._wrong(key, inner, f"is not a setting; {self._instead(name, kind, place)}")
+                raise self._wrong(key, inner, f"is not a setting; {self._instead(name, kind, path)}")
             if name in values:
                 raise self._wrong(key, inner, "is there twice; keep one")
             values[name] = self._value(hints[name], value, inner)
         try:
             return kind(**values)
         except InputError as error:
-            raise self._wrong(node, f"{place}:" if place else "", str(error)) from None
+            raise self._wrong(node, f"{path}:" if path else "", str(error)) from None
 
-    def _value(self, hint: Any, node: Node, place: str) -> Any:
+    def _value(self, hint: Any, node: Node, path: str) -> Any:
         inner = group_in(hint)
         if inner and get_origin(hint) is not tuple:
-            return self.group(inner, node, place)
+            return self.group(inner, node, path)
         value: Any = None
         if node.id == "sequence":
             value = tuple(
-                self.group(inner, item, f"{place}[{index}]") if inner else _scalar(item)
+                self.group(inner, item, f"{path}[{index}]") if inner else _scalar(item)
                 for index, item in enumerate(node.value)
             )
         elif node.id == "scalar":
             value = _scalar(node)
         if not fits(hint, value):
-            raise self._wrong(node, place, f"is {_shown(node)}; it must be {allowed(hint)}")
+            raise self._wrong(node, path, f"is {_describe(node)}; it must be {allowed(hint)}")
         return value
 
-    def _instead(self, name: str, kind: type[Settings], place: str) -> str:
-        """Return what may have been meant by an unknown key."""
-        here = list(hints_of(kind))
+    def _instead(self, name: str, kind: type[Settings], path: str) -> str:
+        """Suggest a setting for an unknown key."""
+        names = list(hints_of(kind))
         elsewhere = [path for path in _paths(self.root) if path.rpartition(".")[2] == name]
-        close = nearest(name, here) or next(iter(elsewhere), None)
-        known = f"{place or 'the top level'} has {', '.join(here)}"
-        return f"did you mean {close}? {known}" if close else known
+        close = nearest(name, names) or next(iter(elsewhere), None)
+        settings = f"{path or 'the top level'} has {', '.join(names)}"
+        return f"did you mean {close}? {settings}" if close else settings
 
-    def _wrong(self, node: Node, place: str, what: str) -> InputError:
-        return InputError(f"{self.source}:{node.start_mark.line + 1}: {place + ' ' if place else ''}{what}")
+    def _wrong(self, node: Node, path: str, problem: str) -> InputError:
+        return InputError(f"{self.source}:{node.start_mark.line + 1}: {path + ' ' if path else ''}{problem}")
 
 
 def _paths(kind: type[Settings], before: str = "") -> list[str]:
-    """Return the dotted names of all settings in a group and in those that it holds."""
+    """Return the dotted names of all settings in a group, including nested groups."""
     paths = []
     for name, hint in hints_of(kind).items():
         inner = group_in(hint)
@@ -148,7 +148,7 @@ def _paths(kind: type[Settings], before: str = "") -> list[str]:
 
 
 def _scalar(node: Node) -> bool | int | float | str | None:
-    """Return what an unquoted scalar says, a quoted one as text, and None for anything else."""
+    """Convert an unquoted scalar to its type and a quoted one to text; return None for other nodes."""
     if node.id != "scalar":
         return None
     text = str(node.value)
@@ -164,8 +164,8 @@ def _scalar(node: Node) -> bool | int | float | str | None:
     return text or None
 
 
-def _shown(node: Node) -> str:
-    """Return what a node holds, as a message shows it."""
+def _describe(node: Node) -> str:
+    """Describe the value of a node for a message."""
     if node.id != "scalar":
         return {"mapping": "a group", "sequence": "a list"}[node.id]
     text = _PASSWORD.sub("://...@", one_line(node.value))

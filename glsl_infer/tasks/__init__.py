@@ -1,11 +1,11 @@
-"""Tasks: what is in a picture, as pixels and scores that draw themselves.
+"""Tasks: find objects, points or masks in images, with results that can draw themselves.
 
     with glsl_infer.tasks.FaceMesh() as mesh:
         for face in mesh("photo.jpg"):
             print(face.score, face.points)
 
-A task is a JSON file (task-files.md): ``open_task`` opens any, the classes here those that come with the package. Their
-models are fetched once, by ``glsl-infer get``.
+A task is a JSON file (task-files.md). ``open_task`` opens any task, and the classes here open packaged ones.
+``glsl-infer get`` fetches their models once.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ __all__ = [
 ]
 
 KINDS: dict[str, type[Task[Any]]] = {kind.kind: kind for kind in (Detector, Landmarker, Segmenter, Labeller)}
-"""The class of each kind of task."""
+"""Class of each kind of task."""
 
 names = reading.names
 
 
 class FaceDetection(Detector):
-    """Faces, with six points of each."""
+    """Faces, with six points each."""
 
     default = "faces"
 
@@ -68,7 +68,7 @@ class FaceMesh(Landmarker):
 
 
 class HandDetection(Detector):
-    """Palms, with seven points of each."""
+    """Palms, with seven points each."""
 
     default = "hands"
 
@@ -86,13 +86,13 @@ class People(Detector):
 
 
 class Selfie(Segmenter):
-    """The pixels of a person near the camera."""
+    """Mask of the people near the camera."""
 
     default = "selfie"
 
 
 class SelfieLandscape(Segmenter):
-    """The same, for wide pictures."""
+    """Mask of the people near the camera, for wide images."""
 
     default = "selfie-landscape"
 
@@ -103,12 +103,12 @@ def open_task(
     model: Union[str, Path, None] = None,
     context: Union[str, Context] = "auto",
 ) -> Task[Any]:
-    """Return a task of whatever kind its description is; see ``Task``.
+    """Open a task of any kind.
 
     Args:
-        task: a description, a name (``names`` has them all) or a file.
-        model: another bundle than the description names.
-        context: see ``Session``.
+        task: a description, the name of a packaged task (``names`` lists them), or a file.
+        model: another bundle than that of the description.
+        context: as for ``Session``.
 
     Raises:
         As ``Task``.

@@ -1,4 +1,4 @@
-"""Anchors: the boxes that a detector's numbers are relative to, computed from a few lines of data."""
+"""Anchors of detectors: the boxes to which a network's outputs are relative, computed from a short description."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from numpy.typing import NDArray
 from glsl_infer.errors import InputError
 
 MOST = 1 << 18
-"""Most anchors of a detector: no network for this engine has a hundredth of them, and their boxes would fill memory."""
+"""Largest number of anchors of a detector. Practical networks have less than a hundredth, and more would fill the
+memory."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """The anchors of one feature map: the same boxes around the middle of each of its cells.
+    """Anchors of a feature map: the same boxes around the centre of each cell.
 
     Attributes:
-        stride: pixels of the network's picture that a cell covers; or None with ``cells``.
-        cells: rows and columns; or None with ``stride``.
-        sizes: width and height of each box of a cell, in parts of the network's picture. Numbers follow each other
-            box by box, then cell by cell from left to right and row by row.
+        stride: size of a cell in pixels of the network's input; None with ``cells``.
+        cells: rows and columns; None with ``stride``.
+        sizes: width and height of each box of a cell, relative to the network's input. Outputs are ordered by row,
+            column, then box.
     """
 
     sizes: tuple[tuple[float, float], ...]
@@ -31,7 +32,7 @@ class Level:
     cells: tuple[int, int] | None = None
 
     def grid(self, height: int, width: int) -> tuple[int, int]:
-        """Return rows and columns over a network's picture of ``height`` x ``width`` pixels."""
+        """Return rows and columns for an input of ``height`` x ``width`` pixels."""
         if self.cells is not None:
             return self.cells
         assert self.stride is not None
@@ -39,30 +40,30 @@ class Level:
 
 
 def sizes_of(scale: float, aspects: Sequence[float]) -> tuple[tuple[float, float], ...]:
-    """Return width and height of boxes of one area, ``scale`` squared, for each aspect (width by height)."""
+    """Return width and height of boxes with area ``scale`` squared, for each aspect ratio (width / height)."""
     return tuple((scale * math.sqrt(aspect), scale / math.sqrt(aspect)) for aspect in aspects)
 
 
 def anchors(levels: Sequence[Level], height: int, width: int) -> NDArray[np.float32]:
-    """Return all anchors: float32 (number, 4), the middle's x and y, width and height, in parts of the picture.
+    """Return all anchors, float32 (count, 4): centre x, centre y, width and height, relative to the network's input.
 
     Args:
-        levels: the feature maps, in the order of the network's numbers.
-        height: of the network's picture, in pixels.
-        width: of the network's picture, in pixels.
+        levels: the feature maps, in the order of the network's outputs.
+        height: of the network's input, in pixels.
+        width: of the network's input, in pixels.
 
     Raises:
-        InputError: more than ``MOST``.
+        InputError: there are more than ``MOST`` anchors.
     """
     grids = [level.grid(height, width) for level in levels]
-    number = sum(rows * columns * len(level.sizes) for level, (rows, columns) in zip(levels, grids))
-    if number > MOST:
-        raise InputError(f"{number} anchors; at most {MOST} are possible: give larger strides or fewer sizes")
-    parts = []
+    count = sum(rows * columns * len(level.sizes) for level, (rows, columns) in zip(levels, grids))
+    if count > MOST:
+        raise InputError(f"{count} anchors; at most {MOST} are possible: give larger strides or fewer sizes")
+    all_anchors = []
     for level, (rows, columns) in zip(levels, grids):
-        part = np.empty((rows, columns, len(level.sizes), 4), np.float32)
-        part[..., 0] = ((np.arange(columns) + 0.5) / columns)[None, :, None]
-        part[..., 1] = ((np.arange(rows) + 0.5) / rows)[:, None, None]
-        part[..., 2:] = np.asarray(level.sizes, np.float32)
-        parts.append(part.reshape(-1, 4))
-    return np.concatenate(parts)
+        level_anchors = np.empty((rows, columns, len(level.sizes), 4), np.float32)
+        level_anchors[..., 0] = ((np.arange(columns) + 0.5) / columns)[None, :, None]
+        level_anchors[..., 1] = ((np.arange(rows) + 0.5) / rows)[:, None, None]
+        level_anchors[..., 2:] = np.asarray(level.sizes, np.float32)
+        all_anchors.append(level_anchors.reshape(-1, 4))
+    return np.concatenate(all_anchors)

@@ -1,4 +1,4 @@
-"""From a detector's numbers to boxes: decode what is likely enough, then let one box stand for all that overlap it."""
+"""Decode the boxes of a detector, and suppress overlapping ones."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ WEIGHTED, BEST = "weighted", "best"
 MERGES = (WEIGHTED, BEST)
 
 BLOCK = 16
-"""Boxes that are looked at together, each with each."""
+"""Number of boxes compared with each other at once."""
 
 _LARGEST_EXPONENT = 20.0
-"""A box e**20 times its anchor is no box; and more would overflow."""
+"""Limit of exponents. A box e**20 times as large as its anchor is invalid, and larger exponents would overflow."""
 
 
 @dataclass(frozen=True)
 class Code:
-    """How four numbers and an anchor make a box; pairs of numbers behind them are points.
+    """Decoding of four elements and an anchor to a box. Further pairs of elements are points.
 
     Attributes:
-        units: what x, y, width and height are divided by.
-        order: of the four numbers, and of each point's two.
-        growth: sizes are the anchor's times the number (``linear``), or times its exponential.
+        units: divisors of x, y, width and height.
+        order: order of the four elements, and of each point's two.
+        growth: whether sizes are the anchor's times the element (``linear``), or times its exponential.
     """
 
     units: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
@@ -43,19 +43,19 @@ class Code:
 def likely(
     numbers: Floats, activation: str, threshold: float, *, background: bool = False
 ) -> tuple[Floats, Indices, Indices]:
-    """Return what is likely enough: scores, and indices of anchors and of classes, (number,) each.
+    """Return scores, anchor indices and class indices, (count,) each, of scores above a threshold.
 
     Args:
-        numbers: (anchors, classes), as the network leaves them.
-        activation: what makes scores of them.
-        threshold: the lowest score.
-        background: the first class means that there is nothing, and is not returned.
+        numbers: (anchors, classes), outputs of the network.
+        activation: conversion of outputs to scores.
+        threshold: lowest score.
+        background: whether the first class is background, which is not returned.
     """
     first = 1 if background else 0
-    if activation == SIGMOID and 0.0 < threshold < 1.0:  # compare before: few numbers need the exponential
+    if activation == SIGMOID and 0.0 < threshold < 1.0:  # few logits then need the exponential
         rows, columns = np.nonzero(numbers[:, first:] >= np.log(threshold / (1.0 - threshold)))
-        chosen = numbers[:, first:][rows, columns].astype(np.float64)
-        return 1.0 / (1.0 + np.exp(-np.clip(chosen, -80.0, 80.0))), rows, columns
+        logits = numbers[:, first:][rows, columns].astype(np.float64)
+        return 1.0 / (1.0 + np.exp(-np.clip(logits, -80.0, 80.0))), rows, columns
     scores = numbers.astype(np.float64)
     if activation == SIGMOID:
         scores = 1.0 / (1.0 + np.exp(-np.clip(scores, -80.0, 80.0)))
@@ -67,12 +67,12 @@ def likely(
 
 
 def decode(numbers: Floats, anchors: Floats, code: Code) -> Floats:
-    """Return boxes and points: float64 (number, 4 + 2 points): left, top, right, bottom, then x, y of each point.
+    """Return boxes and points, float64 (count, 4 + 2 points): left, top, right, bottom, then x, y of each point.
 
     Args:
-        numbers: (number, 4 + 2 points), as the network leaves them.
-        anchors: (number, 4): see ``anchors.anchors``.
-        code: how they go together.
+        numbers: (count, 4 + 2 points), outputs of the network.
+        anchors: (count, 4), as of ``anchors.anchors``.
+        code: the decoding.
     """
     raw = numbers.astype(np.float64)
     if code.order == "yxhw":
@@ -94,69 +94,73 @@ def decode(numbers: Floats, anchors: Floats, code: Code) -> Floats:
 def suppress(
     boxes: Floats, scores: Floats, overlap: float, most: int, *, merge: str = WEIGHTED
 ) -> tuple[Floats, Indices]:
-    """Return few boxes for many, best first, and which of the given boxes is the best of each.
+    """Suppress overlapping boxes; return the remaining ones, best first, and their indices.
 
-    The best box stands for all that overlap it, then the best of the others, and so on.
+    The best box replaces all boxes that overlap it, then the best of the others, and so on.
 
     Args:
-        boxes: (number, 4 or more): left, top, right, bottom, and whatever goes with them.
-        scores: (number,).
-        overlap: area that two boxes share by the area that they cover, above which they are of one thing.
-        most: how many to return at most.
-        merge: ``weighted``: the mean of all, by their scores (the score stays the best one's); ``best``: the best box.
+        boxes: (count, 4 or more): left, top, right, bottom, and other values.
+        scores: (count,).
+        overlap: intersection over union above which two boxes belong to one object.
+        most: largest number of boxes to return.
+        merge: ``weighted``: the mean of a group, weighted by scores (the score is the best one's); ``best``: the best
+            box.
     """
     usable = np.isfinite(boxes).all(axis=1) & (boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])
     order = np.flatnonzero(usable)
     order = order[np.argsort(-scores[order], kind="stable")]
     boxes, scores = boxes[order], scores[order]
-    number = len(boxes)
-    alive, group = np.arange(number), np.full(number, -1)
+    count = len(boxes)
+    remaining, group_of_box = np.arange(count), np.full(count, -1)
     best: list[int] = []
-    # Of each: left, top, less right, less bottom, and a part of its area.
-    sides = np.empty((5, number))
+    # Of each box: left, top, -right, -bottom, and a multiple of its area.
+    sides = np.empty((5, count))
     sides[:4] = (boxes[:, :4] * (1.0, 1.0, -1.0, -1.0)).T
     sides[4] = (sides[0] + sides[2]) * (sides[1] + sides[3]) * (overlap / (1.0 + overlap))
-    while len(best) < most and len(alive):
-        block = alive[:BLOCK]  # all of it is decided here: bits of Python's integers know which boxes overlap which
+    while len(best) < most and len(remaining):
+        block = remaining[:BLOCK]  # decided in this iteration; bit sets in integers hold the overlaps
         own = sides[:, block]
-        rows = [int.from_bytes(row, "little") for row in np.packbits(_same(own, own), 1, "little")]
-        left = (1 << len(block)) - 1
-        chosen: list[int] = []
-        while left and len(best) + len(chosen) < most:
-            first = (left & -left).bit_length() - 1
-            chosen.append(first)
-            left &= ~(rows[first] | 1 << first)
-        claims = _same(sides[:, alive], own[:, chosen])
-        claims[chosen, np.arange(len(chosen))] = True
-        who = claims.argmax(axis=1)
-        taken = claims[np.arange(len(alive)), who]
-        group[alive[taken]] = len(best) + who[taken]
-        best += block[chosen].tolist()
-        alive = alive[~taken]
+        rows = [int.from_bytes(row, "little") for row in np.packbits(_overlapping(own, own), 1, "little")]
+        undecided = (1 << len(block)) - 1
+        best_in_block: list[int] = []
+        while undecided and len(best) + len(best_in_block) < most:
+            first = (undecided & -undecided).bit_length() - 1
+            best_in_block.append(first)
+            undecided &= ~(rows[first] | 1 << first)
+        claims = _overlapping(sides[:, remaining], own[:, best_in_block])
+        claims[best_in_block, np.arange(len(best_in_block))] = True
+        claimant = claims.argmax(axis=1)
+        claimed = claims[np.arange(len(remaining)), claimant]
+        group_of_box[remaining[claimed]] = len(best) + claimant[claimed]
+        best += block[best_in_block].tolist()
+        remaining = remaining[~claimed]
     if not best:
         return boxes[:0], order[:0]
     merged = boxes[best]
     if merge == WEIGHTED:
-        members = np.flatnonzero(group >= 0)
-        members = members[np.argsort(group[members], kind="stable")]
-        begins = np.flatnonzero(np.diff(group[members], prepend=-1))
+        members = np.flatnonzero(group_of_box >= 0)
+        members = members[np.argsort(group_of_box[members], kind="stable")]
+        begins = np.flatnonzero(np.diff(group_of_box[members], prepend=-1))
         weights = scores[members]
         totals = np.add.reduceat(weights, begins)
         sums = np.add.reduceat(boxes[members] * weights[:, None], begins)
-        several = (totals > 0.0) & (np.diff(begins, append=len(members)) > 1)
-        merged[several] = sums[several] / totals[several, None]
+        merged_groups = (totals > 0.0) & (np.diff(begins, append=len(members)) > 1)
+        merged[merged_groups] = sums[merged_groups] / totals[merged_groups, None]
     return merged, order[best]
 
 
-def _same(some: Floats, others: Floats) -> NDArray[np.bool_]:
-    """Return which boxes are of one thing, (some, others): shared > overlap * (both areas - shared), sorted."""
-    left, top, right, bottom, area = some[:, :, None]
-    wide = np.maximum(left, others[0])
-    high = np.maximum(right, others[2])
-    wide += high
-    np.minimum(wide, 0.0, out=wide)  # below 0 where they overlap
-    high = np.maximum(top, others[1], out=high)
-    high += np.maximum(bottom, others[3])
-    wide *= np.minimum(high, 0.0, out=high)
-    same: NDArray[np.bool_] = wide > np.add(area, others[4], out=high)
-    return same
+def _overlapping(first_boxes: Floats, second_boxes: Floats) -> NDArray[np.bool_]:
+    """Return whether pairs of boxes belong to one object, (first, second).
+
+    The condition is intersection > overlap * (sum of areas - intersection).
+    """
+    left, top, right, bottom, area = first_boxes[:, :, None]
+    intersection = np.maximum(left, second_boxes[0])
+    scratch = np.maximum(right, second_boxes[2])
+    intersection += scratch
+    np.minimum(intersection, 0.0, out=intersection)  # negative for boxes with an intersection
+    scratch = np.maximum(top, second_boxes[1], out=scratch)
+    scratch += np.maximum(bottom, second_boxes[3])
+    intersection *= np.minimum(scratch, 0.0, out=scratch)
+    overlapping: NDArray[np.bool_] = intersection > np.add(area, second_boxes[4], out=scratch)
+    return overlapping

@@ -1,4 +1,4 @@
-"""Classification, in the shape of a task."""
+"""Classification as a task."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from glsl_infer.runtime.classifier import Classifier
 from glsl_infer.runtime.session import Session
 from glsl_infer.tasks.description import CLASSIFICATION, ClassificationRules
 from glsl_infer.tasks.results import Labels
-from glsl_infer.tasks.task import Given, Task, size_of, usable
+from glsl_infer.tasks.task import PictureSource, Task, load_picture, size_of
 
 
 class Labeller(Task[Labels]):
-    """Says what is on pictures: a ``Classifier`` whose result draws itself."""
+    """A ``Classifier`` whose result can draw itself."""
 
     kind = CLASSIFICATION
 
-    def __call__(self, picture: Given) -> Labels:
-        """Return the most probable labels of a picture; see ``Task``."""
-        given = usable(picture)
+    def __call__(self, picture: PictureSource) -> Labels:
+        """Return the most probable labels of an image; arguments and errors as for ``Task``."""
+        loaded = load_picture(picture)
         rules = self.description.rules
         assert isinstance(rules, ClassificationRules)
-        ranked = self._classifier.rank(self._run(given), rules.top)
-        return Labels(tuple(ranked), size_of(given))
+        ranked = self._classifier.rank(self._run(loaded), rules.top)
+        return Labels(tuple(ranked), size_of(loaded))
 
     def _open(self, path: Path, context: Union[str, Context]) -> Session:
         self._classifier = Classifier(path, context=context, isolated="first")

@@ -1,4 +1,4 @@
-"""What a task is, as data: which bundle, what its numbers mean, and what is drawn. ``reading`` reads it of a file."""
+"""Descriptions of tasks as data: the bundle, the meaning of its outputs, and the drawing. ``reading`` parses them."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ Lines = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class DetectionRules:
-    """How boxes come out of a bundle.
+    """Meaning of a detector's outputs.
 
     Attributes:
-        boxes: outputs with 4 numbers for each anchor, and 2 more for each point; one after the other.
-        scores: outputs with a number for each anchor and class.
-        anchors: what the boxes are relative to.
-        code: how.
+        boxes: outputs with 4 elements for each anchor, and 2 more for each point; concatenated.
+        scores: outputs with an element for each anchor and class.
+        anchors: boxes to which the outputs are relative.
+        code: decoding of the outputs.
         labels: the classes.
-        background: whether the first class of the network, which has no label, means that there is nothing.
-        activation: what makes scores of the network's numbers.
-        threshold: the lowest score that counts.
-        overlap: above which boxes are of one thing.
-        merge: how these become one.
-        exclusive: boxes of different classes are of one thing as well, which has the class of the best.
-        most: boxes of a picture at most.
-        points: what the points are called.
-        lines: points by their indices, joined by lines.
-        body: two points: the middle of a circle and a point on it. Its square is the box then.
-        turned: where a photograph shows nothing, or anything of a lower score, it is looked at turned as well, and what
-            scores as much then counts; 0: never.
+        background: whether the network's first class, which has no label, is background.
+        activation: conversion of outputs to scores.
+        threshold: lowest accepted score.
+        overlap: intersection over union above which boxes belong to one object.
+        merge: method to merge these boxes.
+        exclusive: whether boxes of different classes can belong to one object, which gets the class of the best.
+        most: largest number of boxes in an image.
+        points: names of the points.
+        lines: indices of points joined by lines.
+        body: two points: the centre of a circle and a point on the circle. The box is its bounding square.
+        turned: score below which a photograph is also searched in three other rotations, whose results must reach this
+            score; 0: never.
     """
 
     boxes: tuple[str, ...]
@@ -63,16 +63,16 @@ class DetectionRules:
 
 @dataclass(frozen=True)
 class Region:
-    """Which cut belongs to points that are known.
+    """Rule to derive a cut from points.
 
     Attributes:
-        begin: points whose mean is where a line begins,
-        end: and those where it ends,
-        direction: and where it points to in the cut, in degrees: 0 to the right, 90 up.
-        points: those that the cut is around; empty: all of them, or the box where there is one.
-        scale: how many times as large as the rectangle around these.
-        shift: what it is moved by to the right and down, in parts of that rectangle.
-        square: whether it becomes a square.
+        begin: points whose mean is the start of a line.
+        end: points whose mean is the end of the line.
+        direction: direction of the line in the cut, in degrees: 0 to the right, 90 up.
+        points: points around which to cut; empty for all points, or for the box of a detection.
+        scale: size relative to the rectangle around these points.
+        shift: offset to the right and down, relative to that rectangle.
+        square: whether the cut becomes a square.
     """
 
     begin: tuple[int, ...]
@@ -86,22 +86,22 @@ class Region:
 
 @dataclass(frozen=True)
 class LandmarkRules:
-    """How points come out of a bundle that reads a cut.
+    """Meaning of the outputs of a bundle that finds points in a cut.
 
     Attributes:
-        detector: the task that finds what to cut out: a name, or a file.
-        cut: which cut belongs to what it finds.
-        follow: which cut belongs to points of the frame before; None: the detector looks at every frame.
-        points: the output, with ``dimensions`` numbers for each point.
-        dimensions: of which the first two are x and y.
-        unit: what x and y are at the right and lower edge of the cut; None: its width and height in pixels.
-        presence: the output that says whether there is anything; None: there always is.
-        activation: what makes a score of it.
-        threshold: below which there is nothing.
-        most: how many are looked at in a picture at most.
-        attributes: outputs of one number by what they are called.
-        lines: points by their indices, joined by lines.
-        fine: pairs of points, joined by thin lines below the others.
+        detector: the task that finds the objects to cut out: a name, or a file.
+        cut: rule to derive a cut from a detection.
+        follow: rule to derive a cut from the points of the previous frame; None to detect in each frame.
+        points: the output with ``dimensions`` elements for each point.
+        dimensions: elements of a point, the first two of which are x and y.
+        unit: x and y at the right and lower edge of the cut; None for its width and height in pixels.
+        presence: the output with the score of the object; None if it is always present.
+        activation: conversion of this output to a score.
+        threshold: lowest accepted score.
+        most: largest number of objects in an image.
+        attributes: names and outputs of further values.
+        lines: indices of points joined by lines.
+        fine: pairs of points joined by thin lines below the others.
     """
 
     detector: str
@@ -121,13 +121,13 @@ class LandmarkRules:
 
 @dataclass(frozen=True)
 class SegmentationRules:
-    """How a mask comes out of a bundle.
+    """Meaning of a segmentation's output.
 
     Attributes:
         mask: the output, (height, width, classes).
-        activation: what makes numbers in [0, 1] of it.
-        channel: the class that is cut out.
-        edge: between which numbers the edge is drawn softly: at and below the first nothing, from the second on all.
+        activation: conversion of the output to [0, 1].
+        channel: the class to cut out.
+        edge: values between which the edge is soft: transparent up to the first, opaque from the second on.
     """
 
     mask: str
@@ -138,7 +138,7 @@ class SegmentationRules:
 
 @dataclass(frozen=True)
 class ClassificationRules:
-    """How many labels of a picture are told."""
+    """Number of labels to report for an image."""
 
     top: int = 5
 
@@ -151,12 +151,12 @@ class Description:
     """A task.
 
     Attributes:
-        name: of the file, without suffix.
+        name: name of the file without suffix.
         kind: one of ``KINDS``.
-        what: what it finds, in a few words.
-        model: a bundle beside the file (``NAME.glslnn``), or the name of one that ``glsl-infer get`` fetched.
-        rules: what its numbers mean.
-        source: the file, for messages and what lies beside it.
+        what: the objects that it finds, in a few words.
+        model: a bundle next to the file (``NAME.glslnn``), or the name of one fetched by ``glsl-infer get``.
+        rules: meaning of the outputs.
+        source: the file, for messages and relative paths.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Detection by anchors: where things are, and points of each."""
+"""Object detection with anchors: boxes, and points of each object."""
 
 from __future__ import annotations
 
@@ -16,20 +16,31 @@ from glsl_infer.tasks import boxes
 from glsl_infer.tasks.anchors import anchors
 from glsl_infer.tasks.description import DETECTION, Description, DetectionRules
 from glsl_infer.tasks.results import Detection, Found
-from glsl_infer.tasks.task import Given, Outputs, Task, back_in_picture, joined, size_of, usable
+from glsl_infer.tasks.task import (
+    Outputs,
+    PictureSource,
+    Task,
+    back_in_picture,
+    concatenated_rows,
+    load_picture,
+    size_of,
+)
 
 MOST_TILES = 8
 OVERLAP = 0.25
-"""Of a part's side that lies in the next one too: what is cut by an edge has to be whole beside it."""
+"""Overlap of adjacent tiles, relative to a tile's side, so that an object at the edge of a tile is complete in the next
+one."""
 
 
 class Detector(Task[Found[Detection]]):
-    """Finds things by a network that says for each anchor whether there is one, and where: SSD and its kin.
+    """Finds objects with a network that has a score and a box for each anchor, such as SSD.
 
     Args:
-        task, model, context: see ``Task``.
-        tiles: of pictures on the CPU, look as well at so many times so many parts that overlap, 1 to ``MOST_TILES``:
-            what is small in the picture is larger in a part of it. Takes ``1 + tiles**2`` times as long.
+        task: as for ``Task``.
+        model: as for ``Task``.
+        tiles: also search images on the CPU in ``tiles`` x ``tiles`` overlapping parts, 1 to ``MOST_TILES``, in which
+            small objects are larger. Takes ``1 + tiles**2`` times as long.
+        context: as for ``Task``.
     """
 
     kind = DETECTION
@@ -47,43 +58,47 @@ class Detector(Task[Found[Detection]]):
         self._tiles = tiles
         super().__init__(task, model=model, context=context)
 
-    def __call__(self, picture: Given) -> Found[Detection]:
-        """Return what is in a picture, best first; see ``Task``."""
-        given = usable(picture)
-        found = self.follow(given)
-        least = self._rules.turned
-        if not least or not isinstance(given, np.ndarray) or (found and all(thing.score >= least for thing in found)):
-            return found
-        things = list(found)
+    def __call__(self, picture: PictureSource) -> Found[Detection]:
+        """Return the objects in an image, best first; arguments and errors as for ``Task``."""
+        loaded = load_picture(picture)
+        detections = self.follow(loaded)
+        least_score = self._rules.turned
+        if (
+            not least_score
+            or not isinstance(loaded, np.ndarray)
+            or (detections and all(thing.score >= least_score for thing in detections))
+        ):
+            return detections
+        things = list(detections)
         for quarters in (1, 2, 3):
-            looked = self.follow(np.ascontiguousarray(np.rot90(given, quarters)))
-            things += [turned_back(thing, quarters) for thing in looked if thing.score >= least]
-        return Found(tuple(self._without_doubles(things)), found.size)
+            in_rotation = self.follow(np.ascontiguousarray(np.rot90(loaded, quarters)))
+            things += [turned_back(thing, quarters) for thing in in_rotation if thing.score >= least_score]
+        return Found(tuple(self._without_doubles(things)), detections.size)
 
-    def follow(self, picture: Given) -> Found[Detection]:
-        """Return what stands upright in the next frame of a film, best first."""
-        given = usable(picture)
-        found = self.found(self._run(given), size_of(given))
-        if self._tiles == 1 or not isinstance(given, np.ndarray):
-            return found
-        things = list(found)
-        for left, top, right, bottom in parts(*found.size, self._tiles):
-            part = np.ascontiguousarray(given[top:bottom, left:right])
-            edges = (left > 0, top > 0, right < found.size[0], bottom < found.size[1])
-            for thing in self.found(self._run(part), (right - left, bottom - top)):
-                if not _is_cut(thing, edges):  # it is whole in the part beside this one
-                    things.append(_moved(thing, left, top, found.size))
-        return Found(tuple(self._without_doubles(things)), found.size)
+    def follow(self, picture: PictureSource) -> Found[Detection]:
+        """Return the upright objects in the next frame of a film, best first."""
+        loaded = load_picture(picture)
+        detections = self.found(self._run(loaded), size_of(loaded))
+        if self._tiles == 1 or not isinstance(loaded, np.ndarray):
+            return detections
+        things = list(detections)
+        for left, top, right, bottom in parts(*detections.size, self._tiles):
+            tile = np.ascontiguousarray(loaded[top:bottom, left:right])
+            edges = (left > 0, top > 0, right < detections.size[0], bottom < detections.size[1])
+            for thing in self.found(self._run(tile), (right - left, bottom - top)):
+                if not _is_cut(thing, edges):  # it is complete in the adjacent tile
+                    things.append(_translated(thing, left, top, detections.size))
+        return Found(tuple(self._without_doubles(things)), detections.size)
 
     def _without_doubles(self, things: list[Detection]) -> list[Detection]:
-        """Return the best of things that overlap, best first."""
-        kept: list[Detection] = []
+        """Return the best of overlapping detections, best first."""
+        best_things: list[Detection] = []
         for index in sorted({0 if self._rules.exclusive else thing.index for thing in things}):
             group = [thing for thing in things if self._rules.exclusive or thing.index == index]
-            numbers, scores = np.array([thing.box for thing in group]), np.array([thing.score for thing in group])
-            _, best = boxes.suppress(numbers, scores, self._rules.overlap, self._rules.most, merge=boxes.BEST)
-            kept += [group[one] for one in best]
-        return sorted(kept, key=lambda thing: -thing.score)[: self._rules.most]
+            group_boxes, scores = np.array([thing.box for thing in group]), np.array([thing.score for thing in group])
+            _, best = boxes.suppress(group_boxes, scores, self._rules.overlap, self._rules.most, merge=boxes.BEST)
+            best_things += [group[index_in_group] for index_in_group in best]
+        return sorted(best_things, key=lambda thing: -thing.score)[: self._rules.most]
 
     def _prepare(self) -> None:
         rules = self.description.rules
@@ -92,29 +107,29 @@ class Detector(Task[Found[Detection]]):
         self._anchors = anchors(rules.anchors, self._entry.height, self._entry.width)
         self._columns = 4 + 2 * len(rules.points)
         self._classes = len(rules.labels) + rules.background
-        for what, names, columns in (("boxes", rules.boxes, self._columns), ("scores", rules.scores, self._classes)):
+        for noun, names, columns in (("boxes", rules.boxes, self._columns), ("scores", rules.scores, self._classes)):
             rows = self._rows(names, columns)
             if rows != len(self._anchors):
                 raise InputError(
-                    f"{', '.join(names)}: {rows} rows of {columns} numbers for the {what} of {len(self._anchors)} "
+                    f"{', '.join(names)}: {rows} rows of {columns} numbers for the {noun} of {len(self._anchors)} "
                     "anchors; correct 'anchors', 'points' or 'labels'"
                 )
 
     def found(self, outputs: Outputs, size: tuple[int, int]) -> Found[Detection]:
-        """Return what a network's numbers mean.
+        """Convert outputs of the network to detections.
 
         Args:
-            outputs: all of the bundle's, by name; another runner's of the same network will do.
-            size: width and height of the picture in pixels.
+            outputs: all outputs of the bundle by name, also those of another runner.
+            size: width and height of the image in pixels.
         """
         rules = self._rules
         scores, rows, classes = boxes.likely(
-            joined(outputs, rules.scores, self._classes),
+            concatenated_rows(outputs, rules.scores, self._classes),
             rules.activation,
             rules.threshold,
             background=rules.background,
         )
-        raw = joined(outputs, rules.boxes, self._columns)[rows]
+        raw = concatenated_rows(outputs, rules.boxes, self._columns)[rows]
         decoded = boxes.decode(raw, self._anchors[rows], rules.code)
         if rules.body is not None:
             decoded[:, :4] = around_circle(decoded, rules.body, (self._entry.width, self._entry.height))
@@ -122,11 +137,11 @@ class Detector(Task[Found[Detection]]):
         groups = (
             [np.arange(len(rows))]
             if rules.exclusive
-            else [np.flatnonzero(classes == one) for one in np.unique(classes)]
+            else [np.flatnonzero(classes == class_index) for class_index in np.unique(classes)]
         )
         for of in groups:
-            kept, best = boxes.suppress(decoded[of], scores[of], rules.overlap, rules.most, merge=rules.merge)
-            things += [(float(scores[of[one]]), int(classes[of[one]]), box) for one, box in zip(best, kept)]
+            merged, best = boxes.suppress(decoded[of], scores[of], rules.overlap, rules.most, merge=rules.merge)
+            things += [(float(scores[row]), int(classes[row]), box) for row, box in zip(of[best], merged)]
         things.sort(key=lambda thing: -thing[0])
         factors, offsets = back_in_picture(self._entry, size)
         return Found(tuple(self._thing(*thing, factors, offsets, size) for thing in things[: rules.most]), size)
@@ -140,49 +155,50 @@ class Detector(Task[Found[Detection]]):
         offsets: NDArray[np.float64],
         size: tuple[int, int],
     ) -> Detection:
-        places = numbers.reshape(-1, 2) * factors + offsets
-        left, top, right, bottom = places[:2].ravel().tolist()
+        points = numbers.reshape(-1, 2) * factors + offsets
+        left, top, right, bottom = points[:2].ravel().tolist()
         rules = self._rules
         box, label = (left, top, right, bottom), rules.labels[index]
-        return Detection(box, score, label, places[2:], rules.points, rules.lines, index, size)
+        return Detection(box, score, label, points[2:], rules.points, rules.lines, index, size)
 
 
 def parts(width: int, height: int, tiles: int) -> list[tuple[int, int, int, int]]:
-    """Return left, top, right and bottom of ``tiles`` x ``tiles`` parts of a picture, which overlap by ``OVERLAP``."""
-    places = []
+    """Return (left, top, right, bottom) of ``tiles`` x ``tiles`` parts of an image, which overlap by ``OVERLAP``."""
+    spans = []
     for length in (width, height):
-        side = min(length, math.ceil(length / (tiles - (tiles - 1) * OVERLAP)))
-        begins = [round(index * (length - side) / max(1, tiles - 1)) for index in range(tiles)]
-        places.append([(begin, begin + side) for begin in begins])
-    across, down = places
+        tile_side = min(length, math.ceil(length / (tiles - (tiles - 1) * OVERLAP)))
+        begins = [round(index * (length - tile_side) / max(1, tiles - 1)) for index in range(tiles)]
+        spans.append([(begin, begin + tile_side) for begin in begins])
+    across, down = spans
     return [(left, top, right, bottom) for top, bottom in down for left, right in across]
 
 
 def turned_back(thing: Detection, quarters: int) -> Detection:
-    """Return a thing as it is in a picture that was turned before it was looked at.
+    """Convert a detection in a rotated image to the original one.
 
     Args:
-        thing: what was found in the turned picture.
-        quarters: how often that was turned by 90 degrees, against the clock as one sees it.
+        thing: detection in the rotated image.
+        quarters: number of rotations by 90 degrees, counterclockwise as seen.
     """
     left, top, right, bottom = thing.box
-    places, size = np.concatenate([[[left, top], [right, bottom]], thing.points]), thing.size
+    points, size = np.concatenate([[[left, top], [right, bottom]], thing.points]), thing.size
     for _ in range(quarters % 4):
-        size = size[::-1]  # of the picture before this quarter
-        places = np.stack([size[0] - places[:, 1], places[:, 0]], axis=1)
-    low, high = places[:2].min(axis=0).tolist(), places[:2].max(axis=0).tolist()
-    return replace(thing, box=(low[0], low[1], high[0], high[1]), points=places[2:], size=size)
+        size = size[::-1]  # of the image before this rotation
+        points = np.stack([size[0] - points[:, 1], points[:, 0]], axis=1)
+    low, high = points[:2].min(axis=0).tolist(), points[:2].max(axis=0).tolist()
+    return replace(thing, box=(low[0], low[1], high[0], high[1]), points=points[2:], size=size)
 
 
 def _is_cut(thing: Detection, edges: tuple[bool, bool, bool, bool]) -> bool:
-    """Return whether a box reaches an edge of a part that is none of the picture's (left, top, right, bottom)."""
+    """Return whether a box crosses an edge of a tile inside the image (left, top, right, bottom)."""
     left, top, right, bottom = thing.box
     return any(
-        there and away < 0.0 for there, away in zip(edges, (left, top, thing.size[0] - right, thing.size[1] - bottom))
+        inside_picture and distance < 0.0
+        for inside_picture, distance in zip(edges, (left, top, thing.size[0] - right, thing.size[1] - bottom))
     )
 
 
-def _moved(thing: Detection, left: int, top: int, size: tuple[int, int]) -> Detection:
+def _translated(thing: Detection, left: int, top: int, size: tuple[int, int]) -> Detection:
     x, y, right, bottom = thing.box
     box = (x + left, y + top, right + left, bottom + top)
     return replace(thing, box=box, points=thing.points + np.array([left, top]), size=size)
@@ -191,8 +207,11 @@ def _moved(thing: Detection, left: int, top: int, size: tuple[int, int]) -> Dete
 def around_circle(
     decoded: NDArray[np.floating], body: tuple[int, int], pixels: tuple[int, int]
 ) -> NDArray[np.floating]:
-    """Return the squares around circles, in parts of a network's picture of so many pixels; see ``DetectionRules``."""
+    """Return the bounding squares of circles (``DetectionRules.body``), relative to the network's input.
+
+    ``pixels`` is the width and height of the input.
+    """
     points = decoded[:, 4:].reshape(len(decoded), decoded.shape[1] // 2 - 2, 2)
-    middle, on = points[:, body[0]], points[:, body[1]]
-    radius = np.linalg.norm((on - middle) * pixels, axis=1)[:, None] / pixels
+    middle, point_on_circle = points[:, body[0]], points[:, body[1]]
+    radius = np.linalg.norm((point_on_circle - middle) * pixels, axis=1)[:, None] / pixels
     return np.concatenate([middle - radius, middle + radius], axis=1)

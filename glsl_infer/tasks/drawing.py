@@ -1,4 +1,4 @@
-"""What results draw with: boxes, points and lines on a copy of a picture, their strength by its size."""
+"""Drawing of results on a copy of an image: boxes, points and lines with a width that depends on the image's size."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pictures.preprocess import ImageSource
 
 COLOURS = ((255, 196, 0), (0, 200, 255), (255, 96, 144), (120, 230, 100), (190, 140, 255), (255, 140, 60))
-"""One for each class or thing, again and again."""
+"""Colours of classes or objects, used cyclically."""
 
 FINE = (190, 225, 235)
 _SHADOW = (0, 0, 0)
 _FAR = 1e6
-"""Pillow's lines take longer the farther they reach: what is beyond is drawn as if it lay there."""
+"""Limit of coordinates. Pillow's lines take longer the farther they extend."""
 
 Points = NDArray[np.floating]
 
 
 def colour(index: int) -> tuple[int, int, int]:
-    """Return the colour of a class or of a thing."""
+    """Return the colour of a class or object."""
     return COLOURS[index % len(COLOURS)]
 
 
 def copy_of(picture: ImageSource, size: tuple[int, int]) -> Image.Image:
-    """Return a picture to draw on, RGB and upright; what was given stays as it is.
+    """Return a copy of an image to draw on, RGB and upright.
 
     Args:
-        picture: the one that a result is about.
-        size: width and height of that.
+        picture: the image of a result.
+        size: width and height in pixels of the result's image.
 
     Raises:
-        ImageError: it cannot be read.
-        InputError: it has another size.
+        ImageError: the image cannot be read.
+        InputError: the image has another size.
     """
     image = preprocess.open_image(picture)
     if image.size != size:
@@ -50,7 +50,7 @@ def copy_of(picture: ImageSource, size: tuple[int, int]) -> Image.Image:
 
 
 class Canvas:
-    """Draws on ``image``."""
+    """Drawing functions for ``image``."""
 
     def __init__(self, image: Image.Image) -> None:
         self._draw = ImageDraw.Draw(image)
@@ -58,7 +58,7 @@ class Canvas:
         self.stroke = max(1, round(max(image.size) / 400))
 
     def box(self, corners: Points, ink: tuple[int, int, int]) -> None:
-        """Draw a closed line through corners (number, 2), along the picture's edge where they lie beyond it."""
+        """Draw a closed line through corners (count, 2), clamped to the image."""
         inside = np.clip(corners, 0.0, np.subtract(self._size, 1.0))
         self.line([*inside, inside[0]], ink, self.stroke)
 
@@ -67,30 +67,30 @@ class Canvas:
         self._draw.line(_flat(points), fill=ink, width=width, joint="curve" if width > 1 else None)
 
     def dots(self, points: Points, ink: tuple[int, int, int], radius: float) -> None:
-        """Draw a dot at each of points (number, 2)."""
+        """Draw a dot at each of the points (count, 2)."""
         for x, y in _flat(points):
             self._draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=ink)
 
-    def label(self, words: str, place: Sequence[float], ink: tuple[int, int, int]) -> None:
-        """Write above a place, or below it where there is no room, on a ground of its own."""
+    def label(self, text: str, anchor: Sequence[float], ink: tuple[int, int, int]) -> None:
+        """Write text above a point, or below it at the top of the image, on a filled rectangle."""
         font = _font(max(11, 5 * self.stroke))
-        left, top, right, bottom = self._draw.textbbox((0, 0), words, font=font)
-        wide, high, edge = right - left, bottom - top, 2 * self.stroke
-        x = min(max(0.0, place[0]), max(0.0, self._size[0] - wide - 2 * edge))
-        y = place[1] - high - 2 * edge
-        y = min(max(0.0, place[1] if y < 0 else y), max(0.0, self._size[1] - high - 2 * edge))
-        self._draw.rectangle((x, y, x + wide + 2 * edge, y + high + 2 * edge), fill=ink)
-        self._draw.text((x + edge - left, y + edge - top), words, font=font, fill=_SHADOW)
+        left, top, right, bottom = self._draw.textbbox((0, 0), text, font=font)
+        text_width, text_height, edge = right - left, bottom - top, 2 * self.stroke
+        x = min(max(0.0, anchor[0]), max(0.0, self._size[0] - text_width - 2 * edge))
+        y = anchor[1] - text_height - 2 * edge
+        y = min(max(0.0, anchor[1] if y < 0 else y), max(0.0, self._size[1] - text_height - 2 * edge))
+        self._draw.rectangle((x, y, x + text_width + 2 * edge, y + text_height + 2 * edge), fill=ink)
+        self._draw.text((x + edge - left, y + edge - top), text, font=font, fill=_SHADOW)
 
 
 def _flat(points: Iterable[Sequence[float]] | Points) -> list[tuple[float, float]]:
-    given = [tuple(point)[:2] for point in points]
-    array = np.clip(np.asarray(given, np.float64).reshape(-1, 2), -_FAR, _FAR)
+    coordinates = [tuple(point)[:2] for point in points]
+    array = np.clip(np.asarray(coordinates, np.float64).reshape(-1, 2), -_FAR, _FAR)
     return [(float(x), float(y)) for x, y in array]
 
 
 def _font(size: int) -> Any:
-    """Return Pillow's own font; one built without FreeType has a single small one."""
+    """Return Pillow's default font; without FreeType it has one small size."""
     try:
         return ImageFont.load_default(size)
     except (TypeError, ImportError, OSError):

@@ -1,4 +1,4 @@
-"""Landmarks: points of each thing that a detector finds, from a cut in which it stands upright."""
+"""Landmarks: points of each object found by a detector, from an upright cut around the object."""
 
 from __future__ import annotations
 
@@ -20,23 +20,28 @@ from glsl_infer.tasks.cuts import Cut, around, direction, pixels_of
 from glsl_infer.tasks.description import DETECTION, LANDMARKS, Description, LandmarkRules, Region
 from glsl_infer.tasks.detection import Detector
 from glsl_infer.tasks.results import Detection, Found, Landmarks
-from glsl_infer.tasks.task import Given, Outputs, Task, Usable, size_of, usable
+from glsl_infer.tasks.task import LoadedPicture, Outputs, PictureSource, Task, load_picture, size_of
 
-_SAME = 0.4
-"""Of the area that two cuts cover, the share above which they show one thing."""
+_SAME_OBJECT = 0.4
+"""Intersection over union above which two cuts show the same object."""
 
-_SEARCH = 15
-"""Frames after which the detector looks for more things, while some are followed."""
+_DETECTION_INTERVAL = 15
+"""Frames after which the detector searches for more objects while some are followed."""
 
 
 class Landmarker(Task[Found[Landmarks]]):
-    """Finds points of things: a detector says where they are, a network reads the cut around each.
+    """Finds points of objects: a detector locates them, and a network reads the cut around each.
 
     Args:
-        task, model, context: see ``Task``.
-        detector_model: another bundle than the detector's description names.
-        most: how many things are looked at in a picture at most, by default what the description says.
-        tiles: the detector's, see ``Detector``.
+        task: as for ``Task``.
+        model: as for ``Task``.
+        detector_model: another bundle than that of the detector's description.
+        most: largest number of objects in an image, by default the description's.
+        tiles: as for ``Detector``.
+        context: as for ``Task``.
+
+    Attributes:
+        number: number of points of an object.
     """
 
     kind = LANDMARKS
@@ -53,7 +58,7 @@ class Landmarker(Task[Found[Landmarks]]):
     ) -> None:
         self._detector: Detector | None = None
         self._uploaded: Uploaded | None = None
-        self._detector_model, self._wanted, self._tiles = detector_model, most, tiles
+        self._detector_model, self._requested_most, self._tiles = detector_model, most, tiles
         self._cuts: list[Cut] = []
         self._frame_size: tuple[int, int] | None = None
         self._since = 0
@@ -64,57 +69,57 @@ class Landmarker(Task[Found[Landmarks]]):
 
     @property
     def sessions(self) -> tuple[Session, ...]:
-        """Those of the detector and of the landmarks."""
+        """Sessions of the detector and of the landmarks."""
         assert self._detector is not None
         return (*self._detector.sessions, self.session)
 
     @property
     def detector(self) -> Detector:
-        """What finds the things."""
+        """The task that finds the objects."""
         assert self._detector is not None
         return self._detector
 
-    def __call__(self, picture: Given) -> Found[Landmarks]:
-        """Return the points of all things in a picture, best detection first; see ``Task``."""
-        given = usable(picture)
-        return self._found(given, self._cuts_of(self.detector(given)))
+    def __call__(self, picture: PictureSource) -> Found[Landmarks]:
+        """Return the points of all objects in an image, best detection first; arguments and errors as for ``Task``."""
+        loaded = load_picture(picture)
+        return self._found(loaded, self._cuts_of(self.detector(loaded)))
 
-    def follow(self, picture: Given) -> Found[Landmarks]:
-        """Return the points of all things in the next frame of a film.
+    def follow(self, picture: PictureSource) -> Found[Landmarks]:
+        """Return the points of all objects in the next frame of a film.
 
-        Each cut is around the points of the frame before. The detector looks only where nothing is followed, and from
-        time to time while fewer things are than may be. A frame is uploaded once, and shaders make all cuts of it.
+        Each cut is around the points of the previous frame. The detector runs if it has lost all objects, and
+        periodically while fewer objects than ``most`` are. A frame is uploaded once, and shaders cut it.
         """
-        given = self._on_gpu(usable(picture))
-        size = size_of(given)
+        loaded = self._on_gpu(load_picture(picture))
+        size = size_of(loaded)
         if self._rules.follow is None or size != self._frame_size:
             self._cuts = []
         self._frame_size = size
-        found = self._found(given, self._cuts)
+        results = self._found(loaded, self._cuts)
         self._since += 1
-        if not found or (len(found) < self._most and self._since >= _SEARCH):
+        if not results or (len(results) < self._most and self._since >= _DETECTION_INTERVAL):
             self._since = 0
-            known = [item.cut for item in found]
-            new = [
+            current_cuts = [item.cut for item in results]
+            new_cuts = [
                 cut
-                for cut in self._cuts_of(self.detector.follow(given))
-                if all(cut.overlap(other) < _SAME for other in known)
+                for cut in self._cuts_of(self.detector.follow(loaded))
+                if all(cut.overlap(other) < _SAME_OBJECT for other in current_cuts)
             ]
-            items = (*found, *self._found(given, new[: self._most - len(found)]))
-            found = Found(items, size)
-        self._cuts = [] if self._rules.follow is None else _distinct(found, self._rules.follow)
-        return found
+            items = (*results, *self._found(loaded, new_cuts[: self._most - len(results)]))
+            results = Found(items, size)
+        self._cuts = [] if self._rules.follow is None else _distinct(results, self._rules.follow)
+        return results
 
     def close(self) -> None:
-        """Free the GPU's resources."""
+        """Release the GPU's resources."""
         if self._uploaded is not None:
             self._uploaded.close()
         if self._detector is not None:
             self._detector.close()
         super().close()
 
-    def _on_gpu(self, picture: Usable) -> Usable:
-        """Return a frame as a texture; as it is where no texture holds it, or the CPU computes a part of a network."""
+    def _on_gpu(self, picture: LoadedPicture) -> LoadedPicture:
+        """Return a frame as a texture, or unchanged if it is too large or CPU parts read it."""
         if not isinstance(picture, np.ndarray) or any(session.bundle.parts for session in self.sessions):
             return picture
         if self._uploaded is None:
@@ -122,12 +127,12 @@ class Landmarker(Task[Found[Landmarks]]):
         return self._uploaded.put(picture) if self._uploaded.fits(*size_of(picture)) else picture
 
     def points(self, outputs: Outputs, cut: Cut, size: tuple[int, int]) -> Landmarks | None:
-        """Return what a network's numbers mean; None where it says that there is nothing.
+        """Convert outputs of the network to landmarks; None if the object is absent.
 
         Args:
-            outputs: all of the bundle's, by name; another runner's of the same network will do.
-            cut: what the network read.
-            size: width and height of the picture in pixels.
+            outputs: all outputs of the bundle by name, also those of another runner.
+            cut: input of the network.
+            size: width and height of the image in pixels.
         """
         rules, entry = self._rules, self.session.bundle.manifest.input
         score = 1.0 if rules.presence is None else _score(outputs[rules.presence], rules.activation)
@@ -144,35 +149,35 @@ class Landmarker(Task[Found[Landmarks]]):
     def _prepare(self) -> None:
         rules = self.description.rules
         assert isinstance(rules, LandmarkRules)
-        self._rules, self._most = rules, self._wanted or rules.most
+        self._rules, self._most = rules, self._requested_most or rules.most
         self._picture_input()
-        number = self._rows([rules.points], rules.dimensions)
+        self.number = point_count = self._rows([rules.points], rules.dimensions)
         for name in (rules.presence, *rules.attributes.values()):
             if name is not None and self._rows([name], 1) != 1:
                 raise InputError(f"output '{name}' has {self._rows([name], 1)} numbers, where one is needed")
-        _check_indices("'lines'", [index for line in rules.lines for index in line], number)
-        _check_indices("'fine'", [index for pair in rules.fine for index in pair], number)
+        _check_indices("'lines'", [index for line in rules.lines for index in line], point_count)
+        _check_indices("'fine'", [index for pair in rules.fine for index in pair], point_count)
         if rules.follow is not None:
-            _check_region("'follow'", rules.follow, number)
-        detector = reading.find(rules.detector, beside=self.description.source)
+            _check_region("'follow'", rules.follow, point_count)
+        detector = reading.find(rules.detector, relative_to=self.description.source)
         if detector.kind != DETECTION:
             raise InputError(f"its detector '{rules.detector}' is a task for {detector.kind}; name one for {DETECTION}")
         self._detector = Detector(detector, model=self._detector_model, tiles=self._tiles, context=self.session.context)
-        known = len(self._detector.description.rules.points)  # type: ignore[union-attr]
-        _check_region("'cut'", rules.cut, known)
+        detector_points = len(self._detector.description.rules.points)  # type: ignore[union-attr]
+        _check_region("'cut'", rules.cut, detector_points)
 
     def _cuts_of(self, things: Sequence[Detection]) -> list[Cut]:
-        """Return the cuts around what the detector found, best first."""
+        """Return the cuts around detections, best first."""
         self.detections += 1
         return [self.cut_of(thing) for thing in things[: self._most]]
 
     def cut_of(self, thing: Detection) -> Cut:
-        """Return the cut that shows a thing upright."""
+        """Return the cut that shows a detection upright."""
         region = self._rules.cut
         angle = _angle(region, thing.points)
         if region.points:
             return _around(region, thing.points[list(region.points)], angle)
-        # A detector's box stands upright whatever is in it: its sides count, and the cut is turned around its middle.
+        # The detector's box is upright for any rotation of the object. The cut has its size, rotated around its centre.
         left, top, right, bottom = thing.box
         width, height = right - left, bottom - top
         upright = Cut((left + right) / 2, (top + bottom) / 2, width, height, angle)
@@ -181,32 +186,32 @@ class Landmarker(Task[Found[Landmarks]]):
             width = height = max(width, height)
         return Cut(float(x), float(y), width * region.scale, height * region.scale, angle)
 
-    def _found(self, picture: Usable, cuts: Sequence[Cut]) -> Found[Landmarks]:
+    def _found(self, picture: LoadedPicture, cuts: Sequence[Cut]) -> Found[Landmarks]:
         size, entry = size_of(picture), self.session.bundle.manifest.input
-        found = []
+        results = []
         for cut in cuts:
             if not _reaches(cut, size):
                 continue
-            part: Any
+            pixels: Any
             if isinstance(picture, np.ndarray):
-                part = pixels_of(picture, cut, entry.height, entry.width)
-                part = part if entry.channels == 3 else preprocess.load_for(part, entry)
+                pixels = pixels_of(picture, cut, entry.height, entry.width)
+                pixels = pixels if entry.channels == 3 else preprocess.load_for(pixels, entry)
             else:
-                part = cut.of(picture)
-            item = self.points(self.session.run({entry.name: part}), cut, size)
+                pixels = cut.of(picture)
+            item = self.points(self.session.run({entry.name: pixels}), cut, size)
             if item is not None:
-                found.append(item)
-        return Found(tuple(found), size)
+                results.append(item)
+        return Found(tuple(results), size)
 
 
-def _distinct(found: Sequence[Landmarks], region: Region) -> list[Cut]:
-    """Return the cuts of the next frame: two that came to show one thing become one."""
+def _distinct(results: Sequence[Landmarks], region: Region) -> list[Cut]:
+    """Return the cuts of the next frame, without a second cut of the same object."""
     cuts: list[Cut] = []
-    for item in found:
+    for item in results:
         points = item.points[:, :2]
         around_points = points[list(region.points)] if region.points else points
         cut = _around(region, around_points, _angle(region, points))
-        if cut.usable and all(cut.overlap(other) < _SAME for other in cuts):
+        if cut.usable and all(cut.overlap(other) < _SAME_OBJECT for other in cuts):
             cuts.append(cut)
     return cuts
 
@@ -223,7 +228,7 @@ def _angle(region: Region, points: NDArray[np.float64]) -> float:
 
 
 def _reaches(cut: Cut, size: tuple[int, int]) -> bool:
-    """Return whether a cut is usable and shows any of the picture: a follower may be led far away."""
+    """Return whether a cut is usable and overlaps the image. Followed points can drift far away."""
     if not cut.usable or max(cut.width, cut.height) > 16.0 * max(size):
         return False
     low, high = cut.corners.min(axis=0), cut.corners.max(axis=0)
@@ -231,15 +236,15 @@ def _reaches(cut: Cut, size: tuple[int, int]) -> bool:
 
 
 def _score(numbers: NDArray[np.float32], activation: str) -> float:
-    number = float(numbers.ravel()[0])
-    return float(1.0 / (1.0 + np.exp(-np.clip(number, -80.0, 80.0)))) if activation == SIGMOID else number
+    value = float(numbers.ravel()[0])
+    return float(1.0 / (1.0 + np.exp(-np.clip(value, -80.0, 80.0)))) if activation == SIGMOID else value
 
 
-def _check_indices(where: str, indices: Sequence[int], number: int) -> None:
-    wrong = [index for index in indices if index >= number]
-    if wrong:
-        raise InputError(f"{where} names point {wrong[0]}; there are {number}, from 0 on")
+def _check_indices(key: str, indices: Sequence[int], count: int) -> None:
+    invalid = [index for index in indices if index >= count]
+    if invalid:
+        raise InputError(f"{key} names point {invalid[0]}; there are {count}, from 0 on")
 
 
-def _check_region(where: str, region: Region, number: int) -> None:
-    _check_indices(where, [*region.begin, *region.end, *region.points], number)
+def _check_region(key: str, region: Region, count: int) -> None:
+    _check_indices(key, [*region.begin, *region.end, *region.points], count)

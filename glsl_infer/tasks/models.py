@@ -1,4 +1,4 @@
-"""Where bundles lie that ``glsl-infer get`` has made, and how a task finds its own."""
+"""Folder of the bundles fetched by ``glsl-infer get``, and search for the bundle of a task."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from glsl_infer.support.files import user_caches
 from glsl_infer.support.resources import default_model
 
 VARIABLE = "GLSL_INFER_MODELS"
-"""The environment variable that names another folder."""
+"""Environment variable for another folder."""
 
 SUFFIX = ".glslnn"
 
 DEFAULT = "default"
-"""The name of the model that comes with the package."""
+"""Name of the model in the package."""
 
 
 def folder() -> Path:
-    """Return the folder of fetched models, which need not exist: ``~/.cache/glsl-infer/models``.
+    """Return the folder of fetched models, ``~/.cache/glsl-infer/models``, which need not exist.
 
     Raises:
-        InputError: a user without a home, and no variable names a folder.
+        InputError: the user has no home directory, and the variable is not set.
     """
-    given = os.environ.get(VARIABLE, "")
-    if given:
-        return Path(given)
+    environment_folder = os.environ.get(VARIABLE, "")
+    if environment_folder:
+        return Path(environment_folder)
     try:
         return user_caches() / "glsl-infer/models"
     except RuntimeError:
@@ -37,11 +37,11 @@ def find(model: str, source: Path) -> Path:
     """Return the bundle of a task.
 
     Args:
-        model: a file ``*.glslnn``, which lies beside ``source`` where it is relative; or a name that ``get`` knows.
+        model: a file ``*.glslnn``, relative to the folder of ``source``; or a name known to ``get``.
         source: the file of the task.
 
     Raises:
-        InputError: it is not there; says how to get it.
+        InputError: the bundle does not exist; the message has the command to get it.
     """
     if model == DEFAULT:
         return default_model()

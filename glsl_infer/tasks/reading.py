@@ -1,4 +1,4 @@
-"""Reads tasks of JSON files, strictly: docs/reference/task-files.md explains every key."""
+"""Parse task files (JSON) strictly; docs/reference/task-files.md has all keys."""
 
 from __future__ import annotations
 
@@ -31,60 +31,61 @@ from glsl_infer.tasks.description import (
 )
 
 FOLDER = Path(__file__).with_name("data")
-"""Where the tasks that come with the package are described."""
+"""Folder of the packaged tasks."""
 
 SUFFIX = ".json"
 
 POINTS = {"faces": "face-mesh", "hands": "hand"}
-"""The task that finds the points of the things that a task of the same name finds boxes of."""
+"""The landmark task for the objects of each detection task."""
 
 _ALIASES = {"face": "faces", "person": "people"}
 _MOST_BYTES = 1 << 20
 _MOST_POINTS = 1 << 14
 _LARGEST = 1e6
-"""Of every number: what is larger means nothing in a picture, and what is made of it does not fit a float."""
+"""Limit of values. Larger ones have no meaning in an image, and results could exceed the range of floats."""
 _LEAST_EDGE = 1e-6
 _ADVICE = "docs/reference/task-files.md has all keys"
 
 
 def names() -> tuple[str, ...]:
-    """Return the tasks that come with the package."""
+    """Return the names of the packaged tasks."""
     return tuple(sorted(path.stem for path in FOLDER.glob(f"*{SUFFIX}")))
 
 
-def find(name: str | Path, *, beside: Path | None = None) -> Description:
-    """Return a task by its name, or by its file: one that ends in .json.
+def find(name: str | Path, *, relative_to: Path | None = None) -> Description:
+    """Return a task by its name, or by a file with the suffix .json.
 
     Args:
-        name: of a task that comes with the package, or a file.
-        beside: a relative file lies in the folder of this one.
+        name: of a packaged task, or a file.
+        relative_to: a file to whose folder a relative ``name`` refers.
 
     Raises:
-        InputError: there is no such task, or its file is wrong.
+        InputError: the task does not exist, or its file is invalid.
     """
-    given = str(name)
-    if not given.lower().endswith(SUFFIX):
-        known = names()
-        given = given if given in known else _ALIASES.get(given, given)
-        if given not in known:
+    name_or_file = str(name)
+    if not name_or_file.lower().endswith(SUFFIX):
+        task_names = names()
+        name_or_file = name_or_file if name_or_file in task_names else _ALIASES.get(name_or_file, name_or_file)
+        if name_or_file not in task_names:
+            suggestion = did_you_mean(name_or_file, [*task_names, *_ALIASES])
             raise InputError(
-                f"task '{given}': no such task{did_you_mean(given, [*known, *_ALIASES])}; give one of "
-                f"{', '.join(known)}, or a file *.json of your own"
+                f"task '{name_or_file}': no such task{suggestion}; give one of "
+                f"{', '.join(task_names)}, or a file *.json of your own"
             )
-        return read(FOLDER / f"{given}{SUFFIX}")
-    return read(Path(name) if beside is None else beside.parent / name)
+        return read(FOLDER / f"{name_or_file}{SUFFIX}")
+    return read(Path(name) if relative_to is None else relative_to.parent / name)
 
 
 def read(path: Path) -> Description:
-    """Read a task.
+    """Read a task file.
 
     Raises:
-        InputError: the file cannot be read, is no JSON, or says what it may not; names the file and the key.
+        InputError: the file cannot be read, is not JSON, or has an invalid value; the message has the file and the key.
     """
     try:
-        other = not_a_file(path)
-        if other:
-            raise InputError(f"{path}: is {other}, not a task; give a JSON file")
+        problem = not_a_file(path)
+        if problem:
+            raise InputError(f"{path}: is {problem}, not a task; give a JSON file")
         if path.stat().st_size > _MOST_BYTES:
             raise InputError(f"{path}: is larger than {_MOST_BYTES >> 20} MiB; that is not a task")
         data = json_text.loads(path.read_text("utf-8-sig"))
@@ -104,7 +105,7 @@ def read(path: Path) -> Description:
 
 def _description(fields: Fields, path: Path) -> Description:
     kind = fields.text("task", one_of=KINDS)
-    what, model = fields.optional_text("what") or path.stem, fields.text("model")
+    summary, model = fields.optional_text("what") or path.stem, fields.text("model")
     readers: dict[str, Callable[[Fields], Rules]] = {
         DETECTION: _detection,
         LANDMARKS: _landmarks,
@@ -113,7 +114,7 @@ def _description(fields: Fields, path: Path) -> Description:
     }
     rules = readers[kind](fields)
     fields.done()
-    return Description(path.stem, kind, what, model, rules, path)
+    return Description(path.stem, kind, summary, model, rules, path)
 
 
 def _detection(fields: Fields) -> DetectionRules:
@@ -247,10 +248,10 @@ def _word(allowed: tuple[str, ...]) -> Callable[[Any, str], str]:
 
 def _number(value: Any, where: str, *, low: float = -_LARGEST) -> float:
     """Return ``value`` if it is a number from ``low`` to ``_LARGEST``."""
-    found = json_fields.number(value, where, low=low)
-    if found > _LARGEST:
-        raise BundleError(f"{where} is {found:g}; at most {_LARGEST:g} is possible")
-    return found
+    number: float = json_fields.number(value, where, low=low)
+    if number > _LARGEST:
+        raise BundleError(f"{where} is {number:g}; at most {_LARGEST:g} is possible")
+    return number
 
 
 def _share(value: Any, where: str) -> float:
@@ -267,10 +268,10 @@ def _truth(value: Any, where: str) -> bool:
 
 
 def _items_of(value: Any, where: str, length: int) -> list[Any]:
-    found = items(value, where)
-    if len(found) != length:
-        raise BundleError(f"{where} has {len(found)} entries, not {length}")
-    return found
+    entries = items(value, where)
+    if len(entries) != length:
+        raise BundleError(f"{where} has {len(entries)} entries, not {length}")
+    return entries
 
 
 def _numbers(value: Any, where: str, length: int, **limits: float) -> tuple[float, ...]:
@@ -280,15 +281,15 @@ def _numbers(value: Any, where: str, length: int, **limits: float) -> tuple[floa
 def _indices(value: Any, where: str, most: int) -> tuple[int, ...]:
     if isinstance(value, int):
         value = [value]
-    found = items(value, where)
-    if not found or not most:
+    entries = items(value, where)
+    if not entries or not most:
         raise BundleError(f"{where} needs points by their indices, and 'points' to have names for them")
-    return tuple(integer(item, f"{where}[{index}]", 0, most - 1) for index, item in enumerate(found))
+    return tuple(integer(item, f"{where}[{index}]", 0, most - 1) for index, item in enumerate(entries))
 
 
 def _lines(fields: Fields, most: int) -> Lines:
-    given = fields.items("lines") if fields.has("lines") else []
-    return tuple(_indices(item, f"'lines'[{index}]", most) for index, item in enumerate(given))
+    entries = fields.items("lines") if fields.has("lines") else []
+    return tuple(_indices(item, f"'lines'[{index}]", most) for index, item in enumerate(entries))
 
 
 def _outputs(fields: Fields, key: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What tasks find: pixels of the picture and scores, as plain data that draws itself."""
+"""Results of tasks: pixels of the image and scores, as plain data that can draw itself."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from glsl_infer.tasks.cuts import Cut
 from glsl_infer.tasks.drawing import FINE, Canvas, colour, copy_of
 
 _DIGITS = 2
-"""Of a pixel, in JSON."""
+"""Decimal digits of a pixel in JSON."""
 
 Points = NDArray[np.float64]
 
 
 class Thing(ABC):
-    """Something that was found in a picture of ``size``: width and height in pixels."""
+    """An object found in an image with ``size`` (width, height) in pixels."""
 
     size: tuple[int, int]
 
     def draw(self, image: ImageSource) -> Image.Image:
-        """Return a copy of the picture with this drawn on it.
+        """Return a copy of the image with the object drawn on it.
 
         Raises:
-            ImageError, InputError: it cannot be read, or has another size than the one that this was found in.
+            ImageError, InputError: the image cannot be read, or has another size.
         """
         copy = copy_of(image, self.size)
         self.draw_on(Canvas(copy), 0)
@@ -39,26 +39,26 @@ class Thing(ABC):
 
     @abstractmethod
     def draw_on(self, canvas: Canvas, index: int) -> None:
-        """Draw this, in the colour of an index."""
+        """Draw the object in the colour of an index."""
 
     @abstractmethod
     def as_json(self) -> dict[str, Any]:
-        """Return this as plain data."""
+        """Return the object as plain data."""
 
 
 @dataclass(frozen=True, eq=False)
 class Detection(Thing):
-    """A thing with a box around it.
+    """An object with a bounding box.
 
     Attributes:
-        box: left, top, right and bottom in pixels; it may reach beyond the picture, as a person may.
-        score: how sure the network is, 0 to 1.
-        label: of its class; empty where there is one class only.
-        points: pixels, float64 (number, 2).
-        names: what the points are called.
+        box: left, top, right and bottom in pixels, possibly beyond the image.
+        score: confidence of the network, 0 to 1.
+        label: of its class; empty if there is only one class.
+        points: pixels, float64 (count, 2).
+        names: names of the points.
         lines: indices of points that are joined.
-        index: of its class.
-        size: of the picture.
+        index: index of its class.
+        size: width and height of the image.
     """
 
     box: tuple[float, float, float, float]
@@ -72,18 +72,18 @@ class Detection(Thing):
 
     @property
     def seen(self) -> tuple[float, float, float, float]:
-        """What the picture shows of the box: left, top, right and bottom in pixels."""
+        """Part of the box within the image: left, top, right and bottom in pixels."""
         across, down = np.clip(self.box[::2], 0.0, self.size[0]), np.clip(self.box[1::2], 0.0, self.size[1])
         return float(across[0]), float(down[0]), float(across[1]), float(down[1])
 
     @property
     def corners(self) -> Points:
-        """The corners of what is seen of the box, float64 (4, 2), clockwise from the top left."""
+        """Corners of the visible part of the box, float64 (4, 2), clockwise from the top left."""
         left, top, right, bottom = self.seen
         return np.array([[left, top], [right, top], [right, bottom], [left, bottom]])
 
     def draw_on(self, canvas: Canvas, index: int) -> None:
-        """Draw what is seen of the box, the points and the score."""
+        """Draw the visible part of the box, the points and the score."""
         ink = colour(self.index if self.label else index)
         canvas.box(self.corners, ink)
         for line in self.lines:
@@ -92,7 +92,7 @@ class Detection(Thing):
         canvas.label(f"{self.label} {100 * self.score:.0f} %".strip(), self.seen[:2], ink)
 
     def as_json(self) -> dict[str, Any]:
-        """Return what is seen of the box, score, label and points by their names."""
+        """Return the visible part of the box, score, label, and points by name."""
         points = dict(zip(self.names, _rounded(self.points)))
         return {
             "box": _rounded(np.array(self.seen)),
@@ -104,17 +104,16 @@ class Detection(Thing):
 
 @dataclass(frozen=True, eq=False)
 class Landmarks(Thing):
-    """Points of a thing.
+    """Points of an object.
 
     Attributes:
-        points: x and y in pixels; float64 (number, dimensions), further numbers in pixels as well where they are
-            lengths.
-        score: how sure the network is that the thing is there, 0 to 1; 1 where it does not say.
-        attributes: further numbers that the network has about it.
-        cut: where the network looked.
+        points: x and y in pixels, float64 (count, dimensions); further coordinates are in pixels if they are lengths.
+        score: confidence of the network that the object is present, 0 to 1; 1 without such an output.
+        attributes: further values of the network.
+        cut: input of the network.
         lines: indices of points that are joined.
-        fine: pairs of points that are joined by thin lines.
-        size: of the picture.
+        fine: pairs of points joined by thin lines.
+        size: width and height of the image.
     """
 
     points: Points
@@ -126,7 +125,7 @@ class Landmarks(Thing):
     size: tuple[int, int]
 
     def draw_on(self, canvas: Canvas, index: int) -> None:
-        """Draw the lines; points where there are few, or no lines."""
+        """Draw the lines, and the points if there are few or no lines."""
         ink = colour(index)
         for pair in self.fine:
             canvas.line(self.points[list(pair)], FINE, 1)
@@ -149,11 +148,11 @@ Item = TypeVar("Item", bound=Thing)
 
 @dataclass(frozen=True, eq=False)
 class Found(Sequence[Item], Generic[Item]):
-    """All things of a picture, best first: a sequence of them.
+    """All objects of an image, best first, as a sequence.
 
     Attributes:
-        items: the things.
-        size: width and height of the picture in pixels.
+        items: the objects.
+        size: width and height of the image in pixels.
     """
 
     items: tuple[Item, ...]
@@ -166,42 +165,42 @@ class Found(Sequence[Item], Generic[Item]):
     def __getitem__(self, index: slice) -> tuple[Item, ...]: ...
 
     def __getitem__(self, index: Union[int, slice]) -> Union[Item, tuple[Item, ...]]:
-        """Return a thing, or some."""
+        """Return an object, or a slice."""
         return self.items[index]
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of objects."""
         return len(self.items)
 
     def __iter__(self) -> Iterator[Item]:
-        """Go through the things."""
+        """Iterate over the objects."""
         return iter(self.items)
 
     def draw(self, image: ImageSource) -> Image.Image:
-        """Return a copy of the picture with everything drawn on it; see ``Thing.draw``."""
+        """Return a copy of the image with all objects drawn on it; errors as for ``Thing.draw``."""
         copy = copy_of(image, self.size)
         canvas = Canvas(copy)
-        for index, item in reversed(list(enumerate(self.items))):  # the best one is on top
+        for index, item in reversed(list(enumerate(self.items))):  # the best is on top
             item.draw_on(canvas, index)
         return copy
 
     def as_json(self) -> dict[str, Any]:
-        """Return all as plain data."""
+        """Return all objects as plain data."""
         return {"found": [item.as_json() for item in self.items]}
 
     @property
     def present(self) -> bool:
-        """Whether there is anything."""
+        """True if there are objects."""
         return bool(self.items)
 
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """What is on a picture, best first.
+    """Labels of an image, best first.
 
     Attributes:
         predictions: the labels.
-        size: width and height of the picture in pixels.
+        size: width and height of the image in pixels.
     """
 
     predictions: tuple[Prediction, ...]
@@ -209,12 +208,12 @@ class Labels:
     present: bool = field(default=True, init=False)
 
     def draw(self, image: ImageSource) -> Image.Image:
-        """Return a copy of the picture with the labels in its corner; see ``Thing.draw``."""
+        """Return a copy of the image with the labels in its corner; errors as for ``Thing.draw``."""
         copy = copy_of(image, self.size)
         canvas = Canvas(copy)
         for index, prediction in enumerate(self.predictions):
-            words = f"{100 * prediction.probability:.0f} % {prediction.label}"
-            canvas.label(words, (0.0, 0.0 + index * 12 * canvas.stroke), colour(index))
+            text = f"{100 * prediction.probability:.0f} % {prediction.label}"
+            canvas.label(text, (0.0, 0.0 + index * 12 * canvas.stroke), colour(index))
         return copy
 
     def as_json(self) -> dict[str, Any]:
@@ -227,5 +226,5 @@ class Labels:
         }
 
 
-def _rounded(numbers: NDArray[np.float64]) -> Any:
-    return np.round(numbers, _DIGITS).tolist()
+def _rounded(values: NDArray[np.float64]) -> Any:
+    return np.round(values, _DIGITS).tolist()

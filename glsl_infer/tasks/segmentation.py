@@ -1,4 +1,4 @@
-"""Segmentation: which pixels belong to something."""
+"""Segmentation: the pixels that belong to an object."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from glsl_infer.runtime.pictures.fits import fitted
 from glsl_infer.tasks.boxes import SIGMOID, SOFTMAX
 from glsl_infer.tasks.description import SEGMENTATION, SegmentationRules
 from glsl_infer.tasks.masks import Mask
-from glsl_infer.tasks.task import Given, Outputs, Task, size_of, usable
+from glsl_infer.tasks.task import Outputs, PictureSource, Task, load_picture, size_of
 
 
 class Segmenter(Task[Mask]):
-    """Finds the pixels of something by a network that ends in a mask."""
+    """Finds the pixels of an object with a network whose output is a mask."""
 
     kind = SEGMENTATION
 
-    def __call__(self, picture: Given) -> Mask:
-        """Return the mask of a picture; see ``Task``."""
-        given = usable(picture)
-        return self.mask(self._run(given), size_of(given))
+    def __call__(self, picture: PictureSource) -> Mask:
+        """Return the mask of an image; arguments and errors as for ``Task``."""
+        loaded = load_picture(picture)
+        return self.mask(self._run(loaded), size_of(loaded))
 
     def _prepare(self) -> None:
         rules = self.description.rules
@@ -33,26 +33,26 @@ class Segmenter(Task[Mask]):
             raise InputError(f"'channel' is {rules.channel}; output '{rules.mask}' has {shape[2]}, from 0 on")
 
     def mask(self, outputs: Outputs, size: tuple[int, int]) -> Mask:
-        """Return what a network's numbers mean.
+        """Convert outputs of the network to a mask.
 
         Args:
-            outputs: all of the bundle's, by name; another runner's of the same network will do.
-            size: width and height of the picture in pixels.
+            outputs: all outputs of the bundle by name, also those of another runner.
+            size: width and height of the image in pixels.
         """
         rules, entry = self._rules, self._entry
-        numbers = outputs[rules.mask].astype(np.float32)
-        if numbers.ndim == 2:  # indices of classes, as argmax leaves them
-            part = (numbers == rules.channel).astype(np.float32)
+        logits = outputs[rules.mask].astype(np.float32)
+        if logits.ndim == 2:  # class indices of an argmax
+            class_mask = (logits == rules.channel).astype(np.float32)
         elif rules.activation == SOFTMAX:
-            powers = np.exp(numbers - numbers.max(axis=2, keepdims=True))
-            part = powers[..., rules.channel] / powers.sum(axis=2)
+            powers = np.exp(logits - logits.max(axis=2, keepdims=True))
+            class_mask = powers[..., rules.channel] / powers.sum(axis=2)
         else:
-            part = numbers[..., rules.channel]
+            class_mask = logits[..., rules.channel]
             if rules.activation == SIGMOID:
-                part = 1.0 / (1.0 + np.exp(-np.clip(part, -80.0, 80.0)))
-        rows, columns = part.shape
-        places = fitted(entry.fit or "", *size, entry.width, entry.height)
-        source, target = places.source, places.target
+                class_mask = 1.0 / (1.0 + np.exp(-np.clip(class_mask, -80.0, 80.0)))
+        rows, columns = class_mask.shape
+        rectangles = fitted(entry.fit or "", *size, entry.width, entry.height)
+        source, target = rectangles.source, rectangles.target
         across, down = columns / entry.width, rows / entry.height
         box = (
             target.left * across,
@@ -61,4 +61,4 @@ class Segmenter(Task[Mask]):
             (target.top + target.height) * down,
         )
         inner = (source.left, source.top, source.left + source.width, source.top + source.height)
-        return Mask(np.clip(np.nan_to_num(part), 0.0, 1.0).astype(np.float32), box, inner, rules.edge, size)
+        return Mask(np.clip(np.nan_to_num(class_mask), 0.0, 1.0).astype(np.float32), box, inner, rules.edge, size)

@@ -1,4 +1,4 @@
-"""A task: a bundle on the GPU, the steps behind it in NumPy, and a result that draws itself."""
+"""Base class of tasks: a bundle on the GPU, postprocessing in NumPy, and a result that can draw itself."""
 
 from __future__ import annotations
 
@@ -26,25 +26,24 @@ from glsl_infer.tasks.description import Description
 
 Result = TypeVar("Result")
 Outputs = Mapping[str, NDArray[np.float32]]
-Given = Union[ImageSource, TexturePicture, DmaBuf]
-Usable = Union[NDArray[np.uint8], TexturePicture, DmaBuf]
+PictureSource = Union[ImageSource, TexturePicture, DmaBuf]
+LoadedPicture = Union[NDArray[np.uint8], TexturePicture, DmaBuf]
 
 
 class Task(Closing, Generic[Result]):
-    """What finds something in pictures. Use it as a context manager, or ``close`` it.
+    """A function that finds something in images. Use it as a context manager, or ``close`` it.
 
     Args:
-        task: a description, the name of one that comes with the package, or a file of your own; by default the one
-            that the class is for.
-        model: another bundle than the description names.
-        context: see ``Session``; all sessions of a task share it.
+        task: a description, the name of a packaged task, or a file; by default the task of the class.
+        model: another bundle than that of the description.
+        context: as for ``Session``; all sessions of a task share it.
 
     Attributes:
-        description: what it does.
-        session: of its own bundle.
+        description: the description.
+        session: session of its bundle.
 
     Raises:
-        InputError: a description of another kind, a model that is not fetched yet, or one that does not fit.
+        InputError: the description is of another kind, or the model is not fetched yet or does not fit.
         As ``Session``.
     """
 
@@ -58,10 +57,12 @@ class Task(Closing, Generic[Result]):
         model: Union[str, Path, None] = None,
         context: Union[str, Context] = "auto",
     ) -> None:
-        given = self.default if task is None else task
-        if given is None:
+        task_or_default = self.default if task is None else task
+        if task_or_default is None:
             raise InputError(f"{type(self).__name__} needs the name or the file of a task")
-        self.description = given if isinstance(given, Description) else reading.find(given)
+        self.description = (
+            task_or_default if isinstance(task_or_default, Description) else reading.find(task_or_default)
+        )
         if self.description.kind != self.kind:
             raise InputError(f"{self.description.source}: is a task for {self.description.kind}, not for {self.kind}")
         path = Path(model) if model is not None else models.find(self.description.model, self.description.source)
@@ -77,25 +78,25 @@ class Task(Closing, Generic[Result]):
 
     @property
     def sessions(self) -> tuple[Session, ...]:
-        """All sessions that it draws with."""
+        """All sessions of the task."""
         return (self.session,)
 
     @abstractmethod
-    def __call__(self, picture: Given) -> Result:
-        """Return what is in a picture: a path, a Pillow image, or a uint8 array (height, width[, 3 or 4]).
+    def __call__(self, picture: PictureSource) -> Result:
+        """Return the result for an image: a path, a Pillow image, or a uint8 array (height, width[, 3 or 4]).
 
-        One that is on the GPU already (``TexturePicture``, ``DmaBuf``) stays there.
+        An image on the GPU (``TexturePicture``, ``DmaBuf``) stays there.
 
         Raises:
-            ImageError: it cannot be read.
+            ImageError: the image cannot be read.
         """
 
-    def follow(self, picture: Given) -> Result:
-        """Return what is in the next frame of a film; tasks that can use what they found in the one before do."""
+    def follow(self, picture: PictureSource) -> Result:
+        """Return the result for the next frame of a film; some tasks use the result of the previous frame."""
         return self(picture)
 
     def close(self) -> None:
-        """Free the GPU's resources."""
+        """Release the GPU's resources."""
         self.session.close()
 
     # For tasks ---------------------------------------------------------------------------------------
@@ -105,17 +106,17 @@ class Task(Closing, Generic[Result]):
         return Session(path, context=context, isolated="first")
 
     def _prepare(self) -> None:
-        """Look at the bundle once it is there.
+        """Check the bundle, and prepare postprocessing.
 
         Raises:
-            InputError: it does not fit the description.
+            InputError: the bundle does not fit the description.
         """
 
     def _picture_input(self) -> Input:
-        """Return the only input, a picture.
+        """Return the only input, an image.
 
         Raises:
-            InputError: the model reads something else.
+            InputError: the model has another input.
         """
         entry = self.session.bundle.manifest.input
         if entry.kind != PICTURE:
@@ -126,7 +127,7 @@ class Task(Closing, Generic[Result]):
         """Return the shape of an output.
 
         Raises:
-            InputError: there is none of that name.
+            InputError: the output does not exist.
         """
         outputs = {output.name: output for output in self.session.bundle.manifest.outputs}
         if name not in outputs:
@@ -136,74 +137,74 @@ class Task(Closing, Generic[Result]):
         return outputs[name].shape
 
     def _rows(self, names: Sequence[str], columns: int) -> int:
-        """Return how many rows of ``columns`` numbers some outputs have together.
+        """Return the total number of rows of some outputs, with ``columns`` elements each.
 
         Raises:
-            InputError: there is no such output, or its numbers are no whole rows.
+            InputError: an output does not exist, or has an incomplete row.
         """
         rows = 0
         for name in names:
-            numbers = int(np.prod(self._output_shape(name)))
-            if numbers % columns:
-                raise InputError(f"output '{name}' has {numbers} numbers, which are no rows of {columns}")
-            rows += numbers // columns
+            elements = int(np.prod(self._output_shape(name)))
+            if elements % columns:
+                raise InputError(f"output '{name}' has {elements} numbers, which are no rows of {columns}")
+            rows += elements // columns
         return rows
 
-    def _run(self, picture: Usable) -> dict[str, NDArray[np.float32]]:
-        """Return all outputs for what ``usable`` returned."""
+    def _run(self, picture: LoadedPicture) -> dict[str, NDArray[np.float32]]:
+        """Return all outputs for a loaded image."""
         entry = self.session.bundle.manifest.input
-        given: Any = picture
+        input_value: Any = picture
         if isinstance(picture, np.ndarray) and entry.channels != 3:
-            given = preprocess.load_for(picture, entry)
-        return self.session.run({entry.name: given})
+            input_value = preprocess.load_for(picture, entry)
+        return self.session.run({entry.name: input_value})
 
 
-def usable(picture: Given) -> Usable:
-    """Return a picture as uint8 (height, width, 3), or as it is where it is on the GPU.
+def load_picture(picture: PictureSource) -> LoadedPicture:
+    """Return an image as uint8 (height, width, 3), or unchanged if it is on the GPU.
 
     Raises:
-        ImageError: it cannot be read.
+        ImageError: the image cannot be read.
     """
     return picture if isinstance(picture, (TexturePicture, DmaBuf)) else pixels_of(picture)
 
 
-def size_of(picture: Usable) -> tuple[int, int]:
-    """Return its width and height in pixels."""
+def size_of(picture: LoadedPicture) -> tuple[int, int]:
+    """Return width and height of a loaded image in pixels."""
     if isinstance(picture, np.ndarray):
         return picture.shape[1], picture.shape[0]
     return picture.width, picture.height
 
 
 def pixels_of(picture: ImageSource) -> NDArray[np.uint8]:
-    """Return a picture as uint8 (height, width, 3).
+    """Return an image as uint8 (height, width, 3).
 
     Raises:
-        ImageError: it cannot be read.
+        ImageError: the image cannot be read.
     """
-    plain = isinstance(picture, np.ndarray) and picture.dtype == np.uint8 and picture.ndim == 3
-    if isinstance(picture, np.ndarray) and plain and picture.shape[2] == 3 and 0 not in picture.shape:
+    is_pixels = isinstance(picture, np.ndarray) and picture.dtype == np.uint8 and picture.ndim == 3
+    if isinstance(picture, np.ndarray) and is_pixels and picture.shape[2] == 3 and 0 not in picture.shape:
         return picture
     return np.asarray(preprocess.open_image(picture), np.uint8)
 
 
 def back_in_picture(entry: Input, size: tuple[int, int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return factors and offsets that take parts of the network's picture to pixels of one that was fitted to it.
+    """Return factors and offsets that convert points relative to the network's input to pixels of the original image.
 
     Args:
         entry: the input of the network.
-        size: width and height of the picture.
+        size: width and height of the image.
 
     Returns:
-        (2,) each, for x and y: pixel = factor * part + offset.
+        (2,) each, for x and y: pixel = factor * point + offset.
     """
-    places = fitted(entry.fit or "", *size, entry.width, entry.height)
-    source, target = places.source, places.target
+    rectangles = fitted(entry.fit or "", *size, entry.width, entry.height)
+    source, target = rectangles.source, rectangles.target
     scale = np.array([source.width / target.width, source.height / target.height])
     factors = np.array([entry.width, entry.height]) * scale
     return factors, np.array([source.left, source.top]) - np.array([target.left, target.top]) * scale
 
 
-def joined(outputs: Outputs, names: Sequence[str], columns: int) -> NDArray[np.float32]:
-    """Return some outputs as rows of ``columns`` numbers, one after the other."""
+def concatenated_rows(outputs: Outputs, names: Sequence[str], columns: int) -> NDArray[np.float32]:
+    """Return some outputs as rows of ``columns`` elements, concatenated."""
     parts = [outputs[name].reshape(-1, columns) for name in names]
     return parts[0] if len(parts) == 1 else np.concatenate(parts)

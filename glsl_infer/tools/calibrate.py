@@ -12,13 +12,14 @@ from glsl_infer.compiler.build import Options, Tell, tell_nobody
 from glsl_infer.compiler.delegate import build
 from glsl_infer.compiler.ranges.stored import StoredRanges, fingerprint, learnt
 from glsl_infer.errors import InputError
-from glsl_infer.importers.shared.ends import Ends
+from glsl_infer.graph import Graph
 from glsl_infer.tools import ranges_file
 from glsl_infer.tools.calibration import samples as calibration_samples
+from glsl_infer.tools.export import ends_of
 
 
 def calibrate(
-    model: str | Path,
+    model: str | Path | Graph,
     out: str | Path,
     calibration: Sequence[str | Path],
     *,
@@ -28,7 +29,7 @@ def calibrate(
     """Learn the ranges of a model's layers, and all else that pictures tell an export, and write it.
 
     Args:
-        model: a ``.keras``, ``.onnx`` or ``.tflite`` file.
+        model: a ``.keras``, ``.onnx`` or ``.tflite`` file, or an imported graph.
         out: the ``.json`` file to write.
         calibration: files of typical inputs; see ``calibration.samples``.
         options: of its inputs and outputs, and how ranges are chosen.
@@ -40,8 +41,10 @@ def calibrate(
     """
     options = options or Options()
     tell("loading the model")
-    ends = Ends(options.input_ranges, options.fits, options.purposes, options.input_sizes, options.outputs)
-    graph = importers.survey(model, options.input_range, ends).whole()
+    if isinstance(model, Graph):
+        graph = model
+    else:
+        graph = importers.survey(model, options.input_range, ends_of(options)).whole()
     samples = calibration_samples(graph, calibration)
     if not samples:
         raise InputError("nothing to learn ranges from; give typical pictures with --images DIR")

@@ -1,4 +1,4 @@
-"""Typical inputs for calibration: pictures, or .npz files with an array for each input."""
+"""Typical inputs for calibration: pictures, or arrays in .npy and .npz files."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from glsl_infer.errors import ImageError, InputError
 from glsl_infer.graph import Graph, Node
-from glsl_infer.graph.picture import is_picture
+from glsl_infer.graph.picture import is_picture, picture_range
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.runtime.pictures import preprocess
-from glsl_infer.support.arrays import in_shape, load_arrays
+from glsl_infer.support.arrays import in_shape, load_array, load_arrays
 
-NUMBERS = ".npz"
+ARRAY, ARRAYS = FILES = (".npy", ".npz")
+"""Endings of files of arrays."""
+
 SAID = 3
 """So many files that cannot be used are named; of others only their number is told."""
 
@@ -26,9 +28,9 @@ def samples(graph: Graph | None, paths: Sequence[str | Path]) -> list[Inputs]:
 
     Args:
         graph: the network; None where nobody knows it, and files are only looked at.
-        paths: pictures where it has one input, a picture; else .npz files with an array for each input by its name:
-            pictures (height, width, channels) or of any size, numbers of the input's shape. One axis more in front
-            holds several samples.
+        paths: pictures if its only input is one; else .npz files with an array for each input by its name, or .npy
+            files if there is one input: pictures (height, width, channels) of any size in uint8, or of the input's size
+            in floats; numbers of the input's shape. One axis more in front holds several samples.
 
     Raises:
         InputError: files that cannot be used, the first of them by name.
@@ -48,27 +50,42 @@ def samples(graph: Graph | None, paths: Sequence[str | Path]) -> list[Inputs]:
 
 def _looked_at(path: Path) -> list[Inputs]:
     """Refuse a file that can be no network's."""
-    if path.suffix.lower() == NUMBERS:
+    if path.suffix.lower() == ARRAYS:
         load_arrays(path)
+    elif path.suffix.lower() == ARRAY:
+        _array(path)
     else:
         preprocess.load(path, 1)
     return []
 
 
 def _samples(graph: Graph, path: Path) -> list[Inputs]:
-    alone = len(graph.inputs) == 1 and is_picture(graph.inputs[0])
-    if path.suffix.lower() == NUMBERS:
+    if path.suffix.lower() == ARRAYS:
         return _from_npz(graph, path)
-    if not alone:
-        names = ", ".join(node.name for node in graph.inputs)
-        raise InputError(f"{path}: the model reads {names}; give --images *.npz files with an array for each")
-    return [_fitted(graph.inputs[0], path)]
+    names = [node.name for node in graph.inputs]
+    if path.suffix.lower() == ARRAY and len(names) == 1:
+        return [{names[0]: sample} for sample in _stack(graph.inputs[0], _array(path), path)]
+    if len(names) == 1 and is_picture(graph.inputs[0]):
+        return [_fitted(graph.inputs[0], path)]
+    files = "*.npz files with an array for each" if len(names) > 1 else "*.npy files with arrays of its shape"
+    raise InputError(f"{path}: the model reads {', '.join(names)}; give --images {files}")
+
+
+def _array(path: Path) -> NDArray[Any]:
+    try:
+        return load_array(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except (ValueError, EOFError) as error:
+        raise InputError(f"{path}: not a *.npy file of NumPy ({error}); write it with numpy.save") from None
 
 
 def _from_npz(graph: Graph, path: Path) -> list[Inputs]:
     arrays = load_arrays(path)
     names = [node.name for node in graph.inputs]
     missing = [name for name in names if name not in arrays]
+    if missing and len(names) == 1:
+        return [{names[0]: sample} for sample in _of_only_input(graph.inputs[0], arrays, path)]
     if missing:
         raise InputError(f"{path}: no array is called '{missing[0]}'; give one for each of {', '.join(names)}")
     stacks = {node.name: _stack(node, arrays[node.name], path) for node in graph.inputs}
@@ -78,12 +95,37 @@ def _from_npz(graph: Graph, path: Path) -> list[Inputs]:
     return [{name: stack[index] for name, stack in stacks.items()} for index in range(counts.pop())]
 
 
+def _of_only_input(node: Node, arrays: dict[str, NDArray[Any]], path: Path) -> list[NDArray[Any]]:
+    """Return the samples in arrays of other names than the only input's: those of all arrays that fit it."""
+    samples: list[NDArray[Any]] = []
+    problems: list[InputError] = []
+    for array in arrays.values():
+        try:
+            samples += _stack(node, array, path)
+        except InputError as error:
+            problems.append(error)
+    if samples:
+        return samples
+    if len(problems) == 1:
+        raise problems[0]
+    raise InputError(
+        f"{path}: no array is called '{node.name}', and none of {', '.join(arrays)} fits it; {_wanted(node)}"
+    )
+
+
+def _wanted(node: Node) -> str:
+    shape = tuple(node.attrs["shape"])
+    return f"give an array of shape {shape}, or several samples as (count, *{shape})"
+
+
 def _stack(node: Node, array: NDArray[Any], path: Path) -> list[NDArray[Any]]:
     """Return the samples of an input in an array."""
     shape = tuple(node.attrs["shape"])
     if is_picture(node):
         grey = shape[2] == 1 and array.ndim == 3 and array.shape[1:] == shape[:2] != array.shape[:2]
         pictures = list(array) if array.ndim == 4 or grey else [array]
+        if array.dtype != np.uint8:
+            return [_bytes_of(node, picture, path) for picture in pictures]
         try:
             return [_fitted(node, picture) for picture in pictures]
         except ImageError as error:
@@ -94,9 +136,32 @@ def _stack(node: Node, array: NDArray[Any], path: Path) -> list[NDArray[Any]]:
     several = [in_shape(sample, shape) for sample in array] if array.ndim else []
     if several and several[0].shape == shape:
         return several
-    raise InputError(
-        f"{path}: '{node.name}' has shape {array.shape}; give {shape}, or several samples as (count, *{shape})"
-    )
+    raise InputError(f"{path}: an array of shape {array.shape} for '{node.name}'; {_wanted(node)}")
+
+
+def _bytes_of(node: Node, array: NDArray[Any], path: Path) -> NDArray[np.uint8]:
+    """Return a picture given as the values that the network reads, in bytes.
+
+    Raises:
+        InputError: another shape or type, or values that no byte stands for.
+    """
+    shape, other = tuple(node.attrs["shape"]), "or --fit none if the input does not take pictures"
+    values = in_shape(array, shape)
+    if values.shape != shape or values.dtype.kind not in "fiub":
+        raise InputError(
+            f"{path}: an array of shape {array.shape} and type {array.dtype} for '{node.name}'; give uint8 pictures, "
+            f"values of shape {shape}, {other}"
+        )
+    scale, zero = (np.asarray(numbers, np.float64) for numbers in picture_range(node))
+    stored = values.astype(np.float64) * (255.0 / scale) + zero
+    if not (stored.min() > -1.0 and stored.max() < 256.0):  # also of NaN
+        low, high = float(values.min()), float(values.max())
+        ends = sorted((0.0 - float(zero[0] * scale[0]) / 255.0, float((255.0 - zero[0]) * scale[0]) / 255.0))
+        raise InputError(
+            f"{path}: values from {low:.4g} to {high:.4g} for '{node.name}', whose bytes stand for {ends[0]:.4g} to "
+            f"{ends[1]:.4g}; give --input-range={low:.4g},{high:.4g}, {other}"
+        )
+    return np.clip(np.rint(stored), 0, 255).astype(np.uint8)
 
 
 def _fitted(node: Node, source: str | Path | NDArray[Any]) -> NDArray[np.uint8]:

@@ -6,7 +6,6 @@ import gc
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from glsl_infer import bundle as bundles
 from glsl_infer import importers
@@ -22,21 +21,19 @@ from glsl_infer.errors import InputError, MissingExtraError, ModelError, togethe
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.importers.shared.ends import Ends
+from glsl_infer.importers.shared.verdict import Survey
 from glsl_infer.support.files import not_a_file
-from glsl_infer.support.heap import hand_back
+from glsl_infer.support.heap import trim_heap
 from glsl_infer.tools import many_programs, ranges_file
 from glsl_infer.tools.calibration import samples as calibration_samples
 from glsl_infer.tools.export_parts import joined, part_reports, verified
 from glsl_infer.tools.export_report import ExportReport, report
 
-if TYPE_CHECKING:
-    from glsl_infer.importers.shared.verdict import Survey
-
 _LABELS_ADVICE = "give a UTF-8 text file, one label a line"
 
 
 def export(
-    model: str | Path,
+    model: str | Path | Graph,
     out: str | Path,
     labels: str | Path | None = None,
     *,
@@ -50,9 +47,9 @@ def export(
     """Export a saved model to a bundle file.
 
     Args:
-        model: a ``.keras``, ``.onnx`` or ``.tflite`` file.
+        model: a ``.keras``, ``.onnx`` or ``.tflite`` file, or an imported graph.
         out: the ``.glslnn`` file to write.
-        labels: text file with one label a line; needed where an output is for classes.
+        labels: text file with one label a line, for an output for classes; without it they are numbered.
         options: how.
         calibration: files of typical inputs; see ``calibration.samples``.
         ranges: a file of ranges, which go before those that ``calibration`` tells.
@@ -75,7 +72,7 @@ def export(
     tell("loading the model")
     survey = _survey(model, options, problems)
     gc.collect()  # a framework's own copy of all weights
-    hand_back()
+    trim_heap()
     graph = survey.graph if survey is not None else None
     if graph is not None and (labels is None or names):
         problems += _labels_problems(model, graph, labels, names)
@@ -100,6 +97,8 @@ def export(
                 graph, given, options, survey.guessed, ranged=bool(calibration or known or ranges)
             )
         raise together(problems)
+    numbered = classes_of(optimize.optimize(graph)) if labels is None else 0
+    names = names or tuple(map(str, range(numbered)))
     built = build(graph, names, options=options, calibration=samples, tell=tell)
     tell("comparing with the float network")
     in_parts = bool(built.parts)
@@ -117,15 +116,33 @@ def export(
     if options.weights == "auto":
         more = (*many_programs.long_arrays((part.bundle for part in built.gpu), options.uniform_vectors), *more)
     of_file = survey.warnings if survey is not None else ()
-    made = replace(made, videocore=checked, board=board, warnings=(*of_file, *made.warnings, *more))
+    if numbered:
+        values = "--purpose values" if len(graph.outputs) == 1 else "--purpose NAME=values"
+        advice = f"give --labels FILE with one label a line, or {values} if they are not classes"
+        more = (f"the {numbered} classes have no labels and are numbered from 0; {advice}", *more)
+    made = replace(made, videocore=checked, board=board, warnings=(*of_file, *made.warnings, *more), classes=len(names))
     return replace(made, totals={**made.totals, "file_bytes": Path(out).stat().st_size})
 
 
-def _survey(model: str | Path, options: Options, problems: list[InputError]) -> Survey | None:
+def ends_of(options: Options) -> Ends:
+    """Return what options say of a model's inputs and outputs."""
+    return Ends(
+        options.input_ranges,
+        options.fits,
+        options.purposes,
+        options.input_sizes,
+        options.outputs,
+        options.input_shapes,
+        options.constants,
+    )
+
+
+def _survey(model: str | Path | Graph, options: Options, problems: list[InputError]) -> Survey | None:
     """Return what the importer says of the model, and add its problems; None where it is no model at all."""
-    ends = Ends(options.input_ranges, options.fits, options.purposes, options.input_sizes, options.outputs)
+    if isinstance(model, Graph):
+        return Survey((), model)
     try:
-        survey = importers.survey(model, options.input_range, ends)
+        survey = importers.survey(model, options.input_range, ends_of(options))
     except MissingExtraError:
         raise
     except InputError as error:
@@ -140,7 +157,7 @@ def _survey(model: str | Path, options: Options, problems: list[InputError]) -> 
 
 
 def _labels_problems(
-    model: str | Path, graph: Graph, labels: str | Path | None, names: Sequence[str]
+    model: str | Path | Graph, graph: Graph, labels: str | Path | None, names: Sequence[str]
 ) -> list[InputError]:
     """Return what is wrong with the labels of a model: none where it has classes, some where not, or too many."""
     classes = classes_of(optimize.optimize(graph))  # which takes off the endings that say what an output is for
@@ -152,11 +169,7 @@ def _labels_problems(
                 f"{model} ends in {what}, which has no classes; leave out --labels, or give --purpose NAME=classes"
             )
         ]
-    if classes and labels is None:
-        numbers = "--purpose values" if len(graph.outputs) == 1 else "--purpose NAME=values"
-        advice = f"give --labels FILE with one label a line, or {numbers} where they are no classes"
-        return [InputError(f"{model} has {classes} classes; {advice}")]
-    if len(names) != classes:
+    if labels is not None and len(names) != classes:
         return [
             InputError(
                 f"{labels}: {len(names)} labels for the {classes} classes of {model}; give one line for each class"

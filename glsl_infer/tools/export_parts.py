@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from glsl_infer.compiler.delegate import Built
-from glsl_infer.compiler.delegate.choose import described
+from glsl_infer.compiler.place import described
 from glsl_infer.runtime import traffic
 from glsl_infer.tools.videocore import foresight
 from glsl_infer.tools.videocore.foresight import Foresight

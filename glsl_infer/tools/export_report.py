@@ -75,6 +75,7 @@ class ExportReport:
         spent: what the rounding of each layer does to the outputs, where ``tolerance`` or ``budget`` asked for it.
         unseen: the outputs' error on calibration images that their ranges have not seen, of each GPU part; none
             without images.
+        classes: number of labels.
     """
 
     layers: tuple[LayerReport, ...]
@@ -91,6 +92,7 @@ class ExportReport:
     precision: tuple[PrecisionChoice, ...] = ()
     spent: Spent | None = None
     unseen: tuple[UnseenError, ...] = ()
+    classes: int = 0
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain data."""

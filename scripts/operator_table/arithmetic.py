@@ -151,6 +151,8 @@ POWERS = Group(
         _fused("", "`x ** 2`", lambda: lambda y: y**2),
         _alone("", "`keras.ops.absolute`", lambda: K.absolute),
         _alone("", "`keras.ops.square`", lambda: K.square),
+        _alone("", "`keras.ops.sin`", lambda: K.sin),
+        _alone("", "`keras.ops.cos`", lambda: K.cos),
         _alone("", "`keras.ops.sqrt`", lambda: K.sqrt, "0 of negative numbers"),
         _alone("", "`keras.ops.clip`", lambda: lambda y: K.clip(y, 0.25, 0.75)),
         _alone("", "`keras.ops.hard_tanh`", lambda: K.hard_tanh, listed=False),

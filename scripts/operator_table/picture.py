@@ -125,7 +125,7 @@ PICTURE = Group(
             bytes=BYTES,
         ),
         Row(
-            "Random... (all but RandomCrop), AugMix, CutMix, MixUp, RandAugment, Solarization, MaxNumBoundingBoxes",
+            "Random..., AugMix, CutMix, MixUp, RandAugment, Solarization, MaxNumBoundingBoxes",
             "augmentation",
             _augmented,
             "dropped",

@@ -26,7 +26,7 @@ def changed(*places: tuple[Any, str, Any]) -> Iterator[None]:
             setattr(owner, name, value)
 
 
-def _nearest(possible: texture_choice.Possible, node: Any, build: Any, columns: Any, constants: Any) -> Any:
+def _nearest(possible: texture_choice.TextureOption, node: Any, build: Any, columns: Any, constants: Any) -> Any:
     return weight_bytes.pack(constants) if possible.bits == 8 else weight_texture.pack(constants)
 
 
@@ -52,7 +52,7 @@ def _same(options: Options) -> Options:
 
 
 REPAIRS: Mapping[str, Change] = {
-    "weights rounded one by one": (_same, ((texture_choice.Possible, "packed", _nearest),)),
+    "weights rounded one by one": (_same, ((texture_choice.TextureOption, "packed", _nearest),)),
     "weights rounded one by one, biases corrected": (_same, ((weight_rounding, "rounded", _evenly),)),
     "biases not corrected": (_same, ((weight_rounding, "moved", _unmoved),)),
     "weights of 16 bits": (lambda options: replace(options, weight_bits="16"), ()),

@@ -86,7 +86,7 @@ def left_out(step: int) -> Iterator[None]:
             alike = lambda binding, role, axis: tuple(range(binding.count(role)))  # noqa: E731
             stack.enter_context(patch.object(Binding, "alike", alike))
         if step < 5:
-            stack.enter_context(patch.object(taps, "BEHIND", {}))
+            stack.enter_context(patch.object(taps, "AFTER_NEXT_FETCH", {}))
         yield
 
 

@@ -22,7 +22,7 @@ from PIL import Image
 from tiny import tiny_bundle, write_tiny
 
 from glsl_infer.cli import main
-from glsl_infer.runtime.classifier import NONE
+from glsl_infer.runtime.none_of_these import NONE
 
 
 @pytest.fixture

@@ -13,9 +13,11 @@ import pytest
 from command_line import run, run_in_child
 from tiny import tiny_bundle
 
+import glsl_infer
 from glsl_infer import bundle
 from glsl_infer.cli import main, main_classify
 from glsl_infer.gl.context import WAYS
+from glsl_infer.support.resources import default_model
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs/images"
 EXAMPLE = IMAGES / "example.jpg"
@@ -180,3 +182,22 @@ def _readable_by_all() -> bool:
     """Whether another user can get at the interpreter and the package (a checkout below /root cannot be)."""
     paths = [Path(sys.executable).resolve(), Path(__file__).resolve()]
     return all(parent.stat().st_mode & 0o005 == 0o005 for path in paths for parent in path.parents)
+
+
+def test_other_things_are_none_of_these(capsys: pytest.CaptureFixture[str]) -> None:
+    """The default model knows groceries; classify, run and Python refuse a glass bottle, and --threshold 0 does not."""
+    bottle = IMAGES / "glass128.jpg"
+    assert main(["classify", str(bottle), "--top", "1"]) == 0
+    output = capsys.readouterr()
+    assert output.out.endswith(" %  none of these\n")
+    assert "not one of the 81 labels that this model knows; glsl-infer labels lists them" in output.err
+    assert main(["run", str(default_model()), str(bottle), "--top", "1"]) == 0
+    assert capsys.readouterr().out == output.out
+    with glsl_infer.Classifier() as classifier:
+        assert str(classifier.classify(bottle, top=1)[0]) == output.out.rstrip("\n")
+    assert main(["classify", str(bottle), "--top", "1", "--threshold", "0"]) == 0
+    output = capsys.readouterr()
+    assert "none of these" not in output.out and output.err == ""
+    assert main(["classify", str(EXAMPLE), "--top", "1"]) == 0
+    output = capsys.readouterr()
+    assert output.out.endswith(" %  Lemon\n") and output.err == ""

@@ -35,7 +35,7 @@ def test_a_driver_is_told_once_in_a_process(context: Context, monkeypatch: pytes
     asked = list[str]()
     found = egl.extension_function
     monkeypatch.setattr(egl, "extension_function", lambda name, kind: asked.append(name) or found(name, kind))
-    monkeypatch.setattr(compiler_threads, "_told", set[str]())
+    monkeypatch.setattr(compiler_threads, "_configured", set[str]())
     can = compiler_threads.allow(context.gl)
     with Context() as another:
         for _ in range(2):

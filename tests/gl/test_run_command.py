@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import image_models
@@ -15,6 +17,7 @@ from pictures_made import noise, saved
 from PIL import Image
 from tiny import LABELS, tiny_picture, write_tiny
 
+import glsl_infer
 from glsl_infer.bundle import Bundle
 from glsl_infer.cli import main
 from glsl_infer.runtime import images
@@ -129,11 +132,11 @@ def test_values_with_their_labels(tmp_path: Path, capsys: Capture) -> None:
     model, picture = write_tiny(tmp_path), saved(tmp_path, Image.fromarray(tiny_picture(3)))
     with Session(model) as session:
         values = session.run(tiny_picture(3))
-    run(model, picture)
+    run(model, picture, "--raw")
     lines = [line.rsplit(": ", 1) for line in capsys.readouterr().out.splitlines()]
     assert [label for label, _ in lines] == list(LABELS)
     np.testing.assert_allclose([float(value) for _, value in lines], values, rtol=1e-5)
-    run(model, picture, "--json")
+    run(model, picture, "--raw", "--json")
     assert json.loads(capsys.readouterr().out) == {
         "file": str(picture),
         "output": [len(LABELS)],
@@ -142,6 +145,10 @@ def test_values_with_their_labels(tmp_path: Path, capsys: Capture) -> None:
     }
     run(model, picture, "-o", tmp_path / "out.npy", "--context", "surfaceless")
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), values)
+    assert capsys.readouterr().out.endswith("3 (logits; --softmax writes probabilities)\n")
+    run(model, picture, "-o", tmp_path / "out.npy", "--softmax")
+    assert np.load(tmp_path / "out.npy").sum() == pytest.approx(1.0)
+    assert "logits" not in capsys.readouterr().out
 
 
 # What cannot be done -------------------------------------------------------------------------------
@@ -185,7 +192,8 @@ def test_refusals(
 def test_files_that_are_not_there(picture: Path, tmp_path: Path, capsys: Capture) -> None:
     model, out = image_models.written(image_models.filtered(), tmp_path), tmp_path / "out.png"
     assert "no.png: no such file" in refused(capsys, ["run", model, tmp_path / "no.png", "-o", out])
-    assert "is a folder, not a picture" in refused(capsys, ["run", model, tmp_path, "-o", out])
+    (tmp_path / "empty").mkdir()
+    assert "a folder without pictures" in refused(capsys, ["run", model, tmp_path / "empty", "-o", out])
     assert "no.glslnn: no such file" in refused(capsys, ["run", tmp_path / "no.glslnn", picture, "-o", out])
     assert f"{tmp_path}: " in refused(capsys, ["run", model, picture, "-o", tmp_path])
     (tmp_path / "folder.png").mkdir()
@@ -196,19 +204,61 @@ def test_files_that_are_not_there(picture: Path, tmp_path: Path, capsys: Capture
 # Classes -------------------------------------------------------------------------------------------
 
 
-def test_a_classifier_prints_its_labels(tmp_path: Path, capsys: Capture) -> None:
+def test_a_classifier_answers_as_classify_and_python_do(tmp_path: Path, capsys: Capture) -> None:
     model, picture = write_tiny(tmp_path), saved(tmp_path, Image.fromarray(tiny_picture(3)), "in.png")
-    assert main(["classify", str(picture), "--model", str(model), "--json"]) == 0
-    [classified] = json.loads(capsys.readouterr().out)
-    expected = classified["predictions"]
-    run(model, picture, "--top", 2, "--softmax")
-    lines = [line.rpartition(": ") for line in capsys.readouterr().out.splitlines()]
-    assert [label for label, _, _ in lines] == [one["label"] for one in expected[:2]]
-    np.testing.assert_allclose(
-        [float(value) for _, _, value in lines], [one["probability"] for one in expected[:2]], 1e-4
-    )
-    run(model, picture, "--top", 1, "--json")
-    found = json.loads(capsys.readouterr().out)
-    assert found["labels"] == [expected[0]["label"]]
-    run(model, picture)
-    assert [line.rpartition(": ")[0] for line in capsys.readouterr().out.splitlines()] == list(LABELS)
+    with glsl_infer.Classifier(model) as classifier:
+        expected = classifier.classify(picture)
+    for options, count in (([], len(LABELS)), (["--top", "2"], 2)):
+        for words in (["classify", picture, "--model", model], ["run", model, picture]):
+            assert main([*map(str, words), *options]) == 0
+            assert capsys.readouterr().out.splitlines() == [str(each) for each in expected[:count]]
+            assert main([*map(str, words), *options, "--json"]) == 0
+            result = json.loads(capsys.readouterr().out)
+            (found,) = result if words[0] == "classify" else [result]
+            assert found["predictions"] == [asdict(each) for each in expected[:count]]
+    run(model, picture, "--raw", "--top", 1)
+    assert capsys.readouterr().out.rpartition(": ")[0] == expected[0].label
+
+
+# Many images ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """Three images, one of them in a folder, and one that cannot be read."""
+    folder = tmp_path / "photos"
+    (folder / "deep").mkdir(parents=True)
+    for name, seed in (("a.png", 3), ("a.jpg", 4), ("deep/c.png", 5)):
+        Image.fromarray(tiny_picture(seed)).save(folder / name)
+    (folder / "b.png").write_bytes(b"not an image")
+    (folder / "._a.png").write_bytes(b"of macOS")
+    return folder
+
+
+def test_a_folder_through_a_classifier(photos: Path, tmp_path: Path, capsys: Capture) -> None:
+    model, table = write_tiny(tmp_path), tmp_path / "out.csv"
+    assert main(["run", str(model), str(photos), "--csv", str(table), "--top", "1"]) == 2
+    output = capsys.readouterr()
+    assert output.out == f"4 images: 1 cannot be read; {table}\n"
+    assert f"{photos / 'b.png'}: not a picture" in output.err
+    rows = list(csv.DictReader(table.read_text("utf-8").splitlines()))
+    assert [Path(row["file"]).name for row in rows] == ["a.jpg", "a.png", "b.png", "c.png"]
+    assert [bool(row["error"]) for row in rows] == [False, False, True, False]
+    assert all(row["label_1"] in LABELS for row in rows if not row["error"])
+    assert main(["run", str(model), str(photos), "--json"]) == 2
+    assert [Path(each["file"]).name for each in json.loads(capsys.readouterr().out)] == ["a.jpg", "a.png", "c.png"]
+
+
+def test_a_folder_through_an_image_model(photos: Path, tmp_path: Path, capsys: Capture) -> None:
+    model, out = image_models.written(image_models.doubled(), tmp_path), photos / "out"
+    (photos / "b.png").unlink()
+    for _ in range(2):  # results of the first run are not images of the second
+        run(model, photos, "--out-dir", out)
+        assert capsys.readouterr().out == f"3 images: 0 cannot be read; 3 files in {out}\n"
+    names = sorted(path.relative_to(out).as_posix() for path in out.rglob("*.png"))
+    assert names == ["a.png", "a.png.png", "deep/c.png"]
+    run(model, photos / "a.png", "-o", tmp_path / "one.png")
+    np.testing.assert_array_equal(pixels(out / "a.png.png"), pixels(tmp_path / "one.png"))
+    capsys.readouterr()
+    assert "has none; give --out-dir" in refused(capsys, ["run", model, photos, "--csv", tmp_path / "out.csv"])
+    assert "say with -o where to" in refused(capsys, ["run", model, photos])

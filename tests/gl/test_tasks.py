@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shlex
@@ -22,7 +23,7 @@ from tiny import write_tiny
 from glsl_infer.cli import main
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
-from glsl_infer.tasks import Detector, Labeller, Landmarker, Segmenter, open_task
+from glsl_infer.tasks import Detector, Labeller, Landmarker, Mask, Segmenter, open_task
 
 
 @pytest.fixture(scope="module")
@@ -226,10 +227,68 @@ def test_commands_find_print_and_draw(folder: Path, tmp_path: Path, capsys: Capt
     assert "no transparency" in refused(capsys, [*segment, "-o", tmp_path / "cut.jpg"])
     assert "name the file to write" in refused(capsys, [*segment, "--background", "blur"])
     assert "is a task for detection" in refused(capsys, [*segment[:2], "--task", folder / "squares.json"])
-    assert "one picture, and 2 were given" in refused(
+    assert "with 2 images, give --out-dir DIR" in refused(
         capsys, [*detect[:1], photo, *detect[1:], "-o", tmp_path / "found.png"]
     )
     assert "give one of" in refused(capsys, ["detect", photo, "--task", "noses"])
+
+
+@pytest.mark.parametrize(
+    ("command", "task", "columns"),
+    [
+        ("detect", "squares", ["label", "score", "left", "top", "right", "bottom"]),
+        ("landmarks", "sides", ["score", "left", "top", "right", "bottom", "x0", "y0", "x1", "y1"]),
+        ("segment", "mask", ["score", "share"]),
+    ],
+)
+def test_folders_of_images(
+    folder: Path, tmp_path: Path, capsys: Capture, command: str, task: str, columns: list[str]
+) -> None:
+    photos, out, table = tmp_path / "photos", tmp_path / "out", tmp_path / "out.csv"
+    (photos / "__MACOSX").mkdir(parents=True)
+    Image.fromarray(picture(128, 128, (24, 24, 16))).save(photos / "found.png")
+    Image.fromarray(picture(128, 128)).save(photos / "nothing.png")
+    (photos / "wrong.jpg").write_bytes(b"not an image")
+    (photos / "__MACOSX/._found.png").write_bytes(b"of macOS")
+    words = [command, str(photos), "--task", str(folder / f"{task}.json"), "--out-dir", str(out), "--csv", str(table)]
+    assert main(words) == 2
+    assert capsys.readouterr().out == f"3 images: something found in 1, 1 cannot be read; {table}, 1 file in {out}\n"
+    assert [path.name for path in out.iterdir()] == ["found.png"]
+    rows = list(csv.DictReader(table.read_text("utf-8").splitlines()))
+    assert list(rows[0])[:3] == ["file", "error", "found"]
+    assert set(columns) <= set(rows[0])
+    assert [(Path(row["file"]).name, row["found"]) for row in rows] == [
+        ("found.png", "1"), ("nothing.png", "0"), ("wrong.jpg", "")
+    ]  # fmt: skip
+    assert rows[0]["score"] and not rows[1]["score"] and rows[2]["error"].startswith("not a picture")
+    (photos / "wrong.jpg").unlink()
+    assert main([*words, "--always"]) == 0
+    assert sorted(path.name for path in out.iterdir()) == ["found.png", "nothing.png"]
+
+
+def test_nothing_found_is_said_and_not_drawn(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    photo, out = tmp_path / "photo.png", tmp_path / "out.png"
+    Image.fromarray(picture(128, 128)).save(photo)
+    for command, task in (("detect", "squares"), ("landmarks", "sides"), ("segment", "mask")):
+        words = [command, str(photo), "--task", str(folder / f"{task}.json"), "-o", str(out)]
+        assert main(words) == 0
+        said = f"{photo}: nothing found; {out} is not written (--always writes it)\n"
+        assert capsys.readouterr().out == said and not out.exists()
+        assert main([*words, "--always"]) == 0
+        assert capsys.readouterr().out == f"{photo}: nothing found\n" and opened(out).size == (128, 128)
+        out.unlink()
+
+
+def test_a_mask_that_the_network_doubts_is_nothing() -> None:
+    part = np.zeros((10, 10), np.float32)
+    part[2:8, 2:8] = 0.7
+    places = ((0.0, 0.0, 10.0, 10.0), (0, 0, 10, 10), (0.3, 0.7), (10, 10))
+    doubted = Mask(part.copy(), *places)
+    assert doubted.share > 0.2 and doubted.score == 0.0 and not doubted.present
+    part[2:6, 2:8] = 0.95
+    sure = Mask(part, *places)
+    assert sure.score == pytest.approx(24 / 36) and sure.present
+    assert sure.as_json() == {"score": 0.6667, "share": pytest.approx(sure.share, abs=1e-4), "present": True}
 
 
 def film(folder: Path) -> Path:

@@ -13,7 +13,8 @@ from PIL import Image
 
 from glsl_infer.cli import main
 from glsl_infer.gl.context import Context
-from glsl_infer.runtime.classifier import NONE, Classifier
+from glsl_infer.runtime.classifier import Classifier
+from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.support.resources import default_model
 
 pytestmark = pytest.mark.slow

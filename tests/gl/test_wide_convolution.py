@@ -188,7 +188,7 @@ def test_partial_sums_too_large_for_one_texture(
     context: Context, monkeypatch: pytest.MonkeyPatch, weights: str
 ) -> None:
     """As those of a picture of 512x512: here textures are of 16x16 texels, and hold 4 tiles of 6x6."""
-    monkeypatch.setattr("glsl_infer.lowering.places.MAX_TEXTURE_SIZE", 16)
+    monkeypatch.setattr("glsl_infer.lowering.allocation.MAX_TEXTURE_SIZE", 16)
     made = make_bundle(wide(300, 6, kernel=3, residual=True), weights, memory="naive", uniform_vectors=216)
     total = [one for one in made.manifest.passes if one.layer == "wide"]
     assert {len(one.textures) for one in total} == {5}, "eight partial sums of two tiles each, and the residual"

@@ -110,6 +110,21 @@ def test_channels_last_as_converters_write_them() -> None:
     assert graph.shapes[graph.output] == (9, 7, 4)
 
 
+def test_what_is_done_with_channels_last_moves_nothing() -> None:
+    """Padding, resizing and means before the channels come first, as converters of TensorFlow write them."""
+    made = File(16)
+    y = made.input((1, 9, 6, 1))
+    y = made.op("Pad", [y, made.constant((0, 1, 2, 0, 0, 0, 1, 0), "int64")], (1, 10, 9, 1))
+    y = made.op("Reshape", [y, made.constant((1, 1, 10, 9), "int64")], (1, 1, 10, 9))
+    y = made.transpose(made.conv(y, 4), (0, 2, 3, 1))
+    sizes = made.constant((1, 2 * made.shapes[y][1], made.shapes[y][2], 4), "int64")
+    y = made.op("Resize", [y, "", "", sizes], (1, 2 * made.shapes[y][1], made.shapes[y][2], 4))
+    made.output(made.op("ReduceMean", [y], (1, 4), axes=[1, 2], keepdims=0))
+    assert agreement(made.model()) < 1e-5
+    found = operators(importer.load(made.model()))
+    assert found == ["input", "zero_padding", "conv2d", "upsample_nearest", "global_average_pool", "reshape", "reshape"]
+
+
 def test_sizes_that_the_file_leaves_open() -> None:
     made = File(7)
     x = made.input(("N", 3, "height", "width"))

@@ -243,6 +243,24 @@ def condition(chosen: bool) -> Build:
     return build
 
 
+def computed_condition(bound: float, *, constants: bool) -> Build:
+    """An If that the largest number of the map decides on, whose branches compute, or are constants."""
+
+    def build(made: File, x: str) -> str:
+        helper, float_ = onnx.helper, onnx.TensorProto.FLOAT
+        branches = []
+        for kind, value in (("Relu", 2.0), ("Tanh", 3.0)):
+            held = onnx.numpy_helper.from_array(np.full((4, 1, 1), value, np.float32))
+            one = helper.make_node("Constant", [], ["end"], value=held)
+            node = one if constants else helper.make_node(kind, [x], ["end"])
+            branches.append(helper.make_graph([node], kind, [], [helper.make_tensor_value_info("end", float_, None)]))
+        large = made.op("Greater", [made.op("ReduceMax", [x], (), keepdims=0), made.constant(bound)], ())
+        chosen = made.op("If", [large], MAP, then_branch=branches[0], else_branch=branches[1])
+        return made.op("Mul", [x, chosen], MAP)
+
+    return build
+
+
 def sizes_from_shape(made: File, x: str) -> str:
     """A resize to twice the sizes that Shape, Slice, Cast, Mul and Concat make, and a Range and Where beside."""
     shape = made.op("Shape", [x], (4,))
@@ -288,7 +306,8 @@ CASES: dict[str, list[Build]] = {
     "Celu": [unary("Celu", alpha=0.7)],
     "Clip": [lambda made, x: made.clip(x, -0.5, 0.75), lambda made, x: made.clip(x, 0.0, 6.0),
              lambda made, x: made.clip(x, None, 0.5), unary("Clip", 7, min=-0.5),
-             lambda made, x: made.clip(x, 1.0, 0.5)],
+             lambda made, x: made.clip(x, 1.0, 0.5),
+             lambda made, x: made.op("Clip", [x, made.op("ReduceMean", [x], (), keepdims=0)], MAP)],
     "Concat": [concat(1), concat(2), concat(3), concat_constant],
     "Conv": [conv((5, 4, 3, 3), (1, 5, 6, 4)), conv((6, 2, 3, 3), (1, 6, 8, 6), group=2, pads=[1, 1, 1, 1]),
              conv((4, 1, 3, 5), (1, 4, 4, 6), group=4, strides=[2, 1], pads=[1, 2, 1, 2]),
@@ -316,12 +335,14 @@ CASES: dict[str, list[Build]] = {
     "Gelu": [unary("Gelu", 20), unary("Gelu", 20, approximate="tanh")],
     "Gemm": [gemm, gemm_of_two, gemm_from_left],
     "GlobalAveragePool": [unary("GlobalAveragePool"), line("GlobalAveragePool", shape=(1, 4, 1))],
+    "GlobalLpPool": [unary("GlobalLpPool"), unary("GlobalLpPool", p=3)],
     "GlobalMaxPool": [unary("GlobalMaxPool")],
     "GroupNormalization": [normal("GroupNormalization", 21, [(4,), (4,)], num_groups=2),
                            normal("GroupNormalization", 18, [(2,), (2,)], num_groups=2)],
     "HardSigmoid": [unary("HardSigmoid"), unary("HardSigmoid", alpha=1 / 6, beta=0.5)],
     "HardSwish": [unary("HardSwish")],
-    "Identity": [unary("Identity"), condition(True), condition(False)],
+    "Identity": [unary("Identity"), condition(True), condition(False),
+                 *(computed_condition(bound, constants=fixed) for bound in (-9, 9) for fixed in (False, True))],
     "InstanceNormalization": [normal("InstanceNormalization", 17, [(4,), (4,)])],
     "LRN": [unary("LRN", size=3, alpha=0.5, beta=0.6, bias=1.5)],
     "LayerNormalization": [normal("LayerNormalization", 17, [(6,), (6,)], axis=-1),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from tflite_files import File, close, parsed, schema
 
+from glsl_infer.errors import InputError
+from glsl_infer.graph import reference
 from glsl_infer.graph.picture import is_picture
+from glsl_infer.importers.shared.ends import Ends
 from glsl_infer.importers.tflite.reader import survey_of, to_graph
 
 
@@ -61,3 +65,31 @@ def test_open_shapes_behind_mirrors_and_splits() -> None:
     file = made.bytes([data])
     assert to_graph(parsed(file)).shape_of(to_graph(parsed(file)).outputs[0]) == (9, 11, 2)
     close(file)
+
+
+def sound(length: int) -> bytes:
+    """A sound (1, length) with a gain, as rows of 4, and the mean of each of its 4 columns."""
+    made = File(4)
+    x, gain = made.input((1, length)), made.input((1,))
+    y = made.op("MUL", [x, gain], (1, length), {"Mul": {}})
+    y = made.op("RESHAPE", [y, made.constant([1, -1, 4], "i4")], (1, length // 4, 4))
+    return made.bytes([made.op("MEAN", [y, made.constant([1], "i4")], (1, 4), {"Reducer": {"keepDims": False}})])
+
+
+def test_any_size_and_a_constant() -> None:
+    """A resized file is the file of that size: its shapes follow from its inputs."""
+    model, whole = parsed(sound(64)), to_graph(parsed(sound(24)))
+    (x, _), (gain, _) = model.inputs
+    graph = to_graph(model, ends=Ends(shapes={x: (1, 24)}, constants={gain: (0.5,)}))
+    values = np.random.default_rng(0).normal(size=24).astype(np.float32)
+    (entry,) = graph.inputs
+    given = dict(zip([node.name for node in whole.inputs], (values, np.full(1, 0.5, np.float32))))
+    (name,), (own,) = graph.outputs, whole.outputs
+    found = reference.run(graph, {entry.name: values}, mode="float")[name.name]
+    np.testing.assert_allclose(found, reference.run(whole, given, mode="float")[own.name], rtol=1e-5)
+
+
+def test_a_shape_of_other_axes() -> None:
+    model = parsed(sound(64))
+    with pytest.raises(InputError, match=r"--input-shape 1x2x3 for an input of shape \(1, 64\); give 2 sizes"):
+        to_graph(model, ends=Ends(shapes={model.inputs[0][0]: (1, 2, 3)}))

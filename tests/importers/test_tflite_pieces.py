@@ -201,7 +201,7 @@ def logical(kind: str) -> Build:
 
 def function(kind: str) -> Build:
     """A function of numbers that lie between whole ones."""
-    options = {"COS": {"Cos": {}}, "SIGN": {"Sign": {}}}.get(kind)
+    options = {"SIGN": {"Sign": {}}}.get(kind)
     return lambda made, x: made.op(kind, [pieces.two(made, "MUL", x, 3.013)], (1, 8, 6, 4), options)
 
 
@@ -302,7 +302,7 @@ PADDED = [[0, 0], [0, 0], [1, 2], [0, 0], [1, 1]]
 ON_CPU: dict[str, list[Build]] = {
     **{kind: [compared(kind)] for kind in ("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL")},
     **{kind: [logical(kind)] for kind in ("LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR")},
-    **{kind: [function(kind)] for kind in ("CEIL", "COS", "FLOOR", "ROUND", "SIGN", "SIN")},
+    **{kind: [function(kind)] for kind in ("CEIL", "FLOOR", "ROUND", "SIGN")},
     **{kind: [divided(kind)] for kind in ("DIV", "FLOOR_DIV", "FLOOR_MOD")},
     **{kind: [chosen(kind)] for kind in ("SELECT", "SELECT_V2")},
     **{kind: [suppressed(kind)] for kind in ("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5")},

@@ -27,7 +27,7 @@ from glsl_infer.importers.shared.verdict import DROPPED
 L = keras.layers
 SHAPE = (8, 8, 3)
 SAMPLES = 4
-AUGMENTATION = {name for name in dir(L) if name.startswith("Random")} - {"RandomCrop"}
+AUGMENTATION = {name for name in dir(L) if name.startswith("Random")}
 
 
 def classes_of_keras() -> dict[str, type]:
@@ -113,9 +113,7 @@ def test_an_operation(name: str) -> None:
     check(name, surface.OPS[name], dict(surface.REFUSED_OPS))
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in surface.LAYERS if name.startswith("Random") and name != "RandomCrop"]
-)
+@pytest.mark.parametrize("name", [name for name in surface.LAYERS if name.startswith("Random")])
 def test_augmentation_is_dropped_with_a_note(name: str) -> None:
     rows = survey_of(model_of(surface.LAYERS[name])).rows
     assert [(row.runs, row.note) for row in rows if row.kind == name] == [(DROPPED, "does nothing outside of training")]

@@ -112,6 +112,8 @@ def positive(x: keras.KerasTensor) -> keras.KerasTensor:
         ("sparse_plus", lambda x: keras.ops.sparse_plus(x - 1.0)),
         ("piecewise_linear", lambda x: keras.ops.sparse_sigmoid(x - 1.0)),
         ("squareplus", keras.ops.squareplus),
+        ("sin", keras.ops.sin),
+        ("cos", keras.ops.cos),
         ("tanh_shrink", keras.ops.tanh_shrink),
         ("threshold", lambda x: keras.ops.threshold(x, 0.75, 0.25)),
     ],
@@ -170,5 +172,6 @@ def test_equal_slopes_are_one_number() -> None:
 def test_every_form_has_a_way_in_from_keras() -> None:
     reached = {function.name for function in FUNCTIONS.values()} | set(LAYERS)
     reached |= {"absolute", "at_least", "at_most", "log", "power", "reciprocal", "rsqrt", "sqrt", "square", "threshold"}
+    reached |= {"cos", "sin"}
     assert set(FORMS) - reached == {"gelu_tanh", "piecewise_linear_sigmoid"}
     assert np.isfinite([function.slope for function in FUNCTIONS.values() if function.slope]).all()

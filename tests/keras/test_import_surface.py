@@ -177,6 +177,20 @@ def test_a_sequential_model_of_any_size() -> None:
     np.testing.assert_allclose(reference.run(graph, picture, mode="float"), expected, atol=1e-5)
 
 
+def test_any_axis_takes_a_size() -> None:
+    """Of a sequence of any length, and instead of the size of the file."""
+    x = keras.Input((None, 4), name="steps")
+    model = keras.Model(x, L.GlobalAveragePooling1D()(L.Conv1D(3, 3)(x)))
+    with pytest.raises(InputError, match=r"'steps': an input of shape .*; give --input-shape steps=1xSIZEx4"):
+        to_graph(model)
+    assert to_graph(model, ends=Ends(shapes={"": (1, 12, 4)})).inputs[0].attrs["shape"] == (1, 12, 4)
+    photo = keras.Input((8, 6, 3), name="photo")
+    graph = to_graph(keras.Model(photo, L.Conv2D(2, 3)(photo)), ends=Ends(shapes={"photo": (1, 9, 11, 3)}))
+    assert graph.shapes[graph.outputs[0].layers[0]] == (7, 9, 2)
+    with pytest.raises(InputError, match="input 'photo' has 4 axes; give a size for each"):
+        to_graph(keras.Model(photo, L.Conv2D(2, 3)(photo)), ends=Ends(shapes={"photo": (9, 11)}))
+
+
 @pytest.mark.parametrize(
     "sizes, message",
     [

@@ -13,8 +13,8 @@ from imported import as_saved, check, check_model, close, randomise
 from keras import layers as L
 from keras import ops
 
-from glsl_infer.compiler.delegate import cpu_layers
 from glsl_infer.compiler.optimize import optimize
+from glsl_infer.compiler.place import cpu_layers
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import reference
 from glsl_infer.importers.keras import to_graph

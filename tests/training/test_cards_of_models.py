@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from training.cards.sources import Place
+from training.cards.sources import CardFiles
 from training.model_card import MODELS, problems
 
 pytestmark = pytest.mark.exhaustive
@@ -12,4 +12,4 @@ pytestmark = pytest.mark.exhaustive
 
 @pytest.mark.parametrize("words", sorted((MODELS / "cards").glob("*.yaml")), ids=lambda path: path.stem)
 def test_up_to_date(words: Path):
-    assert list(problems(Place(MODELS, words.stem))) == []
+    assert list(problems(CardFiles(MODELS, words.stem))) == []

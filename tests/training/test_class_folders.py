@@ -144,7 +144,7 @@ def test_files_that_are_no_pictures_are_named(folder, capsys):
     (folder / "val" / "red" / "photo.heic").touch()
     assert counts(data.find(folder)) == {"train": 18, "val": 9, "test": 6}
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0].startswith(f"warning: {folder}: left out, no pictures by their names (.bmp, .gif, .jpeg, .jpg")
+    assert lines[0].startswith(f"warning: {folder}: left out, no pictures by their names (.avif, .bmp, .gif")
     assert lines[1:] == [f"  {folder}/train/red/notes.txt", f"  {folder}/val/red/photo.heic"]
 
 

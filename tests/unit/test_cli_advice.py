@@ -20,6 +20,7 @@ from tiny import LABELS, write_tiny
 import glsl_infer
 from glsl_infer.cli import COMMANDS, advice, main, main_classify, terminal_text
 from glsl_infer.support.child_process import ROOT
+from glsl_infer.tasks import models
 
 
 def test_versions(capsys: Capture) -> None:
@@ -52,6 +53,19 @@ def test_versions(capsys: Capture) -> None:
 )
 def test_models_stand_anywhere(given: str, wanted: str) -> None:
     assert advice.models_anywhere(given.split()) == wanted.split()
+
+
+def test_a_fetched_model_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.setenv(models.VARIABLE, str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    message = refused(capsys, ["classify", "--model", "imagenet", "cat.jpg"])
+    assert message.startswith("error: the model 'imagenet' is not here yet; fetch it, once: glsl-infer get imagenet")
+    write_tiny(tmp_path).rename(tmp_path / "imagenet.glslnn")
+    assert main(["labels", "imagenet"]) == 0
+    assert capsys.readouterr().out.splitlines() == list(LABELS)
+    assert "no-such-name: no such file" in refused(capsys, ["labels", "no-such-name"])
+    (tmp_path / "imagenet").write_bytes(b"a file of this name goes first")
+    assert "imagenet: " in refused(capsys, ["labels", "imagenet"])
 
 
 def test_top_and_softmax_are_about_classes(tmp_path: Path, capsys: Capture) -> None:

@@ -17,7 +17,11 @@ from glsl_infer.runtime.classifier import Prediction
 class StandIn:
     """Gives every picture the same three classes; refuses what is called bad.png."""
 
-    session = SimpleNamespace(context=SimpleNamespace(gl=SimpleNamespace(check=lambda where: None)))
+    session = SimpleNamespace(
+        context=SimpleNamespace(gl=SimpleNamespace(check=lambda where: None)),
+        bundle=SimpleNamespace(manifest=SimpleNamespace(layers=())),
+    )
+    labels = ("a b", "c", "größte")
     made: list[tuple[object, dict[str, object]]] = []
 
     def __init__(self, model: object, **options: object) -> None:
@@ -47,7 +51,9 @@ class StandIn:
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> type[StandIn]:
     monkeypatch.setattr("glsl_infer.classifier.Classifier", StandIn)
     monkeypatch.setattr(StandIn, "made", [])
-    monkeypatch.setattr("glsl_infer.runtime.first_use.check", lambda session: False)  # there is no driver to check
+    monkeypatch.setattr(
+        "glsl_infer.runtime.first_use.check", lambda session, tell: False
+    )  # there is no driver to check
     return StandIn
 
 
@@ -57,13 +63,13 @@ THREE = " 75.12 %  größte\n 20.00 %  a b\n  4.88 %  c\n"
 def test_classify_prints_a_line_a_class(capsys: Capture, stand_in: type[StandIn], picture: Path) -> None:
     assert main(["classify", str(picture)]) == 0
     assert capsys.readouterr() == (THREE, "")
-    assert stand_in.made == [(None, {"context": "auto", "isolated": "first", "threshold": 0.0})]
+    assert stand_in.made == [(None, {"context": "auto", "isolated": "first", "threshold": None})]
 
 
 def test_classify_passes_its_options_on(capsys: Capture, stand_in: type[StandIn], picture: Path) -> None:
     assert main(["classify", str(picture), "--top", "1", "--model", "m.glslnn", "--context", "device"]) == 0
     assert capsys.readouterr().out == THREE.splitlines(keepends=True)[0]
-    assert stand_in.made == [(Path("m.glslnn"), {"context": "device", "isolated": "first", "threshold": 0.0})]
+    assert stand_in.made == [(Path("m.glslnn"), {"context": "device", "isolated": "first", "threshold": None})]
 
 
 def test_several_pictures_are_named(capsys: Capture, stand_in: type[StandIn], picture: Path, tmp_path: Path) -> None:

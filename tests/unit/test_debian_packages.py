@@ -29,7 +29,6 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     monkeypatch.setenv("APT_CONFIG", str(tmp_path / "apt.conf"))
     monkeypatch.delenv("DEBIAN_MIRROR", raising=False)
-    monkeypatch.delenv("DEBIAN_OLD_MIRROR", raising=False)
     return folder
 
 
@@ -71,12 +70,9 @@ def test_keys_of_other_releases_are_taken_too() -> None:
     assert f"Signed-By: {ALL_KEYS}\n" in Mirror("http://one.example.org", str(ALL_KEYS)).entry("deb", "bullseye")
 
 
-def test_mirrors_of_the_environment(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_mirror_of_the_environment(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEBIAN_MIRROR", "http://one.example.org")
-    both = [Mirror("http://one.example.org")] * 2
-    assert debian_packages.mirrors_of(["bookworm", "bullseye"]) == both
-    monkeypatch.setenv("DEBIAN_OLD_MIRROR", "http://old.example.org")
-    assert debian_packages.mirrors_of(["bookworm", "bullseye"]) == [both[0], Mirror("http://old.example.org")]
+    assert debian_packages.mirror_of("bookworm") == Mirror("http://one.example.org")
 
 
 def test_no_mirror_of_debian(sources: Path, tmp_path: Path) -> None:
@@ -87,11 +83,10 @@ def test_no_mirror_of_debian(sources: Path, tmp_path: Path) -> None:
 
 def test_a_mirror_that_is_not_there(sources: Path, tmp_path: Path) -> None:
     (sources / "a.list").write_text(f"deb file://{tmp_path}/gone bookworm main\n")
-    said = command(tmp_path / "to", "--suite", "bookworm", "--suite", "bullseye", "zipalign")
+    said = command(tmp_path / "to", "--suite", "bookworm", "zipalign")
     url = f"file:{tmp_path}/gone/"
     assert said.startswith(
-        f"error: no package lists of bookworm from {url}, bullseye from {url}; set DEBIAN_MIRROR to the URL "
-        "of a mirror, and DEBIAN_OLD_MIRROR to one that still has bullseye\n"
+        f"error: no package lists of bookworm from {url}; set DEBIAN_MIRROR to the URL of a mirror that has it\n"
     )
     assert list((tmp_path / "to").iterdir()) == []
 

@@ -8,7 +8,8 @@ import pytest
 from graphs import conv_node, dense_node, input_node, pool_node
 
 from glsl_infer.compiler.build import Options
-from glsl_infer.compiler.delegate import build, cpu_layers, partition
+from glsl_infer.compiler.delegate import build
+from glsl_infer.compiler.place import cpu_layers, place
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, Node
 
@@ -34,7 +35,7 @@ def branches() -> Graph:
 
 
 def cut(graph: Graph, *names: str) -> list[tuple[str, tuple[str, ...]]]:
-    return [("cpu" if part.on_cpu else "gpu", part.nodes) for part in partition(graph, names)]
+    return [("cpu" if part.on_cpu else "gpu", part.nodes) for part in place(graph, names)]
 
 
 def test_parts_take_all_that_is_ready() -> None:
@@ -48,7 +49,7 @@ def test_parts_take_all_that_is_ready() -> None:
 
 
 def test_the_cpu_may_begin() -> None:
-    assert [kind for kind, _ in cut(branches(), "a")] == ["cpu", "gpu"]
+    assert [kind for kind, _ in cut(branches(), "a", "b", "c")] == ["cpu", "gpu"]
 
 
 def test_what_has_no_weights_stays_between_cpu_layers() -> None:

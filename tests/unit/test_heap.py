@@ -18,7 +18,7 @@ def test_kept_memory_is_not_mapped_again() -> None:
         "    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
         "    for _ in range(20): numpy.ones(1 << 18)\n"  # 2 MB: too small for huge pages
         "    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before\n"
-        "faults(); heap.keep(); faults()\n"
+        "faults(); heap.keep_freed_memory(); faults()\n"
         "print(faults())"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

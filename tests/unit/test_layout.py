@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glsl_infer.program.layout import MAX_TEXTURE_SIZE, Range, joined
+from glsl_infer.program.layout import MAX_TEXTURE_SIZE, Range, concatenated_range
 from glsl_infer.program.placement import place
 
 
@@ -53,8 +53,8 @@ def test_x22_layers_lie_in_reasonable_textures() -> None:
 
 def test_ranges_join_channel_by_channel() -> None:
     one, two = Range((2.0,), (0.0,)), Range((1.0, 3.0), (7.0,))
-    assert joined([one, two], [3, 2]) == Range((2.0, 2.0, 2.0, 1.0, 3.0), (0.0, 0.0, 0.0, 7.0, 7.0))
-    assert joined([one, one], [4, 5]) == one
+    assert concatenated_range([one, two], [3, 2]) == Range((2.0, 2.0, 2.0, 1.0, 3.0), (0.0, 0.0, 0.0, 7.0, 7.0))
+    assert concatenated_range([one, one], [4, 5]) == one
     assert two.picked([1, 1, 0]) == Range((3.0, 3.0, 1.0), (7.0,))
     low, high = Range((255.0,), (100.0,)).ends(2)
     assert low.tolist() == [-100.0] * 2 and high.tolist() == [155.0] * 2

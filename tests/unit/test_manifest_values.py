@@ -68,10 +68,13 @@ SUMS = LAYERS["wide-products"].output
 
 BROKEN: dict[str, tuple[Change, str]] = {
     "two scales for six": (value("peak", scales=(1.0, 2.0)), "'peak': 2 scales, 6 zeros; give one, or one a channel"),
-    "no scales": (value("peak", scales=()), "'peak': 0 scales"),
+    "no scales": (value("peak", scales=()), "'scales' is a list of 0, not of 1 or more|'peak': 0 scales"),
     "seven zeros": (value("peak", zeros=(1.0,) * 7), "'peak': 6 scales, 7 zeros"),
-    "a scale of 0": (value("peak", scales=(1.0,) * 5 + (0.0,)), "'peak': a scale is 0"),
-    "a scale of -0": (value("peak", scales=(-0.0,)), "'peak': a scale is 0"),
+    "a scale of 0": (
+        value("peak", scales=(1.0,) * 5 + (0.0,)),
+        r"scales\[\d\] is 0; give another number|'peak': a scale is 0",
+    ),
+    "a scale of -0": (value("peak", scales=(-0.0,)), r"scales\[\d\] is 0; give another number|'peak': a scale is 0"),
     "16-bit channels": (value("wide-products", channels=14), "'wide-products': 8 views for 14 channels"),
     "16-bit views": (value("wide-products", views=SUMS.views[:-1]), "'wide-products': 7 views for 16 channels"),
     "8-bit views": (value("first", views=(View("first", 1, 1),) * 20), "'first': 20 views for 40 channels"),

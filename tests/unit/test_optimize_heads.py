@@ -77,9 +77,19 @@ def test_two_rescalings_of_the_picture_fold_only_when_equal(second, convolutions
 def test_a_rescaling_by_0_or_of_the_output_is_not_folded_into_the_picture() -> None:
     rng = np.random.default_rng(0)
     padded = conv_node(rng, "a", ("off",), 3, 4, kernel=(3, 3), padding=(1, 1, 1, 1))
-    nodes = [input_node(5), rescaling("off", "image", (0.0, 1.0, 1.0)), padded]
+    nodes = [input_node(5), rescaling("off", "image", (0.0, 1.0, 1.0), (0.5,)), padded]
     assert checked(nodes).by_name["off"].op == "conv2d"
     assert kinds(checked([input_node(5), rescaling("last", "image", (2.0,))])) == ["input", "conv2d"]
+
+
+def test_a_scale_goes_into_a_padded_convolution_and_scales_into_one() -> None:
+    rng = np.random.default_rng(0)
+    padded = conv_node(rng, "b", ("two",), 4, 4, kernel=(3, 3), padding=(1, 1, 1, 1))
+    before = [input_node(5), conv_node(rng, "a", ("image",), 3, 4)]
+    scales = [rescaling("one", "a", (2.0,)), rescaling("two", "one", (1.0, 2.0, 3.0, 4.0))]
+    assert kinds(checked([*before, *scales, padded])) == ["input", "conv2d", "conv2d"]
+    offset = [rescaling("one", "a", (2.0,), (1.0,)), rescaling("two", "one", (1.0, 2.0, 3.0, 4.0))]
+    assert kinds(checked([*before, *offset, padded])) == ["input", "conv2d", "conv2d", "conv2d"]
 
 
 def test_rescaling_after_convolutions_and_dense_layers() -> None:

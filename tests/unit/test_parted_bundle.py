@@ -20,7 +20,7 @@ from test_bundle_schema import SCHEMA
 
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import MANIFEST
-from glsl_infer.bundle.cpu_part import CpuPart, check_operator
+from glsl_infer.bundle.cpu_part import CpuPart, operator_problem
 from glsl_infer.compiler.delegate import build
 from glsl_infer.errors import BundleError, InputError
 from glsl_infer.graph import Graph, Node
@@ -103,7 +103,7 @@ REFUSED: dict[str, tuple[Callable[[Data], object], str, str]] = {
     "an output of nobody": (lambda data: data["parts"][1].update(outputs=["x"]), "which nothing before it", "parts"),
     "a name twice": (lambda data: operators(data)[1].update(name="rows"), "two tensors are called 'rows'", "parts"),
     "unknown key": (lambda data: data.update(surprise=1), "unknown key 'surprise'", "keys"),
-    "one part": (lambda data: data.update(parts=data["parts"][:1]), "1 parts; a model of parts has 2 to 64", "parts"),
+    "one part": (lambda data: data.update(parts=data["parts"][:1]), "'parts' is a list of 1, not of 2 to 64", "parts"),
     "a kind": (lambda data: data["parts"][0].update(kind="npu"), "not one of gpu, cpu", "parts"),
     "another fit": (
         lambda data: data["inputs"][0].update(fit="stretch/area-average"),
@@ -112,7 +112,7 @@ REFUSED: dict[str, tuple[Callable[[Data], object], str, str]] = {
     ),
     "another size": (lambda data: data["inputs"][0].update(shape=[9, 9, 3]), "not picture", "parts"),
     "channels": (lambda data: data["inputs"][0].update(shape=[9, 9, 2]), "a picture of shape", "inputs"),
-    "a scale of 0": (lambda data: data["inputs"][0].update(scales=[0]), "no scale of 0", "inputs"),
+    "a scale of 0": (lambda data: data["inputs"][0].update(scales=[0]), r"inputs\[0\].scales\[0\] is 0", "inputs"),
     "no tensor": (lambda data: data["outputs"][0].update(tensors=["x"]), "output 'dense': reads 'x'", "parts"),
     "an image": (lambda data: data["outputs"][0].update(purpose="image"), "an 'image' is one 8-bit", "outputs"),
     "labels": (lambda data: data["outputs"][0].update(purpose="values"), "3 labels for 0 classes", "labels"),
@@ -163,5 +163,4 @@ def test_a_few_kilobytes_fill_no_memory(tmp_path: Path) -> None:
 @pytest.mark.parametrize("settings", ["", "[]", "{", "[" * 100_000, 5, '{"a": 1, "a": 2}'])
 def test_settings_of_a_custom_operator_are_an_object(settings: object) -> None:
     node = Node("n", "custom", ("a",), {"calls": "mine:own", "shape": (1,), "settings": settings})
-    with pytest.raises(BundleError, match="'settings' is no object in JSON"):
-        check_operator(node, "part 0")
+    assert operator_problem(node) == "'settings' is no object in JSON"

@@ -17,11 +17,11 @@ import glsl_infer
 from glsl_infer import errors
 
 PACKAGE = Path(glsl_infer.__file__).parent
-KERAS_ONLY = "glsl_infer.importers.keras.layers"
-"""The one module that cannot be imported without Keras."""
+KERAS_ONLY = ("glsl_infer.importers.keras.layers", "glsl_infer.importers.keras.tensorflow_calls")
+"""The modules that cannot be imported without Keras."""
 MODULES = [
     "glsl_infer",
-    *(one.name for one in pkgutil.walk_packages([str(PACKAGE)], "glsl_infer.") if one.name != KERAS_ONLY),
+    *(one.name for one in pkgutil.walk_packages([str(PACKAGE)], "glsl_infer.") if one.name not in KERAS_ONLY),
 ]
 NOT_FOR_THE_ENGINE = {"keras", "tensorflow", "jax", "torch", "h5py", "jsonschema", "matplotlib", "training"}
 

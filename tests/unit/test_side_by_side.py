@@ -48,14 +48,14 @@ def test_threads_warn_as_their_caller_does(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("bits", [8, 16])
 def test_rows_are_stored_as_the_whole_map_is(bits: int) -> None:
     shape = (70, 40, 33)
-    assert np.prod(shape) > blocks.AT_A_TIME
+    assert np.prod(shape) > blocks.BLOCK_ELEMENTS
     values = np.random.default_rng(3).normal(size=shape)
     scales, zeros = np.linspace(1.0, 9.0, 33), np.arange(33.0)
     stored = quantize.store_map(values, scales, zeros, bits)
     rows = np.stack([quantize.store_map(row[None], scales, zeros, bits)[0] for row in values])
     assert np.array_equal(stored, rows) and len(np.unique(stored[..., 0])) > 100
     assert [part.indices(70) for part in blocks.rows(shape)] == [(0, 49, 1), (49, 70, 1)]
-    assert [*blocks.rows((3,))] == [slice(0, blocks.AT_A_TIME)] and not [*blocks.rows((0, 4))]
+    assert [*blocks.rows((3,))] == [slice(0, blocks.BLOCK_ELEMENTS)] and not [*blocks.rows((0, 4))]
 
 
 def test_a_function_goes_through_a_large_map_a_few_rows_at_a_time() -> None:

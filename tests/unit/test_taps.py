@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glsl_infer.lowering.bindings import Binding, Read
-from glsl_infer.lowering.taps import BELOW, MOST_LATE, Coordinates, Product, Tap, late_by, picked, tap_lines
+from glsl_infer.lowering.taps import MARGIN, MOST_LATE, Coordinates, Product, Tap, late_by, picked, tap_lines
 from glsl_infer.program import Texture
 from glsl_infer.program.layout import View
 
@@ -105,8 +105,8 @@ def test_draws_with_another_pattern_share_nothing() -> None:
 
 def test_the_same_place_in_textures_of_other_heights_is_another_coordinate() -> None:
     one = bound(("a", 3, 4), ("b", 3, 4))
-    assert one.alike("source", "x") == (0, 0)
-    assert one.alike("source", "y") == (0, 1)
+    assert one.first_with_same_coordinate("source", "x") == (0, 0)
+    assert one.first_with_same_coordinate("source", "y") == (0, 1)
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans())
@@ -121,15 +121,15 @@ def test_a_late_sum_is_negative_all_the_time(seed: int, plain_residual: bool) ->
     terms = np.concatenate([constants[:, 16:, 3] - late[:, None], constants[:, :16, 3] * texels], axis=1)
     if plain_residual:
         terms = np.concatenate([terms, np.ones((3, 1))], axis=1)
-    assert np.cumsum(terms, axis=1).max() <= -BELOW + 1e-5
+    assert np.cumsum(terms, axis=1).max() <= -MARGIN + 1e-5
 
 
 def test_sums_that_would_have_to_start_far_below_do_not() -> None:
     constants = np.zeros((1, 2, 4), np.float32)
     constants[0, 0, 3] = MOST_LATE - 1.5
     (late,) = late_by(constants, plain_residual=False)
-    assert late == pytest.approx(MOST_LATE - 1.5 + BELOW, rel=1e-6)
+    assert late == pytest.approx(MOST_LATE - 1.5 + MARGIN, rel=1e-6)
     assert late_by(constants + np.float32(2.0), plain_residual=True) is None
     constants[0, 1, 3] = -1000.0
     (late,) = late_by(constants, plain_residual=False)
-    assert late == pytest.approx(BELOW, rel=1e-6)
+    assert late == pytest.approx(MARGIN, rel=1e-6)

@@ -40,7 +40,7 @@ def test_published_detectors_have_as_many_anchors_as_their_outputs(name: str, si
 
 def test_a_detector_lies_beside_the_task_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "own.json").write_text(json.dumps(DETECTOR))
-    assert reading.find("own.json", beside=tmp_path / "other.json").name == "own"
+    assert reading.find("own.json", relative_to=tmp_path / "other.json").name == "own"
     assert models.find("own.glslnn", tmp_path / "own.json") == tmp_path / "own.glslnn"
 
 

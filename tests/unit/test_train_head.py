@@ -5,16 +5,18 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from glsl_infer.bundle.manifest import Output
 from glsl_infer.cli.camera_labels import Watches
 from glsl_infer.errors import InputError
-from glsl_infer.runtime.classifier import NONE, Classifier, Prediction
-from glsl_infer.tools.train import head
+from glsl_infer.graph.host_steps import SOFTMAX, HostStep
+from glsl_infer.runtime.classifier import Classifier, Prediction, predictions
+from glsl_infer.runtime.none_of_these import NONE
+from glsl_infer.tools.train import head, make
 from glsl_infer.tools.train.photographs import contact_sheet, find, variations
 
 LENGTH, CLASSES, EACH = 24, 3, 20
@@ -82,21 +84,15 @@ def test_the_folder_none_is_learnt_as_none_of_these() -> None:
     assert (head.train(more)[1].none_refused or 0) >= 0.8
 
 
-def _classifier(threshold: float, labels: tuple[str, ...]) -> Classifier:
-    made = object.__new__(Classifier)
-    made.threshold, made._output, made._probable = threshold, "classes", True
-    made.session = SimpleNamespace(bundle=SimpleNamespace(labels=labels))  # type: ignore[assignment]
-    return made
-
-
 def test_a_threshold_answers_none_of_these() -> None:
     numbers = np.array([0.2, 0.6, 0.2], np.float32)
     labels = ("a", "b", "c")
-    assert _classifier(0.5, labels).rank(numbers, 1)[0].label == "b"
-    first, second = _classifier(0.7, labels).rank(numbers, 2)
+    output = Output("classes", "classes", (), (HostStep(SOFTMAX),))
+    assert predictions(numbers, output, labels, 1, threshold=0.5)[0].label == "b"
+    first, second = predictions(numbers, output, labels, 2, threshold=0.7)
     assert (first.label, first.index, second.label) == (NONE, -1, "b")
     assert first.probability == pytest.approx(0.4)
-    own = _classifier(0.7, ("a", "b", NONE)).rank(numbers, 3)
+    own = predictions(numbers, output, ("a", "b", NONE), 3, threshold=0.7)
     assert [(entry.label, entry.index) for entry in own] == [(NONE, 2), ("b", 1), ("a", 0)]
 
 
@@ -144,3 +140,24 @@ def test_a_contact_sheet_has_a_row_a_class(tmp_path: Path) -> None:
     views = list(variations(Image.new("RGB", (40, 30), "red"), 4, 0))
     assert len(views) == 4
     assert views[0].size == (40, 30)
+
+
+def test_the_time_that_is_left_converges() -> None:
+    """Compiling a network is no photograph's time, and a machine that gets slower is noticed."""
+    now, said = [0.0], list[str]()
+    counted = make._Remaining(said.append, 200, lambda: now[0])
+    for _ in range(2):
+        now[0] += 100.0  # compiling
+        counted.begin()
+        for _ in range(100):
+            now[0] += 3.0
+            counted()
+    minutes = [float(text.split("about ")[1].split()[0]) for text in said]
+    assert minutes == sorted(minutes, reverse=True)
+    assert said[0] == "features of photograph 1 of 200, about 9.9 minutes left" and minutes[99] == 5.0
+    slow = make._Remaining(said.append, 200, lambda: now[0])
+    slow.begin()
+    for index in range(150):
+        now[0] += 1.0 if index < 50 else 4.0
+        slow()
+    assert 2.9 < float(said[-1].split("about ")[1].split()[0]) < 3.4

@@ -12,7 +12,7 @@ from glsl_infer.compiler import build, lower, typical
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import Graph, GraphOutput
-from glsl_infer.lowering import cut_sums
+from glsl_infer.lowering import truncation
 from glsl_infer.lowering import typical as typical_maps
 from glsl_infer.lowering.typical import PICTURES, Texels, Typical
 from glsl_infer.program.layout import FeatureMap, View
@@ -41,7 +41,7 @@ def test_sums_that_were_followed_for_another_mode_are_not_taken(
     monkeypatch: pytest.MonkeyPatch, modes: tuple[str, str]
 ) -> None:
     """A program is built again where uniform arrays grow, and its layers' weights lie elsewhere then."""
-    monkeypatch.setattr(cut_sums, "MOST_UNEVEN", 0.0)  # slices of baked weights do without, those of others never
+    monkeypatch.setattr(truncation, "MOST_UNEVEN", 0.0)  # slices of baked weights do without, those of others never
     rng = np.random.default_rng(3)
     nodes = [input_node(SIZE), conv_node(rng, "a", ("image",), 3, 8, activation="relu(1)")]
     nodes.append(conv_node(rng, "b", ("a", "a"), 8, 8, activation="relu(1)"))  # adds texels as they are

@@ -46,7 +46,7 @@ def test_outputs_move_less_than_by_the_nearest_weights_on_texels_never_seen(
         )
         return float(np.sqrt((off**2).mean()))
 
-    together = weight_rounding.rounded(weights / step, 20, columns=columns, met=seen)
+    together = weight_rounding.rounded(weights / step, 20, columns=columns, column_factors=seen)
     assert not together[~columns.used].any()
     assert np.abs(together).max() <= 20
     nearest = np.rint(weights / step).astype(np.int64)
@@ -58,7 +58,7 @@ def test_texels_that_are_always_0_leave_the_nearest_weights() -> None:
     columns = columns_of((1, 1, 4, 4), 1)
     numbers = np.random.default_rng(4).normal(0.0, 5.0, (1, 4, 4))
     nothing = np.zeros((4, 50, 1), np.float32)
-    whole = weight_rounding.rounded(numbers, 127, columns=columns, met=lambda reads: nothing)
+    whole = weight_rounding.rounded(numbers, 127, columns=columns, column_factors=lambda reads: nothing)
     assert (whole == np.rint(numbers)).all()
 
 
@@ -69,8 +69,8 @@ def test_biases_make_up_for_what_rounding_adds_in_the_mean() -> None:
     seen = Seen(12, 1, 400, 6)
     stored = weight_bytes.pack(
         Constants(weights, bias),
-        lambda numbers, most: weight_rounding.rounded(numbers, most, columns=columns, met=seen),
-        lambda added: weight_rounding.moved(added, columns=columns, met=seen),
+        lambda numbers, most: weight_rounding.rounded(numbers, most, columns=columns, column_factors=seen),
+        lambda added: weight_rounding.output_shift(added, columns=columns, column_factors=seen),
     ).unpack()
     means = seen.values.mean(axis=1)
     off = (means * (stored.weights - weights)).sum(axis=1) + stored.bias - bias
@@ -85,11 +85,11 @@ def test_depthwise_filters_side_by_side_are_those_of_each_alone(monkeypatch: pyt
     texels[1, :, :, 2] = 0.0
     numbers = rng.normal(0.0, 9.0, (2, 9, 4))
     monkeypatch.setattr(weight_rounding, "AT_A_TIME", 3)
-    made = weight_rounding.rounded(numbers, 20, columns=columns, met=lambda reads: texels[reads[0]])
+    made = weight_rounding.rounded(numbers, 20, columns=columns, column_factors=lambda reads: texels[reads[0]])
     for index, lane in np.ndindex(2, 4):
         one = np.zeros((1, 9, 4))
         one[0, :, 0] = numbers[index, :, lane]
         found = weight_rounding.rounded(
-            one, 20, columns=alone, met=lambda _, index=index, lane=lane: texels[index, :, :, lane, None]
+            one, 20, columns=alone, column_factors=lambda _, index=index, lane=lane: texels[index, :, :, lane, None]
         )
         assert found[0, :, 0].tolist() == made[index, :, lane].tolist()

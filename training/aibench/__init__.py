@@ -1,6 +1,6 @@
-"""The networks of the AI Benchmark, in Keras: each after its own paper, with seeded weights.
+"""Networks of the AI Benchmark in Keras, each according to its paper, with seeded weights.
 
-The benchmark is that of Ignatov et al., "AI Benchmark: Running Deep Neural Networks on Android Smartphones" (2018).
-``networks.NETWORKS`` lists them; ``python -m training.aibench.build`` writes them as ``.keras`` files, which
-``glsl-infer aibench`` exports and runs.
+The benchmark is from Ignatov et al., "AI Benchmark: Running Deep Neural Networks on Android Smartphones" (2018).
+``networks.NETWORKS`` lists the networks. ``python -m training.aibench.build`` writes ``.keras`` files for ``glsl-infer
+aibench``.
 """

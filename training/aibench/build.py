@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Write the AI Benchmark's networks as .keras files: ``python -m training.aibench.build FOLDER [NAME ...]``.
 
-Four networks have trained weights (training/aibench/weights; ``pretrain``, ``pretrain_masks``). Those of the others are
-drawn with a seed, so that the files are the same everywhere. Batch norms then get the mean and variance of what really
-comes: without that, signals of a deep random network die or explode, and nothing could be compared.
+Four networks have trained weights (training/aibench/weights; ``pretrain``, ``pretrain_masks``). The others have seeded
+random weights, so that the files are reproducible. Their batch norms then get the mean and variance of real
+activations, because signals of a deep random network otherwise vanish or explode.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from glsl_infer.support.files import replacing
 SEED = 2018
 PICTURES = Path(__file__).resolve().parents[2] / "docs/images"
 WEIGHTS = Path(__file__).resolve().parent / "weights"
-"""NAME.npz of trained networks: the arrays of Keras' ``get_weights()``, in 16-bit floats."""
+"""Folder of NAME.npz, the arrays of Keras' ``get_weights()`` of trained networks in 16-bit floats."""
 
 STATISTICS = 4
-"""Pictures that batch norms see."""
+"""Number of images for the statistics of batch norms."""
 
 
 def photographs(folder: Path = PICTURES) -> list[Path]:
@@ -40,7 +40,7 @@ def photographs(folder: Path = PICTURES) -> list[Path]:
 
 
 def batch(network: Network, height: int, width: int, channels: int) -> NDArray[np.float32]:
-    """Return ``STATISTICS`` photographs as the network reads them: (n, height, width, channels)."""
+    """Return ``STATISTICS`` photographs as inputs of the network: (n, height, width, channels)."""
     low, high = network.values
     pictures = []
     for path in photographs()[:STATISTICS]:
@@ -51,12 +51,12 @@ def batch(network: Network, height: int, width: int, channels: int) -> NDArray[n
 
 
 def build(network: Network, height: int | None = None, width: int | None = None) -> keras.Model:
-    """Return a network with its trained weights, or seeded ones where it has none.
+    """Return a network with its trained weights, or else seeded ones.
 
     Args:
-        network: which.
-        height: of the picture, by default the benchmark's.
-        width: likewise.
+        network: the network.
+        height: of the input, by default the benchmark's.
+        width: of the input, by default the benchmark's.
     """
     keras.utils.set_random_seed(SEED)
     height, width = height or network.height, width or network.width
@@ -68,11 +68,11 @@ def build(network: Network, height: int | None = None, width: int | None = None)
         return model
     norms = [layer for layer in model.layers if isinstance(layer, keras.layers.BatchNormalization)]
     if norms:
-        kept = [layer.momentum for layer in norms]
+        momenta = [layer.momentum for layer in norms]
         for layer in norms:
             layer.momentum = 0.0
         model(batch(network, height, width, model.input_shape[-1]), training=True)
-        for layer, momentum in zip(norms, kept):
+        for layer, momentum in zip(norms, momenta):
             layer.momentum = momentum
     return model
 
@@ -89,14 +89,14 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    known = {network.name: network for network in (*NETWORKS, MASKS)}
-    if unknown := [name for name in args.names if name not in known]:
-        raise InputError(f"{', '.join(unknown)}: no such network; there are {', '.join(known)}")
+    networks = {network.name: network for network in (*NETWORKS, MASKS)}
+    if unknown := [name for name in args.names if name not in networks]:
+        raise InputError(f"{', '.join(unknown)}: no such network; there are {', '.join(networks)}")
     if not args.folder.is_dir():
         raise InputError(f"{args.folder}: no such folder")
     width, height = _size(args.size) if args.size else (None, None)
     for name in args.names or [network.name for network in NETWORKS]:
-        model = build(known[name], height, width)
+        model = build(networks[name], height, width)
         path = args.folder / f"{name}.keras"
         with replacing(path) as target:
             model.save(target)

@@ -1,4 +1,4 @@
-"""Test 3: 128 numbers for a face, by Inception-ResNet v1 (Szegedy et al., 2016), as face recognition uses it."""
+"""Test 3: face embeddings of length 128 by Inception-ResNet v1 (Szegedy et al., 2016)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _conv(
 def _residual(
     x: keras.KerasTensor, branches: list[keras.KerasTensor], scale: float, active: bool = True
 ) -> keras.KerasTensor:
-    """Add to ``x`` what a 1x1 convolution makes of the branches, times ``scale``."""
+    """Add a 1x1 convolution of the concatenated branches to ``x``, scaled by ``scale``."""
     change = layers.Conv2D(x.shape[-1], 1)(layers.Concatenate()(branches))
     y = layers.Add()([x, layers.Rescaling(scale)(change)])
     return layers.ReLU()(y) if active else y
@@ -43,7 +43,7 @@ def _block8(x: keras.KerasTensor, scale: float = 0.2, active: bool = True) -> ke
 
 
 def inception_resnet_v1(height: int = 512, width: int = 512) -> keras.Model:
-    """Return Inception-ResNet v1 with 5, 10 and 5 blocks: 128 numbers of length 1 for a picture."""
+    """Return Inception-ResNet v1 with 5, 10 and 5 blocks, whose output is a unit vector of 128 elements."""
     image = keras.Input((height, width, 3))
     x = _conv(image, 32, 3, 2, "valid")
     x = _conv(_conv(x, 32, 3, padding="valid"), 64, 3)

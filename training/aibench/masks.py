@@ -1,4 +1,4 @@
-"""A small trained network of masks: which pixels are waste, and of which material. Not one of the nine tests."""
+"""A small trained segmentation network for waste and its material, which is not one of the nine tests."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ layers = keras.layers
 
 
 def masks(height: int = 96, width: int = 96) -> keras.Model:
-    """Return the network: logits (height, width, 7) of a picture in [0, 1].
+    """Return the network, with logits (height, width, 7) for an image in [0, 1].
 
     Args:
-        height: of the picture, a multiple of 16.
-        width: likewise.
+        height: of the image, a multiple of 16.
+        width: of the image, a multiple of 16.
     """
 
     def conv(x: keras.KerasTensor, filters: int, kernel: int = 3, strides: int = 1) -> keras.KerasTensor:

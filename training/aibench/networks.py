@@ -1,4 +1,4 @@
-"""The nine tests: network, picture, what the paper says of parameters and time."""
+"""The nine tests: networks, input sizes, and the paper's parameter counts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class Network:
     """A network of the benchmark.
 
     Attributes:
-        name: of its file.
-        build: takes height and width of the picture.
-        height, width: of the picture, in pixels.
-        parameters: as the paper's table has them.
-        values: what the bytes 0 and 255 of a picture stand for.
-        difference: why ours has others, if it is more than 3 %.
+        name: name of its file.
+        build: function of the height and width of the input.
+        height, width: of the input, in pixels.
+        parameters: number in the paper's table.
+        values: values of the bytes 0 and 255 of an image.
+        difference: reason for a difference of more than 3 % in the number of parameters.
     """
 
     name: str
@@ -51,7 +51,7 @@ NETWORKS = (
     Network("icnet", segmentation.icnet, 384, 576, 6_700_000, POSITIVE),
     Network("dped", pictures.dped, 128, 192, 400_000, POSITIVE),
 )
-"""Tests 1 to 8; test 9 runs the network of test 4 on ever larger pictures."""
+"""Tests 1 to 8. Test 9 runs the network of test 4 on images of increasing size."""
 
 MASKS = Network("masks", masks.masks, 96, 96, 619_000, POSITIVE)
-"""Trained to find waste, of six materials; none of the tests."""
+"""Trained to segment waste of six materials; not one of the tests."""

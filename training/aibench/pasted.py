@@ -1,7 +1,6 @@
-"""Pictures with a truth for each pixel: waste cut out of its white board, pasted onto photographs of groceries.
+"""Images with exact masks: waste cut out of photographs with a white board, pasted onto photographs of groceries.
 
-A pixel's class is the material of what was pasted there, or 0. As pictures are put together here, the truth is exact.
-Needs nothing of this project.
+The class of a pixel is the material of the pasted object, or 0. This module does not depend on the project.
 """
 
 from __future__ import annotations
@@ -14,19 +13,19 @@ from numpy.typing import NDArray
 
 CLASSES = ("background", "cardboard", "glass", "metal", "paper", "plastic", "trash")
 SIDE, CUT = 96, 72
-"""Pixels of a picture, and of the longer side of what is cut out."""
+"""Side of an image, and longer side of a cut-out, in pixels."""
 
 TRAINING, HELD_OUT = 900, 150
 OBJECTS = 2
-"""At most, in a picture; each is there with a chance of CHANCE."""
+"""Largest number of objects in an image; each is present with probability CHANCE."""
 
 CHANCE = 0.75
 LEAST, MOST = 0.06, 0.7
-"""Share of a photograph that a cut may have: less is a speck, more is a board that was too dark."""
+"""Accepted share of a photograph covered by a cut-out: smaller ones are specks, larger ones come from dark boards."""
 
 
 def pack(trash: Path, groceries: Path, out: Path) -> None:
-    """Write cuts and backgrounds of two data sets (.../SPLIT/CLASS/*.jpg) into one file."""
+    """Write cut-outs and backgrounds of two data sets (.../SPLIT/CLASS/*.jpg) into one file."""
     rng = np.random.default_rng(7)
     arrays: dict[str, Any] = {}
     for split, count in (("train", TRAINING), ("val", HELD_OUT)):
@@ -40,9 +39,9 @@ def pack(trash: Path, groceries: Path, out: Path) -> None:
             if len(cuts) == count:
                 break
         arrays[f"{split}_cuts"], arrays[f"{split}_materials"] = np.stack(cuts), np.array(materials, np.uint8)
-        behind = sorted(groceries.glob(f"{split}/*/*.jpg"))
-        chosen = rng.choice(len(behind), count, replace=len(behind) < count)
-        arrays[f"{split}_behind"] = np.stack([_square(behind[index]) for index in chosen])
+        backgrounds = sorted(groceries.glob(f"{split}/*/*.jpg"))
+        chosen = rng.choice(len(backgrounds), count, replace=len(backgrounds) < count)
+        arrays[f"{split}_behind"] = np.stack([_square(backgrounds[index]) for index in chosen])
     out.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(out, **arrays)
     counts = {split: len(arrays[f"{split}_cuts"]) for split in ("train", "val")}
@@ -57,7 +56,7 @@ def _square(path: Path) -> NDArray[np.uint8]:
 
 
 def cut_out(path: Path) -> NDArray[np.uint8] | None:
-    """Return what lies on the white board, (CUT, CUT, 4) with alpha; None where it cannot be told from the board."""
+    """Return the object on the white board, (CUT, CUT, 4) with alpha; None if it cannot be separated from the board."""
     from PIL import Image, ImageDraw, ImageFilter
 
     with Image.open(path) as image:
@@ -65,18 +64,18 @@ def cut_out(path: Path) -> NDArray[np.uint8] | None:
     small.thumbnail((192, 192), Image.Resampling.LANCZOS)
     pixels = np.asarray(small, np.float32)
     edge = np.concatenate([pixels[:4].reshape(-1, 3), pixels[-4:].reshape(-1, 3), pixels[:, :4].reshape(-1, 3)])
-    off = np.abs(pixels - np.median(edge, axis=0)).max(axis=-1)
-    mask = Image.fromarray(np.uint8(255 * (off > max(28.0, 0.5 * float(np.percentile(off, 90))))))
+    distance = np.abs(pixels - np.median(edge, axis=0)).max(axis=-1)
+    mask = Image.fromarray(np.uint8(255 * (distance > max(28.0, 0.5 * float(np.percentile(distance, 90))))))
     mask = mask.filter(ImageFilter.MaxFilter(5)).filter(ImageFilter.MinFilter(5)).filter(ImageFilter.MinFilter(3))
-    framed = Image.new("L", (mask.width + 2, mask.height + 2))
-    framed.paste(mask, (1, 1))
-    ImageDraw.floodfill(framed, (0, 0), 128)  # what this does not reach is the thing, or a hole in it
-    thing = np.asarray(framed)[1:-1, 1:-1] != 128
-    if not LEAST <= thing.mean() <= MOST:
+    bordered = Image.new("L", (mask.width + 2, mask.height + 2))
+    bordered.paste(mask, (1, 1))
+    ImageDraw.floodfill(bordered, (0, 0), 128)  # pixels that this does not reach belong to the object or to its holes
+    object_mask = np.asarray(bordered)[1:-1, 1:-1] != 128
+    if not LEAST <= object_mask.mean() <= MOST:
         return None
-    ys, xs = np.nonzero(thing)
+    ys, xs = np.nonzero(object_mask)
     box = (int(xs.min()), int(ys.min()), int(xs.max()) + 1, int(ys.max()) + 1)
-    alpha = Image.fromarray(np.uint8(255 * thing)).filter(ImageFilter.GaussianBlur(0.7))
+    alpha = Image.fromarray(np.uint8(255 * object_mask)).filter(ImageFilter.GaussianBlur(0.7))
     cut = Image.merge("RGBA", (*small.split(), alpha)).crop(box)
     cut.thumbnail((CUT, CUT), Image.Resampling.LANCZOS)
     out = Image.new("RGBA", (CUT, CUT))
@@ -84,18 +83,18 @@ def cut_out(path: Path) -> NDArray[np.uint8] | None:
     return np.asarray(out)
 
 
-def pasted(cut: NDArray[np.uint8], behind: Path, side: int, at: tuple[int, int]) -> tuple[Any, NDArray[np.bool_]]:
-    """Return a picture (SIDE, SIDE, 3) with one thing in it, uint8, and where that is.
+def pasted(cut: NDArray[np.uint8], background: Path, side: int, at: tuple[int, int]) -> tuple[Any, NDArray[np.bool_]]:
+    """Return an image (SIDE, SIDE, 3) with one object, uint8, and the mask of the object.
 
     Args:
-        cut: the thing, of ``cut_out``.
-        behind: photograph behind it.
-        side: pixels of the cut in the picture.
+        cut: the object, from ``cut_out``.
+        background: photograph for the background.
+        side: side of the cut-out in the image, in pixels.
         at: x and y of its upper left corner.
     """
     from PIL import Image
 
-    picture = Image.fromarray(_square(behind))
+    picture = Image.fromarray(_square(background))
     thing = Image.fromarray(cut).resize((side, side), Image.Resampling.LANCZOS)
     picture.paste(thing, at, thing)
     alpha = Image.new("L", picture.size)
@@ -103,33 +102,33 @@ def pasted(cut: NDArray[np.uint8], behind: Path, side: int, at: tuple[int, int])
     return np.asarray(picture), np.asarray(alpha) > 127
 
 
-def composed(cuts: Any, materials: Any, behind: Any, key: Any, count: int) -> tuple[Any, Any]:
-    """Return pictures (count, SIDE, SIDE, 3) of whole bytes in [0, 1], and their classes (count, SIDE, SIDE)."""
+def composed(cuts: Any, materials: Any, backgrounds: Any, key: Any, count: int) -> tuple[Any, Any]:
+    """Return images (count, SIDE, SIDE, 3) of bytes in [0, 1], and their classes (count, SIDE, SIDE)."""
     import jax
     import jax.numpy as jnp
 
     keys = jax.random.split(key, 12)
-    picture = _flipped(behind[jax.random.randint(keys[0], (count,), 0, len(behind))] / 255.0, keys[1])
+    picture = _flipped(backgrounds[jax.random.randint(keys[0], (count,), 0, len(backgrounds))] / 255.0, keys[1])
     truth = jnp.zeros((count, SIDE, SIDE), jnp.int32)
-    for number in range(OBJECTS):
-        k = jax.random.split(keys[2 + number], 6)
-        which = jax.random.randint(k[0], (count,), 0, len(cuts))
+    for object_index in range(OBJECTS):
+        k = jax.random.split(keys[2 + object_index], 6)
+        indices = jax.random.randint(k[0], (count,), 0, len(cuts))
         scale = jax.random.uniform(k[1], (count,), minval=0.5, maxval=1.2)
-        room = SIDE - CUT * scale
-        place = jax.random.uniform(k[2], (count, 2), minval=-0.15, maxval=1.15) * room[:, None]
-        cut = _flipped(cuts[which] / 255.0, k[3])
+        free_range = SIDE - CUT * scale
+        position = jax.random.uniform(k[2], (count, 2), minval=-0.15, maxval=1.15) * free_range[:, None]
+        cut = _flipped(cuts[indices] / 255.0, k[3])
 
-        def put(one: Any, times: Any, at: Any) -> Any:
+        def put(image: Any, factor: Any, offset: Any) -> Any:
             return jax.image.scale_and_translate(
-                one, (SIDE, SIDE, 4), (0, 1), jnp.stack([times, times]), at, "linear", antialias=True
+                image, (SIDE, SIDE, 4), (0, 1), jnp.stack([factor, factor]), offset, "linear", antialias=True
             )
 
-        placed = jax.vmap(put)(cut, scale, place)
-        there = jax.random.bernoulli(k[4], CHANCE, (count, 1, 1))
-        alpha = jnp.clip(placed[..., 3], 0.0, 1.0) * there
+        placed = jax.vmap(put)(cut, scale, position)
+        present = jax.random.bernoulli(k[4], CHANCE, (count, 1, 1))
+        alpha = jnp.clip(placed[..., 3], 0.0, 1.0) * present
         light = jax.random.uniform(k[5], (count, 1, 1, 1), minval=0.7, maxval=1.1)
         picture = picture * (1.0 - alpha[..., None]) + jnp.clip(placed[..., :3] * light, 0.0, 1.0) * alpha[..., None]
-        truth = jnp.where(alpha > 0.5, materials[which][:, None, None], truth)
+        truth = jnp.where(alpha > 0.5, materials[indices][:, None, None], truth)
     return jnp.round(jnp.clip(picture, 0.0, 1.0) * 255.0) / 255.0, truth
 
 

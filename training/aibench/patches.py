@@ -1,4 +1,4 @@
-"""Patches of pictures to learn from, and what the task of each network does to them. Needs nothing of this project."""
+"""Image patches for training, and the degradation that each network learns to undo. Independent of the project."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 PATCH, TRAINING, HELD_OUT = 96, 1500, 96
 SHRINK = 2 / 3
-"""Pictures are made smaller first: what a JPEG file did to them goes away."""
+"""Factor by which images are reduced first, which removes artefacts of JPEG."""
 
 BLUR = 1.6
-"""Standard deviation, in pixels, of the blur that SRCNN takes away."""
+"""Standard deviation of the blur for SRCNN, in pixels."""
 
 SCALE = 3
 
 
 def pack(data: Path, out: Path) -> None:
-    """Write patches of the pictures in ``data``: of train splits to learn from, of val splits to judge by."""
+    """Write patches of the images in ``data``: train splits for training, val splits for validation."""
     from PIL import Image
 
     rng = np.random.default_rng(2018)
@@ -34,11 +34,11 @@ def pack(data: Path, out: Path) -> None:
                 size = [max(PATCH, round(side * SHRINK)) for side in image.size]
                 pixels = np.asarray(image.convert("RGB").resize(size, Image.Resampling.LANCZOS))
             tries = []
-            for _ in range(4):  # the patch with most in it: white walls teach nothing
+            for _ in range(4):  # the patch with the most contrast, because uniform ones are useless
                 y, x = (int(rng.integers(side - PATCH + 1)) for side in pixels.shape[:2])
                 tries.append(pixels[y : y + PATCH, x : x + PATCH])
             patches.append(max(tries, key=lambda patch: float(np.diff(patch.astype(np.float32), axis=1).std())))
-        # Differences of neighbours compress better.
+        # Differences of neighbouring pixels compress better.
         arrays[split] = np.diff(np.stack(patches), axis=2, prepend=np.uint8(0))
     out.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(out, **arrays)
@@ -46,23 +46,23 @@ def pack(data: Path, out: Path) -> None:
 
 
 def unpack(path: Path) -> dict[str, NDArray[np.uint8]]:
-    """Return patches (n, 96, 96, 3) of the splits."""
+    """Return the patches (n, 96, 96, 3) of each split."""
     with np.load(path) as packed:
         return {split: np.cumsum(packed[split], axis=2, dtype=np.uint8) for split in ("train", "val")}
 
 
-# ---- what a task does to a picture: (n, side, side, 3) in [0, 1] -> (what the network sees, what it should make)
+# ---- data of the image tasks: (n, side, side, 3) in [0, 1] -> (input of the network, expected output)
 
 
 def in_bytes(x: Any) -> Any:
-    """Round to what bytes hold."""
+    """Round to the values of bytes."""
     import jax.numpy as jnp
 
     return jnp.round(jnp.clip(x, 0.0, 1.0) * 255.0) / 255.0
 
 
 def _gauss(x: Any, sigma: float) -> Any:
-    """Blur, without what lies beyond the edge: 2 * 4 pixels less a side."""
+    """Blur without padding: the result is 8 pixels smaller along each axis."""
     from jax import lax
 
     line = np.exp(-0.5 * (np.arange(-4, 5) / sigma) ** 2)
@@ -81,7 +81,7 @@ def blurred(sharp: Any, key: Any) -> tuple[Any, Any]:
 
 
 def enlarged(sharp: Any, key: Any) -> tuple[Any, Any]:
-    """Test 5: grey, a third as high and wide by a bicubic filter, and as large again by one."""
+    """Test 5: grey, reduced to a third by a bicubic filter and enlarged again."""
     import jax
 
     grey = in_bytes((sharp * np.array([0.299, 0.587, 0.114], np.float32)).sum(axis=-1, keepdims=True))
@@ -92,7 +92,7 @@ def enlarged(sharp: Any, key: Any) -> tuple[Any, Any]:
 
 
 def dull(sharp: Any, key: Any) -> tuple[Any, Any]:
-    """Test 8: what a poor camera does: soft, pale, dark, yellow and noisy."""
+    """Test 8: the image of a poor camera: soft, pale, dark, yellow and noisy."""
     import jax
     import jax.numpy as jnp
 

@@ -1,4 +1,4 @@
-"""Tests 4, 5, 6, 8 and 9: networks that make pictures of pictures."""
+"""Tests 4, 5, 6, 8 and 9: networks with images as outputs."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ def _conv(x: keras.KerasTensor, filters: int, kernel: int, activation: str | Non
 
 
 def _picture(x: keras.KerasTensor) -> keras.KerasTensor:
-    """Cut off what no pixel can show: what is left has the range of a picture."""
+    """Clip to the range of an image."""
     return layers.ReLU(max_value=1.0)(x)
 
 
 def srcnn(height: int = 300, width: int = 300) -> keras.Model:
-    """Return SRCNN 9-5-5 (Dong et al., 2014), here for colour pictures: 64 and 32 channels."""
+    """Return SRCNN 9-5-5 (Dong et al., 2014) for colour images, with 64 and 32 channels."""
     image = keras.Input((height, width, 3))
     x = _conv(_conv(image, 64, 9, "relu"), 32, 5, "relu")
     return keras.Model(image, _picture(_conv(x, 3, 5)))
 
 
 def vdsr(height: int = 192, width: int = 192) -> keras.Model:
-    """Return VDSR (Kim et al., 2015): what 20 convolutions add to an enlarged grey picture."""
+    """Return VDSR (Kim et al., 2015): 20 convolutions whose result is added to an enlarged grey image."""
     image = x = keras.Input((height, width, 1))
     for _ in range(VDSR_LAYERS - 1):
         x = _conv(x, 64, 3, "relu")
@@ -40,7 +40,7 @@ def vdsr(height: int = 192, width: int = 192) -> keras.Model:
 
 
 def srgan(height: int = 128, width: int = 128) -> keras.Model:
-    """Return the generator of SRGAN (Ledig et al., 2016): four times as high and wide, 16 residual blocks."""
+    """Return the generator of SRGAN (Ledig et al., 2016): 4 times the size, 16 residual blocks."""
 
     def prelu(x: keras.KerasTensor) -> keras.KerasTensor:
         return layers.PReLU(shared_axes=[1, 2], alpha_initializer=keras.initializers.Constant(0.25))(x)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Train a small network of masks on a GPU: which pixels of a picture are waste, and of which material.
+"""Train a small segmentation network on a GPU, for waste and its material.
 
-    python training/aibench/pretrain_masks.py pack ../shared/data .trained/pasted.npz       # where the pictures are
-    python3 training/aibench/pretrain_masks.py train .trained/pasted.npz OUT --seconds 240  # where the GPU is
+    python training/aibench/pretrain_masks.py pack ../shared/data .trained/pasted.npz       # where the images are
+    python3 training/aibench/pretrain_masks.py train .trained/pasted.npz OUT --seconds 240  # on the GPU
 
-As ``pretrain.py``, it needs NumPy, JAX and, to pack, Pillow. OUT gets masks.npz, the arrays of Keras' ``get_weights()``
-of ``training.aibench.masks``, and masks.json: intersection over union of each class on held-out pictures, of cuts and
-backgrounds that it never saw.
+Like ``pretrain.py``, it needs NumPy, JAX and, for ``pack``, Pillow. OUT gets masks.npz, the arrays of Keras'
+``get_weights()`` of ``training.aibench.masks``, and masks.json: intersection over union of each class on images of
+held-out cut-outs and backgrounds.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from training.aibench.pasted import CLASSES, composed, pack
 
 COUNT, STEPS, HIGHEST = 64, 25, 1.5e-3
-"""Pictures in a batch, steps in one call of the GPU, and the highest rate of learning."""
+"""Images in a batch, steps in one call of the GPU, and the largest learning rate."""
 
 WIDTHS = (16, 32, 64, 96, 128)
-"""Channels by the number of halvings; training.aibench.masks has the same."""
+"""Channels by the number of halvings, as in training.aibench.masks."""
 
 JUDGED = 12
-"""Batches of held-out pictures."""
+"""Number of batches of held-out images."""
 
 
 def start(rng: np.random.Generator) -> list[NDArray[np.float32]]:
-    """Return the arrays of the network in the order of Keras' ``get_weights()``."""
+    """Return initial arrays of the network, in the order of Keras' ``get_weights()``."""
     arrays: list[NDArray[np.float32]] = []
 
     def conv(side: int, channels: int, filters: int, gain: float = 1.0) -> None:
@@ -58,7 +58,7 @@ def start(rng: np.random.Generator) -> list[NDArray[np.float32]]:
 
 
 def network(arrays: list[Any], x: Any) -> Any:
-    """Return logits (n, height, width, 7) of pictures (n, height, width, 3) in [0, 1]."""
+    """Return logits (n, height, width, 7) of images (n, height, width, 3) in [0, 1]."""
     import jax
     from jax import lax
     from jax.nn import relu
@@ -89,22 +89,22 @@ def network(arrays: list[Any], x: Any) -> Any:
 
 
 def learn(data: dict[str, NDArray[np.uint8]], seconds: float) -> tuple[list[Any], dict[str, Any]]:
-    """Train for a time; return the arrays and the scores."""
+    """Train for some seconds; return the arrays and the scores."""
     import jax
     import jax.numpy as jnp
 
-    held = {name: jnp.asarray(array) for name, array in data.items()}
+    arrays_by_name = {name: jnp.asarray(array) for name, array in data.items()}
     arrays = [jnp.asarray(array) for array in start(np.random.default_rng(2018))]
 
     def batch(split: str, key: Any) -> tuple[Any, Any]:
-        parts = [held[f"{split}_{name}"] for name in ("cuts", "materials", "behind")]
+        parts = [arrays_by_name[f"{split}_{name}"] for name in ("cuts", "materials", "behind")]
         return composed(
             parts[0].astype(jnp.float32), parts[1].astype(jnp.int32), parts[2].astype(jnp.float32), key, COUNT
         )
 
     def loss(arrays: list[Any], key: Any) -> Any:
-        seen, truth = batch("train", key)
-        chances = jax.nn.log_softmax(network(arrays, seen))
+        images, truth = batch("train", key)
+        chances = jax.nn.log_softmax(network(arrays, images))
         return -jnp.take_along_axis(chances, truth[..., None], axis=-1).mean()
 
     def step(state: Any, key: Any, rate: Any) -> Any:
@@ -117,8 +117,8 @@ def learn(data: dict[str, NDArray[np.uint8]], seconds: float) -> tuple[list[Any]
         second = [0.99 * old + 0.01 * slope**2 for old, slope in zip(second, slopes)]
         fix1, fix2 = 1.0 - 0.9**at, 1.0 - 0.99**at
         arrays = [
-            old * (1.0 - 1e-2 * rate) - rate * (one / fix1) / (jnp.sqrt(two / fix2) + 1e-8)
-            for old, one, two in zip(arrays, first, second)
+            old * (1.0 - 1e-2 * rate) - rate * (mean / fix1) / (jnp.sqrt(square / fix2) + 1e-8)
+            for old, mean, square in zip(arrays, first, second)
         ]
         average = [0.998 * old + 0.002 * new for old, new in zip(average, arrays)]
         return (arrays, first, second, average, at), value
@@ -130,41 +130,41 @@ def learn(data: dict[str, NDArray[np.uint8]], seconds: float) -> tuple[list[Any]
     zeros = [jnp.zeros_like(array) for array in arrays]
     state: Any = (arrays, zeros, zeros, arrays, jnp.float32(0.0))
     key = jax.random.key(2018)
-    begun, done = time.perf_counter(), 0
-    while (part := (time.perf_counter() - begun) / seconds) < 1.0:
+    begun, steps_done = time.perf_counter(), 0
+    while (progress := (time.perf_counter() - begun) / seconds) < 1.0:
         key, now = jax.random.split(key)
-        rate = HIGHEST * min(1.0, (done + 1) / 300) * 0.5 * (1.0 + np.cos(np.pi * part))
+        rate = HIGHEST * min(1.0, (steps_done + 1) / 300) * 0.5 * (1.0 + np.cos(np.pi * progress))
         state, values = steps(state, jax.random.split(now, STEPS), rate)
         if not np.isfinite(value := float(values.mean())):
-            raise SystemExit(f"the loss is {value} after {done} steps")
-        if done % (20 * STEPS) == 0:
-            print(f"{part:4.0%} {done} steps, loss {value:.4f}", flush=True)
-        done += STEPS
+            raise SystemExit(f"the loss is {value} after {steps_done} steps")
+        if steps_done % (20 * STEPS) == 0:
+            print(f"{progress:4.0%} {steps_done} steps, loss {value:.4f}", flush=True)
+        steps_done += STEPS
     learnt = [np.asarray(array, np.float16) for array in state[3]]
     counts = np.zeros((len(CLASSES), len(CLASSES)), np.int64)
     rounded = [jnp.asarray(array, jnp.float32) for array in learnt]
 
     @jax.jit
     def judged(key: Any) -> tuple[Any, Any]:
-        seen, truth = batch("val", key)
-        return network(rounded, seen).argmax(axis=-1), truth
+        images, truth = batch("val", key)
+        return network(rounded, images).argmax(axis=-1), truth
 
     for number in range(JUDGED):
-        found, truth = judged(jax.random.key(1000 + number))
-        np.add.at(counts, (np.asarray(truth).ravel(), np.asarray(found).ravel()), 1)
-    scores = {"steps": done, "pictures": JUDGED * COUNT, **united(counts)}
+        predicted, truth = judged(jax.random.key(1000 + number))
+        np.add.at(counts, (np.asarray(truth).ravel(), np.asarray(predicted).ravel()), 1)
+    scores = {"steps": steps_done, "pictures": JUDGED * COUNT, **united(counts)}
     print(json.dumps(scores), flush=True)
     return learnt, scores
 
 
 def united(counts: NDArray[np.int64]) -> dict[str, Any]:
-    """Return intersection over union of counts (truth, found): of each class, their mean, and of any waste at all."""
+    """Return intersection over union from counts (truth, predicted): of each class, their mean, and of all waste."""
     shares = np.diag(counts) / np.maximum(counts.sum(axis=0) + counts.sum(axis=1) - np.diag(counts), 1)
-    there = counts[1:, 1:].sum()
+    waste = counts[1:, 1:].sum()
     return {
         "iou": {name: round(float(share), 4) for name, share in zip(CLASSES, shares)},
         "mean": round(float(shares.mean()), 4),
-        "waste": round(float(there / (there + counts[0, 1:].sum() + counts[1:, 0].sum())), 4),
+        "waste": round(float(waste / (waste + counts[0, 1:].sum() + counts[1:, 0].sum())), 4),
     }
 
 

@@ -1,4 +1,7 @@
-"""Test 7: 19 classes of a street, by ICNet (Zhao et al., 2017): the smaller the picture, the deeper the branch."""
+"""Test 7: segmentation of street images into 19 classes by ICNet (Zhao et al., 2017).
+
+The network has three branches; the deeper a branch, the lower its resolution.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ def _conv(
 
 
 def _bottleneck(x: keras.KerasTensor, inner: int, outer: int, strides: int = 1, dilation: int = 1) -> keras.KerasTensor:
-    """Return a residual block of ResNet-50, with half its channels."""
+    """Return a residual block of ResNet-50 with half of its channels."""
     y = _conv(_conv(x, inner, 1, strides=strides), inner, 3, dilation=dilation)
     y = _conv(y, outer, 1, active=False)
     if x.shape[-1] != outer or strides > 1:
@@ -43,18 +46,18 @@ def _pyramid(x: keras.KerasTensor) -> keras.KerasTensor:
 
 
 def _fused(low: keras.KerasTensor, high: keras.KerasTensor) -> keras.KerasTensor:
-    """Join a coarse map and one of twice its size (the paper's cascade feature fusion)."""
+    """Fuse a coarse map and one of twice its size (the paper's cascade feature fusion)."""
     return layers.ReLU()(
         layers.Add()([_conv(_larger(low), 128, 3, dilation=2, active=False), _conv(high, 128, 1, active=False)])
     )
 
 
 def icnet(height: int = 384, width: int = 576) -> keras.Model:
-    """Return ICNet with half of ResNet-50's channels: logits (height, width, 19).
+    """Return ICNet with half of ResNet-50's channels, with logits (height, width, 19).
 
     Args:
-        height: of the picture, a multiple of 192, so that the pyramid's parts are equal.
-        width: of the picture, a multiple of 192.
+        height: of the input, a multiple of 192, so that the pyramid's parts are equal.
+        width: of the input, a multiple of 192.
     """
     image = keras.Input((height, width, 3))
     x = layers.AveragePooling2D(2)(image)

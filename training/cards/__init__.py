@@ -1,1 +1,1 @@
-"""A model's card: what it is made from, its pictures, its text. ``training/model_card.py`` is the command."""
+"""Model cards: their sources, images and text, for the command ``training/model_card.py``."""

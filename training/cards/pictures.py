@@ -1,7 +1,7 @@
-"""The pictures of a card: learning curves and the confusion matrix, as small PNG files.
+"""Images of a card: learning curves and confusion matrix, as small PNG files.
 
-The same numbers give the same picture. A picture says in its text chunk ``data`` which numbers it shows, so that a
-check needs no Matplotlib and does not mind another version of it.
+An image has a checksum of its data in the text chunk ``data``, so that a check does not depend on Matplotlib or its
+version.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from glsl_infer.errors import MissingExtraError
 from training.cards.sources import Evaluation
 
 DRAWN = 1
-"""Counts up when a picture of the same numbers should look different."""
+"""Version of the drawing, which changes the checksums."""
 
 COLOURS = 256
 DPI = 100
@@ -30,28 +30,28 @@ LINES = {"train, augmented": "#3b6ea5", "val": "#c8553d", "val, averaged weights
 
 
 def shown(data: Any) -> str:
-    """Return what the text chunk of a picture of ``data`` says."""
+    """Return the checksum for the text chunk of an image of ``data``."""
     return hashlib.sha256(json.dumps([DRAWN, data], sort_keys=True).encode()).hexdigest()
 
 
 def shows(path: Path) -> str | None:
-    """Return what the text chunk of a picture says; None where there is no picture, or none of ours."""
+    """Return the checksum in the text chunk of an image; None if it does not exist."""
     try:
         with Image.open(path) as image:
-            said = image.info.get("data")
+            checksum = image.info.get("data")
     except (OSError, ValueError):
         return None
-    return said if isinstance(said, str) else None
+    return checksum if isinstance(checksum, str) else None
 
 
 def curves_data(runs: Sequence[dict[str, Any]]) -> list[Any]:
-    """Return what ``curves`` draws: of each run its name and its history."""
+    """Return the data of ``curves``: name and history of each run."""
     keys = ("epoch", "loss", "val_loss", "val_loss_average", "accuracy", "val_accuracy", "val_accuracy_average")
     return [[run["name"], [[entry.get(key) for key in keys] for entry in run["history"]]] for run in runs]
 
 
 def curves(runs: Sequence[dict[str, Any]]) -> bytes:
-    """Draw loss and accuracy over the epochs of all runs, one after the other; epochs without val leave no gap.
+    """Draw loss and accuracy over the epochs of all runs, concatenated. Curves connect the validated epochs.
 
     Raises:
         MissingExtraError: Matplotlib is not installed.
@@ -61,14 +61,16 @@ def curves(runs: Sequence[dict[str, Any]]) -> bytes:
     start, marks = 0, []
     data = curves_data(runs)
     for _, entries in data:
-        rows = np.array([[np.nan if number is None else float(number) for number in entry] for entry in entries])
+        rows = np.array([[np.nan if value is None else float(value) for value in entry] for entry in entries])
         for axes, first, factor in ((left, 1, 1.0), (right, 4, 100.0)):
             for column, (name, colour) in enumerate(LINES.items(), start=first):
-                there = np.isfinite(rows[:, column])
-                if not there.any():
+                has_value = np.isfinite(rows[:, column])
+                if not has_value.any():
                     continue
                 label = None if name in axes.get_legend_handles_labels()[1] else name
-                axes.plot(start + rows[there, 0], factor * rows[there, column], color=colour, lw=1.1, label=label)
+                axes.plot(
+                    start + rows[has_value, 0], factor * rows[has_value, column], color=colour, lw=1.1, label=label
+                )
         start += int(rows[:, 0].max())
         marks.append(start)
     for axes, title in ((left, "loss"), (right, "top-1 accuracy, %")):
@@ -84,17 +86,17 @@ def curves(runs: Sequence[dict[str, Any]]) -> bytes:
 
 
 def confusion_order(labels: Sequence[str], coarse: Sequence[str] | None) -> list[int]:
-    """Return the order of the labels in the matrix: by coarse class, else as they are."""
+    """Return the order of the labels in the matrix: by coarse class if available."""
     return sorted(range(len(labels)), key=lambda i: (coarse[i], labels[i])) if coarse else list(range(len(labels)))
 
 
 def confusion_data(evaluation: Evaluation, engine: str) -> list[Any]:
-    """Return what ``confusion`` draws: labels, their coarse classes or None, and the counts that are not 0."""
+    """Return the data of ``confusion``: labels, their coarse classes or None, and the nonzero counts."""
     return [evaluation["labels"], evaluation["coarse_labels"], evaluation["results"][engine]["confusion"]]
 
 
 def confusion(evaluation: Evaluation, engine: str) -> bytes:
-    """Draw the confusion matrix: of each class's pictures, the share that got each label; coarse classes framed.
+    """Draw the confusion matrix: for each class, the share of its images with each first label; coarse classes framed.
 
     Raises:
         MissingExtraError: Matplotlib is not installed.
@@ -104,9 +106,9 @@ def confusion(evaluation: Evaluation, engine: str) -> bytes:
     matrix = np.array([[counts.get(labels[i], {}).get(labels[j], 0) for j in order] for i in order], np.float64)
     totals = matrix.sum(axis=1, keepdims=True)
     share = np.divide(matrix, totals, out=np.zeros_like(matrix), where=totals > 0)
-    many = len(labels) > 20
-    cell = 0.135 if many else 0.5
-    margin = (0.062 if many else 0.08) * max(len(label) for label in labels) + 0.35
+    is_large = len(labels) > 20
+    cell = 0.135 if is_large else 0.5
+    margin = (0.062 if is_large else 0.08) * max(len(label) for label in labels) + 0.35
     side = cell * len(labels)
     figure = _figure(side + margin + 0.15, side + margin + 0.15)
     width, height = figure.get_size_inches()
@@ -115,7 +117,7 @@ def confusion(evaluation: Evaluation, engine: str) -> bytes:
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
     names = [labels[i] for i in order]
-    size = 7 if many else 9
+    size = 7 if is_large else 9
     axes.set_xticks(range(len(names)), names, rotation=90, fontsize=size)
     axes.set_yticks(range(len(names)), names, fontsize=size)
     axes.set_xlabel("first label", fontsize=9)
@@ -138,12 +140,12 @@ def _frame_coarse(axes: Any, groups: Sequence[str]) -> None:
 
     starts = [i for i in range(len(groups)) if not i or groups[i] != groups[i - 1]]
     for first, end in zip(starts, [*starts[1:], len(groups)]):
-        place, side = (first - 0.5, first - 0.5), end - first
-        axes.add_patch(Rectangle(place, side, side, fill=False, edgecolor=FRAME, lw=0.8))
+        corner, side = (first - 0.5, first - 0.5), end - first
+        axes.add_patch(Rectangle(corner, side, side, fill=False, edgecolor=FRAME, lw=0.8))
 
 
 def _figure(width: float, height: float) -> Any:
-    """Return an empty figure of so many inches, apart from Matplotlib's global state."""
+    """Return an empty figure of this size in inches, independent of Matplotlib's global state."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -155,7 +157,7 @@ def _figure(width: float, height: float) -> Any:
 
 
 def _png(figure: Any, data: Any) -> bytes:
-    """Return the figure as a PNG with 256 colours, which says what it shows."""
+    """Return the figure as a PNG with 256 colours and the checksum of its data."""
     if len(figure.axes) > 1:
         figure.tight_layout()
     figure.canvas.draw()
@@ -163,6 +165,6 @@ def _png(figure: Any, data: Any) -> bytes:
     image = Image.fromarray(np.ascontiguousarray(pixels)).quantize(COLOURS, dither=Image.Dither.NONE)
     info = PngImagePlugin.PngInfo()
     info.add_text("data", shown(data))
-    written = io.BytesIO()
-    image.save(written, "PNG", optimize=True, pnginfo=info)
-    return written.getvalue()
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG", optimize=True, pnginfo=info)
+    return buffer.getvalue()

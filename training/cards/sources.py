@@ -1,7 +1,7 @@
-"""What a card is made from: ``models/cards/NAME.yaml``, written by hand, and ``NAME.json``, collected from a run.
+"""Sources of a card: ``models/cards/NAME.yaml``, written by hand, and ``NAME.json``, collected from a run.
 
-The JSON file keeps of the run folders and of the evaluations whatever the card shows, so that a card can be written
-again, and checked, where the run folders are long gone.
+The JSON file has all data of the run folders and evaluations for the card, so that it can be written and checked
+without these folders.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from glsl_infer.support.files import write_text
 FORMAT = 1
 
 Evaluation = dict[str, Any]
-"""What ``evaluate.py --json`` writes of one split, without what a card does not show."""
+"""Result of ``evaluate.py --json`` for one split, reduced to the data of the card."""
 
 
 @dataclass(frozen=True)
-class Words:
-    """What a person writes in ``NAME.yaml``; Markdown is welcome in all of it.
+class CardText:
+    """Content of ``NAME.yaml``, in Markdown.
 
     Attributes:
-        title: what the model does, in a line.
+        title: the model's purpose, in a line.
         description: a paragraph.
         network: architecture and size.
         data: the data set, with its source.
-        licence: that of the data, and what follows from it.
-        intended_use: what it is for.
-        limits: what it is not for, one entry a point.
-        machine: what it was trained on.
-        train: the commands that trained it, in order.
-        export: the command that exported it, where it is not the plain one.
-        notes: anything else.
+        licence: licence of the data, and its consequences.
+        intended_use: intended use.
+        limits: unsuitable uses, one entry for each.
+        machine: training machine.
+        train: training commands, in order.
+        export: export command, if not the default.
+        notes: other remarks.
     """
 
     title: str
@@ -54,8 +54,8 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where the files of one model's card lie: in ``models``, ``models/cards`` and ``models/NAME``."""
+class CardFiles:
+    """Files of a model's card, in ``models``, ``models/cards`` and ``models/NAME``."""
 
     models: Path
     name: str
@@ -76,24 +76,24 @@ class Place:
         return self.models / f"{self.name}.md"
 
     @property
-    def words(self) -> Path:
-        """What a person wrote."""
+    def text(self) -> Path:
+        """The YAML file written by hand."""
         return self.models / "cards" / f"{self.name}.yaml"
 
     @property
     def collected(self) -> Path:
-        """What was collected."""
+        """The collected JSON file."""
         return self.models / "cards" / f"{self.name}.json"
 
     def picture(self, which: str) -> Path:
-        """Return the place of one of the card's pictures, by its name without ``.png``."""
+        """Return the path of an image of the card, by its name without ``.png``."""
         return self.models / self.name / f"{which}.png"
 
     def sha256(self) -> dict[str, str]:
         """Return the sha256 of both model files, as ``model`` and ``bundle``.
 
         Raises:
-            InputError: one is missing.
+            InputError: a file is missing.
         """
         digests = {}
         for key, path in (("model", self.keras), ("bundle", self.bundle)):
@@ -103,116 +103,119 @@ class Place:
         return digests
 
 
-def read_words(path: Path) -> Words:
-    """Read what a person wrote.
+def read_card_text(path: Path) -> CardText:
+    """Read the YAML file of a card.
 
     Raises:
-        InputError: the file is missing or no YAML, a field is missing, unknown, empty or of the wrong kind.
+        InputError: the file is missing or not YAML, or a field is missing, unknown, empty or of the wrong type.
         MissingExtraError: PyYAML is not installed.
     """
     try:
         import yaml
     except ImportError:
         raise MissingExtraError.of("PyYAML", "pyyaml", "a model card") from None
-    known = {field.name: field for field in fields(Words)}
+    allowed_fields = {field.name: field for field in fields(CardText)}
     try:
         data = yaml.safe_load(path.read_text("utf-8"))
     except FileNotFoundError:
-        raise InputError(f"{path}: no such file; write one with {', '.join(known)}") from None
+        raise InputError(f"{path}: no such file; write one with {', '.join(allowed_fields)}") from None
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError(f"{path}: cannot be read as YAML ({' '.join(str(error).split())})") from None
     if not isinstance(data, dict):
-        raise InputError(f"{path}: holds no fields; write one with {', '.join(known)}")
-    unknown, missing = sorted(map(str, set(data) - set(known))), sorted(set(known) - set(data) - {"export", "notes"})
+        raise InputError(f"{path}: holds no fields; write one with {', '.join(allowed_fields)}")
+    unknown, missing = (
+        sorted(map(str, set(data) - set(allowed_fields))),
+        sorted(set(allowed_fields) - set(data) - {"export", "notes"}),
+    )
     if unknown or missing:
         raise InputError(
             f"{path}: {'unknown' if unknown else 'missing'} field '{(unknown or missing)[0]}'; "
-            f"the fields are {', '.join(known)}"
+            f"the fields are {', '.join(allowed_fields)}"
         )
     for key, value in data.items():
-        many = key in ("limits", "train")
-        given = value if isinstance(value, list) and many else [value]
+        is_list = key in ("limits", "train")
+        texts = value if isinstance(value, list) and is_list else [value]
         if (
-            (many and given is not value)
-            or not given
-            or not all(isinstance(text, str) and text.strip() for text in given)
+            (is_list and texts is not value)
+            or not texts
+            or not all(isinstance(text, str) and text.strip() for text in texts)
         ):
-            raise InputError(f"{path}: '{key}' must be {'a list of texts' if many else 'a text'}, not {value!r:.60}")
-        data[key] = tuple(text.strip() for text in given) if many else value.strip()
-    return Words(**data)
+            raise InputError(f"{path}: '{key}' must be {'a list of texts' if is_list else 'a text'}, not {value!r:.60}")
+        data[key] = tuple(text.strip() for text in texts) if is_list else value.strip()
+    return CardText(**data)
 
 
-def collect(place: Place, runs: Sequence[Path], evaluations: Sequence[Path]) -> dict[str, Any]:
-    """Collect what the card shows from run folders and files of ``evaluate.py --json``, and write it to its place.
+def collect(files: CardFiles, runs: Sequence[Path], evaluations: Sequence[Path]) -> dict[str, Any]:
+    """Collect the data of a card from run folders and results of ``evaluate.py --json``, and save it.
 
     Args:
-        place: where the model lies.
-        runs: the run folders, in order where several followed each other; the last made the model.
-        evaluations: one for each split; each of the very files in ``place``, and of the whole split.
+        files: files of the card.
+        runs: run folders in order; the last one produced the model.
+        evaluations: one for each complete split, of the files in ``files``.
 
     Raises:
-        InputError: something is missing, unreadable, or was measured on other files.
+        InputError: a file is missing or unreadable, or other model files were measured.
     """
     if not runs or not evaluations:
-        raise InputError(f"{place.collected}: give --run DIR and --evaluation FILE.json to collect what the card shows")
-    measured: dict[str, Evaluation] = {}
+        raise InputError(f"{files.collected}: give --run DIR and --evaluation FILE.json to collect what the card shows")
+    by_split: dict[str, Evaluation] = {}
     for path in evaluations:
-        evaluation = _evaluation(path, place)
-        if evaluation["split"] in measured:
+        evaluation = _evaluation(path, files)
+        if evaluation["split"] in by_split:
             raise InputError(f"{path}: a second evaluation of the split '{evaluation['split']}'; give one of each")
-        measured[evaluation["split"]] = evaluation
-    shown = main_evaluation(measured)
-    for evaluation in measured.values():
+        by_split[evaluation["split"]] = evaluation
+    shown_evaluation = main_evaluation(by_split)
+    for evaluation in by_split.values():
         for engine, result in evaluation["results"].items():
-            if evaluation is not shown or engine != best_engine(shown):
+            if evaluation is not shown_evaluation or engine != best_engine(shown_evaluation):
                 del result["confusion"], result["per_class"]
-    collected = {"format": FORMAT, "runs": [_run(path) for path in runs], "evaluations": measured}
-    place.collected.parent.mkdir(parents=True, exist_ok=True)
-    write_text(place.collected, _lines(collected) + "\n")
+    collected = {"format": FORMAT, "runs": [_run(path) for path in runs], "evaluations": by_split}
+    files.collected.parent.mkdir(parents=True, exist_ok=True)
+    write_text(files.collected, _lines(collected) + "\n")
     return collected
 
 
-def read_collected(place: Place) -> dict[str, Any]:
-    """Read what was collected.
+def read_collected(files: CardFiles) -> dict[str, Any]:
+    """Read the collected data.
 
     Raises:
-        InputError: it is missing, of another format, or does not belong to the files of the model as they are.
+        InputError: the file is missing, has another format, or does not belong to the current model files.
     """
-    if not place.collected.is_file():
-        raise InputError(f"{place.collected}: nothing collected yet; give --run DIR and --evaluation FILE.json")
-    collected: dict[str, Any] = _json(place.collected)
+    if not files.collected.is_file():
+        raise InputError(f"{files.collected}: nothing collected yet; give --run DIR and --evaluation FILE.json")
+    collected: dict[str, Any] = _json(files.collected)
     if collected.get("format") != FORMAT:
-        raise InputError(f"{place.collected}: format {collected.get('format')}, not {FORMAT}; collect it again")
+        raise InputError(f"{files.collected}: format {collected.get('format')}, not {FORMAT}; collect it again")
     for split, evaluation in collected["evaluations"].items():
-        _same_files(evaluation, place, f"{place.collected}: the {split} split was")
+        _same_files(evaluation, files, f"{files.collected}: the {split} split was")
     return collected
 
 
 def main_evaluation(evaluations: dict[str, Evaluation]) -> Evaluation:
-    """Return the evaluation whose mistakes are shown: that of the test split where there is one."""
+    """Return the evaluation for the confusion matrix: that of the test split, if present."""
     return evaluations["test"] if "test" in evaluations else next(iter(evaluations.values()))
 
 
 def best_engine(evaluation: Evaluation) -> str:
-    """Return the engine whose mistakes are shown: the one nearest to what people run."""
+    """Return the engine for the confusion matrix: the one nearest to actual use."""
     return next(engine for engine in ("gpu", "exact", "float") if engine in evaluation["results"])
 
 
-def _evaluation(path: Path, place: Place) -> Evaluation:
+def _evaluation(path: Path, files: CardFiles) -> Evaluation:
     evaluation: Evaluation = _json(path)
     if not {"results", "comparisons", "sha256", "split"} <= set(evaluation):
         raise InputError(f"{path}: not written by evaluate.py --json")
     if evaluation["limit"]:
         raise InputError(f"{path}: was made with --limit {evaluation['limit']}; a card needs the whole split")
-    _same_files(evaluation, place, f"{path}: was")
+    _same_files(evaluation, files, f"{path}: was")
     return {key: value for key, value in evaluation.items() if key not in ("format", "model", "bundle", "limit")}
 
 
-def _same_files(evaluation: Evaluation, place: Place, what: str) -> None:
-    files = {"model": place.keras, "bundle": place.bundle}
-    for key, digest in place.sha256().items():
+def _same_files(evaluation: Evaluation, files: CardFiles, subject: str) -> None:
+    paths = {"model": files.keras, "bundle": files.bundle}
+    for key, digest in files.sha256().items():
         if evaluation["sha256"].get(key, digest) != digest:
-            raise InputError(f"{what} measured on another file than {files[key]} is now; evaluate that one")
+            raise InputError(f"{subject} measured on another file than {paths[key]} is now; evaluate that one")
 
 
 def _run(path: Path) -> dict[str, Any]:
@@ -243,7 +246,7 @@ def _json(path: Path) -> Any:
 
 
 def _lines(value: Any, indent: int = 0) -> str:
-    """Return JSON with a line for each entry; what is short, as an epoch of the history, has one line in all."""
+    """Return JSON with a line for each entry; short values, such as an epoch of the history, have a single line."""
     flat = json.dumps(value, ensure_ascii=False)
     if not isinstance(value, (dict, list)) or len(flat) < 400:
         return flat

@@ -1,4 +1,4 @@
-"""The text of a card, Markdown, from what a person wrote and what was collected."""
+"""Markdown text of a model card, from its hand-written parts and the collected data of runs and evaluations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from training.cards.sources import Evaluation, Place, Words, best_engine, main_evaluation
+from training.cards.sources import CardFiles, CardText, Evaluation, best_engine, main_evaluation
 from training.logits import NAMES
 
 WORST, CONFUSIONS = 5, 10
@@ -16,46 +16,46 @@ KINDS = {
     "val_accuracy_average": "their moving average",
     "val_accuracy_best": "the average of the best checkpoints",
 }
-"""Accuracies in a history, and whose they are."""
+"""Validation accuracies in a history, with the weights measured."""
 
 
-def card(place: Place, words: Words, collected: dict[str, Any]) -> str:
-    """Return the card of the model in ``place``; the sha256 are those of the files as they are."""
+def card(files: CardFiles, text: CardText, collected: dict[str, Any]) -> str:
+    """Return the card of a model, with the sha256 of its current files."""
     evaluations, runs = collected["evaluations"], collected["runs"]
     main = main_evaluation(evaluations)
     parts = [
-        f"# {place.name}: {words.title}",
-        words.description,
-        _table([("network", words.network), ("classes", str(len(main["labels"]))), ("trained on", words.machine)]),
+        f"# {files.name}: {text.title}",
+        text.description,
+        _table([("network", text.network), ("classes", str(len(main["labels"]))), ("trained on", text.machine)]),
         "## What it reaches",
         "\n".join(_results(evaluations)),
         "\n".join(_agreement(evaluations)),
         "\n".join(_measured_on(evaluations)),
         f"### Mistakes on the {main['split']} split",
         "\n".join(_mistakes(main)),
-        f"![confusion matrix, {NAMES[best_engine(main)]}, {main['split']} split]({place.name}/confusion.png)",
+        f"![confusion matrix, {NAMES[best_engine(main)]}, {main['split']} split]({files.name}/confusion.png)",
         "## Intended use",
-        words.intended_use,
+        text.intended_use,
         "**Limits**",
-        "\n".join(f"- {limit}" for limit in words.limits),
+        "\n".join(f"- {limit}" for limit in text.limits),
         "## Data and licence",
-        words.data,
-        words.licence,
+        text.data,
+        text.licence,
         "## Training",
         "\n\n".join(_run(run, index, len(runs)) for index, run in enumerate(runs)),
-        f"![loss and accuracy over the epochs]({place.name}/curves.png)",
-        *([words.notes] if words.notes else []),
+        f"![loss and accuracy over the epochs]({files.name}/curves.png)",
+        *([text.notes] if text.notes else []),
         "## How to make and to check it again",
-        "\n".join(f"    {line}" for line in _commands(place, words, evaluations)),
+        "\n".join(f"    {line}" for line in _commands(files, text, evaluations)),
         "## Files",
-        _table([(Path(path).name, f"`{digest}`") for path, digest in _files(place)], ("file", "sha256")),
-        f"<!-- Written by training/model_card.py from cards/{place.words.name} and cards/{place.collected.name}. -->",
+        _table([(Path(path).name, f"`{digest}`") for path, digest in _files(files)], ("file", "sha256")),
+        f"<!-- Written by training/model_card.py from cards/{files.text.name} and cards/{files.collected.name}. -->",
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def most_confused(evaluation: Evaluation, engine: str) -> list[tuple[int, str, str]]:
-    """Return (pictures, label, first label) of all mistakes, the most frequent first, then by name."""
+    """Return (images, true label, first label) of all kinds of mistakes, by falling count, then by label."""
     confusion = evaluation["results"][engine]["confusion"]
     mistakes = [(n, label, first) for label, row in confusion.items() for first, n in row.items() if first != label]
     return sorted(mistakes, key=lambda mistake: (-mistake[0], mistake[1], mistake[2]))
@@ -127,17 +127,17 @@ def _mistakes(evaluation: Evaluation) -> Iterator[str]:
 
 
 def _run(run: dict[str, Any], index: int, of: int) -> str:
-    """Return recipe, arguments and the end of one run."""
+    """Return the paragraphs of a run: its epochs and time, arguments and recipe."""
     history = run["history"]
     seconds = sum(entry.get("seconds", 0) + entry.get("seconds_val", 0) for entry in history)
     lines = [f"**Run {index + 1} of {of}, `{run['name']}`.** " if of > 1 else f"**Run `{run['name']}`.** "]
     lines[0] += f"{history[-1]['epoch']} epochs in {_duration(seconds)}."
-    scores = [
-        (entry[key], entry["epoch"], whose) for entry in history for key, whose in KINDS.items() if entry.get(key)
+    accuracies = [
+        (entry[key], entry["epoch"], weights) for entry in history for key, weights in KINDS.items() if entry.get(key)
     ]
-    if scores:
-        best, epoch, whose = max(scores, key=lambda score: score[0])
-        lines[0] += f" Best while training: {_percent(best)} on val, epoch {epoch}, {whose}."
+    if accuracies:
+        best, epoch, weights = max(accuracies, key=lambda accuracy: accuracy[0])
+        lines[0] += f" Best while training: {_percent(best)} on val, epoch {epoch}, {weights}."
     if run["arguments"]:
         arguments = ", ".join(f"{key} {_plain(value)}" for key, value in run["arguments"].items())
         lines.append(f"Arguments: {arguments}.")
@@ -146,22 +146,22 @@ def _run(run: dict[str, Any], index: int, of: int) -> str:
     return "\n\n".join(lines)
 
 
-def _commands(place: Place, words: Words, evaluations: dict[str, Evaluation]) -> Iterator[str]:
-    models = place.models.name
-    keras, bundle = (f"{models}/{path.name}" for path in (place.keras, place.bundle))
+def _commands(files: CardFiles, text: CardText, evaluations: dict[str, Evaluation]) -> Iterator[str]:
+    models = files.models.name
+    keras, bundle = (f"{models}/{path.name}" for path in (files.keras, files.bundle))
     data = next(iter(evaluations.values()))["data"]
-    yield from words.train
-    yield words.export or f"glsl-infer export {keras} -o {bundle} --labels {Path(data).parent / 'labels.txt'}"
+    yield from text.train
+    yield text.export or f"glsl-infer export {keras} -o {bundle} --labels {Path(data).parent / 'labels.txt'}"
     for evaluation in evaluations.values():
         options = {"exact": " --reference", "gpu": " --gpu"}
-        asked = "".join(options.get(engine, "") for engine in evaluation["results"])
-        yield f"python training/evaluate.py {keras} --bundle {bundle} --data {evaluation['data']}{asked}"
-    yield f"python training/model_card.py {place.name} --check"
+        options_text = "".join(options.get(engine, "") for engine in evaluation["results"])
+        yield f"python training/evaluate.py {keras} --bundle {bundle} --data {evaluation['data']}{options_text}"
+    yield f"python training/model_card.py {files.name} --check"
 
 
-def _files(place: Place) -> list[tuple[Path, str]]:
-    digests = place.sha256()
-    return [(place.bundle, digests["bundle"]), (place.keras, digests["model"])]
+def _files(files: CardFiles) -> list[tuple[Path, str]]:
+    digests = files.sha256()
+    return [(files.bundle, digests["bundle"]), (files.keras, digests["model"])]
 
 
 def _table(rows: Sequence[tuple[str, str]], head: tuple[str, str] = ("", "")) -> str:

@@ -1,4 +1,4 @@
-/** The AI Benchmark: the tests that have pictures, one after the other, by the rules of docs/engineering/aibench.md. */
+/** The AI Benchmark: runs the tests that have images, in order, by the rules of docs/engineering/aibench.md. */
 
 import { GlslInfer, type Result } from "glsl-infer";
 import table from "../../glsl_infer/tools/aibench/tests.csv";
@@ -6,47 +6,50 @@ import { page, say } from "./elements.ts";
 import { Pieces } from "./pieces.ts";
 import { milliseconds, showOutput, type Place } from "./results.ts";
 
-/** Pictures that do not count where more were done, and those after which a test ends in any case: few with ?quick. */
+/**
+ * Warm-up runs, excluded from the mean if there are more runs, and the number of runs after which a test ends: few with
+ * ?quick.
+ */
 const WARM_UP = 2;
 const MOST = new URLSearchParams(location.search).has("quick") ? 4 : 200;
 const TOP = 3;
 
-/** A test: a row of the table. */
+/** A row of the table of tests. */
 export interface Test {
   readonly number: number;
   readonly task: string;
   readonly network: string;
-  /** File of its bundle and, beside it, of the picture that it begins with; without suffix. */
+  /** File name of its bundle and of its input image, without suffix. */
   readonly file: string;
-  /** Seconds. */
+  /** Time limit in seconds. */
   readonly limit: number;
-  /** Milliseconds of a Pixel 2. */
+  /** Time of a Pixel 2 in milliseconds. */
   readonly reference: number;
   readonly trained: boolean;
 }
 
-/** The tests that the page shows. */
+/** Tests shown by the page. */
 export const TESTS: readonly Test[] = testsOf(table);
 
-/** Counts the runs that were begun or ended, so that one notices that it is no longer wanted. */
+/** Number of runs started or stopped, by which a run detects that it was cancelled. */
 let turn = 0;
 let on = false;
 
-/** Return whether a run is going on. */
+/** Return whether a run is active. */
 export function isOn(): boolean {
   return on;
 }
 
-/** End the run that is going on, and leave what it has found. */
+/** Stop the active run; its results remain. */
 export function stop(): void {
   turn += 1;
   on = false;
 }
 
 /**
- * Run all tests; one that fails is a card that says why.
+ * Run all tests. A failed test shows its message on its card.
  *
- * @param pictures the files of pictures that the page's build has.
+ * @param pictures image files in the page's build.
  * @throws Error the page was built without the networks.
  */
 export async function run(pictures: readonly string[]): Promise<void> {
@@ -77,7 +80,7 @@ export async function run(pictures: readonly string[]): Promise<void> {
   }
 }
 
-/** A test's part of the page. */
+/** The page elements of a test. */
 interface Card extends Place {
   readonly element: HTMLElement;
   readonly before: HTMLCanvasElement;
@@ -127,14 +130,14 @@ async function runTest(test: Test, card: Card, wanted: () => boolean): Promise<v
   }
 }
 
-/** Return the mean of times without the first two where there are more, else without the first. */
+/** Return the mean of times without the first two, or without the first if there are no more. */
 export function meanOf(times: readonly number[]): number {
   const counted = times.slice(Math.min(WARM_UP, times.length - 1));
   return counted.reduce((sum, one) => sum + one, 0) / counted.length;
 }
 
 async function frame(pieces: Pieces, picture: ImageBitmap): Promise<Result> {
-  await new Promise((resolve) => setTimeout(resolve)); // so that the page goes on answering
+  await new Promise((resolve) => setTimeout(resolve)); // keeps the page responsive
   return pieces.run(picture);
 }
 
@@ -148,7 +151,7 @@ function number({ element }: Card, kind: "mean" | "first" | "pictures", value: n
   element.querySelector<HTMLOutputElement>(`output.${kind}`)!.value = kind === "pictures" ? String(value) : milliseconds(value);
 }
 
-/** Make a card, as the page's template has it. */
+/** Create a card from the page's template. */
 function cardOf({ number, task, network, reference, trained }: Test): Card {
   const element = (page.test.content.cloneNode(true) as DocumentFragment).querySelector<HTMLElement>("article")!;
   element.querySelector("h3")!.textContent = `${number} ${task}`;
@@ -160,7 +163,7 @@ function cardOf({ number, task, network, reference, trained }: Test): Card {
   return { element, before: before!, output: output!, labels: element.querySelector("ol")! };
 }
 
-/** Return the tests of the table that are shown. */
+/** Return the tests of the table that the page shows. */
 function testsOf(text: string): Test[] {
   const [head, ...lines] = text.trim().split(/\r?\n/).map((line) => line.split(","));
   const rows = lines.map((cells) => Object.fromEntries(cells.map((cell, i) => [head![i]!, cell])) as Record<string, string>);

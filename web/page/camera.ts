@@ -1,4 +1,4 @@
-/** The camera: asked for when the person says so, and let go at once. */
+/** The camera: requested when the user starts it, and released when stopped. */
 
 import { page } from "./elements.ts";
 
@@ -10,9 +10,9 @@ const REASONS: Record<string, string> = {
 };
 
 /**
- * Let the camera's film play in the page.
+ * Start the camera, and play its video in the page.
  *
- * @throws Error saying why not, and what to do.
+ * @throws Error with the reason and a remedy.
  */
 export async function start(): Promise<void> {
   if (!navigator.mediaDevices?.getUserMedia) {
@@ -32,7 +32,7 @@ export async function start(): Promise<void> {
   }
 }
 
-/** Let the camera go. */
+/** Stop the camera. */
 export function stop(): void {
   const stream = page.video.srcObject;
   if (stream instanceof MediaStream) stream.getTracks().forEach((track) => track.stop());

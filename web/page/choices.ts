@@ -1,10 +1,10 @@
-/** What the person can choose: a task, and a model where the task is to show what a model says. */
+/** Selection lists of the page: tasks, and models for classification without a task. */
 
 import { page } from "./elements.ts";
 
 const DEFAULT_MODEL = "grocery-x22-257.glslnn";
 
-/** What the tasks of the package are called here; others are called as their files are. */
+/** Titles of the package's tasks; other tasks have the name of their file. */
 const TITLES: Readonly<Record<string, string>> = {
   faces: "Faces",
   "faces-far": "Faces, far away",
@@ -16,25 +16,25 @@ const TITLES: Readonly<Record<string, string>> = {
   "selfie-landscape": "Cut out a person, wide",
 };
 
-/** What the page's build says of a task. */
+/** A task in the list written by the page's build. */
 interface TaskEntry {
   readonly name: string;
   readonly kind: string;
-  /** Models that it needs and that the build was not given. */
+  /** Required models that were missing in the build. */
   readonly missing: readonly string[];
 }
 
-/** What the page's build has: files of models, tasks, and the files of the tasks' models by their names. */
+/** Content of the page's build: model files, tasks, and the files of the tasks' models by name. */
 interface Lists {
   readonly models: readonly string[];
   readonly tasks: readonly TaskEntry[];
   readonly taskModels: Readonly<Record<string, string>>;
-  /** Pictures beside models: those that tests of the AI Benchmark begin with. */
+  /** Images stored with models: input images of the AI Benchmark's tests. */
   readonly pictures: readonly string[];
 }
 
 let lists: Lists = { models: [], tasks: [], taskModels: {}, pictures: [] };
-/** The entry of the list that a model of the person's own has, while it is used. */
+/** List entry of the user's own model, present while it is in use. */
 const own = new Option("", "own");
 
 /** Fill the lists. */
@@ -50,7 +50,7 @@ export async function load(): Promise<void> {
   arrange();
 }
 
-/** The task that is chosen; nothing where a model is to be shown. */
+/** Return the selected task; undefined if a model is selected. */
 export function task(): { readonly name: string; readonly address: string } | undefined {
   const name = page.task.value;
   if (!name) return undefined;
@@ -64,17 +64,17 @@ export function task(): { readonly name: string; readonly address: string } | un
   return { name: TITLES[name] ?? name, address: `tasks/${name}.json` };
 }
 
-/** The addresses of the tasks' models, by their names. */
+/** Return the addresses of the tasks' models, by name. */
 export function taskModels(): Readonly<Record<string, string>> {
   return lists.taskModels;
 }
 
-/** The files of pictures that lie beside models. */
+/** Return the files of images stored with models. */
 export function pictures(): readonly string[] {
   return lists.pictures;
 }
 
-/** Let the lists show what is used: a task by its name, a model of the list, or one of the person's own. */
+/** Select the entry in use: a task by name, a model of the list, or the user's own model. */
 export function show(used: { readonly task?: string; readonly listed?: string; readonly own?: string }): void {
   page.task.value = used.task ?? "";
   if (used.own === undefined) own.remove();
@@ -87,7 +87,7 @@ export function show(used: { readonly task?: string; readonly listed?: string; r
   arrange();
 }
 
-/** Show the choices that belong to the task that is chosen. */
+/** Show the lists that apply to the selected task. */
 export function arrange(): void {
   const { value } = page.task;
   page.modelChoice.hidden = value !== "";

@@ -1,19 +1,19 @@
-/** Gives the comparison of runners its pixels: those of the camera's frames, or of a picture again and again. */
+/** Supplies pixels for the comparison of runners: camera frames, or the same image repeatedly. */
 
 import type { GlslInfer } from "glsl-infer";
 import * as comparison from "./comparison.ts";
 import { page, say } from "./elements.ts";
 import type { Pixels } from "./runners.ts";
 
-/** Frames of a picture that each runner of a comparison computes, after its first. */
+/** Frames of an image computed by each runner of a comparison, after its first. */
 const COMPARED = 10;
 
 /**
- * Compare runners on the picture for a while, or on a film's frames until it is ended.
+ * Compare runners on several frames of the image, or on the video until it is stopped.
  *
- * @param listed file of the page's list that the model came from.
- * @param next shows the next frame of a film, or the picture once more; returns whether the same model is still used.
- * @throws Error the model is none of the list.
+ * @param listed the model's file in the page's list.
+ * @param next shows the next video frame, or the image again; returns whether the model is unchanged.
+ * @throws Error the model is not in the list.
  */
 export async function compare(
   used: GlslInfer | undefined,
@@ -40,7 +40,7 @@ export async function compare(
   }
 }
 
-/** Return what a network has just read: the picture, scaled as training has scaled its own. */
+/** Return the pixels last read by a network: the image, scaled as in training. */
 function inputPixels({ session }: GlslInfer): Pixels {
   const { width, height, views } = session.picture.value;
   const { texture, x, y } = views[0]!;

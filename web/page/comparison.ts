@@ -1,4 +1,4 @@
-/** Three runners compared: the library beside tfjs on the GPU and on the CPU, on the same pixels, one after the other. */
+/** Comparison of three runners on the same pixels, in turn: the library, tfjs on the GPU, and tfjs on the CPU. */
 
 import type { GlslInfer } from "glsl-infer";
 import { page, say } from "./elements.ts";
@@ -12,37 +12,37 @@ const TITLES: Record<RunnerName, string> = {
   wasm: "tfjs on the CPU",
 };
 
-/** What the build of the page says of tfjs; no version: npm did not give it. */
+/** Description of the tfjs build; without a version if npm did not provide it. */
 interface TfjsBuild {
   readonly version: string | null;
-  /** Files of the models that there are in tfjs's form. */
+  /** Model files available in tfjs's format. */
   readonly models: readonly string[];
 }
 
-/** A runner, and its part of the page. */
+/** A runner and its page elements. */
 interface Card extends Place {
   readonly name: RunnerName;
   readonly runner: Runner;
   readonly element: HTMLElement;
-  /** Milliseconds of all frames. */
+  /** Times of all frames in milliseconds. */
   readonly times: number[];
 }
 
-/** The cards of the comparison that is going on. */
+/** Cards of the active comparison. */
 let running: readonly Card[] | undefined;
 
-/** Return whether a comparison is going on. */
+/** Return whether a comparison is active. */
 export function isOn(): boolean {
   return running !== undefined;
 }
 
-/** End the comparison that is going on, and leave what it has found. */
+/** Stop the active comparison; its results remain. */
 export function stop(): void {
   running?.forEach(({ runner }) => runner.close());
   running = undefined;
 }
 
-/** Take the section away: what it says belongs to another model or another picture. */
+/** Hide the section, because its results are for another model or image. */
 export function clear(): void {
   stop();
   page.comparison.hidden = true;
@@ -50,12 +50,12 @@ export function clear(): void {
 }
 
 /**
- * Give all runners the same pixels, round after round, until there are no more or `stop` is called.
+ * Run all runners on the same pixels in each round, until there are no more pixels or `stop` is called.
  *
- * @param model says which labels there are; the runners load the file for themselves.
+ * @param model provides the labels; the runners load the file themselves.
  * @param file name of the model in the page's list.
- * @param nextPixels returns the pixels of a round, or nothing when there have been enough.
- * @throws Error the page was not built as a whole.
+ * @param nextPixels returns the pixels of a round, or undefined at the end.
+ * @throws Error the page's build is incomplete.
  */
 export async function run(model: GlslInfer, file: string, nextPixels: () => Promise<Pixels | undefined>): Promise<void> {
   clear();
@@ -93,12 +93,12 @@ export async function run(model: GlslInfer, file: string, nextPixels: () => Prom
 }
 
 async function tfjsBuild(): Promise<TfjsBuild> {
-  const response = await fetch("tfjs.json", { cache: "no-cache" }); // the page may have been built anew
+  const response = await fetch("tfjs.json", { cache: "no-cache" }); // the page could have been rebuilt in the meantime
   if (!response.ok) throw new Error("tfjs.json is missing beside this page: build it again with make web.");
   return (await response.json()) as TfjsBuild;
 }
 
-/** Return why tfjs cannot run a model, in words; nothing where it can. */
+/** Return the reason why tfjs cannot run a model; an empty text if it can. */
 function lackOf({ version, models }: TfjsBuild, file: string): string {
   if (version === null) {
     return "tfjs is missing: npm could not fetch it when this page was built. Build it again, make web, where npm's registry can be reached.";
@@ -128,7 +128,7 @@ function number({ element }: Card, kind: "frame" | "first" | "bytes"): HTMLOutpu
   return part(element, `output.${kind}`);
 }
 
-/** Make a card, as the page's template has it. */
+/** Create a card from the page's template. */
 function cardOf(name: RunnerName, file: string): Card {
   const element = part<HTMLElement>(page.runner.content.cloneNode(true) as DocumentFragment, "article");
   part(element, "h3").textContent = TITLES[name];
@@ -137,7 +137,7 @@ function cardOf(name: RunnerName, file: string): Card {
   return { name, runner: new Runner(name, file), element, labels: part(element, "ol"), output, times: [] };
 }
 
-/** Return a part of a card; the template has them all. */
+/** Return an element of a card, which the template always has. */
 function part<T extends Element>(of: ParentNode, selector: string): T {
   return of.querySelector(selector) as T;
 }

@@ -1,4 +1,4 @@
-/** Tables that the build puts into the page as text. */
+/** CSV tables, included in the page as text by the build. */
 declare module "*.csv" {
   const text: string;
   export default text;

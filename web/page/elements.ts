@@ -1,6 +1,6 @@
-/** The page's elements, by the names that index.html gives them. */
+/** Elements of the page, by their names in index.html. */
 
-/** Return an element of the page; index.html has them all. */
+/** Return an element of the page, which index.html always has. */
 function element<T extends HTMLElement>(id: string): T {
   return document.getElementById(id) as T;
 }
@@ -43,19 +43,19 @@ export const page = {
   video: element<HTMLVideoElement>("video"),
 };
 
-/** Say something under the picture; screen readers read it out. */
+/** Show a message below the image; screen readers read it aloud. */
 export function say(text: string): void {
   page.status.classList.remove("wrong");
   page.status.textContent = text;
 }
 
-/** Say what went wrong: the message of an error is for the person. */
+/** Show an error's message, which is written for users. */
 export function complain(error: unknown): void {
   page.status.classList.add("wrong");
   page.status.textContent = error instanceof Error ? sentence(error.message) : String(error);
 }
 
-/** Begin a message with a capital letter, unless with the name of a file. */
+/** Capitalise a message, unless it starts with a file name. */
 function sentence(message: string): string {
   return /^\S+: /.test(message) ? message : message.charAt(0).toUpperCase() + message.slice(1);
 }

@@ -1,16 +1,16 @@
-/** Pictures of what every layer makes of a picture. */
+/** Images of the feature maps of all layers. */
 
 import type { GlslInfer, Picture, Tensor } from "glsl-infer";
 import { page } from "./elements.ts";
 
-/** Most channels of a layer that are shown. */
+/** Largest number of channels shown for a layer. */
 const CHANNELS = 32;
-/** Pixels between two channels. */
+/** Pixels between channels. */
 const GAP = 2;
-/** Most pixels that a row of channels takes; a narrower page scales it down. */
+/** Largest width of a row of channels in pixels; a narrower page scales it down. */
 const WIDTH = 1056;
 
-/** Draw all layers of a picture into the page; the model must be at rest meanwhile. */
+/** Draw the feature maps of all layers for an image. The model must be idle. */
 export function show(model: GlslInfer, picture: Picture): void {
   const figures: HTMLElement[] = [];
   for (const { layer, output } of model.session.layers(picture)) figures.push(figure(layer, output));
@@ -19,7 +19,7 @@ export function show(model: GlslInfer, picture: Picture): void {
   page.activationsTitle.focus();
 }
 
-/** Take the pictures away: they belong to another model. */
+/** Remove the images, because they show another model. */
 export function clear(): void {
   page.activations.hidden = true;
   page.layerList.replaceChildren();
@@ -39,7 +39,7 @@ function figure(layer: string, output: Tensor): HTMLElement {
 function canvas(output: Tensor, width: number, height: number, channels: number, shown: number): HTMLCanvasElement {
   const zoom = Math.max(1, Math.floor(48 / Math.max(width, height)));
   const fit = Math.max(1, Math.min(shown, Math.floor(WIDTH / (zoom * width + GAP))));
-  const columns = 2 ** Math.floor(Math.log2(fit)); // channels mostly come in powers of two: full rows
+  const columns = 2 ** Math.floor(Math.log2(fit)); // channel counts are mostly powers of two, which gives full rows
   const rows = Math.ceil(shown / columns);
   const canvas = document.createElement("canvas");
   canvas.width = columns * (width + GAP) - GAP;

@@ -1,4 +1,4 @@
-/** The demo page: a task or a model, a camera or a picture, and what comes out. */
+/** The demo page: a task or model, applied to camera frames or an image. */
 
 import type { LayerError } from "glsl-infer";
 import type { MaskLook } from "glsl-infer/tasks";
@@ -13,15 +13,15 @@ import * as results from "./results.ts";
 import { kilobytes } from "./results.ts";
 import { openModel, openWork, type Work } from "./works.ts";
 
-/** Longest side to which a chosen picture is drawn in the page; the network reads all of its pixels. */
+/** Longest side of an image on the page; the network reads all of its pixels. */
 const MOST_SHOWN = 1024;
 
-/** What is done with pictures, and what the lists show of it. */
+/** Processing of images in use, and its selected list entries. */
 let work: Work | undefined;
 let used: Parameters<typeof choices.show>[0] = {};
-/** The picture that was chosen last, as its file has it. */
+/** The last image opened, at full size. */
 let picture: ImageBitmap | undefined;
-/** Counts the works and the films that were begun, so that what takes long notices that another is wanted. */
+/** Number of tasks, models and videos started, by which a slow operation detects that it was replaced. */
 let turn = 0;
 let film = 0;
 
@@ -41,10 +41,10 @@ async function main(): Promise<void> {
   for (const kind of ["dragleave", "drop"] as const) document.addEventListener(kind, (event) => over(event, false));
   document.addEventListener("drop", (event) => void attempt(() => open(event.dataTransfer?.files)));
   await useModel(page.model.value);
-  await navigator.serviceWorker?.register("sw.js").catch(() => {}); // the page works without, but not without a network
+  await navigator.serviceWorker?.register("sw.js").catch(() => {}); // the page works without it, except offline
 }
 
-/** Do something, and say in the page what went wrong. */
+/** Run an action, and show its error in the page. */
 async function attempt(action: () => Promise<void> | void): Promise<void> {
   try {
     await action();
@@ -54,7 +54,7 @@ async function attempt(action: () => Promise<void> | void): Promise<void> {
 }
 
 function over(event: DragEvent, inside = true): void {
-  event.preventDefault(); // else the browser leaves the page to show the file
+  event.preventDefault(); // otherwise the browser would open the file in place of the page
   page.stage.classList.toggle("over", inside);
 }
 
@@ -67,19 +67,19 @@ async function chooseTask(): Promise<void> {
       openWork(chosen.address, choices.taskModels(), () => page.look.value as MaskLook),
     );
   } catch (error) {
-    choices.show(used); // what was used goes on
+    choices.show(used); // the previous choice remains in use
     throw error;
   }
 }
 
-/** Load a model, by address or from a file. */
+/** Load a model from an address or a file. */
 function useModel(source: string | File): Promise<void> {
   const name = typeof source === "string" ? source.replace(/.*\//, "") : source.name;
   const listed = typeof source === "string" ? name : undefined;
   return use(name, listed === undefined ? { own: name } : { listed }, () => openModel(source, name, listed));
 }
 
-/** Load something, and go on with what is shown; what cannot be used changes nothing. */
+/** Load a task or model and switch to it. On failure, nothing changes. */
 async function use(name: string, shown: typeof used, load: () => Promise<Work>): Promise<void> {
   const mine = ++turn;
   enable(false);
@@ -87,7 +87,7 @@ async function use(name: string, shown: typeof used, load: () => Promise<Work>):
   const begun = performance.now();
   try {
     const loaded = await load();
-    if (mine !== turn) return loaded.close(); // another was chosen meanwhile
+    if (mine !== turn) return loaded.close(); // replaced in the meantime
     work?.close();
     work = loaded;
     used = shown;
@@ -102,7 +102,7 @@ async function use(name: string, shown: typeof used, load: () => Promise<Work>):
     }
   }
   if (!picture || camera.isOn()) return;
-  drawPicture(picture); // the other may read another part of it
+  drawPicture(picture); // the new one can read another part of the image
   await frame(picture);
 }
 
@@ -119,16 +119,16 @@ function describe({ models }: Work, name: string, milliseconds: number): void {
   page.about.textContent = `${name}: ${counts.join("; and ")}; ready in ${Math.round(milliseconds)} ms on ${renderer}`;
 }
 
-/** Take away what belongs to another model or another picture. */
+/** Clear the results of another model or image. */
 function forget(): void {
   comparison.clear();
   layerPictures.clear();
   results.reset();
 }
 
-/** Enable what can be used: with a model, or without. */
+/** Enable the controls that are usable with a model, or without. */
 function enable(ready: boolean): void {
-  page.file.disabled = false; // it takes models, too
+  page.file.disabled = false; // it also opens models
   page.camera.disabled = !ready && !camera.isOn();
   page.check.disabled = !ready;
   page.bench.disabled = !ready;
@@ -136,7 +136,7 @@ function enable(ready: boolean): void {
   page.compare.disabled ||= work?.draws === true;
 }
 
-/** Show the film, the picture, or the hint that there is neither; a work that draws shows frames as pictures. */
+/** Show the video, the image, or a hint; a task that draws its result shows frames as images. */
 function arrangeStage(): void {
   const filmed = camera.isOn();
   page.video.hidden = !filmed || work?.draws === true;
@@ -151,7 +151,7 @@ async function startCamera(): Promise<void> {
   picture = undefined;
   forget();
   press(null);
-  page.labels.ariaLive = "off"; // ten times a second is too much to be read out
+  page.labels.ariaLive = "off"; // updates ten times a second are too frequent for screen readers
   arrangeStage();
   page.camera.textContent = "Stop camera";
   enable(true);
@@ -170,7 +170,7 @@ function stopCamera(): void {
   say("The camera is off.");
 }
 
-/** Look at the camera's frames until it is stopped. */
+/** Process camera frames until the camera stops. */
 async function watch(): Promise<void> {
   const mine = ++film;
   for (;;) {
@@ -183,7 +183,7 @@ async function watch(): Promise<void> {
   }
 }
 
-/** Look at a picture, and show what comes out, unless another work or film was begun meanwhile. */
+/** Process an image and show the result, unless another model or video was started in the meantime. */
 async function frame(source: ImageBitmap | HTMLVideoElement): Promise<void> {
   const [mine, shown] = [work, film];
   if (!mine) return;
@@ -192,16 +192,16 @@ async function frame(source: ImageBitmap | HTMLVideoElement): Promise<void> {
     const show = await mine.run(source);
     if (mine === work && shown === film) show(performance.now() - begun);
   } catch (error) {
-    if (mine === work && shown === film) throw error; // else the model is closed, or the camera is off
+    if (mine === work && shown === film) throw error; // otherwise the model is closed, or the camera is off
   }
 }
 
-/** Look at the picture once more; a film comes to it by itself. */
+/** Process the image again; a video continues by itself. */
 async function again(): Promise<void> {
   if (picture && !camera.isOn()) await frame(picture);
 }
 
-/** Open the picture of the sample that was clicked. */
+/** Open the image of a clicked sample. */
 async function openSample(clicked: Element): Promise<void> {
   const button = clicked.closest("button");
   const address = button?.querySelector("img")?.src;
@@ -212,16 +212,16 @@ async function openSample(clicked: Element): Promise<void> {
   press(button);
 }
 
-/** Let a sample look chosen, or none. */
+/** Mark a sample as selected, or none. */
 function press(button: Element | null): void {
   for (const one of page.samples.querySelectorAll("button")) one.setAttribute("aria-pressed", String(one === button));
 }
 
-/** Open what was chosen or dropped: a picture or a model. */
+/** Open a selected or dropped file: an image or a model. */
 async function open(files: ArrayLike<File> | null | undefined): Promise<void> {
   const file = files?.[0];
   if (!file) return;
-  page.file.value = ""; // so that the same file can be chosen again
+  page.file.value = ""; // allows selecting the same file again
   if (file.name.endsWith(".glslnn")) return useModel(file);
   let opened: ImageBitmap;
   try {
@@ -241,7 +241,7 @@ async function open(files: ArrayLike<File> | null | undefined): Promise<void> {
   say(`${file.name}: ${opened.width} × ${opened.height} pixels${work?.note() ?? ""}.`);
 }
 
-/** Show the part of a picture that is looked at. */
+/** Show the region of the image that the model reads. */
 function drawPicture(source: ImageBitmap): void {
   const part = work?.part(source) ?? { x: 0, y: 0, width: source.width, height: source.height };
   const zoom = Math.min(1, MOST_SHOWN / Math.max(part.width, part.height));
@@ -260,7 +260,7 @@ function showLayers(): void {
 
 async function compareRunners(): Promise<void> {
   const mine = work;
-  film += 1; // from here on the camera's frames are those of the comparison
+  film += 1; // from here on, the comparison uses the camera frames
   const filmed = camera.isOn();
   const source = filmed ? page.video : picture!;
   try {
@@ -275,7 +275,7 @@ async function compareRunners(): Promise<void> {
 }
 
 async function runBenchmark(): Promise<void> {
-  if (camera.isOn()) stopCamera(); // the GPU is the benchmark's
+  if (camera.isOn()) stopCamera(); // the benchmark needs the GPU alone
   page.bench.textContent = "Stop the benchmark";
   try {
     await benchmark.run(choices.pictures());

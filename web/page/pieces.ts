@@ -1,27 +1,29 @@
 /**
- * A frame in pieces, so that neither the page nor the browser's watchdog waits for seconds of a network's work.
+ * Frames computed in pieces, so that a network of several seconds blocks neither the page nor the browser's watchdog.
  *
- * WebGL 1 has no clock on the GPU: what each layer takes is measured in the first frames, which wait after each.
- * From then on that decides where to wait. A layer is never divided.
+ * WebGL 1 has no GPU timer, so the first frames wait after each layer to measure it. These times determine where later
+ * frames wait. A layer is not divided.
  */
 
 import { ContextLostError, type GlslInfer, type Picture, type Result, type Results } from "glsl-infer";
 import { shownOf } from "./results.ts";
 
-/** Milliseconds after which the page goes on. Chromium ends a GPU process that is busy for ten seconds. */
+/** Milliseconds of GPU work before the page gets a turn. Chromium ends a GPU process that is busy for ten seconds. */
 const BUDGET = 100;
 
-/** Frames that are measured: drivers compile in the first. */
+/** Number of measured frames; drivers compile in the first. */
 const MEASURED = 2;
 
-/** Runs the frames of a model that nothing else uses. */
+/** Runs the frames of a model in exclusive use. */
 export class Pieces {
   private readonly costs: number[] = [];
   private frames = 0;
 
   constructor(private readonly model: GlslInfer) {}
 
-  /** Run on a picture; return what the page shows of it. As `GlslInfer.run`, once more where the context was lost. */
+  /**
+   * Run the model on an image and return the shown output. As in `GlslInfer.run`, repeated once after a lost context.
+   */
   async run(picture: Picture): Promise<Result> {
     for (;;) {
       await this.model.session.whenUsable();

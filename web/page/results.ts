@@ -1,35 +1,35 @@
-/** What the network says: labels with bars, or its picture; and how fast it is. */
+/** Results in the page: labels with bars or an output image, and the speed. */
 
 import { toPicture, type GlslInfer, type Result, type Results, type Tensor } from "glsl-infer";
 import { page } from "./elements.ts";
 
-/** Labels that are shown, or things that were found. */
+/** Largest number of labels or objects shown. */
 export const TOP = 5;
-/** Frames that the shown time is the median of. */
+/** Number of frames of the displayed median time. */
 const RECENT = 31;
 
-/** Times of the latest frames: when each ended, and how long it took, in milliseconds. */
+/** End and duration of the latest frames, in milliseconds. */
 const recent: { end: number; took: number }[] = [];
 let frames = 0;
 
-/** Show the outputs of a frame, which took so many milliseconds. */
+/** Show the outputs of a frame and its time in milliseconds. */
 export function show(model: GlslInfer, outputs: Results, took: number): void {
   showOutput(model, shownOf(outputs), TOP, page);
   count(took);
 }
 
-/** Something that was found, and a number of it from 0 to 1. */
+/** A found object, with a value from 0 to 1. */
 export interface Row {
   readonly text: string;
   readonly part?: number;
 }
 
-/** Show what was found. */
+/** Show the found objects. */
 export function showRows(rows: readonly Row[]): void {
   page.labels.replaceChildren(...rows.map(({ text, part }) => (part === undefined ? textRow(text) : labelRow(text, part))));
 }
 
-/** Count a frame, which took so many milliseconds. */
+/** Record the time of a frame in milliseconds. */
 export function count(took: number): void {
   page.nothing.hidden = true;
   frames += 1;
@@ -41,14 +41,14 @@ export function count(took: number): void {
   page.frames.value = String(frames);
 }
 
-/** Return the output that is shown: the labels', else the first picture, else the first. */
+/** Return the output to show: that with labels, otherwise the first image, otherwise the first. */
 export function shownOf(outputs: Results): Result {
   const all = Object.values(outputs);
   const best = (["classes", "image", "mask"] as const).map((purpose) => all.find((result) => result.purpose === purpose));
   return best.find(Boolean) ?? all[0]!;
 }
 
-/** Forget the times and the labels: another model, or another source. */
+/** Clear times and labels, for another model or source. */
 export function reset(): void {
   recent.length = 0;
   frames = 0;
@@ -59,13 +59,13 @@ export function reset(): void {
   page.frames.value = "0";
 }
 
-/** Where an output is shown: a list for labels, a canvas for a picture. */
+/** Elements for an output: a list for labels, a canvas for an image. */
 export interface Place {
   readonly labels: HTMLOListElement;
   readonly output: HTMLCanvasElement;
 }
 
-/** Show the `top` labels with bars, or the picture that a network has made, or how many numbers it has said. */
+/** Show the `top` labels with bars, the output image, or the number of values of another output. */
 export function showOutput(model: GlslInfer, output: Tensor, top: number, place: Place): void {
   const { shape, data } = output;
   if (model.labels.length) return place.labels.replaceChildren(...model.rank(data, top).map((one) => labelRow(one.label, one.probability)));
@@ -98,17 +98,17 @@ function showPicture(picture: ImageData, canvas: HTMLCanvasElement): void {
   canvas.hidden = false;
 }
 
-/** Return the middle one of some numbers, the upper of two. */
+/** Return the median, the upper one for an even count. */
 export function median(numbers: readonly number[]): number {
   return [...numbers].sort((a, b) => a - b)[numbers.length >> 1]!;
 }
 
-/** Return a time in words, with four digits at most up to ten seconds: three such numbers fit side by side. */
+/** Format a time, with at most four digits up to ten seconds, so that three fit in a row. */
 export function milliseconds(time: number): string {
   return `${time.toFixed(time < 1000 ? 1 : 0)} ms`;
 }
 
-/** Return a number of bytes in words. */
+/** Format a number of bytes. */
 export function kilobytes(bytes: number): string {
   return bytes < 1e6 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }

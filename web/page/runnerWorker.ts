@@ -1,15 +1,15 @@
-/** The worker of one runner; runners.ts has what it is told and what it answers. */
+/** Worker of a runner; runners.ts defines its messages. */
 
 import type { Tensor } from "glsl-infer";
 import type { Pixels, Reply, RunnerName, Task } from "./runners.ts";
 
-/** A network that is loaded. */
+/** A loaded network. */
 interface Loaded {
   readonly about: string;
   readonly run: (pixels: Pixels) => Promise<Tensor>;
 }
 
-/** What web/tfjs builds for each backend. */
+/** Module built by web/tfjs for each backend. */
 interface Tfjs {
   load(folder: string): Promise<(pixels: { data: Uint8Array; width: number; height: number }) => Promise<Tensor>>;
   about(): Promise<string>;
@@ -17,7 +17,7 @@ interface Tfjs {
 
 let loaded: Loaded | undefined;
 
-/** Return the files that a runner needs; one that turns out to need others fetches them later. */
+/** Return the files known to be needed by a runner; others are fetched later. */
 function filesOf(runner: RunnerName, model: string): string[] {
   if (runner === "glsl-infer") return ["glsl-infer.js", `models/${model}`];
   const network = folderOf(model);
@@ -29,20 +29,20 @@ function folderOf(model: string): string {
   return `tfjs/${model.replace(/\.glslnn$/, "")}`;
 }
 
-/** Load a runner's code and the model, as a page does that has nothing else. */
+/** Load a runner's code and the model, as a page with nothing else would. */
 async function load(runner: RunnerName, model: string): Promise<Loaded> {
   if (runner === "glsl-infer") {
     const { GlslInfer } = await import("glsl-infer");
     const network = await GlslInfer.load(`models/${model}`);
     return { about: "WebGL 1", run: ({ data }) => network.run(data) };
   }
-  // An address that is put together is left alone by the page's build: tfjs is no part of the page.
+  // The page's build leaves a computed address alone: tfjs is not part of the page.
   const tfjs = (await import(new URL(`tfjs/${runner}.js`, location.href).href)) as Tfjs;
   const run = await tfjs.load(folderOf(model));
   return { about: await tfjs.about(), run };
 }
 
-/** Return the bytes of all files that were loaded, as they were sent: compressed, where the server does that. */
+/** Return the bytes of all loaded files as transferred, which can be compressed. */
 function loadedBytes(): number {
   const entries = performance.getEntriesByType("resource") as PerformanceResourceTiming[];
   return entries.reduce((sum, entry) => sum + entry.encodedBodySize, 0);
@@ -51,7 +51,8 @@ function loadedBytes(): number {
 async function answer({ start, pixels }: Task): Promise<Reply> {
   try {
     if (start) {
-      // How fast the network is, is no runner's: all files come into the browser's cache before the clock starts.
+      // Load all files into the browser's cache before the timer starts, because the speed of the connection does not
+      // matter.
       await Promise.all(filesOf(start.runner, start.model).map(async (file) => (await fetch(file)).arrayBuffer()));
       performance.clearResourceTimings();
     }

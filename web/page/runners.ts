@@ -1,37 +1,40 @@
-/** The runners that the page compares: each in a worker of its own, and what the two say to one another. */
+/** Runners compared by the page: each in its own worker, and the messages between page and worker. */
 
 import type { Tensor } from "glsl-infer";
 
-/** A runner: this library, or tfjs on one of its backends. */
+/** A runner: this library, or a backend of tfjs. */
 export type RunnerName = "glsl-infer" | "webgl" | "wasm";
 
-/** RGBA bytes of pixels: what a network reads. */
+/** RGBA bytes of an image, the input of the network. */
 export interface Pixels {
   readonly width: number;
   readonly height: number;
   readonly data: Uint8Array;
 }
 
-/** What a worker is told: first of all which runner it is, and the name of the model's file; then pixels alone. */
+/** Message to a worker: first the runner and the model's file name, then pixels only. */
 export interface Task {
   readonly start?: { readonly runner: RunnerName; readonly model: string };
   readonly pixels: Pixels;
 }
 
-/** What it answers: the network's output, or why there is none. */
+/** Message from a worker: the network's output, or an error message. */
 export interface Answer {
   readonly output: Tensor;
-  /** From the pixels to the output; the first time from before the runner's code is loaded, which by then has come. */
+  /**
+   * Time from the pixels to the output; the first time includes loading the runner's code, which is in the cache by
+   * then.
+   */
   readonly milliseconds: number;
-  /** What it runs on, in words. */
+  /** Description of the runner's device. */
   readonly about: string;
-  /** Bytes of all files that the runner has loaded so far, as the server sent them. */
+  /** Bytes of all files loaded by the runner so far, as transferred. */
   readonly bytes: number;
 }
 
 export type Reply = Answer | { readonly error: string };
 
-/** A runner in a worker: it starts from nothing, and all that it has made goes with it when it ends. */
+/** A runner in its own worker, which starts empty and frees all resources when it ends. */
 export class Runner {
   private readonly _worker = new Worker("runnerWorker.js", { type: "module" });
   private _begun = false;
@@ -43,9 +46,9 @@ export class Runner {
   ) {}
 
   /**
-   * Run the network on pixels; the first call loads everything. Wait for one call before the next.
+   * Run the network on pixels; the first call loads everything. Wait for each call before the next.
    *
-   * @throws Error saying what the runner lacks, or that it was closed meanwhile.
+   * @throws Error with the missing feature, or because the runner was closed in the meantime.
    */
   run(pixels: Pixels): Promise<Answer> {
     const task: Task = this._begun ? { pixels } : { start: { runner: this._runner, model: this._model }, pixels };
@@ -61,7 +64,7 @@ export class Runner {
     });
   }
 
-  /** End it, in the middle of a frame too. */
+  /** Stop it, even during a frame. */
   close(): void {
     this._worker.terminate();
     this._giveUp(new Error("The runner was closed."));

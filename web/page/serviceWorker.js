@@ -1,5 +1,6 @@
-// Lets the page install, and work without a network: what it has loaded is kept, and used where the server does not answer.
-// The server goes first, so that nobody sees an old page, nor this one where another has taken its address.
+// Makes the page installable, and usable offline: loaded files are cached, and used if the server does not respond. The
+// server has priority, so that an old version of the page is not shown, nor this page after another one has taken its
+// address.
 
 /* global GLSL_INFER_BUILD: build.mjs puts it in: a version, the files to keep at once, and those to keep when they are used. */
 const { version, first, later } = GLSL_INFER_BUILD;
@@ -40,7 +41,7 @@ async function answer(request, address) {
     if (kept) return kept;
     throw error;
   }
-  // What is not kept for lack of room comes from the server the next time, too.
+  // A file that does not fit the cache is fetched from the server again.
   if (response.status === 200) cache.put(address, response.clone()).catch(() => {});
   return response;
 }

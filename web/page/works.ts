@@ -1,4 +1,4 @@
-/** What the page does with pictures: a model whose output it shows, or a task whose findings it draws. */
+/** Processing of images in the page: by a model whose output is shown, or by a task that draws its results. */
 
 import { fitted, GlslInfer, read, type Fit, type Picture, type Rectangle, type Session } from "glsl-infer";
 import { draw, openTask, type Found, type MaskLook, type Task } from "glsl-infer/tasks";
@@ -6,13 +6,13 @@ import { page, say } from "./elements.ts";
 import * as results from "./results.ts";
 import { kilobytes } from "./results.ts";
 
-/** Longest side to which a picture with findings is drawn, and the least: lines are no finer than its pixels. */
+/** Largest and smallest longest side of an image with results; lines are no finer than its pixels. */
 const [MOST_DRAWN, LEAST_DRAWN] = [1024, 640];
 
-/** Longest side in pixels of the mask that shares are counted in. */
+/** Longest side in pixels of the mask for computing shares. */
 const COUNTED = 128;
 
-/** What a network reads of a picture, in words. */
+/** Description of the region that a network reads, for each fit. */
 const READ: Record<Fit, string> = {
   "center-square/area-average": "the centred square",
   "center-crop/area-average": "the centre, in the shape of its own picture",
@@ -25,29 +25,29 @@ interface Size {
   readonly height: number;
 }
 
-/** Something that is done with pictures. */
+/** Processing of images by a model or task. */
 export interface Work {
-  /** Its models: what it says about itself is theirs, and what is checked. */
+  /** Its models, for the self-check and descriptions. */
   readonly models: readonly GlslInfer[];
-  /** The model that reads the page's picture and nothing else, if there is one: its layers can be shown. */
+  /** The model that reads the page's image alone, if there is one: its layers can be shown. */
   readonly model?: GlslInfer;
-  /** What of it is in the page's list, and can be compared. */
+  /** Its file in the page's list, which can be compared. */
   readonly listed?: string;
-  /** Whether it draws on the pictures; else the page shows them. */
+  /** True if it draws on images; otherwise the page shows them. */
   readonly draws: boolean;
-  /** Return the part of a picture of a size that is looked at. */
+  /** Return the region that is read of an image of that size. */
   part(size: Size): Rectangle;
-  /** What is said of a picture that was looked at. */
+  /** Return a description of the last result. */
   note(): string;
-  /** Run on a picture or on a film's next frame, and return what shows the result, given how long it took. */
+  /** Process an image or the next video frame, and return a function that shows the result with its time. */
   run(source: ImageBitmap | HTMLVideoElement): Promise<(milliseconds: number) => void>;
   close(): void;
 }
 
 /**
- * Load a model, by its address or from a file.
+ * Load a model from its address or a file.
  *
- * @throws Error it does not read a picture alone; and as `GlslInfer.load`.
+ * @throws Error it has other inputs than one image; and as `GlslInfer.load`.
  */
 export async function openModel(source: string | File, name: string, listed: string | undefined): Promise<Work> {
   const given = typeof source === "string" ? source : await read(new Uint8Array(await source.arrayBuffer()), name);
@@ -55,7 +55,7 @@ export async function openModel(source: string | File, name: string, listed: str
   let input: Session["picture"];
   try {
     input = pictureOf(model);
-    // Drivers put much of the work off until the first frame, which is thus no measure of the others.
+    // Drivers postpone much work until the first frame, whose time would be misleading.
     await model.run({ [input.name]: new Uint8Array(4 * input.value.width * input.value.height) });
   } catch (error) {
     model.close();
@@ -76,7 +76,7 @@ export async function openModel(source: string | File, name: string, listed: str
   };
 }
 
-/** Load a task of the page's folder `tasks`. `look` says how masks are shown. */
+/** Load a task of the page's folder `tasks`. `look` is the style of masks. */
 export async function openWork(address: string, models: Readonly<Record<string, string>>, look: () => MaskLook): Promise<Work> {
   const task = await openTask(address, { locate: (name) => models[name] ?? `models/${name}.glslnn`, progress: loading });
   const [network] = task.networks;
@@ -102,7 +102,7 @@ export async function openWork(address: string, models: Readonly<Record<string, 
   };
 }
 
-/** Return the frame that a film shows now, so that what is found is drawn on the frame that it was found in. */
+/** Return the current frame of a video, so that results are drawn on their own frame. */
 function frameOf(video: HTMLVideoElement, canvas: HTMLCanvasElement): HTMLCanvasElement {
   canvas.width = video.videoWidth;
   canvas.height = video.videoHeight;
@@ -138,7 +138,7 @@ function rowsOf(found: Found): results.Row[] {
 
 function shareOf({ mask }: Extract<Found, { kind: "segmentation" }>): number {
   const { width, height } = page.picture;
-  const part = Math.min(1, COUNTED / Math.max(width, height)); // a share needs no more, and the CPU makes it
+  const part = Math.min(1, COUNTED / Math.max(width, height)); // enough for a share, and computed by the CPU
   const alpha = mask.alpha({ width: Math.ceil(part * width), height: Math.ceil(part * height) });
   return alpha.reduce((sum, one) => sum + one, 0) / 255 / alpha.length;
 }
@@ -151,7 +151,7 @@ function loading(name: string, bytes: number, of: number): void {
   say(`Loading ${name}: ${kilobytes(bytes)}${of ? ` of ${kilobytes(of)}` : ""} …`);
 }
 
-/** Return the picture that a model reads, and refuse a model that reads anything else: this page has one picture to give. */
+/** Return the image input of a model. A model with other inputs is refused, because the page has a single image. */
 function pictureOf({ session }: GlslInfer): Session["picture"] {
   if (session.inputs.length === 1 && session.inputs[0]!.kind === "picture") return session.picture;
   const inputs = session.inputs.map(({ name, kind }) => `${name} (${kind === "picture" ? "a picture" : "numbers"})`);

@@ -1,7 +1,7 @@
 /**
  * The bundle file, `.glslnn`: a zip with manifest.json, passes.bin, graph.json, labels.txt, shaders/* and weights/*.
  *
- * docs/reference/bundle-format.md specifies it. Nothing in a bundle is executed but GLSL.
+ * docs/reference/bundle-format.md specifies it. GLSL is the only executable content.
  */
 
 import { AGAIN, MANIFEST, open, type Members } from "./container.ts";
@@ -15,24 +15,24 @@ import { checkRecords } from "./probe.ts";
 import { refuse, short, under } from "./refusal.ts";
 import { parse } from "./strictJson.ts";
 
-/** A bundle in memory: its manifest, its passes, its labels, and the bytes of every member but manifest.json. */
+/** A bundle in memory: manifest, passes, labels, and the bytes of all members except manifest.json. */
 export interface Bundle {
   readonly manifest: Manifest;
-  /** The draws of a frame, in order. */
+  /** Passes of a frame, in order. */
   readonly passes: readonly Pass[];
   readonly members: Members;
-  /** The lines of labels.txt, verbatim; none where no output is for classes. */
+  /** Lines of labels.txt; empty without an output for classes. */
   readonly labels: readonly string[];
-  /** Bytes of the file. */
+  /** Size of the file in bytes. */
   readonly bytes: number;
 }
 
 /**
  * Fetch and verify a bundle.
  *
- * @param url of a `.glslnn` file, relative to the page.
- * @param progress is told how many bytes have come, and of how many (0: the server does not say).
- * @throws BundleError the file cannot be fetched, or is no sound bundle; the message begins with the address.
+ * @param url address of a `.glslnn` file, relative to the page.
+ * @param progress called with the received bytes and the size (0 if the server does not send it).
+ * @throws BundleError the file cannot be fetched, or is not a valid bundle; the message starts with the address.
  */
 export async function fetchBundle(url: string, progress?: (bytes: number, of: number) => void): Promise<Bundle> {
   let response: Response;
@@ -52,18 +52,18 @@ export async function fetchBundle(url: string, progress?: (bytes: number, of: nu
 }
 
 /**
- * Verify a bundle: every hash, every field, and that the parts fit together.
+ * Verify a bundle: all hashes, all fields, and their consistency.
  *
  * @param file the bytes of a `.glslnn` file.
- * @param name what to call it in messages.
- * @throws BundleError it is truncated, foreign, damaged or of another version.
+ * @param name name of the file in messages.
+ * @throws BundleError it is truncated, damaged, or of another format or version.
  */
 export async function read(file: Uint8Array, name = "model"): Promise<Bundle> {
   try {
     const container = open(file);
     const text = container.manifest();
     const data = under("keys", () => parse(utf8(text, MANIFEST)));
-    checkVersion(data); // first of all: in another version the rest may look different
+    checkVersion(data); // first, because another version can have other content
     const members = container.members();
     for (const name of [PASSES, GRAPH, LABELS]) member(name, members);
     const manifest = fromJson(data);
@@ -74,13 +74,13 @@ export async function read(file: Uint8Array, name = "model"): Promise<Bundle> {
     return { manifest, passes, members, labels, bytes: file.length };
   } catch (error) {
     if (!(error instanceof BundleError)) throw error;
-    // Control characters that a hostile file put into a name are no part of a message.
+    // Control characters in a hostile file's names are removed from messages.
     const message = error.message.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?");
     refuse(`${name}: ${message}${error.rule ? ` (rule: ${error.rule})` : ""}`, error.rule);
   }
 }
 
-/** Return the labels: one for each class. */
+/** Return the labels of all classes. */
 function labelsOf({ outputs }: Manifest, members: Members): string[] {
   const labels = splitLabels(utf8(members.get(LABELS)!, LABELS));
   const output = classesOf(outputs);
@@ -89,7 +89,7 @@ function labelsOf({ outputs }: Manifest, members: Members): string[] {
   return labels;
 }
 
-/** Return the lines of a labels file; only a line feed (or CR LF) ends one, and the last may lack it. */
+/** Return the lines of a labels file. Only a line feed (or CR LF) ends a line, and the last one can lack it. */
 function splitLabels(text: string): string[] {
   const lines = text.split("\n").map((line) => line.replace(/\r$/, ""));
   if (lines[lines.length - 1] === "") lines.pop();

@@ -1,16 +1,10 @@
-/** The most that a bundle may ask for; glsl_infer/bundle/caps.py says why. */
+/** Limits of a bundle's resources; glsl_infer/bundle/caps.py has the reasons. */
 
 import type { Members } from "./container.ts";
 import {
   MAX_DRAWN_TEXELS,
-  MAX_FLOATS,
-  MAX_LAYERS,
-  MAX_PASSES,
-  MAX_PROGRAMS,
-  MAX_QUADS,
   MAX_RESULT,
   MAX_SHADER_BYTES,
-  MAX_TEXTURES,
   MAX_TEXTURE_BYTES,
 } from "./formatConstants.ts";
 import { areaOf, sizeOf } from "./layout.ts";
@@ -18,14 +12,8 @@ import { sum } from "./lists.ts";
 import type { Manifest, Pass } from "./manifest.ts";
 import { refuse } from "./refusal.ts";
 
-/** Refuse a manifest that asks for more than any network needs. Throws BundleError. */
-export function checkCaps({ layers, floats, inputs, outputs, passes, programs, textures }: Manifest, members: Members): void {
-  atMost("layers", layers.length, MAX_LAYERS);
-  atMost("members with floats", floats.length, MAX_FLOATS);
-  atMost("textures", textures.length, MAX_TEXTURES);
-  atMost("programs", programs.length, MAX_PROGRAMS);
-  atMost("passes", passes.count, MAX_PASSES);
-  atMost("quads", passes.quads, MAX_QUADS);
+/** Refuse a manifest that asks for more than any network needs, beyond the lengths of its lists. Throws BundleError. */
+export function checkCaps({ inputs, outputs, textures }: Manifest, members: Members): void {
   for (const { value } of inputs) atMost("numbers in an input", sizeOf(value), MAX_RESULT);
   for (const { values } of outputs) atMost("numbers in an output", sum(values, sizeOf), MAX_RESULT);
   atMost("bytes of textures", 4 * areaOf(textures), MAX_TEXTURE_BYTES);
@@ -34,7 +22,7 @@ export function checkCaps({ layers, floats, inputs, outputs, passes, programs, t
   }
 }
 
-/** Refuse passes that keep a GPU busy for longer than any network does. Throws BundleError. */
+/** Refuse passes that occupy a GPU for longer than any network does. Throws BundleError. */
 export function checkDrawnTexels(passes: readonly Pass[]): void {
   atMost("texels drawn in a frame", sum(passes, ({ quads }) => areaOf(quads)), MAX_DRAWN_TEXELS);
 }

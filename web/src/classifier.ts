@@ -1,4 +1,4 @@
-/** From a picture to its most probable labels. */
+/** Classification: from an image to its most probable labels. */
 
 import { fetchBundle, type Bundle } from "./bundle.ts";
 import { ContextLostError, ImageError, InputError } from "./errors.ts";
@@ -9,35 +9,35 @@ import type { Tensor } from "./frameReader.ts";
 import { isNamed, type Picture } from "./given.ts";
 import { Session, type Results } from "./session.ts";
 
-/** One class: its label as it stands in labels.txt, its probability in [0, 1] and its index. */
+/** A class: its label in labels.txt, its probability in [0, 1] and its index. */
 export interface Prediction {
   readonly label: string;
   readonly probability: number;
   readonly index: number;
 }
 
-/** What `classify` returns: the most probable classes, best first, and the number of every class. */
+/** Result of `classify`: the most probable classes in descending order, and the values of all classes. */
 export interface Classification {
   readonly labels: readonly Prediction[];
   readonly logits: Float32Array;
 }
 
-/** A picture that `classify` and `run` take: what a texture can be made of, an image file, or bytes. */
+/** An image for `classify` and `run`: a texture source, an image file, or bytes. */
 export type AnyPicture = Picture | Blob;
 
-/** What `classify` and `run` take for every input, by name. */
+/** All inputs of `classify` and `run`, by name. */
 export type AnyInputs = Readonly<Record<string, AnyPicture | Numbers>>;
 
 /** Settings of `GlslInfer.load`. */
 export interface Options {
-  /** Run the probe through every layer first; throws SelfCheckError where the GPU computes something else. */
+  /** Compare all layers with the probe first; throws SelfCheckError if the GPU computes something else. */
   readonly selfcheck?: boolean;
-  /** Is told how many bytes of the file have come, and of how many (0: the server does not say). */
+  /** Called with the received bytes of the file, and its size (0 if the server does not send it). */
   readonly progress?: (bytes: number, of: number) => void;
 }
 
 /**
- * A model that is ready to run.
+ * A model, ready to run.
  *
  *     const model = await GlslInfer.load("grocery-x22-257.glslnn");
  *     const { labels } = await model.classify(video);
@@ -48,10 +48,10 @@ export class GlslInfer {
   /**
    * Fetch, verify and compile a model.
    *
-   * @param model address of a `.glslnn` file, or a bundle that was read already.
-   * @param canvas whose WebGL context to use, an OffscreenCanvas too; by default one that nobody sees. Models on the
+   * @param model address of a `.glslnn` file, or a loaded bundle.
+   * @param canvas its WebGL context is used, also that of an OffscreenCanvas; by default a hidden canvas. Models on the
    *     same canvas share its context.
-   * @throws BundleError, ContextError, LimitError, ShaderError, SelfCheckError; the message is for people.
+   * @throws BundleError, ContextError, LimitError, ShaderError, SelfCheckError; the message is for users.
    */
   static async load(model: string | Bundle, canvas?: Canvas, options: Options = {}): Promise<GlslInfer> {
     const bundle = typeof model === "string" ? await fetchBundle(model, options.progress) : model;
@@ -65,20 +65,20 @@ export class GlslInfer {
     return new GlslInfer(session);
   }
 
-  /** All labels, in the order of the numbers; none where no output is for classes. */
+  /** All labels, in the order of class indices; empty without an output for classes. */
   get labels(): readonly string[] {
     return this.session.bundle.labels;
   }
 
   /**
-   * Return the most probable classes of a picture of any size, or of inputs by name.
+   * Return the most probable classes of an image of any size, or of inputs by name.
    *
-   * Where the browser has taken the graphics context away, waits up to 10 seconds for it to come back.
+   * Waits up to 10 seconds for a lost graphics context to be restored.
    *
-   * @param top how many, at least 1.
-   * @throws InputError the model has no labels, or `top` is no number from 1 on, or an input is missing.
-   * @throws ImageError the picture cannot be used.
-   * @throws ContextLostError the graphics context did not come back.
+   * @param top number of classes, at least 1.
+   * @throws InputError the model has no labels, `top` is not a positive integer, or an input is missing.
+   * @throws ImageError the image is unusable.
+   * @throws ContextLostError the graphics context was not restored.
    */
   async classify(given: AnyPicture | Numbers | AnyInputs, top = 5): Promise<Classification> {
     const output = classesOf(this.session.outputs);
@@ -89,8 +89,8 @@ export class GlslInfer {
   }
 
   /**
-   * Return the output of a model with one input and one output: numbers and their shape. With an object of inputs by
-   * name, return all outputs by name. See `classify`, and `Session.run`.
+   * Return the output of a model with a single input and output: values and their shape. With an object of inputs by
+   * name, return all outputs by name. See `classify` and `Session.run`.
    */
   run(given: AnyInputs): Promise<Results>;
   run(given: AnyPicture | Numbers): Promise<Tensor>;
@@ -110,7 +110,7 @@ export class GlslInfer {
         try {
           return this.session.run(Object.fromEntries(still));
         } catch (error) {
-          if (!(error instanceof ContextLostError)) throw error; // lost in the middle: once more when it is back
+          if (!(error instanceof ContextLostError)) throw error; // lost during the run: repeat once when restored
         }
       }
     } finally {
@@ -120,7 +120,7 @@ export class GlslInfer {
     }
   }
 
-  /** Return the `top` classes of the numbers of all; equal ones keep the order of the labels. */
+  /** Return the `top` classes by the values of all classes; equal values keep the order of labels. */
   rank(numbers: ArrayLike<number>, top = 5): Prediction[] {
     const output = classesOf(this.session.outputs);
     const probabilities = output && endsInProbabilities(output) ? numbers : softmax(numbers);
@@ -129,13 +129,13 @@ export class GlslInfer {
       .slice(0, top);
   }
 
-  /** Free the GPU's resources. */
+  /** Free the GPU resources. */
   close(): void {
     this.session.close();
   }
 }
 
-/** Decode image files and image elements as preprocessing defines: upright, in sRGB, alpha as it is. */
+/** Decode image files and elements as preprocessing requires: upright, in sRGB, with unchanged alpha. */
 async function decode(picture: AnyPicture | Numbers): Promise<Picture | Numbers> {
   const element = typeof HTMLImageElement !== "undefined" && picture instanceof HTMLImageElement;
   if (!(picture instanceof Blob) && !element) return picture as Picture | Numbers;

@@ -1,4 +1,4 @@
-/** The container of a bundle: which members a zip file may have, and how large they may be. */
+/** The container of a bundle: allowed members of the zip file, and their largest sizes. */
 
 import { BundleError } from "./errors.ts";
 import {
@@ -15,7 +15,7 @@ import { checkLayout, directory, unpack, type Entry } from "./zip.ts";
 
 export const MANIFEST = "manifest.json";
 
-/** The most that some members may unpack to, in bytes. */
+/** Largest unpacked size of some members, in bytes. */
 const MOST: Record<string, number> = {
   "manifest.json": MAX_MANIFEST_BYTES,
   "graph.json": MAX_GRAPH_BYTES,
@@ -23,21 +23,21 @@ const MOST: Record<string, number> = {
   "labels.txt": MAX_LABELS_BYTES,
 };
 const GIVE = "; give a *.glslnn file that 'glsl-infer export' wrote";
-/** What to do about a file that is not as it was written. */
+/** Remedy for a damaged file, as the end of a message. */
 export const AGAIN = "; export or copy the file again";
 
 /** Bytes of members by name. */
 export type Members = ReadonlyMap<string, Uint8Array>;
 
-/** A zip file whose members are unpacked when they are asked for. */
+/** A zip file whose members are unpacked on request. */
 export interface Container {
-  /** Return the bytes of manifest.json alone: what it says of the version is looked at before all else. */
+  /** Return the bytes of manifest.json alone, whose version is checked first. */
   manifest(): Uint8Array;
-  /** Return the bytes of all other members, if every one belongs into a bundle. */
+  /** Return the bytes of all other members, if all are allowed in a bundle. */
   members(): Members;
 }
 
-/** Open a zip file; this and every method of what it returns throws BundleError. */
+/** Open a zip file. This function and all methods of the result throw BundleError. */
 export function open(file: Uint8Array): Container {
   const entries = under("container", () => entriesOf(file));
 

@@ -1,4 +1,4 @@
-/** From numbers to the RGBA8 texels of an input: docs/reference/bundle-format.md, "values in textures". */
+/** Encoding of input values in RGBA8 texels: docs/reference/bundle-format.md, "values in textures". */
 
 import { InputError } from "./errors.ts";
 import { isFixed, isMap, isRanged, rangeOf, sizeOf, sizeOfFixed, type Value } from "./layout.ts";
@@ -7,7 +7,7 @@ import { byteOf } from "./probe.ts";
 /** Numbers of any type, in row-major order. */
 export type Numbers = ArrayLike<number | bigint>;
 
-/** A rectangle of a texture and what is uploaded there. */
+/** A rectangle of a texture and its new texels. */
 export interface Upload {
   readonly texture: string;
   readonly x: number;
@@ -17,14 +17,14 @@ export interface Upload {
   readonly data: Uint8Array;
 }
 
-/** Return the integer that stands for the number of column x, row y and channel c; a vector has columns alone. */
+/** Return the stored integer for column x, row y and channel c; a vector has columns only. */
 type Stored = (x: number, y: number, c: number) => number;
 
 /**
- * Return what is uploaded for some numbers: each becomes the nearest that can be stored.
+ * Encode values for upload, each rounded to the nearest stored value.
  *
- * @param numbers as many as the value holds: (length,) of a vector, (height, width, channels) of a map.
- * @throws InputError there are fewer or more, or one is not a number.
+ * @param numbers as many as the value has: (length,) for a vector, (height, width, channels) for a map.
+ * @throws InputError their count is wrong, or one is not a number.
  */
 export function encoded(numbers: Numbers, value: Value, name: string): Upload[] {
   if (numbers.length !== sizeOf(value)) {
@@ -41,7 +41,7 @@ export function encoded(numbers: Numbers, value: Value, name: string): Upload[] 
   });
 }
 
-/** Return what is uploaded for the `index`-th input of the probe, which is a picture or numbers. */
+/** Return the uploads for the `index`-th input of the probe, an image or values. */
 export function probeUploads(value: Value, index: number): Upload[] {
   const stored: Stored = (x, y, c) => byteOf(x, y, c, index);
   return uploads(value, isMap(value) ? stored : (x, y, c) => 256 * (stored(x, y, c) - 128));
@@ -75,7 +75,7 @@ function uploads(value: Value, stored: Stored): Upload[] {
   });
 }
 
-/** Put an integer from -32768 to 32767 into two bytes, high and low. */
+/** Store an integer from -32768 to 32767 in two bytes, high and low. */
 function putFixed16(data: Uint8Array, at: number, number: number): void {
   data[at] = (number >> 8) + 128;
   data[at + 1] = number & 255;

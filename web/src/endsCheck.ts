@@ -1,4 +1,4 @@
-/** Whether inputs, outputs and the probe of a manifest fit its textures and one another. */
+/** Checks that inputs, outputs and the probe of a manifest agree with its textures and with each other. */
 
 import type { Members } from "./container.ts";
 import { classesOf, shapeOfOutput } from "./hostSteps.ts";
@@ -7,7 +7,7 @@ import { member, type ByName } from "./lookup.ts";
 import type { Manifest, Output, Texture } from "./manifest.ts";
 import { refusalOf, refuse, type Refuse } from "./refusal.ts";
 
-/** Refuse inputs that do not fit their textures, and textures of kind `input` of no input, or of two. */
+/** Refuse inputs that do not fit their textures, and textures of kind `input` with no input or with two. */
 export function checkInputs({ inputs }: Manifest, textures: ByName<Texture>): void {
   const owned = new Set<string>();
   for (const { name, kind, value } of inputs) {
@@ -27,7 +27,7 @@ export function checkInputs({ inputs }: Manifest, textures: ByName<Texture>): vo
   }
 }
 
-/** Refuse outputs that do not fit their textures or their purpose, or into which nothing is drawn. */
+/** Refuse outputs that do not fit their textures or purpose, or that no pass draws. */
 export function checkOutputs({ outputs }: Manifest, textures: ByName<Texture>, written: Set<string>): void {
   for (const output of outputs) {
     const fail = refusalOf(`output '${output.name}'`);
@@ -46,7 +46,7 @@ export function checkOutputs({ outputs }: Manifest, textures: ByName<Texture>, w
   if (second) refuse(`outputs '${first.name}' and '${second.name}' are both for classes; at most one may be`);
 }
 
-/** Refuse a probe that has not one entry for each layer and each output, or whose records are not there. */
+/** Refuse a probe without one entry for each layer and output, or with missing records. */
 export function checkProbe(
   { layers, outputs, probe }: Manifest,
   textures: ByName<Texture>,
@@ -60,7 +60,7 @@ export function checkProbe(
     const failLayer = refusalOf(`probe: layer '${layer}'`);
     if (!left.delete(layer)) failLayer("it is not drawn, or has two entries");
     checkValue(value, failLayer, textures);
-    // Views may lie in an input: where channels are only picked or put in another order.
+    // Views can be in an input's texture, for a selection or permutation of channels.
     checkDrawn(value, failLayer, (name) => written.has(name) || (!isFixed(value) && textures.get(name)!.kind === "input"));
     if (8 * (offset + count) > size) failLayer("its texels end beyond the member");
   }
@@ -72,7 +72,7 @@ export function checkProbe(
   });
 }
 
-/** Return how many numbers the probe has of an output: those of a single vector, else none. */
+/** Return the number of probe values of an output: the length of a single vector, otherwise 0. */
 function probedNumbers({ values }: Output): number {
   const [value] = values;
   return values.length === 1 && isFixed(value!) ? value.length : 0;
@@ -94,7 +94,6 @@ function checkValue(value: Value, fail: Refuse, textures: ByName<Texture>): void
   if (isRanged(value)) {
     const wrong = [value.scales, value.zeros].some(({ length }) => length !== 1 && length !== value.channels);
     if (wrong) fail(`${value.scales.length} scales, ${value.zeros.length} zeros; give one, or one a channel`);
-    if (value.scales.includes(0)) fail("a scale is 0");
   }
   const odd = !isRanged(value) && value.channels % 4;
   if (odd || value.views.length !== slicesOf(value.channels, isMap(value) ? 4 : 2)) fail(`${value.views.length} views for ${value.channels} channels`);

@@ -1,19 +1,19 @@
 /**
- * Every error that this package throws on purpose; `glsl_infer/errors.py` has the same tree.
+ * All errors that this package throws deliberately; `glsl_infer/errors.py` has the same hierarchy.
  *
- *     GlslInferError            catch this one to catch them all
- *     ├── InputError            what was given cannot be used
- *     │   ├── BundleError       a model file that is missing, damaged, foreign or too new
- *     │   ├── ImageError        a picture that cannot be used
- *     │   ├── ContextError      this browser gives no WebGL 1 context, or one without highp floats
+ *     GlslInferError            base of all
+ *     ├── InputError            unusable input
+ *     │   ├── BundleError       a model file that is missing, damaged, of another format or too new
+ *     │   ├── ImageError        an unusable image
+ *     │   ├── ContextError      no WebGL 1 context, or one without highp floats
  *     │   └── LimitError        the GPU's limits are too small for the model
- *     └── RunError              it should have worked
+ *     └── RunError              a failure with valid input
  *         ├── ShaderError       the driver refused a shader
  *         ├── GlError           the driver reported an error
- *         ├── ContextLostError  the browser took the graphics context away and has not given it back
- *         └── SelfCheckError    the driver computed something else than the reference
+ *         ├── ContextLostError  the browser took the graphics context away and has not restored it
+ *         └── SelfCheckError    the driver's results differ from the reference
  *
- * Messages are for the person who reads them: what was given, what is allowed, what to do.
+ * Messages are for users: they state the input, the allowed values, and a remedy.
  */
 
 import type { Rule } from "./refusal.ts";
@@ -26,12 +26,12 @@ export class GlslInferError extends Error {
   }
 }
 
-/** What was given cannot be used; the message says what can. */
+/** The input is unusable; the message has the allowed values. */
 export class InputError extends GlslInferError {}
 
-/** A `.glslnn` file that is missing, damaged, foreign or too new. */
+/** A `.glslnn` file that is missing, damaged, of another format or too new. */
 export class BundleError extends InputError {
-  /** @param rule the part of the format that its contents break; none where the file cannot be had. */
+  /** @param rule the violated rule of the format; undefined if the file cannot be read. */
   constructor(
     message: string,
     readonly rule?: Rule,
@@ -40,16 +40,16 @@ export class BundleError extends InputError {
   }
 }
 
-/** A picture that has no pixels, or more than the GPU takes. */
+/** An image without pixels, or larger than the GPU allows. */
 export class ImageError extends InputError {}
 
-/** No WebGL 1 context can be made here, or one whose shaders are not exact enough. */
+/** No WebGL 1 context can be created, or its shaders are not precise enough. */
 export class ContextError extends InputError {}
 
 /** The GPU's limits are too small for the model. */
 export class LimitError extends InputError {}
 
-/** Something failed that should have worked. */
+/** A failure with valid input. */
 export class RunError extends GlslInferError {}
 
 /** The driver refused to compile or link a shader; the message has the layer and the driver's log. */
@@ -58,13 +58,13 @@ export class ShaderError extends RunError {}
 /** The driver reported a WebGL error. */
 export class GlError extends RunError {}
 
-/** The browser took the graphics context away and has not given it back. */
+/** The browser took the graphics context away and has not restored it. */
 export class ContextLostError extends RunError {}
 
-/** The driver computed something else than the reference. */
+/** The driver's results differ from the reference. */
 export class SelfCheckError extends RunError {}
 
-/** The classes by name: a minifier gives them others. */
+/** The classes by name, because a minifier renames them. */
 const CLASSES = {
   InputError,
   BundleError,

@@ -1,4 +1,4 @@
-/** How any picture becomes one of a given size: docs/reference/bundle-format.md, "preprocessing". */
+/** Fitting of images to an input's size: docs/reference/bundle-format.md, "preprocessing". */
 
 import { FITS } from "./formatConstants.ts";
 import type { Size } from "./layout.ts";
@@ -12,13 +12,13 @@ export interface Rectangle extends Size {
   readonly y: number;
 }
 
-/** The part of a picture that is used, and the place that it is scaled to; what is left there is black. */
+/** The region of an image that is used, and the region that it is scaled to; the remaining pixels are black. */
 export interface Fitted {
   readonly from: Rectangle;
   readonly to: Rectangle;
 }
 
-/** Return what becomes of a picture of the size `given` where one of the size `wanted` is. */
+/** Return the regions for an image of size `given` and an input of size `wanted`. */
 export function fitted(fit: Fit, given: Size, wanted: Size): Fitted {
   const whole = { from: centered(given, given), to: centered(wanted, wanted) };
   if (fit === CENTER_SQUARE) {
@@ -30,7 +30,7 @@ export function fitted(fit: Fit, given: Size, wanted: Size): Fitted {
   return whole;
 }
 
-/** Return the largest size inside `outer` with the shape of `shape`, to whole pixels, 1 at least. */
+/** Return the largest size inside `outer` with the aspect ratio of `shape`, in whole pixels, at least 1. */
 function inside(outer: Size, shape: Size): Size {
   const { width, height } = outer;
   const scaled = (side: number, part: number, whole: number, most: number): number =>

@@ -1,4 +1,4 @@
-/** A frame as a list of GL calls, worked out once and replayed for every picture. */
+/** A frame as a list of GL calls, created once and replayed for each image. */
 
 import type { Members } from "./container.ts";
 import { same } from "./layout.ts";
@@ -19,20 +19,20 @@ import {
 
 export type Call = () => void;
 
-/** A linked program and the locations of its uniforms; null where the compiler found one without influence. */
+/** A linked program and its uniform locations; null for uniforms without influence, which the compiler removed. */
 export interface Linked {
   readonly program: WebGLProgram;
   readonly locations: ReadonlyMap<string, WebGLUniformLocation | null>;
 }
 
-/** GL objects of everything that passes refer to, by the names of the manifest. */
+/** GL objects referenced by passes, by their names in the manifest. */
 export interface Handles {
   readonly programs: ReadonlyMap<string, Linked>;
   readonly textures: ReadonlyMap<string, WebGLTexture>;
   readonly framebuffers: ReadonlyMap<string, WebGLFramebuffer>;
 }
 
-/** The vertices of all passes, the first vertex of each, and the width and height of the viewport that they are for. */
+/** Vertices of all passes, the first vertex of each pass, and the size of their viewport. */
 export interface Vertices {
   readonly viewport: number;
   readonly data: Float32Array;
@@ -42,14 +42,14 @@ export interface Vertices {
 /** Two triangles of a quad. */
 const CORNERS = [[0, 0], [1, 0], [0, 1], [0, 1], [1, 0], [1, 1]] as const; // prettier-ignore
 
-/** Draw the quad over the whole viewport with which every vertex buffer begins, for draws that are no pass. */
+/** Draw the quad at the start of every vertex buffer, which covers the viewport, for draws outside of passes. */
 export function drawWholeViewport(gl: WebGLRenderingContext): void {
   gl.drawArrays(gl.TRIANGLES, 0, CORNERS.length);
 }
 
 const SETTERS = ["uniform1fv", "uniform2fv", "uniform3fv", "uniform4fv"] as const;
 
-/** Return the call that fills the bound framebuffer with four bytes. */
+/** Return the call that fills the bound framebuffer with a colour. */
 export function clearing(gl: WebGLRenderingContext, bytes: Clear): Call {
   const [red, green, blue, alpha] = bytes.map((byte) => byte / 255) as unknown as Clear;
   return () => {
@@ -58,15 +58,15 @@ export function clearing(gl: WebGLRenderingContext, bytes: Clear): Call {
   };
 }
 
-/** Turns passes into the calls that draw them from any state of bindings. */
+/** Converts passes to calls that draw them from any state of bindings. */
 export type Recorder = (passes: readonly Pass[]) => Call[];
 
 /**
- * Set the uniforms that never change within a frame, and return what turns passes into GL calls.
+ * Set the uniforms that are constant in a frame, and return a function from passes to GL calls.
  *
- * It leaves out the calls that would set what is set already.
+ * Calls without effect on the current state are omitted.
  *
- * @param firstVertex of each pass; see `vertices`.
+ * @param firstVertex first vertex of each pass; see `vertices`.
  * @param viewport its width and height.
  */
 export function recorderOf(
@@ -87,13 +87,13 @@ export function recorderOf(
 
   function uniform(program: string, name: string, value: UniformValue): Call | undefined {
     const location = programs.get(program)!.locations.get(name);
-    if (!location) return undefined; // the compiler found that it has no influence
+    if (!location) return undefined; // the compiler removed it
     const floats = isSlice(value) ? floatsOf(value) : value;
-    const setter = SETTERS[Math.min(floats.length, SETTERS.length) - 1]!; // slices are vec4s, one or more
+    const setter = SETTERS[Math.min(floats.length, SETTERS.length) - 1]!; // slices are one or more vec4s
     return () => gl[setter](location, floats);
   }
 
-  /** Uniforms, as "program uniform", that have one value in all passes. */
+  /** Uniforms with the same value in all passes, as "program uniform". */
   const constant = new Map<string, { pass: Pass; name: string; value: UniformValue }>();
   const varying = new Set<string>();
   for (const pass of passes) {
@@ -129,7 +129,7 @@ export function recorderOf(
         const linked = programs.get(program)!.program;
         calls.push(() => gl.useProgram(linked));
       }
-      // The active unit first: what changes there needs no activeTexture.
+      // The active unit first, because it needs no activeTexture.
       const units = [...pass.textures.keys()].sort((a, b) => Number(a !== active) - Number(b !== active));
       units.forEach((unit) => {
         const name = pass.textures[unit]!;
@@ -157,13 +157,13 @@ export function recorderOf(
 }
 
 /**
- * Return the vertices of all passes: position in clip space, then two texture coordinates to a vec4.
+ * Return the vertices of all passes: position in clip space, then two texture coordinates in each vec4.
  *
- * They are for one viewport for all jobs, so that no call sets one for each target. As a power of two, which drivers'
- * limits are, it makes corners of quads exact in floats.
+ * All passes share a viewport, so that no call sets it for a target. Its size is a power of two, like drivers' limits,
+ * with which corners of quads are exact in floats.
  *
- * @param varyings vec4s of a vertex, the most that any program has.
- * @param largest MAX_TEXTURE_SIZE, which a viewport may have on every driver. It is halved while all textures fit.
+ * @param varyings vec4s of a vertex, the maximum of all programs.
+ * @param largest MAX_TEXTURE_SIZE, which every driver allows for a viewport. It is halved while all textures fit.
  */
 export function vertices(
   manifest: Manifest,
@@ -199,7 +199,9 @@ export function vertices(
 
 type Corner = readonly [number, number];
 
-/** Return a source's texture coordinate at a corner: pixel p of the quad gets the centre of texel origin + stride * p. */
+/**
+ * Return a source's texture coordinate at a corner: pixel p of the quad reads the centre of texel origin + stride * p.
+ */
 function coordinate(quad: Quad, corner: Corner, source: Source, origin: Corner, texture: Texture): [number, number] {
   return [
     (origin[0] + 0.5 + source.strideX * (corner[0] * quad.width - 0.5)) / texture.width,
@@ -217,7 +219,7 @@ function uniformKey(pass: Pass, name: string): string {
   return `${pass.program}\n${name}`;
 }
 
-/** Return the little-endian floats of a member, wherever in memory it begins. */
+/** Return the little-endian floats of a member at any alignment. */
 function floatsIn(member: Uint8Array): Float32Array {
   const { f32 } = littleEndian(member);
   return Float32Array.from({ length: member.length / 4 }, (_, i) => f32(4 * i));

@@ -1,36 +1,36 @@
-/** From the textures of a frame to numbers: each rectangle is read back once. */
+/** Reads values from a frame's textures; each rectangle is read once. */
 
 import { applySteps, type Doubles } from "./hostSteps.ts";
 import { isFixed, shapeOf, sizeOfFixed, texturesOf, type Size, type Value } from "./layout.ts";
 import type { Output } from "./manifest.ts";
 import { unpack, type Texels } from "./texels.ts";
 
-/** Numbers in row-major order and their shape; that of a single number is empty. */
+/** Values in row-major order and their shape, which is empty for a scalar. */
 export interface Tensor {
   readonly shape: readonly number[];
   readonly data: Float32Array;
 }
 
-/** What a model says in one of its outputs. */
+/** An output of a model. */
 export interface Result extends Tensor {
   readonly name: string;
   readonly purpose: Output["purpose"];
 }
 
-/** Reads values as they are now; make another after the next draw. */
+/** Reads the current values. A reader is valid until the next draw. */
 export interface FrameReader {
-  /** Return the textures of a value, by name: of a vector just its texels, of a map all. */
+  /** Return the texels of a value by texture name: the used texels of a vector, all texels of a map's textures. */
   texelsOf(value: Value): Map<string, Texels>;
-  /** Return the numbers of a value. */
+  /** Return the decoded values. */
   numbersOf(value: Value): Doubles;
   /** Return an output after its host steps. */
   resultOf(output: Output): Result;
 }
 
 /**
- * Return a reader of the frame that was drawn.
+ * Return a reader of the last frame.
  *
- * @param sizes of all textures, by name.
+ * @param sizes sizes of all textures, by name.
  * @param read returns a texture's first columns and rows.
  */
 export function readerOf(
@@ -66,7 +66,7 @@ export function readerOf(
   return { texelsOf, numbersOf, resultOf };
 }
 
-/** Return numbers as users get them. */
+/** Return values in the format for users. */
 export function rounded({ shape, data }: Doubles): Tensor {
   return { shape, data: new Float32Array(data) };
 }

@@ -1,4 +1,4 @@
-/** What a model is given: which input it is for, and what is uploaded of it. */
+/** Input values of a model: assignment to its inputs, and uploads. */
 
 import { encoded, probeUploads, type Numbers, type Upload } from "./encode.ts";
 import { InputError } from "./errors.ts";
@@ -6,30 +6,30 @@ import type { Input } from "./manifest.ts";
 import { uploaded, type Pixels } from "./picturePixels.ts";
 import type { PictureSource } from "./preprocess.ts";
 
-/** Bytes of an input's own size, or anything that a texture can be made of. */
+/** Bytes in an input's own size, or a source for a texture. */
 export type Picture = Pixels | PictureSource;
 
-/** What an input takes: a picture, or numbers of any type in row-major order. */
+/** Value of an input: an image, or values of any type in row-major order. */
 export type Given = Picture | Numbers;
 
-/** What every input takes, by name. */
+/** Values of all inputs, by name. */
 export type Inputs = Readonly<Record<string, Given>>;
 
-/** Return whether inputs were given by name: an object that is nothing else. */
+/** Return whether inputs are given by name: a plain object. */
 export function isNamed<T extends object>(given: T | Readonly<Record<string, T>>): given is Readonly<Record<string, T>> {
   const prototype = Object.getPrototypeOf(given) as unknown;
   return prototype === Object.prototype || prototype === null;
 }
 
-/** Return names as a message lists them. */
+/** Return names as a list for messages. */
 export function listed(ends: readonly { readonly name: string }[]): string {
   return ends.map(({ name }) => `'${name}'`).join(", ");
 }
 
 /**
- * Return every input with what it is given.
+ * Return all inputs with their values.
  *
- * @throws InputError naming the first that is missing, or that there is not.
+ * @throws InputError with the name of the first missing or unknown input.
  */
 export function matched(inputs: readonly Input[], given: Inputs): [Input, Given][] {
   const left = new Map(Object.entries(given));
@@ -45,10 +45,10 @@ export function matched(inputs: readonly Input[], given: Inputs): [Input, Given]
 }
 
 /**
- * Return what is uploaded for an input, or the picture that shaders scale into it.
+ * Return the uploads for an input, or the image that shaders scale into it.
  *
- * @throws InputError it reads something else.
- * @throws ImageError bytes of another size.
+ * @throws InputError the input has another kind.
+ * @throws ImageError the bytes have another size.
  */
 export function uploadOf(input: Input, given: Given): readonly Upload[] | PictureSource {
   const { name, kind, value } = input;
@@ -66,12 +66,12 @@ export function uploadOf(input: Input, given: Given): readonly Upload[] | Pictur
   return given as PictureSource;
 }
 
-/** Return what the probe uploads to the `index`-th input. */
+/** Return the uploads of the probe for the `index`-th input. */
 export function probeOf({ kind, value }: Input, index: number): readonly Upload[] {
   const uploads = probeUploads(value, index);
   if (kind === "picture" && value.channels < 4) {
     const { data } = uploads[0]!;
-    for (let at = 3; at < data.length; at += 4) data[at] = 255; // there is the picture
+    for (let at = 3; at < data.length; at += 4) data[at] = 255; // opaque pixels
   }
   return uploads;
 }

@@ -1,7 +1,7 @@
 /**
- * What the CPU does with an output after the last pass: a few steps that every runner has.
+ * Host steps: computations on the CPU with an output after the last pass, the same in every runner.
  *
- * An output begins as a list of arrays. Each step makes others of them, in doubles; after the last there is one.
+ * An output starts as a list of arrays. Each step converts them, in doubles, and the last one leaves a single array.
  */
 
 import { same, shapeOf } from "./layout.ts";
@@ -9,7 +9,7 @@ import { product, sum } from "./lists.ts";
 import type { HostStep, Output } from "./manifest.ts";
 import { refuse, type Refuse } from "./refusal.ts";
 
-/** Numbers in row-major order; no shape at all is a single number. */
+/** Values in row-major order; a scalar has an empty shape. */
 export interface Doubles {
   readonly shape: readonly number[];
   readonly data: Float64Array;
@@ -17,13 +17,13 @@ export interface Doubles {
 
 type Shape = readonly number[];
 
-/** What `l2-normalize` takes the sum of squares for, where it is smaller. */
+/** Smallest sum of squares used by `l2-normalize`. */
 const LEAST_SQUARE = 1e-12;
 
 /**
  * Return the shape of the result of some steps.
  *
- * @param fail refuses steps that do not fit the shapes of the arrays that they begin with.
+ * @param fail refuses steps that do not fit the shapes of the initial arrays.
  */
 export function shapeAfter(steps: readonly HostStep[], shapes: readonly Shape[], fail: Refuse): Shape {
   const left = steps.reduce((given, step) => shapesAfter(step, given, fail), shapes);
@@ -31,22 +31,22 @@ export function shapeAfter(steps: readonly HostStep[], shapes: readonly Shape[],
   return left[0]!;
 }
 
-/** Return the shape of an output's result; the steps of a sound bundle fit. */
+/** Return the shape of an output's result; the steps of a valid bundle fit. */
 export function shapeOfOutput({ steps, values }: Output, fail: Refuse = refuse): Shape {
   return shapeAfter(steps, values.map(shapeOf), fail);
 }
 
-/** Return the output that is for classes. */
+/** Return the output for classes. */
 export function classesOf(outputs: readonly Output[]): Output | undefined {
   return outputs.find(({ purpose }) => purpose === "classes");
 }
 
-/** Return whether the result of an output is probabilities. */
+/** Return whether the result of an output consists of probabilities. */
 export function endsInProbabilities({ steps }: Output): boolean {
   return ["softmax", "sigmoid"].includes(steps[steps.length - 1]?.step ?? "");
 }
 
-/** Return the result of an output's steps, whose arrays have the shapes of its values. */
+/** Return the result of steps applied to an output's values. */
 export function applySteps(steps: readonly HostStep[], arrays: readonly Doubles[]): Doubles {
   return steps.reduce(apply, arrays)[0]!;
 }
@@ -85,7 +85,7 @@ function apply(arrays: readonly Doubles[], entry: HostStep): readonly Doubles[] 
   return arrays.map(({ shape, data }, k) => ({ shape: shapes[k]!, data: computed(step, data, shape[shape.length - 1]!) }));
 }
 
-/** Return what a step makes of an array whose last axis has that length. */
+/** Return the result of a step for an array with a last axis of that length. */
 function computed(step: HostStep["step"], data: Float64Array, length: number): Float64Array {
   if (step === "rows") return data;
   if (step === "sigmoid") return data.map((x) => 1 / (1 + Math.exp(-x)));
@@ -99,7 +99,7 @@ function computed(step: HostStep["step"], data: Float64Array, length: number): F
   return made;
 }
 
-/** Return probabilities of some numbers: not negative, with the sum 1. */
+/** Return probabilities: not negative, with a sum of 1. */
 export function softmax(numbers: ArrayLike<number>): Float64Array {
   const greatest = numbers[largest(numbers)] ?? 0;
   const powers = Float64Array.from(numbers, (number) => Math.exp(number - greatest));
@@ -107,7 +107,7 @@ export function softmax(numbers: ArrayLike<number>): Float64Array {
   return powers.map((power) => power / total);
 }
 
-/** Return the index of the largest number, the first of equals. */
+/** Return the index of the largest value, the first of equal ones. */
 function largest(numbers: ArrayLike<number>): number {
   let at = 0;
   for (let i = 1; i < numbers.length; i++) if (numbers[i]! > numbers[at]!) at = i;

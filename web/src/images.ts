@@ -1,4 +1,4 @@
-/** Outputs that are images, as pictures. */
+/** Conversion of image outputs to images. */
 
 import { InputError } from "./errors.ts";
 import type { Tensor } from "./frameReader.ts";
@@ -6,12 +6,12 @@ import { rangeOf } from "./layout.ts";
 import type { Session } from "./session.ts";
 
 /**
- * Return an image as pixels: a number becomes the byte that stands for it in the model's picture, clipped.
+ * Return an output as an image: each value becomes the byte that has this value in the model's input image, clipped.
  *
- * That is the first input with a picture of as many channels; without one, 0 is black and 1 is white.
+ * The first input image with as many channels is used; without one, 0 is black and 1 is white.
  *
- * @param output what `run` returned, (height, width, channels) with 1 or 3 channels, or (height, width).
- * @throws InputError it is no picture.
+ * @param output result of `run`, (height, width, channels) with 1 or 3 channels, or (height, width).
+ * @throws InputError it has another shape.
  */
 export function toPicture(session: Session, output: Tensor): ImageData {
   const [height, width, channels = 1] = output.shape;
@@ -24,7 +24,7 @@ export function toPicture(session: Session, output: Tensor): ImageData {
     const from = channels === 3 ? c : 0;
     const [scale, zero] = input?.kind === "picture" ? rangeOf(input.value, from) : [1, 0];
     for (let i = 0; i < height * width; i++) {
-      // Half a step up, as float32 has it: a byte between two is common where the ranges differ.
+      // Halves round up, as in float32: they are common if the ranges differ.
       pixels[4 * i + c] = Math.floor((output.data[i * channels + from]! * 255) / scale + zero + 0.5 + 2 ** -12);
     }
   }

@@ -1,37 +1,37 @@
-/** Inflating: the inverse of deflate, by RFC 1951. */
+/** Inflate, the inverse of deflate, by RFC 1951. */
 
-/** Codes of so many bits are the longest. */
+/** Largest length of a code in bits. */
 const MAX_BITS = 15;
-/** In which order a block tells the lengths of the codes of code lengths. */
+/** Order of the lengths of the code lengths' codes in a block. */
 const ORDER = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 
-/** What the bits ahead, as many as the longest code has, begin with: `symbol * 16 + bits of its code`; 0 where no code fits. */
+/** Decoded symbol for the next MAX_BITS bits, as `symbol * 16 + bits of its code`; 0 for invalid codes. */
 type Table = Uint16Array;
 
-/** Lengths or distances: of each symbol the least value, and how many bits are added to it. */
+/** Lengths or distances: smallest value of each symbol, and the number of extra bits added to it. */
 type Steps = [base: number, extra: number][];
 
-// 257 to 284 and 0 to 29: after the first few, every `each` symbols the step doubles.
+// 257 to 284 and 0 to 29: after the first few symbols, the step doubles every `each` symbols.
 const LENGTHS = steps(3, 28, 4);
 const DISTANCES = steps(1, 30, 2);
-LENGTHS.push([258, 0]); // the longest length has a symbol of its own
+LENGTHS.push([258, 0]); // the largest length has its own symbol
 
 const FIXED_LITERALS = tableOf(Array.from({ length: 288 }, (_, i) => (i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : 8)));
 const FIXED_DISTANCES = tableOf(new Array<number>(32).fill(5));
 
 /**
- * Return what was deflated.
+ * Return the inflated data.
  *
  * @param packed the deflated bytes.
- * @param size of what they unpack to; no more than that is made.
- * @throws Error they are damaged, cut off, or unpack to more or less.
+ * @param size expected size of the result, which is also its limit.
+ * @throws Error the data is damaged, truncated, or has another size.
  */
 export function inflate(packed: Uint8Array, size: number): Uint8Array {
   const data = new Uint8Array(size);
   let length = 0;
-  let at = 0; // in bits
+  let at = 0; // position in bits
 
-  /** Return the next bits, zeros after the end; 16 at most. */
+  /** Return the next bits, at most 16; zeros after the end. */
   function peek(count: number): number {
     const byte = at >>> 3;
     const ahead = packed[byte]! | (packed[byte + 1]! << 8) | (packed[byte + 2]! << 16);
@@ -134,19 +134,19 @@ function steps(first: number, count: number, each: number): Steps {
 }
 
 /**
- * Return the table of a code, given the bits of each symbol's code (0: it has none); shorter codes come first.
+ * Return the decoding table of a code, from the length of each symbol's code in bits (0: unused symbol).
  *
- * One whose codes have more than `loose` bits has to be complete.
+ * A code with more than `loose` bits must be complete.
  */
 function tableOf(lengths: readonly number[], loose = 1): Table {
-  const longest = Math.max(...lengths); // most codes are far from MAX_BITS, and a table is filled for each block
+  const longest = Math.max(...lengths); // most codes are shorter than MAX_BITS, and each block fills a table
   const table = new Uint16Array(1 << longest);
-  let code = 0; // as if all codes had as many bits as the longest, the first bit highest
+  let code = 0; // codes as if all had the largest length, with the first bit highest
   for (let bits = 1; bits <= longest; bits++) {
     lengths.forEach((length, symbol) => {
       if (length !== bits) return;
-      if (code >= table.length) fail(); // more codes than there is room for
-      let reversed = 0; // bits come lowest first, and a code's first bit comes first
+      if (code >= table.length) fail(); // more codes than possible
+      let reversed = 0; // the stream has the lowest bit first, and the first bit of a code first
       for (let bit = 0; bit < bits; bit++) reversed |= ((code >> (longest - 1 - bit)) & 1) << bit;
       for (let ahead = reversed; ahead < table.length; ahead += 1 << bits) table[ahead] = symbol * 16 + bits;
       code += 1 << (longest - bits);

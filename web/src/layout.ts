@@ -1,4 +1,4 @@
-/** Where the output of a layer lies in textures; docs/reference/bundle-format.md, "values in textures". */
+/** Positions of layers' outputs in textures; docs/reference/bundle-format.md, "values in textures". */
 
 import { product, sum } from "./lists.ts";
 
@@ -9,7 +9,10 @@ export interface View {
   readonly y: number;
 }
 
-/** A feature map in 8 bits: byte b of channel c is `scales[c] * (b - zeros[c]) / 255`. One scale may stand for all. */
+/**
+ * A feature map in 8 bits: byte b of channel c has the value `scales[c] * (b - zeros[c]) / 255`. A single scale is for
+ * all.
+ */
 export interface FeatureMap {
   readonly kind: "map";
   readonly height: number;
@@ -21,7 +24,10 @@ export interface FeatureMap {
   readonly zeros: readonly number[];
 }
 
-/** A feature map in 16 bits, two channels a texel: n of channel c, 0 to 65280, is `scales[c] * (n / 256 - zeros[c]) / 255`. */
+/**
+ * A feature map in 16 bits, two channels in a texel: n of channel c, 0 to 65280, has the value `scales[c] * (n / 256 -
+ * zeros[c]) / 255`.
+ */
 export interface FineMap {
   readonly kind: "fineMap";
   readonly height: number;
@@ -33,7 +39,7 @@ export interface FineMap {
   readonly zeros: readonly number[];
 }
 
-/** Numbers in 16-bit fixed point, two a texel: a vector where `columns` is 0, else so many partial sums. */
+/** Values in 16-bit fixed point, two in a texel: a vector if `columns` is 0, otherwise partial sums with that width. */
 export interface FixedPoint {
   readonly kind: "fixed";
   readonly texture: string;
@@ -54,7 +60,7 @@ export interface FixedMap {
 
 export type Value = FeatureMap | FineMap | FixedPoint | FixedMap;
 
-/** Return whether a value is no feature map. */
+/** Return whether a value is a vector or partial sums. */
 export function isFixed(value: Value): value is FixedPoint {
   return value.kind === "fixed";
 }
@@ -69,7 +75,7 @@ export function isRanged(value: Value): value is FeatureMap | FineMap {
   return "scales" in value;
 }
 
-/** Return the names of the textures that a value lies in, each once. */
+/** Return the names of a value's textures, without duplicates. */
 export function texturesOf(value: Value): string[] {
   return isFixed(value) ? [value.texture] : [...new Set(value.views.map((view) => view.texture))];
 }
@@ -79,12 +85,12 @@ export function rangeOf({ scales, zeros }: FeatureMap | FineMap, channel: number
   return [scales[scales.length > 1 ? channel : 0]!, zeros[zeros.length > 1 ? channel : 0]!];
 }
 
-/** Return how many texels a pixel of `channels` values takes. */
+/** Return the number of texels for a pixel of `channels` values. */
 export function slicesOf(channels: number, perTexel = 4): number {
   return Math.ceil(channels / perTexel);
 }
 
-/** Return width and height of what fixed point takes of its texture. */
+/** Return width and height of the rectangle of a value in fixed point. */
 export function sizeOfFixed(value: FixedPoint): [number, number] {
   const pairs = slicesOf(value.length, 2);
   return value.columns ? [value.columns, pairs] : [pairs, 1];
@@ -96,23 +102,23 @@ export interface Size {
   readonly height: number;
 }
 
-/** Return whether a rectangle of that size at that place lies in a texture, and there is that texture. */
+/** Return whether a texture exists and contains the rectangle of that size and position. */
 export function isInside(place: { readonly x: number; readonly y: number }, size: Size, texture: Size | undefined): boolean {
   return !!texture && place.x + size.width <= texture.width && place.y + size.height <= texture.height;
 }
 
-/** Return how many texels textures or rectangles have together. */
+/** Return the total number of texels. */
 export function areaOf(sizes: Iterable<Size>): number {
   return sum(sizes, ({ width, height }) => width * height);
 }
 
-/** Return the shape of the numbers that a value holds. */
+/** Return the shape of a value. */
 export function shapeOf(value: Value): number[] {
   if (isFixed(value)) return value.columns ? [value.columns, value.length] : [value.length];
   return [value.height, value.width, value.channels];
 }
 
-/** Return how many numbers a value holds. */
+/** Return the number of elements of a value. */
 export function sizeOf(value: Value): number {
   return product(shapeOf(value));
 }

@@ -1,6 +1,6 @@
-/** Little-endian numbers in bytes. */
+/** Little-endian values in bytes. */
 
-/** Return functions that read the number at a byte; they throw where it ends beyond the bytes. */
+/** Return functions that read a value at a byte offset; they throw if it ends beyond the bytes. */
 export function littleEndian(bytes: Uint8Array): Record<"u8" | "u16" | "i16" | "u32" | "f32", (at: number) => number> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   return {

@@ -1,4 +1,4 @@
-/** What a manifest names, looked up. */
+/** Lookup of names in a manifest. */
 
 import type { Members } from "./container.ts";
 import { refuse, short } from "./refusal.ts";

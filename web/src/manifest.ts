@@ -1,32 +1,31 @@
 /**
- * The manifest of a bundle: what a runner needs to know besides the members.
+ * The manifest of a bundle: all data for a runner besides the members.
  *
- * bundle-format.md explains every field; `manifestJson.ts` reads it, `manifestCheck.ts` says whether its parts fit
- * together.
+ * bundle-format.md explains all fields; `manifestJson.ts` reads it, and `manifestCheck.ts` checks its consistency.
  */
 
-import type { FITS, HOST_STEPS, Keys, PURPOSES } from "./formatConstants.ts";
-import type { FeatureMap, FineMap, FixedMap, FixedPoint, Value } from "./layout.ts";
+import type { FITS, HOST_STEPS, PURPOSES } from "./formatConstants.ts";
+import type { FeatureMap, Value } from "./layout.ts";
 
-/** Member that every fragment shader begins with. */
+/** Member at the start of every fragment shader. */
 export const PRELUDE = "shaders/prelude.glsl";
 export const LABELS = "labels.txt";
 
-/** The member with the network itself, which a runner does not read. */
+/** Member with the network's graph, unused by runners. */
 export const GRAPH = "graph.json";
-/** The member with the draws; see `passTable.ts`. */
+/** Member with the passes; see `passTable.ts`. */
 export const PASSES = "passes.bin";
 
-/** How any picture becomes that of an input. */
+/** Method of fitting an image to an input. */
 export type Fit = (typeof FITS)[number];
 
-/** What the runner uploads: a picture, which is one view of a feature map, or numbers. */
+/** An input: an image, which is one view of a feature map, or values. */
 export type Input = { readonly name: string } & (
   | { readonly kind: "picture"; readonly fit: Fit; readonly value: FeatureMap }
   | { readonly kind: "numbers"; readonly value: Value }
 );
 
-/** What the bundle needs of a driver. */
+/** Requirements of the bundle on the driver's limits. */
 export interface Limits {
   readonly texture_units: number;
   readonly texture_size: number;
@@ -37,7 +36,7 @@ export interface Limits {
 
 export type Clear = readonly [number, number, number, number];
 
-/** An RGBA8 texture: `clear` is what a target or an input is filled with, `member` holds the texels of a constant. */
+/** An RGBA8 texture: `clear` is the initial colour of a target or input, `member` has the texels of a constant. */
 export interface Texture {
   readonly name: string;
   readonly width: number;
@@ -47,7 +46,7 @@ export interface Texture {
   readonly clear?: Clear;
 }
 
-/** A pair of shaders: the k-th sampler reads texture unit k; uniforms have so many floats. */
+/** A pair of shaders: the k-th sampler reads texture unit k; uniforms have these numbers of floats. */
 export interface ShaderProgram {
   readonly name: string;
   readonly vertex: string;
@@ -57,7 +56,7 @@ export interface ShaderProgram {
   readonly uniforms: ReadonlyMap<string, number>;
 }
 
-/** `count` 32-bit floats of a member, from the `offset`-th on. */
+/** `count` 32-bit floats of a member, starting at index `offset`. */
 export interface Slice {
   readonly member: string;
   readonly offset: number;
@@ -71,19 +70,19 @@ export function byName<T extends { readonly name: string }>(entries: readonly T[
   return new Map(entries.map((entry) => [entry.name, entry]));
 }
 
-/** Return whether a uniform's value is a part of a member. */
+/** Return whether a uniform's value is a slice of a member. */
 export function isSlice(value: UniformValue): value is Slice {
   return !(value instanceof Float32Array);
 }
 
-/** Where the fragments of a pass read: a texture unit, and the step in texels from pixel to pixel. */
+/** Source of a pass: a texture unit, and the stride in texels between pixels. */
 export interface Source {
   readonly unit: number;
   readonly strideX: number;
   readonly strideY: number;
 }
 
-/** A rectangle of the target, and for each source the texel that its first pixel reads. */
+/** A rectangle of the target, with the texel of each source that its first pixel reads. */
 export interface Quad {
   readonly x: number;
   readonly y: number;
@@ -92,7 +91,7 @@ export interface Quad {
   readonly origins: readonly (readonly [number, number])[];
 }
 
-/** One draw of one or more quads. */
+/** A draw of one or more quads. */
 export interface Pass {
   readonly layer: string;
   readonly program: string;
@@ -104,13 +103,13 @@ export interface Pass {
   readonly uniforms: ReadonlyMap<string, UniformValue>;
 }
 
-/** What the CPU does after the last pass; `columns` belongs to `rows` alone. */
+/** A computation on the CPU after the last pass; `columns` is for `rows` only. */
 export interface HostStep {
   readonly step: (typeof HOST_STEPS)[number];
   readonly columns?: number;
 }
 
-/** A result: the values that passes leave, and the steps that make one array of them. */
+/** A result: the values that passes compute, and the steps that combine them in one array. */
 export interface Output {
   readonly name: string;
   readonly purpose: (typeof PURPOSES)[number];
@@ -118,7 +117,7 @@ export interface Output {
   readonly steps: readonly HostStep[];
 }
 
-/** `count` records of a layer from `offset` on, how far its stored integers may be off, and where its output lies. */
+/** `count` records of a layer from `offset` on, the tolerance of its stored integers, and the layout of its output. */
 export interface ProbeLayer {
   readonly layer: string;
   readonly offset: number;
@@ -128,7 +127,7 @@ export interface ProbeLayer {
   readonly value: Value;
 }
 
-/** Built-in inputs and what every layer must make of them. */
+/** Built-in inputs and the expected results of all layers. */
 export interface Probe {
   readonly formula: string;
   readonly member: string;
@@ -136,13 +135,13 @@ export interface Probe {
   readonly outputs: readonly ProbeOutput[];
 }
 
-/** What an output must be: the numbers of its only vector before host steps, or none; and how far it may be off. */
+/** Expected values of an output with a single vector, before host steps, and their tolerance; otherwise no values. */
 export interface ProbeOutput {
   readonly numbers: readonly number[];
   readonly max_error: number;
 }
 
-/** Everything that manifest.json says. */
+/** Content of manifest.json. */
 export interface Manifest {
   readonly format: string;
   readonly version: number;
@@ -152,32 +151,13 @@ export interface Manifest {
   readonly limits: Limits;
   readonly textures: readonly Texture[];
   readonly programs: readonly ShaderProgram[];
-  /** The layers that draw. */
+  /** Layers that draw. */
   readonly layers: readonly string[];
-  /** The members that uniforms take their floats from. */
+  /** Members with the floats of uniforms. */
   readonly floats: readonly string[];
-  /** How many there are in passes.bin. */
+  /** Numbers of passes and quads in passes.bin. */
   readonly passes: { readonly count: number; readonly quads: number };
   readonly outputs: readonly Output[];
   readonly probe: Probe;
   readonly members: ReadonlyMap<string, string>;
-}
-
-/** What the reader makes of every object of manifest.json. */
-export interface Objects extends Record<keyof Keys, object> {
-  manifest: Manifest;
-  input: { name: string; kind: Input["kind"]; fit?: Fit; value: Value };
-  limits: Limits;
-  texture: Texture;
-  program: ShaderProgram;
-  passes: Manifest["passes"];
-  output: Output;
-  host_step: HostStep;
-  probe: Probe;
-  probe_layer: ProbeLayer;
-  probe_output: ProbeOutput;
-  fixed_point: Omit<FixedPoint, "kind">;
-  fixed_map: Omit<FixedMap, "kind">;
-  feature_map: Omit<FeatureMap, "kind">;
-  fine_map: Omit<FineMap, "kind">;
 }

@@ -1,4 +1,4 @@
-/** Whether the parts of a manifest fit together: what a runner may rely on without looking. */
+/** Checks that the parts of a manifest agree, so that the runner can rely on them. */
 
 import { checkCaps, checkDrawnTexels } from "./caps.ts";
 import type { Members } from "./container.ts";
@@ -25,18 +25,16 @@ import { refusalOf, refuse, short, under, type Refuse } from "./refusal.ts";
 import { checkDeclarations, checkValues } from "./uniformCheck.ts";
 
 /**
- * Return the passes of a bundle, and refuse one whose parts contradict one another.
+ * Return the passes of a bundle; refuse a bundle whose parts contradict each other.
  *
- * @param members bytes of every member.
- * @throws BundleError naming the first part that does not fit.
+ * @param members bytes of all members.
+ * @throws BundleError with the first inconsistent part.
  */
 export function check(manifest: Manifest, members: Members): readonly Pass[] {
   under("caps", () => checkCaps(manifest, members));
   under("unique names", () => checkNames(manifest));
   const textures = byName(manifest.textures);
   const programs = byName(manifest.programs);
-  if (!textures.size) refuse("there is no texture", "textures");
-  if (!programs.size) refuse("there is no program", "programs");
   for (const name of [PRELUDE, manifest.probe.member]) member(name, members);
   under("textures", () => manifest.textures.forEach((texture) => checkTexture(texture, members)));
   under("vertex shaders", () => manifest.programs.forEach((program) => checkShaders(program, members)));
@@ -70,7 +68,7 @@ function checkNames({ floats, inputs, layers, outputs, programs, textures }: Man
   checkUnique(floats, "floats");
 }
 
-/** Refuse a program whose members are not there, or whose vertex shader is not the format's. */
+/** Refuse a program with missing members, or with another vertex shader than the format's. */
 function checkShaders({ name, vertex, fragment, varyings }: ShaderProgram, members: Members): void {
   const text = vertexShader(varyings);
   member(fragment, members);
@@ -79,7 +77,7 @@ function checkShaders({ name, vertex, fragment, varyings }: ShaderProgram, membe
   }
 }
 
-/** Return what textures and programs need of a driver (uniforms in vec4, each rounded up). */
+/** Return the limits that textures and programs need (uniforms in vec4, each rounded up). */
 function neededLimits(textures: readonly Texture[], programs: readonly ShaderProgram[]): Limits {
   const vectors = ({ uniforms }: ShaderProgram): number => sum(uniforms.values(), slicesOf);
   const varyings = most(programs, ({ varyings }) => varyings);
@@ -92,9 +90,9 @@ function neededLimits(textures: readonly Texture[], programs: readonly ShaderPro
   };
 }
 
-/** Return the only vertex shader that the format has for that many varyings: drivers may crash on others. */
+/** Return the only allowed vertex shader for a number of varyings, because drivers can crash on others. */
 function vertexShader(varyings: number): string {
-  const each = (lines: string): string => "0123456".slice(0, varyings).replace(/./g, lines); // $& is the number
+  const each = (lines: string): string => "0123456".slice(0, varyings).replace(/./g, lines); // $& is the matched number
   return `#version 100
 attribute vec2 position;
 ${each("attribute vec4 corner$&;\nvarying vec4 coord$&;\n")}void main() {

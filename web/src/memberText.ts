@@ -1,8 +1,8 @@
-/** The text of a member. */
+/** Text of members. */
 
 import type { Members } from "./container.ts";
 
-/** Return a member's text, which is ASCII; what has other bytes is no text that anything is compared with. */
+/** Return a member's text, which is ASCII; members with other bytes have no valid text. */
 export function textOf(name: string, members: Members): string {
   return new TextDecoder("latin1").decode(members.get(name));
 }

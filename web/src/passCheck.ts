@@ -1,4 +1,4 @@
-/** Whether the passes of a bundle fit its programs, its textures and one another. */
+/** Checks that the passes of a bundle agree with its programs, its textures and each other. */
 
 import type { Members } from "./container.ts";
 import { isInside } from "./layout.ts";
@@ -6,7 +6,7 @@ import { member, type ByName } from "./lookup.ts";
 import { isSlice, type Pass, type ShaderProgram, type Texture } from "./manifest.ts";
 import { refusalOf, under, type Refuse } from "./refusal.ts";
 
-/** Check all passes, and return the names of the textures that they render into. */
+/** Check all passes, and return the names of their target textures. */
 export function checkPasses(
   passes: readonly Pass[],
   textures: ByName<Texture>,

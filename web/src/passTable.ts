@@ -1,4 +1,4 @@
-/** The draws of a frame from passes.bin, a binary table; docs/reference/bundle-format.md has its bytes. */
+/** Reader of passes.bin, a binary table with the passes of a frame; docs/reference/bundle-format.md specifies it. */
 
 import { GLSL_MOST_UNIFORM, SIDE_RANGE, SOURCES_RANGE, UNIT_RANGE } from "./formatConstants.ts";
 import { littleEndian } from "./littleEndian.ts";
@@ -11,11 +11,11 @@ const MAX_SOURCES = SOURCES_RANGE[1];
 const MAX_UNIT = UNIT_RANGE[1];
 
 /**
- * Read the passes, with names in place of indices.
+ * Read the passes, and replace indices by names.
  *
- * @param manifest says how many passes and quads there are: no more are read.
+ * @param manifest has the numbers of passes and quads to read.
  * @param table the bytes of passes.bin.
- * @throws BundleError naming the pass that does not follow the format.
+ * @throws BundleError with the pass that violates the format.
  */
 export function readPasses({ layers, programs, textures, floats, passes }: Manifest, table: Uint8Array): Pass[] {
   const { u8, u16, i16, u32, f32 } = littleEndian(table);
@@ -23,7 +23,7 @@ export function readPasses({ layers, programs, textures, floats, passes }: Manif
   let quadsLeft = passes.quads;
   let fail: Refuse = refuse;
 
-  /** Step over so many bytes, which must be there, and return where they begin. */
+  /** Skip that many bytes, which must exist, and return their position. */
   function take(bytes: number): number {
     if (at + bytes > table.length) fail(`${PASSES} ends within it`);
     at += bytes;
@@ -45,13 +45,13 @@ export function readPasses({ layers, programs, textures, floats, passes }: Manif
     return byte === 1;
   }
 
-  /** Read an index, and return what it stands for. */
+  /** Read an index, and return its entry. */
   function entryOf<T>(entries: readonly T[], kind: string): T {
     const index = u16(take(2));
     return entries[index] ?? fail(`${kind} ${index} of ${entries.length}`);
   }
 
-  /** Read a coordinate; before the texture where windows begin in the padding. */
+  /** Read a coordinate; it is negative for windows that start in the padding. */
   function coordinate(low: number): number {
     const number = i16(take(2));
     return number >= low && number <= MAX_SIDE ? number : fail(`a quad beyond ${MAX_SIDE} texels`);
@@ -65,7 +65,7 @@ export function readPasses({ layers, programs, textures, floats, passes }: Manif
   function uniform(count: number): UniformValue {
     if (flag("a uniform of kind")) return { member: entryOf(floats, "member"), offset: u32(take(4)), count };
     take(4 * count);
-    at -= 4 * count; // they are all there: now make room for them
+    at -= 4 * count; // all floats exist, so allocate the array
     return Float32Array.from({ length: count }, float);
   }
 

@@ -1,17 +1,17 @@
-/** Pixels that are given as bytes, of the very size that an input has, and what is uploaded of them. */
+/** Images given as bytes in an input's own size, and their upload. */
 
 import { ImageError } from "./errors.ts";
 import type { FeatureMap } from "./layout.ts";
 
-/** Bytes of pixels, top row first. */
+/** Bytes of pixels, starting with the top row. */
 export type Pixels = Uint8Array | Uint8ClampedArray;
 
 /**
- * Return the RGBA bytes that are uploaded for a picture.
+ * Return the RGBA bytes to upload for an image.
  *
- * @param pixels as many bytes a pixel as the input has channels, or RGBA. Of RGBA a picture without alpha is laid over
- *     white, and becomes grey where the input has one channel.
- * @throws ImageError there are fewer or more.
+ * @param pixels RGBA, or as many bytes for each pixel as the input has channels. RGBA is composited over white if the
+ *     input has no alpha, and converted to grey for an input with one channel.
+ * @throws ImageError their count is wrong.
  */
 export function uploaded(pixels: Pixels, { width, height, channels }: FeatureMap): Uint8Array {
   const count = width * height;
@@ -24,7 +24,7 @@ export function uploaded(pixels: Pixels, { width, height, channels }: FeatureMap
     );
   }
   if (channels === 4 || (channels === 3 && given === 4 && isOpaque(pixels))) {
-    return new Uint8Array(pixels.buffer, pixels.byteOffset, pixels.length); // WebGL 1 takes no clamped ones
+    return new Uint8Array(pixels.buffer, pixels.byteOffset, pixels.length); // WebGL 1 rejects clamped arrays
   }
   const bytes = new Uint8Array(4 * count);
   for (let i = 0; i < count; i++) {

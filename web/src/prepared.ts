@@ -1,4 +1,4 @@
-/** Everything of a model that lives in the GPU, and is gone when the context was lost. */
+/** GPU resources of a model, which are lost with the context. */
 
 import type { Bundle } from "./bundle.ts";
 import { clearing, recorderOf, vertices, type Call, type Handles, type Linked } from "./frame.ts";
@@ -8,26 +8,26 @@ import { PRELUDE, type Pass } from "./manifest.ts";
 import { textOf } from "./memberText.ts";
 import { preprocessorOf, type Preprocessor } from "./preprocess.ts";
 
-/** What `prepare` has made; `close` its objects. */
+/** Result of `prepare`, with a method that deletes its objects. */
 export interface Prepared {
-  /** Of the context, in which it was made. */
+  /** Generation of the context at creation. */
   readonly generation: number;
   readonly objects: Objects;
   readonly handles: Handles;
   readonly frame: readonly Call[];
-  /** The calls of each layer that draws, in order. */
+  /** The calls of each drawing layer, in order. */
   readonly layerCalls: ReadonlyMap<string, readonly Call[]>;
-  /** What draws pictures of any size into each input that is a picture. */
+  /** Functions that draw images of any size into each image input. */
   readonly preprocess: ReadonlyMap<string, Preprocessor>;
-  /** Make the context's vertex arrays and fixed state this model's. */
+  /** Set the context's vertex arrays and fixed state for this model. */
   readonly activate: () => void;
 }
 
 /**
- * Compile a bundle's shaders, make its textures, and work out its frame.
+ * Compile a bundle's shaders, create its textures, and compute its frame.
  *
- * @throws ShaderError the driver refuses a shader; names the layer and quotes the driver.
- * @throws GlError the driver makes no object.
+ * @throws ShaderError the driver refuses a shader; with the layer and the driver's log.
+ * @throws GlError the driver cannot create an object.
  */
 export function prepare({ manifest, passes, members }: Bundle, context: Context): Prepared {
   const { gl, generation } = context;
@@ -54,7 +54,7 @@ export function prepare({ manifest, passes, members }: Bundle, context: Context)
     return linked;
   }
 
-  /** Make textures, and framebuffers of all but constants, which are filled with their `clear`. */
+  /** Create textures, and framebuffers for all except constants, filled with their `clear`. */
   function allocate(programs: Map<string, Linked>): Handles {
     const textures = new Map<string, WebGLTexture>();
     const framebuffers = new Map<string, WebGLFramebuffer>();
@@ -76,10 +76,10 @@ export function prepare({ manifest, passes, members }: Bundle, context: Context)
     const attributes = gl.getParameter(gl.MAX_VERTEX_ATTRIBS) as number;
     for (let index = 0; index < attributes; index++) {
       if (index > varyings) {
-        gl.disableVertexAttribArray(index); // another session's, whose buffer may be gone
+        gl.disableVertexAttribArray(index); // belongs to another session, whose buffer can be deleted
         continue;
       }
-      const [size, offset] = index ? [4, 4 * (2 + 4 * (index - 1))] : [2, 0]; // the position, then the sources
+      const [size, offset] = index ? [4, 4 * (2 + 4 * (index - 1))] : [2, 0]; // the position first, then the sources
       gl.vertexAttribPointer(index, size, gl.FLOAT, false, stride, offset);
       gl.enableVertexAttribArray(index);
     }

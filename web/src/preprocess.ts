@@ -1,9 +1,10 @@
 /**
- * From any picture to the texels that a network reads, in two draws: docs/reference/bundle-format.md, "preprocessing".
+ * Preprocessing in two draws, from an image of any size to an input's texels: docs/reference/bundle-format.md,
+ * "preprocessing".
  *
- * What the input's fit takes of a picture is scaled by exact area average (shrinking) or bilinearly (enlarging), one axis
- * after the other; an axis that shrinks goes first. Between the two a pixel is rounded to bytes, which the definition does
- * not do when both shrink: the result is within one step of it.
+ * The region of the image is scaled by the exact area average (shrinking) or bilinearly (enlarging), along one axis
+ * after the other, shrinking first. Between the draws, pixels are rounded to bytes, unlike in the definition if both
+ * axes shrink: the result differs by at most one step.
  */
 
 import { ImageError } from "./errors.ts";
@@ -15,7 +16,7 @@ import VERTEX from "./glsl/viewport.vert";
 import type { FeatureMap } from "./layout.ts";
 import type { Fit } from "./manifest.ts";
 
-/** What a picture may be: a video, an image, a canvas, or pixels. */
+/** Types of images: a video, an image, a canvas, or pixels. */
 export type PictureSource = TexImageSource;
 
 const UNIFORMS = ["source", "texel", "origin", "axis", "side", "size", "keep", "extent"] as const;
@@ -27,16 +28,17 @@ interface Scaler {
   readonly at: Readonly<Record<(typeof UNIFORMS)[number], WebGLUniformLocation | null>>;
 }
 
-/** Scales a picture into an input of the network. */
+/** Scales an image into an input of the network. */
 export type Preprocessor = (picture: PictureSource) => void;
 
 /**
- * Return what draws pictures into one input of a session; it needs that session's vertex arrays and fixed state.
+ * Return a function that draws images into an input of a session; it needs that session's vertex arrays and fixed
+ * state.
  *
- * It throws ImageError where a picture has no pixels yet, or more than a texture holds.
+ * It throws ImageError if an image has no pixels yet, or is larger than a texture can be.
  *
- * @param framebuffer of the input's texture.
- * @param value where the picture lies in it.
+ * @param framebuffer framebuffer of the input's texture.
+ * @param value layout of the image in it.
  */
 export function preprocessorOf(
   gl: WebGLRenderingContext,
@@ -54,7 +56,7 @@ export function preprocessorOf(
   const scalers = new Map<string, Scaler>();
   let allocated = "";
 
-  /** Return the program from `side` texels to `size` pixels: loops of GLSL ES 1.00 have a constant length. */
+  /** Return the program that scales `side` texels to `size` pixels; loops in GLSL ES 1.00 have a constant length. */
   function scalerFor(side: number, size: number): Scaler {
     const enlarge = side < size;
     const taps = enlarge ? 2 : Math.ceil(side / size) + 1;
@@ -72,7 +74,7 @@ export function preprocessorOf(
   /**
    * Scale along one axis (0: rows, 1: columns) into the viewport, which has the size `to`.
    *
-   * @param texture of the size `texels`; from `origin` on, the size `from` is used of it.
+   * @param texture of the size `texels`; the region of size `from` at `origin` is used.
    * @param kept channels.
    */
   function scale(axis: 0 | 1, texture: WebGLTexture, texels: Pair, origin: Pair, from: Pair, to: Pair, kept: number): void {
@@ -132,7 +134,7 @@ export function preprocessorOf(
   };
 }
 
-/** Return width and height of a picture's pixels; 0 where there are none yet. */
+/** Return width and height of an image in pixels; 0 if it has none yet. */
 function sizeOf(picture: PictureSource): [number, number] {
   if ("videoWidth" in picture) return [picture.videoWidth, picture.videoHeight];
   if ("naturalWidth" in picture) return [picture.naturalWidth, picture.naturalHeight];

@@ -1,4 +1,4 @@
-/** The probe: inputs by formula, and what every layer of a network must make of them. */
+/** The probe: inputs computed by a formula, and the expected results of all layers. */
 
 import { SelfCheckError } from "./errors.ts";
 import { isFixed, isMap, sizeOfFixed } from "./layout.ts";
@@ -9,7 +9,7 @@ import { joinFixed16, type Texels } from "./texels.ts";
 
 const RECORD = 8;
 
-/** Difference of one layer from the probe, in stored integers. */
+/** Difference between a layer and the probe, in stored integers. */
 export interface LayerError {
   readonly layer: string;
   readonly worst: number;
@@ -17,7 +17,7 @@ export interface LayerError {
   readonly allowed: ProbeLayer;
 }
 
-/** Throw SelfCheckError naming the first layer that is further off than its tolerance; `renderer` is what drew it. */
+/** Throw SelfCheckError with the first layer whose error exceeds its tolerance; `renderer` is the GPU's name. */
 export function requirePassed(errors: readonly LayerError[], renderer: string): void {
   const error = errors.find((one) => !passed(one));
   if (!error) return;
@@ -42,7 +42,8 @@ export function byteOf(x: number, y: number, c: number, index: number): number {
  * Compare a layer with its records.
  *
  * @param member bytes of the probe's member.
- * @param textures those of the layer's output, read directly after its passes: later layers may draw over them.
+ * @param textures textures of the layer's output, read directly after its passes, because later layers can overwrite
+ *     them.
  */
 export function compare(allowed: ProbeLayer, member: Uint8Array, textures: ReadonlyMap<string, Texels>): LayerError {
   const { value } = allowed;
@@ -64,7 +65,7 @@ export function compare(allowed: ProbeLayer, member: Uint8Array, textures: Reado
     }
     for (let i = 0; i < 2; i++) {
       const odd = isFixed(value) && 2 * (value.columns ? y : x) + i >= value.length;
-      if (odd) continue; // an odd length leaves a value that means nothing
+      if (odd) continue; // with an odd length, the last value is undefined
       add(joinFixed16(given[2 * i]!, given[2 * i + 1]!) - joinFixed16(wanted[2 * i]!, wanted[2 * i + 1]!));
     }
   });
@@ -72,9 +73,9 @@ export function compare(allowed: ProbeLayer, member: Uint8Array, textures: Reado
 }
 
 /**
- * Refuse records that lie outside the output of their layer.
+ * Refuse records outside of their layer's output.
  *
- * @throws BundleError naming the layer.
+ * @throws BundleError with the layer.
  */
 export function checkRecords(probe: Probe, member: Uint8Array): void {
   if (member.length % RECORD) {

@@ -1,25 +1,25 @@
-/** How a model file is refused: in words, with the rule that it breaks and no more of its text than fits into a message. */
+/** Refusals of model files: messages with the violated rule, and with short excerpts of the file. */
 
 import { BundleError } from "./errors.ts";
 import type { RULES } from "./formatConstants.ts";
 
-/** A part of the format; docs/reference/bundle-format.md lists them. */
+/** A rule of the format; docs/reference/bundle-format.md lists them. */
 export type Rule = (typeof RULES)[number];
 
-/** Refuse what a file gave; the rule is that of the innermost `under`, unless it is given. */
+/** Refuse a file. The rule is that of the innermost `under` by default. */
 export function refuse(message: string, rule?: Rule): never {
   throw new BundleError(message, rule);
 }
 
 export type Refuse = (message: string) => never;
 
-/** Return what refuses a part of a file, which every message then begins with. */
+/** Return a function that refuses a part of a file; messages start with its name. */
 export function refusalOf(part: string): Refuse {
   return (message) => refuse(`${part}: ${message}`);
 }
 
-/** Do a part of the reader's work: what is refused there, and has no rule yet, breaks this one. */
-export function under<T>(rule: Rule, work: () => T): T {
+/** Do a part of the reader's work: what is refused there, and has no rule yet, breaks this one, if there is one. */
+export function under<T>(rule: Rule | undefined, work: () => T): T {
   try {
     return work();
   } catch (error) {
@@ -28,7 +28,7 @@ export function under<T>(rule: Rule, work: () => T): T {
   }
 }
 
-/** Return the first 60 characters of a text that a file gave. */
+/** Return the first 60 characters of a file's text. */
 export function short(given: string): string {
   return given.slice(0, 60);
 }

@@ -15,23 +15,23 @@ import type { PictureSource } from "./preprocess.ts";
 import * as probe from "./probe.ts";
 import type { Texels } from "./texels.ts";
 
-/** The result of every output, by name. */
+/** Results of all outputs, by name. */
 export type Results = Readonly<Record<string, Result>>;
 
-/** What one frame takes: exact counts. */
+/** Exact costs of a frame. */
 export interface Statistics {
-  /** Draws. */
+  /** Number of draws. */
   readonly passes: number;
-  /** Changes of render target. */
+  /** Number of changes of the render target. */
   readonly jobs: number;
   readonly programs: number;
-  /** GL calls or pairs of calls between upload and read-back. */
+  /** GL calls, or pairs of calls, between upload and read-back. */
   readonly calls: number;
-  /** Bytes of all the model's textures, 4 a texel. */
+  /** Bytes of all textures of the model, 4 for each texel. */
   readonly textureBytes: number;
 }
 
-/** A bundle, compiled and ready on a WebGL 1 context; `close` it when it is no longer needed. */
+/** A compiled bundle, ready to run on a WebGL 1 context; `close` it when it is no longer needed. */
 export class Session {
   readonly context: Context;
   private readonly _textures: ReadonlyMap<string, Texture>;
@@ -40,10 +40,10 @@ export class Session {
   private _checked = false;
 
   /**
-   * @param bundle what `read` or `fetchBundle` returned.
-   * @param canvas whose context to use; by default one that nobody sees.
-   * @throws ContextError, LimitError this browser or this GPU will not do.
-   * @throws ShaderError the driver refuses a shader; names the layer and quotes the driver.
+   * @param bundle result of `read` or `fetchBundle`.
+   * @param canvas its context is used; by default that of a hidden canvas.
+   * @throws ContextError, LimitError the browser or GPU does not meet the requirements.
+   * @throws ShaderError the driver refuses a shader; with the layer and the driver's log.
    */
   constructor(
     readonly bundle: Bundle,
@@ -63,28 +63,28 @@ export class Session {
   }
 
   /**
-   * Wait until the model can run: its context may be lost for a while.
+   * Wait until the model can run, because its context can be temporarily lost.
    *
    * @throws RunError the session is closed.
-   * @throws ContextLostError the context did not come back within 10 seconds.
+   * @throws ContextLostError the context was not restored within 10 seconds.
    */
   async whenUsable(): Promise<void> {
     if (!this._closed) await this.context.whenUsable();
     this._requireOpen();
   }
 
-  /** What the model takes: name, kind, and the value with height, width and channels (or length). */
+  /** Inputs of the model: name, kind, and the value with height, width and channels (or length). */
   get inputs(): readonly Input[] {
     return this.bundle.manifest.inputs;
   }
 
-  /** What the model returns: name, purpose, values and host steps. */
+  /** Outputs of the model: name, purpose, values and host steps. */
   get outputs(): readonly Output[] {
     return this.bundle.manifest.outputs;
   }
 
   /**
-   * The picture that the model reads: name, fit and size.
+   * The model's image input: name, fit and size.
    *
    * @throws InputError it has another input, or several.
    */
@@ -94,13 +94,13 @@ export class Session {
     throw new InputError(`the model reads ${listed(this.inputs)}, not one picture; give an object with these names`);
   }
 
-  /** The only input. Throws InputError where there are several. @internal */
+  /** The only input. Throws InputError if there are several. @internal */
   onlyInput(): Input {
     if (this.inputs.length === 1) return this.inputs[0]!;
     throw new InputError(`the model has the inputs ${listed(this.inputs)}; give an object with these names`);
   }
 
-  /** The only output. Throws InputError where there are several. @internal */
+  /** The only output. Throws InputError if there are several. @internal */
   onlyOutput(): Output {
     if (this.outputs.length === 1) return this.outputs[0]!;
     throw new InputError(
@@ -109,14 +109,14 @@ export class Session {
   }
 
   /**
-   * Return the output for one input, or with an object of inputs by name all outputs by name.
+   * Return the output for a single input, or all outputs by name for an object of inputs by name.
    *
-   * @param given a picture: bytes of its own size, RGBA or as many a pixel as it has channels; or a video, an image, a
-   *     canvas, pixels of any size, which the one definition of preprocessing makes fit. Or numbers, as many as the input
-   *     holds; what it cannot store becomes the nearest that it can.
-   * @throws InputError an input is missing, unknown or of the wrong kind, or has a NaN in it; or the model has several
+   * @param given an image: bytes in its own size, RGBA or with the input's channels, or a video, an image, a canvas or
+   *     pixels of any size, which preprocessing fits to the input. For other inputs as many values as the input has;
+   *     each is rounded to the nearest stored value.
+   * @throws InputError an input is missing, unknown, of the wrong kind, or contains NaN; or the model has several
    *     inputs or outputs, and no object was given.
-   * @throws ImageError the picture cannot be used.
+   * @throws ImageError the image is unusable.
    * @throws ContextLostError the context is lost: wait for `whenUsable()`.
    * @throws GlError the driver reports an error in the first frame.
    */
@@ -133,9 +133,10 @@ export class Session {
   }
 
   /**
-   * Yield every layer that draws, in order, with its output; return all outputs of the model, by name.
+   * Yield all drawing layers in order, with their outputs; return all outputs of the model, by name.
    *
-   * Each is drawn when it is asked for; read its `output` before the next. Finish before anything else draws on the canvas.
+   * Each layer is drawn on request; read its `output` before the next. Complete the iteration before other draws on the
+   * canvas.
    */
   *layers(given: Given | Inputs): Generator<{ readonly layer: string; readonly output: Tensor }, Results> {
     const made = this._begin(given);
@@ -150,9 +151,9 @@ export class Session {
   }
 
   /**
-   * Run the probe through all layers and return every layer's error, then a whole frame of it.
+   * Compare all layers with the probe, return their errors, and then compare a complete frame.
    *
-   * @throws SelfCheckError naming the first layer that is further off than its tolerance.
+   * @throws SelfCheckError with the first layer whose error exceeds its tolerance.
    */
   selfcheck(): probe.LayerError[] {
     const { manifest, members } = this.bundle;
@@ -171,7 +172,7 @@ export class Session {
     return errors;
   }
 
-  /** Return what one frame takes. */
+  /** Return the costs of a frame. */
   statistics(): Statistics {
     const { manifest, passes } = this.bundle;
     return {
@@ -183,7 +184,7 @@ export class Session {
     };
   }
 
-  /** Return a rectangle of the picture's texture or a target, as it is now. */
+  /** Return the current content of a rectangle of a texture. */
   readTexture(name: string, x: number, y: number, width: number, height: number): Texels {
     const { objects, handles } = this._enter();
     const { gl } = this.context;
@@ -195,7 +196,7 @@ export class Session {
     return texels;
   }
 
-  /** Delete every GL object; further calls do nothing. */
+  /** Delete all GL objects; further calls have no effect. */
   close(): void {
     if (this._closed) return;
     this._closed = true;
@@ -204,7 +205,7 @@ export class Session {
     this.context.close();
   }
 
-  /** Make the context's vertex arrays and fixed state this session's, and everything anew where it was lost. */
+  /** Set the context's vertex arrays and fixed state for this session, and create lost objects again. */
   private _enter(): Prepared {
     this._requireOpen();
     const { context } = this;
@@ -226,10 +227,10 @@ export class Session {
     if (this._closed) throw new RunError("the session is closed");
   }
 
-  /** Upload what was given. */
+  /** Upload the inputs. */
   private _begin(given: Given | Inputs): Prepared {
     const pairs = matched(this.inputs, isNamed(given) ? given : { [this.onlyInput().name]: given });
-    const uploads = pairs.map(([input, entry]) => uploadOf(input, entry)); // all are looked at before one is drawn
+    const uploads = pairs.map(([input, entry]) => uploadOf(input, entry)); // all inputs are checked before any is drawn
     const made = this._enter();
     uploads.forEach((upload, index) => {
       if (Array.isArray(upload)) this._put(made, upload as readonly Upload[]);
@@ -262,7 +263,7 @@ export class Session {
     return readerOf(this._textures, (name, width, height) => this.readTexture(name, 0, 0, width, height));
   }
 
-  /** Read every output of the frame that was drawn. */
+  /** Read all outputs of the last frame. */
   private _results(): Results {
     const results = this.outputs.map(this._reader().resultOf);
     if (!this._checked) this._checkErrors("in the first frame");
@@ -270,7 +271,7 @@ export class Session {
     return Object.fromEntries(results.map((result) => [result.name, result]));
   }
 
-  /** Return the numbers of every output before host steps. */
+  /** Return the values of all outputs before host steps. */
   private _outputNumbers(): number[][] {
     const reader = this._reader();
     return this.outputs.map(({ values }) => values.flatMap((value) => Array.from(reader.numbersOf(value).data)));

@@ -1,8 +1,8 @@
 /**
- * The GLSL that bundles hold: a subset that the reader understands completely, so that no driver compiles anything else.
+ * Checker of a bundle's GLSL, a subset that it understands completely, so that drivers compile only checked code.
  *
- * The checker follows each value as an interval, rounded outward by more than 32-bit floats are, through assignments, both
- * sides of conditions, loops (to a fixed point) and calls. Macros are expanded as the preprocessor expands them.
+ * Each value is followed as an interval, rounded outward by more than the error of 32-bit floats, through assignments,
+ * both branches of conditions, loops (to a fixed point) and calls. Macros are expanded as by the preprocessor.
  */
 
 import {
@@ -41,20 +41,20 @@ import {
 } from "./formatConstants.ts";
 import { refuse } from "./refusal.ts";
 
-/** Declarations and costs of a shader: kinds of uniforms by name, and operations as a compiler sees them. */
+/** Declarations and costs of a shader: kinds of uniforms by name, and operations as compilers see them. */
 export interface Shader {
   readonly kinds: Map<string, string>;
-  /** Uniforms by which the shader divides: no component can be 0. */
+  /** Uniforms used as divisors, whose components must not be 0. */
   readonly divisors: Set<string>;
   /** Tokens, with those that were read again. */
   read: number;
   written: number;
 }
 
-/** Its type; the smallest and the largest that a component can be; marks; the uniform that it is a part of. */
+/** Type; smallest and largest possible component; marks; the uniform that it is a part of. */
 type Value = readonly [type: number, least: number, most: number, marks: number, uniform?: string | undefined];
 
-/** No `value`: not assigned yet; `size`: elements of an array, or 0. */
+/** Without `value` it is not assigned yet; `size`: elements of an array, or 0. */
 interface Variable {
   readonly kind: string;
   readonly type: number;
@@ -62,7 +62,7 @@ interface Variable {
   readonly size: number;
 }
 
-/** No `params`: no brackets. */
+/** Without `params` it has no brackets. */
 interface Macro {
   readonly name: string;
   readonly params: readonly string[] | undefined;
@@ -75,7 +75,7 @@ type Macros = Map<string, Macro[]>;
 type Scopes = Map<string, Variable>[];
 type Hull = (one: Value, other: Value) => Value;
 
-/** A function: where its body begins, and the macros and functions that were defined before it. */
+/** A function: the start of its body, and the macros and functions defined before it. */
 interface Called {
   readonly kind: string;
   readonly at: number;
@@ -84,7 +84,7 @@ interface Called {
   readonly functions: Functions;
 }
 
-/** Decided, or not known: the device decides. */
+/** Value of a condition; undefined if it depends on the device. */
 type Decision = boolean | undefined;
 
 const TYPES = new Map([["int", 0], ["float", 1], ["vec2", 2], ["vec3", 3], ["vec4", 4], ["sampler2D", 6]]);
@@ -93,16 +93,16 @@ const FLOAT = 1;
 const BOOL = 5;
 const SAMPLER = 6;
 
-/** Marks: it can be NaN; compilers know it; it is a sum of small numbers, of any length. */
+/** Marks: it can be NaN; it is known to compilers; it is a sum of small numbers, of any length. */
 const WILD = 1;
 const CONST = 2;
 const GROWN = 4;
 
-/** More than four roundings of 32-bit floats, as drivers divide by multiplying, and add in another order. */
+/** More than four roundings of 32-bit floats, because drivers can divide by multiplying, and reorder sums. */
 const EPSILON = 2 ** -22;
 const TINY = 1e-30;
 const SMALL = 1e24;
-const MOST_GROWN = 1e34; // a sum of 10**10 small numbers, which is more than shaders compute
+const MOST_GROWN = 1e34; // a sum of 10**10 small numbers, more than shaders compute
 const LARGEST_INT = 2 ** 30;
 
 const TOKEN = new RegExp(GLSL_TOKEN_PATTERN.source.slice(1, -1), "y");
@@ -134,7 +134,7 @@ const negative = ([type, least, most, marks]: Value): Value => [type, -most, -le
 const unknown = (type: number, marks: number): Value => [type, -Infinity, Infinity, marks | WILD];
 const joined = (one: number, other: number): number => ((one | other) & WILD) | (one & other & CONST);
 
-/** Return a value that holds both. */
+/** Return the union of two values. */
 function hull(one: Value, other: Value): Value {
   const least = Math.min(one[1], other[1]);
   const most = Math.max(one[2], other[2]);
@@ -142,7 +142,7 @@ function hull(one: Value, other: Value): Value {
   return [one[0], least, most, joined(one[3], other[3]) | (grows ? GROWN : 0), one[4] === other[4] ? one[4] : undefined];
 }
 
-/** Return a value that holds both, and sums that grow from one to the other. */
+/** Return the union of two values, including sums that grow from one to the other. */
 function widened(one: Value, other: Value): Value {
   const both = hull(one, other);
   if (both[1] >= one[1] && both[2] <= one[2]) return both;
@@ -151,7 +151,7 @@ function widened(one: Value, other: Value): Value {
   return [one[0], -Infinity, Infinity, both[3] & ~GROWN];
 }
 
-/** Return a value with its ends rounded outward. */
+/** Return a value with its interval rounded outward. */
 function rounded(type: number, least: number, most: number, marks: number): Value {
   const [low, high] = [least - Math.abs(least) * EPSILON, most + Math.abs(most) * EPSILON];
   return [type, low >= -MAX_FLOAT ? low : -Infinity, high <= MAX_FLOAT ? high : Infinity, marks];
@@ -181,7 +181,7 @@ function spanned(type: number, marks: number, ends: readonly number[]): Value {
   return rounded(type, Math.min(...numbers), Math.max(...numbers), marks);
 }
 
-/** Return the smaller (`Math.min`) or larger (`Math.max`) of two; of NaN and a number, the number. */
+/** Return the smaller (`Math.min`) or larger (`Math.max`) of two values; of NaN and a number, the number. */
 function bounded(type: number, one: Value, other: Value, pick: (...numbers: number[]) => number): Value {
   const wild = [one[3] & WILD, other[3] & WILD];
   const others = [...(wild[0] ? [other] : []), ...(wild[1] ? [one] : [])];
@@ -208,7 +208,7 @@ function mixed(type: number, left: Value, right: Value, share: Value): Value {
 /**
  * Check a fragment shader, without the prelude.
  *
- * @throws BundleError it is not of the format's GLSL; the message names the member and the line.
+ * @throws BundleError it is not in the format's GLSL subset; with the member and the line.
  */
 export function parse(member: string, text: string): Shader {
   const made: Shader = { kinds: new Map(), divisors: new Set(), read: 0, written: 0 };
@@ -234,7 +234,7 @@ export function parse(member: string, text: string): Shader {
   let brackets = 0;
   let calls = 0;
   let expanding = 0;
-  /** Of the first macro around the tokens that are read, and whether nothing is next to it. */
+  /** Position of the first macro around the current tokens, and whether it has adjacent tokens. */
   let place: number | undefined;
   let alone = true;
   let isCoordinate = false;
@@ -248,12 +248,12 @@ export function parse(member: string, text: string): Shader {
     return refuse(`shader '${member}' line ${line}: ${what}; export the model again`);
   }
 
-  /** Refuse the token that is read. */
+  /** Refuse the current token. */
   function fail(what: string): never {
     return refuseLine(lines[Math.min(place ?? at, lines.length - 1)] ?? 1, what);
   }
 
-  // Lines: `#if`, `#else` and `#endif` are left where a device decides; `#0`, `#1` ... stand for definitions
+  // Lines: `#if`, `#else` and `#endif` remain for conditions that depend on the device; `#0`, `#1` ... are definitions
 
   function add(token: string): void {
     code.push(token);
@@ -388,7 +388,7 @@ export function parse(member: string, text: string): Shader {
     return state.map((scope) => new Map(scope));
   }
 
-  /** Let each variable hold its values in `other` as well; return whether that changed one. */
+  /** Extend each variable by its values in `other`; return whether one changed. */
   function join(other: Scopes, both: Hull = hull): boolean {
     let isChanged = false;
     scopes.forEach((scope, k) => {
@@ -407,7 +407,7 @@ export function parse(member: string, text: string): Shader {
     return isChanged;
   }
 
-  /** Do some work in each of several ways from the same state; what holds behind them is what holds behind one of them. */
+  /** Call a function for several alternatives from the same state; the state after it is the union of their states. */
   function each<T>(ways: readonly T[], work: (way: T) => Value | undefined): Value | undefined {
     if (ways.length === 1) return work(ways[0]!);
     const before = saved();
@@ -448,7 +448,7 @@ export function parse(member: string, text: string): Shader {
     if (word === "uniform") made.kinds.set(name, kind);
   }
 
-  /** Read a function behind its type, with unknown arguments; return whether it is main. */
+  /** Read a function after its type, with unknown arguments; return whether it is main. */
   function functionOf(kind: string): boolean {
     const name = newName();
     const params: [string, number][] = [];
@@ -493,7 +493,7 @@ export function parse(member: string, text: string): Shader {
     return returned;
   }
 
-  /** Return the value of a call of a function of the shader, and change global variables as it does. */
+  /** Return the value of a call of a shader's function, including its changes of global variables. */
   function call(signature: string, given: readonly Value[]): Value {
     calls += 1;
     if (calls > GLSL_MOST_CALLS) fail("calls of functions are too deep in each other");
@@ -530,7 +530,7 @@ export function parse(member: string, text: string): Shader {
 
   // Statements
 
-  /** Read a condition or a definition, if one is next; return whether it was. */
+  /** Read a condition or a definition, if it is next; return whether it was. */
   function directive(): boolean {
     const token = peek();
     if (token[0] !== "#") return false;
@@ -667,7 +667,7 @@ export function parse(member: string, text: string): Shader {
     scope.set(name, { ...variable, value: [variable.type, value[1], value[2], value[3]] });
   }
 
-  /** Read a loop of a constant number of turns, until its variables hold their values in all turns. */
+  /** Read a loop with a constant number of turns, until the intervals of its variables are valid for all turns. */
   function loop(): void {
     expect("for", "(", "int");
     const turn = newName();
@@ -682,7 +682,7 @@ export function parse(member: string, text: string): Shader {
     }
     const end = tokens[bound + 2];
     const header = [...tokens.slice(bound, bound + 4), ...tokens.slice(at, at + 7)].join(" ");
-    const isEnded = header === `TURNS ( ${end} ) { END_AFTER ( ${end} , ${turn} )`; // TURNS can be more: it ends there
+    const isEnded = header === `TURNS ( ${end} ) { END_AFTER ( ${end} , ${turn} )`; // ends before TURNS
     cost(1);
     if (macros.has(turn)) fail(`'${turn}' is a macro already`);
     const counter: Variable = { kind: "turn", type: INT, value: [INT, 0, Math.max(most - 1, 0), 0], size: 0 };
@@ -731,7 +731,7 @@ export function parse(member: string, text: string): Shader {
     }
   }
 
-  /** Return the value of an operation, if it is one that no compiler can choke on. */
+  /** Return the value of an operation; refuse operations that can crash compilers. */
   function combine(sign: string, left: Value, given: Value): Value {
     operators += 1;
     cost(1);
@@ -761,7 +761,7 @@ export function parse(member: string, text: string): Shader {
     return rounded(type, -far, far, marks);
   }
 
-  /** Return a value; as a constant, if it is neither infinite nor too far from the texture in a coordinate. */
+  /** Return a value; refuse infinite constants, and coordinates too far from the texture. */
   function constant(value: Value): Value {
     const [, least, most, marks] = value;
     if (marks & CONST && (marks & WILD || Math.max(-least, most) > (isCoordinate ? GLSL_MOST_COORDINATE : MAX_FLOAT))) {
@@ -827,7 +827,7 @@ export function parse(member: string, text: string): Shader {
     return [FLOAT, number - number * EPSILON, number + number * EPSILON, CONST];
   }
 
-  /** Read the arguments of a function; `names` are all that a macro can stand for. */
+  /** Read the arguments of a function; `names` has all possible functions of a macro. */
   function called(names: readonly string[]): Value {
     nested(1);
     expect("(");
@@ -852,7 +852,7 @@ export function parse(member: string, text: string): Shader {
     })!;
   }
 
-  /** Return the value of a function of GLSL. */
+  /** Return the value of a built-in function. */
   function builtin(name: string, given: readonly Value[]): Value {
     cost(GLSL_SLOWEST.includes(name) ? GLSL_MOST_SLOWEST : GLSL_SLOW.includes(name) ? GLSL_MOST_SLOW : 1);
     const [first, second, third] = given as [Value, Value, Value];
@@ -867,7 +867,7 @@ export function parse(member: string, text: string): Shader {
     }
     const isAngle = name === "atan" && given.length === 2;
     if (given.length !== (ARGUMENTS.get(name) ?? 1) && !isAngle) fail(`'${name}' has ${given.length} arguments`);
-    if (isCurve && isConstant) fail(`'${name}' of constants`);
+    if (isCurve && isConstant) marks = calls ? wild : fail(`'${name}' of constants`);
     if (["sin", "cos", "tan", "fract"].includes(name) && isInfinite(first)) marks |= WILD;
     if (name.endsWith("Than") || name.endsWith("Equal")) return [BOOL, 0, 1, 0];
     if (GLSL_WILD.includes(name) || isAngle) return unknown(type, marks);
@@ -902,7 +902,7 @@ export function parse(member: string, text: string): Shader {
     return [TYPES.get(name)!, least, most, marks | (grows ? GROWN : 0)];
   }
 
-  /** Read the arguments of texture2D behind its bracket. */
+  /** Read the arguments of texture2D after its bracket. */
   function fetch(): Value {
     if (find(next())?.type !== SAMPLER) fail("texture2D reads a sampler of the shader");
     expect(",");
@@ -917,7 +917,7 @@ export function parse(member: string, text: string): Shader {
     return [4, 0, 1, 0];
   }
 
-  /** Read every definition that a macro can have here, in its place. */
+  /** Read every possible definition of a macro at its use. */
   function macro(name: string, isStatement: boolean): Value {
     const definitions = macros.get(name)!;
     const here = at - 1;
@@ -980,7 +980,7 @@ export function parse(member: string, text: string): Shader {
   if (decided.length) refuseLine(number, "a condition without #endif");
   code.push("");
 
-  let isOver = false; // behind main
+  let isOver = false; // after main
   while (at < code.length - 1) {
     if (directive()) continue;
     const word = next();

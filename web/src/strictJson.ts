@@ -1,13 +1,12 @@
 /**
- * JSON text to values, strictly: no key twice in an object, and numbers that say whether they were written as integers.
+ * Strict JSON parser: refuses duplicate keys, and distinguishes integers from other numbers.
  *
- * `JSON.parse` keeps the last of two equal keys and does not tell 1.0 from 1; the format refuses the one, and the other
- * where an integer belongs.
+ * `JSON.parse` keeps the last of two equal keys, and converts 1.0 to 1, which the format refuses as an integer.
  */
 
 import { refuse } from "./refusal.ts";
 
-/** A whole number that was written with a fraction or an exponent, such as 1.0: a number, but no integer. */
+/** An integral number written with a fraction or an exponent, such as 1.0, which is not an integer in the format. */
 export class WrittenAsFraction {
   constructor(readonly value: number) {}
 }
@@ -16,13 +15,13 @@ export type JsonObject = Map<string, Json>;
 export type Json = null | boolean | number | string | WrittenAsFraction | Json[] | JsonObject;
 
 const MAX_DEPTH = 64;
-/** Strings, brackets, and all else between commas, colons and spaces. */
+/** Strings, brackets, and everything else between commas, colons and spaces. */
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{}]|[^\s,:[\]{}"]+/g;
 
 /**
  * Parse a JSON text; objects become maps.
  *
- * @throws BundleError the text is no JSON, nests deeper than 64 levels, or has an object with the same key twice.
+ * @throws BundleError the text is not JSON, is nested deeper than 64 levels, or has an object with a duplicate key.
  */
 export function parse(text: string): Json {
   try {
@@ -30,7 +29,7 @@ export function parse(text: string): Json {
   } catch (error) {
     refuse(`manifest.json is no JSON (${(error as Error).message})`);
   }
-  // From here on the text is known to be JSON: commas and colons stand where they must, and every bracket has its end.
+  // The text is now known to be valid JSON: all commas, colons and closing brackets are in place.
   const tokens = text.match(TOKEN)!;
   let at = 0;
 

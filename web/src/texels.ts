@@ -1,27 +1,27 @@
-/** From the RGBA8 texels that hold a layer's output to its numbers. */
+/** Decoding of RGBA8 texels of a layer's output. */
 
 import { isFixed, isMap, isRanged, rangeOf, type Value, type View } from "./layout.ts";
 
-/** A texture read back: 4 bytes a texel, first row first. */
+/** Content of a texture: 4 bytes for each texel, first row first. */
 export interface Texels {
   readonly width: number;
   readonly height: number;
   readonly data: Uint8Array;
 }
 
-/** Return the 16-bit integer n of fixed point that two bytes hold: `(high - 128) * 256 + low`. */
+/** Return the 16-bit integer of fixed point in two bytes: `(high - 128) * 256 + low`. */
 export function joinFixed16(high: number, low: number): number {
   return (high - 128) * 256 + low;
 }
 
 /**
- * Return the numbers that textures hold, in the order of `shapeOf(value)`, row by row.
+ * Return the values in textures, in the order of `shapeOf(value)`, in row-major order.
  *
- * @param value where a layer's output lies.
- * @param textures read back, by name.
+ * @param value layout of a layer's output.
+ * @param textures contents of the textures, by name.
  */
 export function unpack(value: Value, textures: ReadonlyMap<string, Texels>): Float64Array {
-  // Partial sums are read as a row of pixels, one a column; a vector is one pixel.
+  // Partial sums are decoded as a row of pixels, one for each column; a vector is one pixel.
   const [height, width, channels] =
     isFixed(value) ? [1, value.columns || 1, value.length] : [value.height, value.width, value.channels];
   const perTexel = isMap(value) ? 4 : 2;
@@ -29,7 +29,7 @@ export function unpack(value: Value, textures: ReadonlyMap<string, Texels>): Flo
   for (let c = 0; c < channels; c++) {
     const view = viewOf(value, Math.floor(c / perTexel));
     const texels = textures.get(view.texture)!;
-    // 128 and 0 are the bytes of 0 in fixed point.
+    // 128 and 0 are the bytes of the value 0 in fixed point.
     const [scale, zero, unit] = isRanged(value) ? [...rangeOf(value, c), 255] : [value.scale, 128, 1];
     for (let y = 0; y < height; y++) {
       for (let x = 0; x < width; x++) {
@@ -42,7 +42,7 @@ export function unpack(value: Value, textures: ReadonlyMap<string, Texels>): Flo
   return numbers;
 }
 
-/** Return where the `index`-th texels of all pixels lie. */
+/** Return the position of the `index`-th texels of all pixels. */
 function viewOf(value: Value, index: number): View {
   if (!isFixed(value)) return value.views[index]!;
   const { texture, columns } = value;

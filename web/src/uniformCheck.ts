@@ -1,4 +1,4 @@
-/** Whether fragment shaders are of the format's GLSL, and passes set every uniform that they declare. */
+/** Checks that fragment shaders are in the format's GLSL subset, and that passes set all declared uniforms. */
 
 import type { Members } from "./container.ts";
 import { GLSL_MOST_ALL_READ, GLSL_MOST_ALL_WRITTEN, GLSL_MOST_UNIFORM, GLSL_PRELUDE } from "./formatConstants.ts";
@@ -9,9 +9,9 @@ import { refusalOf, refuse, under, type Refuse } from "./refusal.ts";
 import { parse, type Shader } from "./shaderCheck.ts";
 
 /**
- * Refuse a shader that is not of the format's GLSL, or declares other uniforms than its program sets.
+ * Refuse a shader that is not in the GLSL subset, or declares other uniforms than its program sets.
  *
- * @throws BundleError naming the shader and its line, or the program and the uniform.
+ * @throws BundleError with the shader and its line, or the program and the uniform.
  */
 export function checkDeclarations(programs: readonly ShaderProgram[], members: Members): ReadonlyMap<string, Shader> {
   const known = new Map<string, Shader>();

@@ -1,24 +1,24 @@
-/** Zip files: their directory, and one member at a time, which never unpacks to more than the directory declares. */
+/** Reader of zip files: the directory, and single members, which are never unpacked beyond their declared size. */
 
 import { MAX_DIRECTORY_BYTES } from "./formatConstants.ts";
 import { inflate } from "./inflate.ts";
 import { littleEndian } from "./littleEndian.ts";
 import { refuse, short } from "./refusal.ts";
 
-/** One member, as the directory at the end of the file describes it. */
+/** A member, as described by the directory at the end of the file. */
 export interface Entry {
   readonly name: string;
   /** 0: stored, 8: deflated; others are not supported. */
   readonly method: number;
   readonly flags: number;
   readonly crc: number;
-  /** Bytes in the file. */
+  /** Bytes in the file, compressed. */
   readonly packed: number;
-  /** Bytes when unpacked. */
+  /** Bytes after unpacking. */
   readonly size: number;
-  /** Where its local header begins. */
+  /** Position of its local header. */
   readonly offset: number;
-  /** Where the directory describes it. */
+  /** Position of its directory entry. */
   readonly told: number;
 }
 
@@ -28,13 +28,13 @@ const ENTRY = 0x02014b50;
 const ENTRY_LENGTH = 46;
 const LOCAL = 0x04034b50;
 const LOCAL_LENGTH = 30;
-const FLAGS = 0x0806; // how hard it was deflated, and that names are UTF-8
+const FLAGS = 0x0806; // compression level, and the flag of UTF-8 names
 
 /**
- * Return all members, in the order of the directory; a name may occur twice.
+ * Return all members, in the order of the directory; names can be repeated.
  *
- * @throws Error the file is no zip file, or not whole.
- * @throws BundleError the directory declares more than `MAX_DIRECTORY_BYTES`, or has more than a bundle's.
+ * @throws Error the file is not a zip file, or is incomplete.
+ * @throws BundleError the directory exceeds `MAX_DIRECTORY_BYTES`, or has more members than a bundle.
  */
 export function directory(file: Uint8Array): Entry[] {
   const { u16, u32 } = littleEndian(file);
@@ -70,9 +70,9 @@ export function directory(file: Uint8Array): Entry[] {
 }
 
 /**
- * Refuse a file in which anything lies before, between or behind members, or that says two things of one.
+ * Refuse a file with data before, between or after members, or with contradictory descriptions of a member.
  *
- * @throws BundleError naming the member.
+ * @throws BundleError with the member.
  */
 export function checkLayout(file: Uint8Array, entries: readonly Entry[]): void {
   const { u32 } = littleEndian(file);
@@ -92,7 +92,7 @@ export function checkLayout(file: Uint8Array, entries: readonly Entry[]): void {
 /**
  * Return the bytes of a member.
  *
- * @throws Error it is cut off, damaged, or longer or shorter than its entry declares.
+ * @throws Error it is truncated, damaged, or has another size than its entry declares.
  */
 export function unpack(file: Uint8Array, entry: Entry): Uint8Array {
   const begin = entry.offset + LOCAL_LENGTH + entry.name.length;

@@ -1,20 +1,20 @@
-/** Activations as tfjs computes them here: x, plus clamped multiples of it, all cut off at two ends. */
+/** Activations in tfjs: x, plus clamped multiples of it, clipped to an interval. */
 
 import type { Layer } from "./graph.ts";
 
-/** An activation of x, or of `factor` * x + an offset, both of which a bundle has in its weights already. */
+/** An activation of x, or of `factor` * x + an offset that are included in a bundle's weights. */
 export interface Activation {
-  /** Whether it does nothing but cut off: the weights of a bundle are then in units of the stored range. */
+  /** True if it only clips; the weights of a bundle are then in units of the stored range. */
   readonly clipsOnly: boolean;
   readonly factor: number;
-  /** Factor, least and most of each clamped multiple. */
+  /** Factor, lower and upper limit of each clamped multiple. */
   readonly clamps: readonly (readonly [number, number, number])[];
-  /** Where it is cut off; null: nowhere. */
+  /** Limits of the result; null for none. */
   readonly low: number | null;
   readonly high: number | null;
 }
 
-/** Return the activation that an attribute of a layer names. Throws Error for one that is not made of straight pieces. */
+/** Return the activation in an attribute of a layer. Throws Error if it is not piecewise linear. */
 export function activationOf(layer: Layer, attribute: string): Activation {
   const name = String(layer.attrs.get(attribute));
   const clipping = { clipsOnly: true, factor: 1, clamps: [], low: 0, high: null };

@@ -1,5 +1,5 @@
-// Builds web/dist/tfjs where npm has fetched tfjs: its code, and the models of the page in its own form.
-// `node build.mjs FOLDER FILE...` converts models of FOLDER/models alone, into FOLDER/tfjs, and prints a list of those that it could.
+// Builds web/dist/tfjs if npm has fetched tfjs: its code, and the page's models in its format. `node build.mjs FOLDER
+// FILE...` converts models of FOLDER/models only, into FOLDER/tfjs, and prints a list of the converted ones.
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -10,7 +10,7 @@ const packages = join(here, "node_modules/@tensorflow");
 const binaries = join(packages, "tfjs-backend-wasm/wasm-out");
 
 /**
- * Write `dist/tfjs`, and `dist/tfjs.json`, which tells the page what there is.
+ * Write `dist/tfjs`, and `dist/tfjs.json` with a description for the page.
  *
  * @param {string} dist folder of the page, with its models.
  * @param {string[]} names of the models' files.
@@ -35,9 +35,9 @@ export async function buildTfjs(dist, names) {
   }
 }
 
-/** Convert those files of `dist/models` that have a counterpart in tfjs, into `dist/tfjs`; return their names. */
+/** Convert the files of `dist/models` that tfjs can represent, into `dist/tfjs`; return their names. */
 export async function convertAll(dist, names) {
-  const converter = join(dist, "convert.mjs"); // Node.js runs it, no browser
+  const converter = join(dist, "convert.mjs"); // for Node.js, not a browser
   await build({
     ...{ bundle: true, format: "esm", logLevel: "warning", outfile: converter },
     stdin: {

@@ -1,9 +1,8 @@
 /**
- * From a bundle to the files that network.js loads: the same layers, with the numbers that our shaders compute with as
- * 32-bit floats.
+ * Conversion of a bundle to the files of network.js: the same layers, with the shaders' weights as 32-bit floats.
  *
- * Ranges and what else was folded into weights for shaders is taken out again; bundle-format.md, "layers", has the
- * formulas and the letters. build.mjs runs this once for each model of the page.
+ * Ranges and other factors folded into weights for shaders are removed; bundle-format.md, "layers", has the formulas
+ * and symbols. build.mjs runs this for each model of the page.
  */
 
 import type { Bundle } from "../src/bundle.ts";
@@ -14,29 +13,29 @@ import { activationOf } from "./activation.ts";
 import { graphOf, type Layer } from "./graph.ts";
 import { packedConvolution } from "./packing.ts";
 
-/** A part of the weights: its first byte and its shape. */
+/** A part of the weights: position of its first byte, and shape. */
 interface Part {
   readonly offset: number;
   readonly shape: readonly number[];
 }
 
-/** A layer as network.js takes it; which further fields it has depends on `op`. */
+/** A layer in the format of network.js; further fields depend on `op`. */
 type TfjsLayer = { readonly name: string; readonly op: string; readonly inputs: readonly string[] } & Record<string, unknown>;
 
-/** What model.json and weights.bin hold. */
+/** Content of model.json and weights.bin. */
 export interface Converted {
   readonly model: { readonly input: string; readonly output: string; readonly layers: readonly TfjsLayer[] };
   readonly weights: Float32Array;
 }
 
-/** A dense layer on its way through the layers that a bundle makes of it. */
+/** A dense layer, collected from several layers of a bundle. */
 interface Products {
   readonly input: string;
   readonly kernel: Float32Array;
   readonly shape: readonly [number, number];
 }
 
-/** Convert a bundle. Throws Error naming the first layer that has no counterpart here. */
+/** Convert a bundle. Throws Error with the first layer that tfjs cannot represent. */
 export function convert(bundle: Bundle): Converted {
   const { members } = bundle;
   const graph = graphOf(bundle);
@@ -68,7 +67,7 @@ export function convert(bundle: Bundle): Converted {
     const bias = new Float32Array(filters);
     for (let f = 0; f < filters; f++) {
       const [scale, zero] = rangeOf(mapOf(layer), f);
-      // a and o of the format, and which of them tfjs computes with as well: the first factor and offset of a piecewise one.
+      // a and o of the format, as used by tfjs too: the first factor and offset of a piecewise linear activation.
       const [a, o] = activation.clipsOnly ? [1 / scale, zero / 255] : [activation.factor, 0];
       const unit = activation.clipsOnly ? a : 1;
       const first = Math.floor((f * Number(layer.attrs.get("groups"))) / filters) * channels;
@@ -97,7 +96,7 @@ export function convert(bundle: Bundle): Converted {
 
   function startDense(layer: Layer): Products {
     const [inputs, outputs] = layer.weights.get("kernel") as [number, number];
-    const width = 16 * Number(layer.attrs.get("columns")); // two numbers to each of 8 texels a column
+    const width = 16 * Number(layer.attrs.get("columns")); // two numbers in each of a column's 8 texels
     const texels = members.get(layer.members[0]!)!;
     const kernel = new Float32Array(inputs * outputs);
     for (let k = 0; k < inputs; k++) {
@@ -119,7 +118,10 @@ export function convert(bundle: Bundle): Converted {
     return { name: layer.name, op: "dense", inputs: [input], kernel: keep(kernel, shape), bias: keep(bias, [outputs]) };
   }
 
-  /** A dense layer of one pass: a column of its texture for each output, of two weights a texel; below, scale and bias. */
+  /**
+   * A dense layer with a single pass: a column of its texture for each output, two weights in a texel; then scale and
+   * bias.
+   */
   function denseAtOnce(layer: Layer): TfjsLayer {
     const [inputs, outputs] = layer.weights.get("kernel") as [number, number];
     const width = outputs + (outputs % 2);
@@ -187,7 +189,7 @@ export function convert(bundle: Bundle): Converted {
   return { model: { input, output: result.layers[0]!, layers: made }, weights };
 }
 
-/** Return from which channel each channel of a shuffled map comes: slices of 4 in another order. */
+/** Return the source of each channel of a shuffled map, a permutation of slices of 4. */
 function shuffled(channels: number, step: number): number[] {
   const slices = channels / 4;
   return Array.from({ length: channels }, (_, c) => {
@@ -196,12 +198,12 @@ function shuffled(channels: number, step: number): number[] {
   });
 }
 
-/** Return the `index`-th 16-bit integer of RGBA texels, two a texel. */
+/** Return the `index`-th 16-bit integer of RGBA texels, two in each texel. */
 function fixed16(texels: Uint8Array, index: number): number {
   return joinFixed16(texels[2 * index]!, texels[2 * index + 1]!);
 }
 
-/** Return the index of the scale (0) and the bias (1) of row `r` in the texture of a dense layer's last pass. */
+/** Return the index of the scale (0) or bias (1) of row `r` in the texture of a dense layer's last pass. */
 function byRow(r: number, which: number): number {
   return 2 * r + which;
 }

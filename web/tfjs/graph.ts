@@ -1,10 +1,11 @@
-/** graph.json: the network itself, which no runner reads but the conversion does; graph-format.md specifies it. */
+/** Reader of graph.json, the network's graph, which is needed for conversion only; graph-format.md specifies it. */
 
 import type { Bundle } from "../src/bundle.ts";
+import { describedBy } from "../src/described.ts";
+import { GRAPH_OBJECTS, GRAPH_TYPES, NAME, NUMBER, OBJECTS, TYPES } from "../src/formatConstants.ts";
 import type { Value } from "../src/layout.ts";
-import { GRAPH } from "../src/manifest.ts";
-import { value } from "../src/manifestJson.ts";
-import { fieldsOf, integer, list, made, mapOf, number, text, type Reader } from "../src/strict.ts";
+import { GRAPH, type HostStep } from "../src/manifest.ts";
+import { MAKE } from "../src/manifestJson.ts";
 import { parse, type Json } from "../src/strictJson.ts";
 
 type Scalar = string | number | boolean | null;
@@ -21,10 +22,10 @@ export interface Layer {
   readonly output: Value;
 }
 
-/** A result: the layers that it is made of, and the names of the host steps. */
+/** A result: the layers that it is made of, and the host steps. */
 export interface GraphOutput {
   readonly layers: readonly string[];
-  readonly steps: readonly string[];
+  readonly steps: readonly HostStep[];
 }
 
 /** The results, and all layers in order. */
@@ -33,44 +34,18 @@ export interface Graph {
   readonly layers: readonly Layer[];
 }
 
-/** An object that has these keys, and perhaps others. */
-function object<T>(fields: { [K in keyof T]: Reader<T[K]> }): Reader<T> {
-  return (given, where) => {
-    const read = fieldsOf(given, where);
-    const result = {} as T;
-    for (const key in fields) result[key] = fields[key](read.get(key) ?? null, `${where}.${key}`);
-    return result;
-  };
-}
-
-const scalar: Reader<Scalar> = (given, where) => {
+/** What an attribute is: a string, a number, true, false, null, or a list of these. */
+const scalar = (given: Json, where: string): Scalar => {
   if (given === null || typeof given === "boolean") return given;
-  return typeof given === "string" ? text(given, where) : number(given, where);
+  return read(typeof given === "string" ? NAME : NUMBER, given, where);
 };
-const attribute: Reader<Attribute> = (given: Json, where) =>
-  Array.isArray(given) ? list(scalar)(given, where) : scalar(given, where);
+const attributes = (given: ReadonlyMap<string, Json>, where: string): Map<string, Attribute> =>
+  new Map(
+    [...given].map(([key, value]) => [key, Array.isArray(value) ? value.map((item) => scalar(item, where)) : scalar(value, where)]),
+  );
+const read = describedBy({ ...OBJECTS, ...GRAPH_OBJECTS }, { ...TYPES, ...GRAPH_TYPES }, { ...MAKE, attributes });
 
-const graph = object<Graph>({
-  outputs: list(
-    object<GraphOutput>({
-      layers: list(text),
-      steps: list(made(object<{ step: string }>({ step: text }), ({ step }) => step)),
-    }),
-  ),
-  layers: list(
-    object<Layer>({
-      name: text,
-      op: text,
-      inputs: list(text),
-      attrs: mapOf(attribute),
-      weights: mapOf(list(integer(1, 1 << 20))),
-      members: list(text),
-      output: value,
-    }),
-  ),
-});
-
-/** Read the network of a bundle. Throws BundleError where it is none. */
+/** Read the graph of a bundle. Throws BundleError if it is invalid. */
 export function graphOf({ members }: Bundle): Graph {
-  return graph(parse(new TextDecoder().decode(members.get(GRAPH))), "graph");
+  return read("graph", parse(new TextDecoder().decode(members.get(GRAPH))), "graph");
 }

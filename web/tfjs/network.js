@@ -1,11 +1,12 @@
-// A network of plain tfjs operations, from the files that convert.ts (for the page) and scripts/bench/web_runners.py write:
-// what tfjs's own converter would make of the same Keras model. tfjs has no grouped convolutions, so each is one of two
-// ways: "split", a convolution for each group, or "whole", one whose kernel is zero between groups.
+// A network of plain tfjs operations, from the files of convert.ts (for the page) and scripts/bench/web_runners.py:
+// equivalent to the result of tfjs's own converter for the same Keras model. Grouped convolutions, which tfjs lacks,
+// are computed in one of two ways: "split", a convolution for each group, or "whole", a convolution whose kernel is
+// zero between groups.
 import * as tf from "@tensorflow/tfjs-core";
 
 /**
- * Load a network on a backend that was imported; returns a function from pixels ({data, width, height}, RGBA bytes) to
- * {shape, data}: logits (classes,), or an image (height, width, channels).
+ * Load a network on an imported backend; return a function from pixels ({data, width, height}, RGBA bytes) to {shape,
+ * data}: logits (classes,), or an image (height, width, channels).
  *
  * `folder` has model.json and weights.bin; `grouped` is "split" or "whole".
  */
@@ -83,7 +84,7 @@ function convolution(layer, kernel, bias, grouped) {
   };
 }
 
-// x, plus clamped multiples of it, all cut off at `low` and `high` (null: not there).
+// x, plus clamped multiples of it, clipped to `low` and `high` (null: no limit).
 function activated(x, { clamps, low, high }) {
   let y = x;
   for (const [factor, least, most] of clamps) {

@@ -1,4 +1,4 @@
-/** The weights of a convolution, back from the order in which shaders read them: bundle-format.md, "packing". */
+/** Unpacking of a convolution's weights from the order of shaders' reads: bundle-format.md, "packing". */
 
 import type { Members } from "../src/container.ts";
 import { slicesOf } from "../src/layout.ts";
@@ -13,7 +13,7 @@ export interface PackedConvolution {
   readonly packedBias: (filter: number) => number;
 }
 
-/** Columns of 4 numbers for each output slice, and the last of them. */
+/** Columns of 4 numbers for each output slice, and the last column. */
 interface Columns {
   readonly column: (slice: number, at: number, component: number) => number;
   readonly bias: (slice: number, component: number) => number;
@@ -63,14 +63,14 @@ export function packedConvolution(layer: Layer, members: Members): PackedConvolu
   };
 }
 
-/** Return the columns of a layer, `count` of them kernel, whether they are floats or the texels of a texture. */
+/** Return the columns of a layer, the first `count` of which are the kernel, from floats or the texels of a texture. */
 function columnsOf(layer: Layer, members: Members, slices: number, count: number): Columns {
   const [first, second] = layer.members.map((name) => members.get(name)!);
   if (!second) {
     const { f32 } = littleEndian(first!);
     const all = first!.length / 16 / slices;
     const number: Columns["column"] = (slice, at, component) => f32(16 * (slice * all + at) + 4 * component);
-    // A last column (1, 1, 1, 2^40) says that the fourth components are in units of that.
+    // A last column (1, 1, 1, 2^40) means that the fourth components have this unit.
     const unit = number(0, all - 1, 3) === 2 ** 40 && number(0, all - 1, 0) === 1 ? 2 ** 40 : 1;
     const column: typeof number = (slice, at, component) => number(slice, at, component) * (component === 3 ? unit : 1);
     return { column, bias: (slice, component) => column(slice, all - (unit > 1 ? 2 : 1), component) };

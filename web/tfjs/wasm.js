@@ -1,15 +1,17 @@
-// tfjs on its WebAssembly backend: the CPU, with SIMD where the browser has it. Threads need a page that its server has
-// isolated from all others (COOP and COEP headers), which plain servers do not.
+// tfjs on its WebAssembly backend: the CPU, with SIMD if the browser supports it. Threads need a cross-origin isolated
+// page (COOP and COEP headers), which plain servers do not provide.
 import { getThreadsCount, setWasmPaths } from "@tensorflow/tfjs-backend-wasm";
 import { env } from "@tensorflow/tfjs-core";
 import * as network from "./network.js";
 
 setWasmPaths(new URL("./", import.meta.url).href);
 
-/** Load a network; see network.js. By default whole: one call for all groups is faster, though most of it are zeros. */
+/**
+ * Load a network; see network.js. The default is "whole": a single call for all groups is faster, despite its zeros.
+ */
 export const load = (folder, grouped = "whole") => network.load("wasm", folder, grouped);
 
-/** Return what a loaded network runs on. */
+/** Return a description of the backend. */
 export async function about() {
   const simd = (await env().getAsync("WASM_HAS_SIMD_SUPPORT")) ? "SIMD" : "no SIMD";
   const threads = getThreadsCount();

@@ -11,9 +11,8 @@ from glsl_infer.compiler import optimize
 from glsl_infer.compiler.build import Options, Tell, tell_nobody
 from glsl_infer.compiler.build import build as build_whole
 from glsl_infer.compiler.delegate import crossing
-from glsl_infer.compiler.delegate.choose import cpu_layers, described, moved, named_layers
-from glsl_infer.compiler.delegate.partition import Part, anchored, makes, partition, reads
 from glsl_infer.compiler.delegate.put_together import together
+from glsl_infer.compiler.place import Part, anchored, described, makes, moved, named_layers, place, reads
 from glsl_infer.compiler.ranges import PreparedGraph, precision
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput
@@ -75,14 +74,13 @@ def build(
     small = optimize.optimize(graph)
     precision.require_known(small, options.precision_for)
     chosen = set(named_layers(small, options.delegate_for))
-    if options.delegate:
-        chosen.update(cpu_layers(small))
     while True:
         try:
-            if not chosen:
+            parts = place(small, chosen, delegate=options.delegate)
+            if not any(part.on_cpu for part in parts):
                 whole = build_whole(graph, labels, options=options, calibration=calibration, tell=tell, optimised=small)
                 return Built(whole[0], (BuiltPart(*whole, calibration),), small)
-            return _in_parts(small, chosen, labels, options, calibration, tell)
+            return _in_parts(small, parts, labels, options, calibration, tell)
         except ModelError as refusal:
             layer = small.by_name.get(refusal.refused or "")
             if not options.delegate or layer is None or layer.operator.is_input or layer.name in chosen:
@@ -91,10 +89,15 @@ def build(
 
 
 def _in_parts(
-    graph: Graph, chosen: set[str], labels: Sequence[str], options: Options, calibration: Sequence[Inputs], tell: Tell
+    graph: Graph,
+    parts: tuple[Part, ...],
+    labels: Sequence[str],
+    options: Options,
+    calibration: Sequence[Inputs],
+    tell: Tell,
 ) -> Built:
     graph = anchored(graph)
-    parts = partition(graph, chosen)
+    on_cpu = {name for part in parts if part.on_cpu for name in part.nodes}
     if all(part.on_cpu for part in parts):
         there = described(graph, set(graph.by_name) - {node.name for node in graph.inputs})
         raise ModelError(
@@ -128,7 +131,7 @@ def _in_parts(
         inner = gpu_graph(graph, part, known, calibrated=bool(calibration))
         names = [node.name for node in inner.inputs]
         own = [{name: sample[name] for name in names} for sample in samples]
-        ends = [name for name in makes(graph, part) if not _comes_back(graph, name, part.nodes, chosen)]
+        ends = [name for name in makes(graph, part) if not _comes_back(graph, name, part.nodes, on_cpu)]
         bundle, program, prepared = build_whole(inner, (), options=options, calibration=own, tell=told, numbers=ends)
         built.append(BuiltPart(bundle, program, prepared, own))
         made.append(bundle)

@@ -55,6 +55,17 @@ def in_parts(graph: Graph) -> Graph:
     return graph.rebuilt([part for node in graph.nodes for part in parts(node)])
 
 
+def merge_same(graph: Graph) -> Graph:
+    """Let one node do what two of the same operator do one after the other: a part of a part, a scale of a scale."""
+
+    def merged(shapes: Mapping[str, Shape], node: Node, before: Node) -> Node | None:
+        if node.op != before.op or len(node.inputs) != 1 or len(before.inputs) != 1:
+            return None
+        return ops.get(node.op).merged(node, before)
+
+    return absorb(graph, merged, keep_first_name=False)
+
+
 def merge_padding(graph: Graph) -> Graph:
     """Let convolutions pad for themselves instead of reading a padded copy."""
 
@@ -69,6 +80,29 @@ def merge_padding(graph: Graph) -> Graph:
         return replace(node.with_attrs(padding=padding), inputs=inputs)
 
     return absorb(graph, merged, keep_first_name=False)
+
+
+def sums_as_residuals(graph: Graph) -> Graph:
+    """Write sums of more than two maps as sums of two, if convolutions can then add the others themselves."""
+
+    def apart(node: Node) -> list[Node]:
+        count = len(node.inputs)
+        if not ops.get(node.op).adds or count < 3 or not any(map(is_free, node.inputs[1:])):
+            return [node]
+        nodes: list[Node] = []
+        left = node.inputs[0]
+        for place, right in enumerate(node.inputs[1:-1]):
+            plain = node.with_attrs(activation="linear")
+            nodes.append(replace(plain, name=f"{node.name}-sum{place + 1}", inputs=(left, right)))
+            left = nodes[-1].name
+        return [*nodes, replace(node, inputs=(left, node.inputs[-1]))]
+
+    def is_free(name: str) -> bool:
+        before = graph.by_name[name]
+        alone = len(graph.consumers[name]) == 1 and name not in graph.output_layers and len(before.inputs) == 1
+        return alone and ops.get(before.op).convolves and before.activation == LINEAR
+
+    return graph.rebuilt([part for node in graph.nodes for part in apart(node)])
 
 
 def fuse_residual(graph: Graph) -> Graph:
@@ -142,12 +176,14 @@ def _copies_input(graph: Graph, node: Node) -> bool:
 STEPS: tuple[Callable[[Graph], Graph], ...] = (
     drop_identities,
     in_parts,
+    merge_same,
     merge_padding,
     leave_out_idle_taps,
     vectors_stay_vectors,
     peel_endings,
     fold_rescaling,
     fold_batch_norm,
+    sums_as_residuals,
     fuse_residual,
     fuse_activation,
     sigmoids_as_pieces,

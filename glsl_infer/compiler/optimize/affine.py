@@ -65,12 +65,14 @@ def fold_batch_norm(graph: Graph) -> Graph:
 
 
 def _folded_forward(shapes: Mapping[str, Shape], node: Node, before: Node) -> Node | None:
-    """Return a convolution or dense layer that reads what ``before`` reads, if that is affine and nothing is padded."""
-    if not _is_affine(before) or not ops.get(node.op).has_kernel or any(node.attrs.get("padding", ())):
+    """Return a convolution or dense layer that reads the input of ``before``, if that is affine and keeps padding 0."""
+    if not _is_affine(before) or not ops.get(node.op).has_kernel:
         return None
     if node.inputs[0] != before.name or node.inputs.count(before.name) != 1:
         return None
     scale, offset = _affine(shapes, before)
+    if any(node.attrs.get("padding", ())) and offset.any():
+        return None
     kernel, bias = (node.weights[name].astype(np.float64) for name in ("kernel", "bias"))
     channel = input_channels(kernel.shape, node.attrs.get("groups", 1))
     bias = bias + (kernel * offset[channel]).reshape(-1, kernel.shape[-1]).sum(axis=0)

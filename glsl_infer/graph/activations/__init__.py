@@ -1,8 +1,8 @@
-"""Activation functions: objects that know their NumPy form, their range and their shader's constants.
+"""Activation functions, and their text form.
 
-A function may stand alone in a graph or be fused into the operator before it. A node names one by its text,
-``NAME`` or ``NAME(NUMBER,...)``; ``activation`` returns the object, ``Activation.text`` the text. To add a function,
-write its object, list it in ``FORMS``, and write ``shaders/activation_NAME.glsl``.
+A node names its activation by text, ``NAME`` or ``NAME(NUMBER,...)``. ``activation`` parses it, and ``Activation.text``
+is the inverse. An activation can be a node or be fused into the operator before it. To add one, write its object, list
+it in ``FORMS``, and write ``shaders/activation_NAME.glsl``.
 """
 
 from __future__ import annotations
@@ -14,68 +14,70 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from glsl_infer.graph import piecewise_linear as pieces
-from glsl_infer.graph.activations import bent, clipped, powers, shrinking, sigmoids, smooth
+from glsl_infer.graph.activations import bent, clipped, powers, shrinking, sigmoids, smooth, waves
 from glsl_infer.graph.activations.activation import Activation
 
 __all__ = ["FORMS", "NAMES", "Activation", "Form", "activation"]
 
 LARGEST = 1e30
-"""Parameters are smaller, so that products with them stay within 32-bit floats."""
+"""Limit of parameters, which keeps products within the range of 32-bit floats."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """How a function is written: its parameters as a person reads them, and what makes it of the numbers."""
+    """Syntax of the parameters of an activation, and its constructor."""
 
     parameters: str
     make: Callable[..., Activation]
 
 
-def _only(function: Activation) -> Form:
+def _without_parameters(function: Activation) -> Form:
     return Form("", lambda: function)
 
 
 FORMS: Mapping[str, Form] = {
-    "absolute": _only(powers.ABSOLUTE),
+    "absolute": _without_parameters(powers.ABSOLUTE),
     "at_least": Form("(LOW)", powers.at_least),
     "at_most": Form("(HIGH)", powers.at_most),
     "bent_relu": Form("(SLOPE,THRESHOLD[,MAXIMUM])", bent.bent_relu),
     "celu": Form("(ALPHA)", shrinking.celu),
     "clip": Form("(LOW,HIGH)", powers.clip),
+    "cos": _without_parameters(waves.COS),
     "elu": Form("(ALPHA)", smooth.elu),
-    "exponential": _only(smooth.EXPONENTIAL),
-    "gelu": _only(smooth.GELU),
-    "gelu_tanh": _only(smooth.GELU_TANH),
-    "hard_sigmoid": _only(sigmoids.HARD),
+    "exponential": _without_parameters(smooth.EXPONENTIAL),
+    "gelu": _without_parameters(smooth.GELU),
+    "gelu_tanh": _without_parameters(smooth.GELU_TANH),
+    "hard_sigmoid": _without_parameters(sigmoids.HARD),
     "hard_shrink": Form("(THRESHOLD)", shrinking.hard_shrink),
-    "hard_silu": _only(bent.HARD_SILU),
+    "hard_silu": _without_parameters(bent.HARD_SILU),
     "leaky_relu": Form("(SLOPE)", bent.leaky_relu),
-    "linear": _only(clipped.LINEAR),
-    "log": _only(powers.LOG),
-    "log_sigmoid": _only(smooth.LOG_SIGMOID),
-    "mish": _only(smooth.MISH),
+    "linear": _without_parameters(clipped.LINEAR),
+    "log": _without_parameters(powers.LOG),
+    "log_sigmoid": _without_parameters(smooth.LOG_SIGMOID),
+    "mish": _without_parameters(smooth.MISH),
     "piecewise_linear": Form(pieces.PARAMETERS, sigmoids.piecewise_linear),
-    "piecewise_linear_sigmoid": _only(sigmoids.ARTICLE),
+    "piecewise_linear_sigmoid": _without_parameters(sigmoids.ARTICLE),
     "power": Form("(EXPONENT)", powers.power),
     "prelu": Form("(SLOPE,...)", bent.prelu),
-    "reciprocal": _only(powers.RECIPROCAL),
+    "reciprocal": _without_parameters(powers.RECIPROCAL),
     "relu": Form("[(MAXIMUM)]", clipped.relu),
-    "rsqrt": _only(powers.RSQRT),
+    "rsqrt": _without_parameters(powers.RSQRT),
     "selu": Form("", smooth.selu),
-    "sigmoid": _only(sigmoids.SIGMOID),
-    "silu": _only(smooth.SILU),
+    "sigmoid": _without_parameters(sigmoids.SIGMOID),
+    "silu": _without_parameters(smooth.SILU),
+    "sin": _without_parameters(waves.SIN),
     "soft_shrink": Form("(THRESHOLD)", shrinking.soft_shrink),
-    "softplus": _only(smooth.SOFTPLUS),
-    "softsign": _only(sigmoids.SOFTSIGN),
-    "sparse_plus": _only(shrinking.SPARSE_PLUS),
-    "sqrt": _only(powers.SQRT),
-    "square": _only(powers.SQUARE),
+    "softplus": _without_parameters(smooth.SOFTPLUS),
+    "softsign": _without_parameters(sigmoids.SOFTSIGN),
+    "sparse_plus": _without_parameters(shrinking.SPARSE_PLUS),
+    "sqrt": _without_parameters(powers.SQRT),
+    "square": _without_parameters(powers.SQUARE),
     "squareplus": Form("(B)", shrinking.squareplus),
-    "tanh": _only(sigmoids.TANH),
-    "tanh_shrink": _only(shrinking.TANH_SHRINK),
+    "tanh": _without_parameters(sigmoids.TANH),
+    "tanh_shrink": _without_parameters(shrinking.TANH_SHRINK),
     "threshold": Form("(LIMIT,VALUE)", shrinking.threshold),
 }
-"""Every activation by its name."""
+"""Activations by name."""
 
 NAMES = tuple(f"{name}{form.parameters}" for name, form in FORMS.items())
 
@@ -84,17 +86,17 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]\d+)?")
 
 @lru_cache(maxsize=4096)
 def activation(text: str) -> Activation:
-    """Return the activation that a text stands for: a name of ``FORMS``, with its parameters in parentheses.
+    """Parse the text form of an activation: a name of ``FORMS``, with its parameters in parentheses.
 
     Raises:
-        ValueError: there is none, or its numbers are not allowed.
+        ValueError: the name is unknown, or a parameter is not allowed.
     """
-    name, opened, rest = text.partition("(")
+    name, opened, parameters = text.partition("(")
     form = FORMS.get(name)
     if form is None:
         raise ValueError(f"no activation is called '{name:.60}'; there are: {', '.join(NAMES)}")
-    texts = rest[:-1].split(",") if opened else []
-    if (opened and not rest.endswith(")")) or not all(map(_NUMBER.fullmatch, texts)):
+    texts = parameters[:-1].split(",") if opened else []
+    if (opened and not parameters.endswith(")")) or not all(map(_NUMBER.fullmatch, texts)):
         raise _malformed(text, name, form)
     numbers = [float(number) for number in texts]
     if not all(math.isfinite(number) and abs(number) < LARGEST for number in numbers):

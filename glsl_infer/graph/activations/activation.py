@@ -1,4 +1,4 @@
-"""What an activation function is: its NumPy form, its range, and what a compiler may do with it."""
+"""Description of an activation function: NumPy form, range, monotonicity, shader."""
 
 from __future__ import annotations
 
@@ -18,30 +18,31 @@ if TYPE_CHECKING:
 INFINITY = float("inf")
 
 Constant = Union[float, tuple[float, ...]]
-"""A number of a shader: the same for all channels, or one for each."""
+"""Value of a shader's macro: one for all channels, or one for each."""
 
 
 @dataclass(frozen=True)
 class Activation:
-    """One function of a number; what it is called and its parameters say all about it.
+    """An elementwise function, identified by its name and parameters.
 
-    Calling it applies it to every entry of an array, in the type of that array. Where parameters are one for each
-    channel, channels are the last axis.
+    Calling it applies it to all elements of an array, in the type of the array. Parameters per channel apply to the
+    last axis.
 
     Attributes:
-        name: in graph.json; ``shaders/activation_NAME.glsl`` is its shader, unless ``template`` says otherwise.
-        function: in NumPy.
-        low, high: its range over all numbers and channels.
-        parameters: in graph.json, behind the name.
-        turns: inputs at which it may stop rising or falling; see ``range``. None if it never falls.
-        lowest_at: an input at which the shader gives 0 exactly in 8 bits, or else 0.
-        clips: whether it only clips to its range, and is ``x`` within. A store that saturates at the ends of a range
-            within that does the same, so that a feature map needs no instruction for it.
-        scales: whether ``f(a x) = a f(x)`` for every positive a: weights can do what a range needs.
-        slope: its largest slope, where that is known; else it is measured.
-        pieces: the same function as a line with clamps: the weights make the line.
+        name: in graph.json. ``shaders/activation_NAME.glsl`` is its shader, unless ``template`` is set.
+        function: NumPy form.
+        low, high: bounds of its values, over all inputs and channels.
+        parameters: in graph.json, after the name.
+        turns: inputs of the local extrema. Empty for a function that never falls.
+        period: its period, with the extrema of one period in ``turns``; 0 for functions that are not periodic.
+        lowest_at: input at which an 8-bit store of the shader's result is exactly 0; else 0.
+        clips: whether it is ``x`` clipped to [low, high]. A saturating store does the same if its range is within these
+            bounds, so that feature maps need no instruction for it.
+        scales: whether ``f(a x) = a f(x)`` for positive ``a``, so that weights can absorb the scale of the output.
+        slope: largest absolute slope, if known; otherwise it is measured.
+        pieces: piecewise-linear form, whose first line can be folded into the weights.
         constants: macros of its shader.
-        template: its shader in shaders/.
+        template: file name of its shader in shaders/.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Activation:
     high: float = field(default=INFINITY, compare=False)
     parameters: tuple[float, ...] = ()
     turns: tuple[float, ...] = field(default=(), compare=False)
+    period: float = field(default=0.0, compare=False)
     lowest_at: float = field(default=0.0, compare=False)
     clips: bool = field(default=False, compare=False)
     scales: bool = field(default=False, compare=False)
@@ -63,50 +65,51 @@ class Activation:
             object.__setattr__(self, "template", f"activation_{self.name}.glsl")
 
     def __call__(self, x: Array) -> Array:
-        """Return the function of every entry, in the type of ``x``."""
+        """Apply the function elementwise, in the type of ``x``."""
         return blocks.entrywise(self.function, x, x.dtype)
 
     def over(self, x: Array) -> Array:
-        """Return the same of an array that nobody needs any more: a large map gets it in its place."""
+        """Apply the function like a call, overwriting ``x`` to save memory if it is a large map."""
         return blocks.entrywise(self.function, x, x.dtype, into=x)
 
     @property
     def text(self) -> str:
-        """What stands for it in graph.json: 9 significant digits are all of a 32-bit float."""
+        """The text form in graph.json, with 9 significant digits: the precision of a 32-bit float."""
         if not self.parameters:
             return self.name
         return f"{self.name}({','.join(f'{number:.9g}' for number in self.parameters)})"
 
     @property
     def rises(self) -> bool:
-        """Whether it never falls."""
+        """Return True for a function that never falls."""
         return not self.turns
 
     @property
     def bounded(self) -> bool:
-        """Whether its range has two ends."""
+        """Return True for a function with finite bounds."""
         return bool(np.isfinite(self.low) and np.isfinite(self.high))
 
     @property
     def channels(self) -> int | None:
-        """For how many channels it has parameters; None if it is the same for all."""
+        """Number of channels of its parameters; None if they are equal for all channels."""
         counts = [len(value) for value in self.constants.values() if isinstance(value, tuple)]
         return counts[0] if counts else None
 
     def fits(self, channels: int) -> bool:
-        """Return whether it can be applied to so many channels."""
+        """Return whether it can be applied to a map with this number of channels."""
         return self.channels in (None, channels)
 
     def range(self, low: Array, high: Array) -> tuple[Array, Array]:
-        """Return the least and the greatest value on [low, high], exactly, entry by entry.
+        """Return the exact minimum and maximum on [low, high], elementwise.
 
-        They are taken at one of the ends, or where the function turns.
+        They are at an end of the interval or at a local extremum.
         """
-        values = [self(low), self(high), *(self(np.clip(turn, low, high)) for turn in self.turns)]
+        turns = [low + np.mod(turn - low, self.period) if self.period else turn for turn in self.turns]
+        values = [self(low), self(high), *(self(np.clip(turn, low, high)) for turn in turns)]
         return np.minimum.reduce(values), np.maximum.reduce(values)
 
     def steepest(self, low: float, high: float) -> float:
-        """Return the largest slope, up or down, where its values lie in [low, high]."""
+        """Return the largest absolute slope of the function clipped to [low, high]."""
         if self.slope is not None:
             return self.slope
         x: NDArray[np.float64] = np.linspace(-128.0, 128.0, 1 << 16)

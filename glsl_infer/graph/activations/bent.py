@@ -1,4 +1,4 @@
-"""Functions with a bend: straight lines, some of which fall, and the hard form of silu."""
+"""ReLU variants with linear segments, and hard silu."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 HARD_SILU = Activation(
     "hard_silu", lambda x: x * np.clip(x / 6.0 + 0.5, 0.0, 1.0), -0.375, turns=(-3.0, -1.5), slope=1.5
 )
-"""``x * clip(x / 6 + 1/2, 0, 1)``, also called hard swish: it falls from -3 to -1.5."""
+"""``x * clip(x / 6 + 1/2, 0, 1)``, also called hard swish; it falls between -3 and -1.5."""
 
 
 def leaky_relu(slope: float) -> Activation:
-    """Return ``x`` above 0 and ``slope * x`` below; any slope."""
+    """Return ``x`` for x > 0 and ``slope * x`` below, for any slope."""
     return _bent_at_zero("leaky_relu", (slope,), slope)
 
 
 def prelu(*slopes: float) -> Activation:
-    """Return ``x`` above 0 and ``slope * x`` below, with any slope for each channel.
+    """Return ``x`` for x > 0 and ``slope * x`` below, with a slope for each channel.
 
-    With equal slopes it is ``leaky_relu``, whose shaders are the same for all channels.
+    Equal slopes make a ``leaky_relu``, whose shaders are the same for all channels.
     """
     if not slopes:
         raise TypeError("at least one slope")
@@ -36,7 +36,7 @@ def prelu(*slopes: float) -> Activation:
 
 def _bent_at_zero(name: str, slopes: tuple[float, ...], constant: Constant) -> Activation:
     def function(x: Array) -> Array:
-        y: Array = np.minimum(x, 0.0)  # in place from here on: a choice of two arrays took longer
+        y: Array = np.minimum(x, 0.0)  # in place from here on, which is faster than np.where
         y *= np.asarray(constant, x.dtype)
         y += np.maximum(x, 0.0)
         return y
@@ -59,12 +59,12 @@ def _bent_at_zero(name: str, slopes: tuple[float, ...], constant: Constant) -> A
 
 
 def bent_relu(slope: float, threshold: float, maximum: float = INFINITY) -> Activation:
-    """Return ``maximum`` from there on, ``x`` from the threshold on, and ``slope * (x - threshold)`` below.
+    """Return Keras' ReLU with all options: ``min(x, maximum)``, and ``slope * (x - threshold)`` below the threshold.
 
-    All options of Keras' ReLU in one. It jumps at a threshold other than 0, where drivers may take either side.
+    With a threshold other than 0 it is discontinuous, and drivers differ in the value at the threshold.
 
     Raises:
-        ValueError: the maximum is not above the threshold, or not positive.
+        ValueError: the maximum is not positive, or not above the threshold.
     """
     if not maximum > max(threshold, 0.0):
         raise ValueError(f"a relu with a maximum of {maximum:g}; it must be above 0 and above the threshold")

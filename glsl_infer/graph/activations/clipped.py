@@ -1,4 +1,4 @@
-"""Functions that clip, and are ``x`` in between: the store of a feature map does all of their work."""
+"""Clipping activations. A saturating store of a feature map computes them without instructions."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Powers, roots, logarithm, absolute value and limits: functions that networks compute value by value.
+"""Elementwise powers, roots, logarithm, absolute value and limits.
 
-Where a function has no value, or an infinite one, it has that of the nearest number that gives one: a shader stores
-finite numbers only.
+Shaders store finite values only. Where a function is undefined or infinite, it has the value at the nearest input with
+a finite one.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from glsl_infer.graph.node import Array
 
 LEAST = 2.0**-40
-"""What roots in a denominator, logarithms and reciprocals take instead of numbers that are nearer to 0."""
+"""Smallest argument of logarithms, reciprocals and roots in a denominator. Smaller arguments count as this value."""
 
 MOST = 1e30
-"""No power is larger: 32-bit floats end soon."""
+"""Upper limit of a power, within the range of 32-bit floats."""
 
 LARGEST_POWER, LOWEST_POWER = 8.0, -2.0
-"""Exponents beyond would leave 32-bit floats."""
+"""Limits of exponents. Others would exceed the range of 32-bit floats."""
 
 _BEFORE_0 = float(np.nextafter(0.0, -1.0))
 
@@ -32,13 +32,13 @@ ABSOLUTE = Activation("absolute", np.abs, 0.0, turns=(0.0,), scales=True, slope=
 SQUARE = Activation("square", np.square, 0.0, turns=(0.0,))
 
 SQRT = Activation("sqrt", lambda x: np.sqrt(np.maximum(x, 0.0)), 0.0)
-"""The square root; 0 below 0."""
+"""``sqrt(max(x, 0))``."""
 
 RSQRT = Activation("rsqrt", lambda x: 1.0 / np.sqrt(np.maximum(x, LEAST)), 0.0, turns=(LEAST,))
-"""``1 / sqrt(x)``; below ``LEAST`` as there."""
+"""``1 / sqrt(max(x, LEAST))``."""
 
 LOG = Activation("log", lambda x: np.log(np.maximum(x, LEAST)))
-"""The natural logarithm; below ``LEAST`` as there."""
+"""``log(max(x, LEAST))``, the natural logarithm."""
 
 
 def _reciprocal(x: Array) -> Array:
@@ -46,20 +46,20 @@ def _reciprocal(x: Array) -> Array:
 
 
 RECIPROCAL = Activation("reciprocal", _reciprocal, turns=(_BEFORE_0, 0.0))
-"""``1 / x``; nearer to 0 than ``LEAST`` as there. It jumps at 0."""
+"""``sign(x) / max(abs(x), LEAST)`` with sign(0) = 1; discontinuous at 0."""
 
 
 def power(exponent: float) -> Activation:
-    """Return ``x ** exponent``; where the exponent is not whole, numbers below 0 are as 0.
+    """Return ``x ** exponent``, or ``max(x, 0) ** exponent`` if the exponent is not an integer.
 
     Raises:
-        ValueError: an exponent of 0, or one whose powers leave 32-bit floats.
+        ValueError: the exponent is 0, or its powers exceed the range of 32-bit floats.
     """
     if not exponent or not LOWEST_POWER <= exponent <= LARGEST_POWER:
         raise ValueError(f"a power of {exponent:g}; give one from {LOWEST_POWER:g} to {LARGEST_POWER:g}, not 0")
-    named = {1.0: LINEAR, 2.0: SQUARE, 0.5: SQRT, -0.5: RSQRT, -1.0: RECIPROCAL}
-    if exponent in named:
-        return named[exponent]
+    special_cases = {1.0: LINEAR, 2.0: SQUARE, 0.5: SQRT, -0.5: RSQRT, -1.0: RECIPROCAL}
+    if exponent in special_cases:
+        return special_cases[exponent]
     is_whole = exponent == int(exponent)
     is_odd = bool(is_whole and exponent % 2)
 
@@ -70,8 +70,8 @@ def power(exponent: float) -> Activation:
         y = np.where(size < LEAST, 0.0, y) if exponent > 0.0 else y
         return np.where(x < 0.0, -y, y) if is_odd else y
 
-    marks = {"WHOLE": is_whole, "ODD": is_odd, "NEGATIVE": exponent < 0.0}
-    constants: dict[str, Constant] = {name: 1.0 for name, marked in marks.items() if marked}
+    flags = {"WHOLE": is_whole, "ODD": is_odd, "NEGATIVE": exponent < 0.0}
+    constants: dict[str, Constant] = {name: 1.0 for name, flag in flags.items() if flag}
     quarters = 4.0 * (exponent - np.floor(exponent))
     if quarters == int(quarters):
         constants |= {"WHOLES": float(abs(np.floor(exponent))), "QUARTERS": float(quarters)}
@@ -88,7 +88,7 @@ def clip(low: float, high: float) -> Activation:
     """Return ``min(max(x, low), high)``.
 
     Raises:
-        ValueError: the lower limit is not below the upper.
+        ValueError: low is not less than high.
     """
     if not low < high:
         raise ValueError(f"a clip to {low:g} and {high:g}; the first must be less")
@@ -106,7 +106,7 @@ def at_most(high: float) -> Activation:
 
 
 def _limited(name: str, low: float, high: float, parameters: tuple[float, ...]) -> Activation:
-    ends = {"LOW": low, "HIGH": high}
+    limits = {"LOW": low, "HIGH": high}
     return Activation(
         name,
         lambda x: np.clip(x, x.dtype.type(low), x.dtype.type(high)),
@@ -114,6 +114,6 @@ def _limited(name: str, low: float, high: float, parameters: tuple[float, ...]) 
         high,
         parameters,
         slope=1.0,
-        constants={key: end for key, end in ends.items() if np.isfinite(end)},
+        constants={key: limit for key, limit in limits.items() if np.isfinite(limit)},
         template="activation_clip.glsl",
     )

@@ -1,4 +1,4 @@
-"""Functions of Keras that few networks use: some shrink numbers near 0, others are smooth forms of ReLU."""
+"""Rare activations of Keras: shrinkage functions, and smooth forms of ReLU."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ TANH_SHRINK = Activation("tanh_shrink", lambda x: x - np.tanh(x), slope=1.0)
 SPARSE_PLUS = Activation(
     "sparse_plus", lambda x: np.where(x > 1.0, x, np.square(np.clip(x + 1.0, 0.0, 2.0)) / 4.0), 0.0, slope=1.0
 )
-"""0 up to -1, ``(x + 1)**2 / 4`` up to 1, and ``x`` beyond."""
+"""0 for x <= -1, ``(x + 1)**2 / 4`` for -1 < x <= 1, and ``x`` above."""
 
 
 def celu(alpha: float) -> Activation:
-    """Return ``x`` above 0 and ``alpha * (exp(x / alpha) - 1)`` below.
+    """Return ``x`` for x > 0 and ``alpha * (exp(x / alpha) - 1)`` below.
 
     Raises:
         ValueError: alpha is not positive.
@@ -35,7 +35,7 @@ def celu(alpha: float) -> Activation:
 
 
 def soft_shrink(threshold: float) -> Activation:
-    """Return what of ``x`` is beyond the threshold, on either side; 0 between.
+    """Return ``x`` moved toward 0 by the threshold, and 0 between -threshold and threshold.
 
     Raises:
         ValueError: the threshold is not positive.
@@ -51,7 +51,7 @@ def soft_shrink(threshold: float) -> Activation:
 
 
 def hard_shrink(threshold: float) -> Activation:
-    """Return ``x`` beyond the threshold, on either side; 0 between. It jumps there.
+    """Return ``x`` if abs(x) > threshold, else 0. It is discontinuous.
 
     Raises:
         ValueError: the threshold is not positive.
@@ -67,7 +67,7 @@ def hard_shrink(threshold: float) -> Activation:
 
 
 def threshold(limit: float, value: float) -> Activation:
-    """Return ``x`` above the limit, and the value elsewhere. It jumps where the two differ."""
+    """Return ``x`` if x > limit, else ``value``. It is discontinuous unless both are equal."""
     above = float(np.nextafter(limit, INFINITY))
     return Activation(
         "threshold",
@@ -95,6 +95,6 @@ def squareplus(b: float) -> Activation:
     return Activation("squareplus", function, 0.0, parameters=(b,), slope=1.0, lowest_at=-3e4, constants={"B": b})
 
 
-def _require_positive(what: str, number: float) -> None:
-    if not number > 0.0:
-        raise ValueError(f"{what} of {number:g}; it must be positive")
+def _require_positive(parameter: str, value: float) -> None:
+    if not value > 0.0:
+        raise ValueError(f"{parameter} of {value:g}; it must be positive")

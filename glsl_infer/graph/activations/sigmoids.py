@@ -1,4 +1,4 @@
-"""Functions that rise from one bound to another."""
+"""Sigmoids: increasing functions between two bounds."""
 
 from __future__ import annotations
 
@@ -44,18 +44,21 @@ SOFTSIGN = Activation("softsign", lambda x: x / (1.0 + np.abs(x)), -1.0, 1.0, sl
 def piecewise_linear(factor: float, offset: float, *clamps: float) -> Activation:
     """Return ``clip(z + sum of clip(f z, low, high), 0, 1)`` with ``z = factor * x + offset``.
 
-    ``clamps`` are the numbers f, low and high of every term; see ``graph.piecewise_linear``.
+    Args:
+        factor: coefficient of ``x``, positive.
+        offset: constant term of ``z``.
+        clamps: f, low and high of each term.
 
     Raises:
-        ValueError: numbers that make no such function.
+        ValueError: a coefficient is out of its range; ``graph.piecewise_linear`` has the ranges.
     """
     if len(clamps) % 3:
         raise TypeError("each clamp has three numbers")
-    terms = tuple(Clamp(*clamps[at : at + 3]) for at in range(0, len(clamps), 3))
+    terms = tuple(Clamp(*clamps[start : start + 3]) for start in range(0, len(clamps), 3))
     return of_pieces(PiecewiseLinear(factor, offset, terms))
 
 
 def of_pieces(function: PiecewiseLinear) -> Activation:
-    """Return the activation that a function of straight pieces is."""
+    """Return the activation of a piecewise-linear function."""
     numbers = (function.factor, function.offset, *(number for clamp in function.clamps for number in clamp))
     return Activation("piecewise_linear", function, 0.0, 1.0, numbers, lowest_at=function.zero_at, pieces=function)

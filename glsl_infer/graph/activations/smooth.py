@@ -1,4 +1,4 @@
-"""Functions made of exponentials, with one or both ends open. Some of them fall before they rise."""
+"""Activations with exponentials. Some are not monotonic."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from glsl_infer.graph.node import Array
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
-"""Of G. Klambauer et al., Self-Normalizing Neural Networks, 2017."""
+"""From G. Klambauer et al., Self-Normalizing Neural Networks, 2017."""
 
 _erf = np.frompyfunc(math.erf, 1, 1)
 
@@ -33,7 +33,7 @@ def _softplus(x: Array) -> Array:
 
 
 def _exponential(x: Array) -> Array:
-    return np.exp(np.minimum(x, 80.0))  # beyond, 32-bit floats end soon
+    return np.exp(np.minimum(x, 80.0))  # exp(88.8) overflows a 32-bit float
 
 
 SOFTPLUS = Activation("softplus", _softplus, 0.0, lowest_at=-20.0, slope=1.0)
@@ -58,12 +58,12 @@ MISH = Activation("mish", lambda x: x * np.tanh(_softplus(x)), -0.30884341301725
 
 
 def elu(alpha: float) -> Activation:
-    """Return ``x`` above 0 and ``alpha * (exp(x) - 1)`` below; with a negative alpha it falls there."""
+    """Return ``x`` for x > 0 and ``alpha * (exp(x) - 1)`` below; for a negative alpha it falls there."""
     return _elu("elu", alpha, 1.0, (alpha,))
 
 
 def selu() -> Activation:
-    """Return ``elu`` times a scale, with the two numbers that keep mean and variance."""
+    """Return a scaled ``elu`` whose two constants preserve mean and variance."""
     return _elu("selu", SELU_ALPHA, SELU_SCALE, ())
 
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from glsl_infer.graph import Node
 from glsl_infer.graph.activations import Activation, activation, bent, clipped, powers, shrinking, sigmoids, smooth
+from glsl_infer.importers.core import elementwise
+from glsl_infer.importers.core.constants import pixel_slopes
 from glsl_infer.importers.keras import log_softmax
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.weights import array
-from glsl_infer.importers.shared.constant_maps import pixel_slopes
 
 Found = Callable[[Call, Any], Activation]
 """From a call and the layer or operation that is an activation in it, which may be another than that of the call."""
@@ -147,36 +148,17 @@ LAYERS: Mapping[str, Found] = {
 """Layers that are activations, by class name: alone, or as the ``activation=`` of another layer."""
 
 OPERATIONS: Mapping[str, Found] = {
-    "Absolute": _always(powers.ABSOLUTE),
+    **{name: _always(activation(text)) for name, text in elementwise.activations(elementwise.KERAS).items()},
     "Celu": _of("alpha", shrinking.celu),
     "Clip": _clip,
     "Elu": _elu,
-    "Exp": _always(smooth.EXPONENTIAL),
     "Gelu": _gelu,
     "HardShrink": _of("threshold", shrinking.hard_shrink),
-    "HardSigmoid": _always(sigmoids.HARD),
-    "HardSilu": _always(bent.HARD_SILU),
     "HardTanh": _always(powers.clip(-1.0, 1.0)),
     "LeakyRelu": _leaky,
-    "Log": _always(powers.LOG),
-    "LogSigmoid": _always(smooth.LOG_SIGMOID),
-    "Reciprocal": _always(powers.RECIPROCAL),
-    "Relu": _always(clipped.relu()),
-    "Relu6": _always(clipped.relu(6.0)),
-    "Rsqrt": _always(powers.RSQRT),
-    "Selu": _always(smooth.selu()),
-    "Sigmoid": _always(sigmoids.SIGMOID),
-    "Silu": _always(smooth.SILU),
     "SoftShrink": _of("threshold", shrinking.soft_shrink),
-    "Softplus": _always(smooth.SOFTPLUS),
-    "Softsign": _always(sigmoids.SOFTSIGN),
-    "SparsePlus": _always(shrinking.SPARSE_PLUS),
     "SparseSigmoid": _always(SPARSE_SIGMOID),
-    "Sqrt": _always(powers.SQRT),
-    "Square": _always(powers.SQUARE),
     "Squareplus": _of("b", shrinking.squareplus),
-    "Tanh": _always(sigmoids.TANH),
-    "TanhShrink": _always(shrinking.TANH_SHRINK),
     "Threshold": _threshold,
 }
 """Operations of ``keras.ops``, by class name."""

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
+from glsl_infer.importers.core.constants import beside_map
 from glsl_infer.importers.keras.call import Call
 from glsl_infer.importers.keras.tensor_numbers import Chain, axis
-from glsl_infer.importers.shared.constant_maps import beside_map
 
 
 def rescaled(call: Call, given: Any, factor: NDArray[np.float64], added: NDArray[np.float64]) -> list[Node]:

@@ -40,17 +40,23 @@ _H5 = ("h5", "hdf5")
 _MOST_OBJECTS = 100_000
 
 
-def check_file(path: Path) -> None:
+def check_file(path: Path, rewritten: dict[str, Any] | None = None) -> None:
     """Refuse a file whose config names what it has no business with, or whose weights take too much.
+
+    Args:
+        path: of the file.
+        rewritten: the config that Keras gets in place of that of the file.
 
     Raises:
         ModelError: it does, or the file is damaged.
     """
     try:
+        if rewritten is not None:
+            check_config(path, rewritten)
         if zipfile.is_zipfile(path):
-            _check_zip(path)
+            _check_zip(path, rewritten)
         elif path.suffix.lower().lstrip(".") in _H5:
-            _check_h5(path, str(path), with_config=True)
+            _check_h5(path, str(path), with_config=rewritten is None)
         elif path.suffix.lower() == ".keras":  # Keras would say that there is no file
             raise ModelError(f"{path}: not a Keras model, or cut off before its end; save or copy the file again")
     except (
@@ -142,7 +148,7 @@ def bounded(keras: Any, source: object) -> Iterator[None]:
         kind.add_weight = original
 
 
-def _check_zip(path: Path) -> None:
+def _check_zip(path: Path, rewritten: dict[str, Any] | None) -> None:
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
         caps.check_zip(path, members)
@@ -150,7 +156,8 @@ def _check_zip(path: Path) -> None:
         if config is not None:
             if config.file_size > MOST_CONFIG:
                 raise ModelError(f"{path}: its config has {config.file_size:,} bytes; at most {MOST_CONFIG:,} are read")
-            check_config(path, json_text.loads(archive.read(config)))
+            if rewritten is None:
+                check_config(path, json_text.loads(archive.read(config)))
         for member in members:
             if member.filename.endswith(".h5"):
                 _check_h5(io.BytesIO(archive.read(member)), f"{path}: {member.filename}", with_config=False)

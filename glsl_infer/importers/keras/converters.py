@@ -156,6 +156,16 @@ def identity(call: Call) -> list[Node]:
     return [call.node("identity")]
 
 
+def _random_crop(call: Call) -> list[Node]:
+    """Convert a RandomCrop: outside of training Keras 3 leaves the map as it is, whatever shape it declares."""
+    call.require_channels_last()
+    given = (1, *call.shapes[0])
+    made = tuple(call.layer(np.zeros(given, np.float32), training=False).shape)
+    if made != given:
+        raise call.refused(f"a RandomCrop that makes {made[1:]} of {given[1:]}", "use CenterCrop or Resizing")
+    return [call.node("identity")]
+
+
 def _zero_padding(call: Call) -> list[Node]:
     call.require_channels_last()
     (top, bottom), (left, right) = call.layer.padding
@@ -192,6 +202,7 @@ TRAINING_ONLY = (
     "RandomColorDegeneration",
     "RandomColorJitter",
     "RandomContrast",
+    "RandomCrop",
     "RandomElasticTransform",
     "RandomErasing",
     "RandomFlip",
@@ -252,6 +263,7 @@ _CONVERTERS: Mapping[str, Converter] = {
     "Dense": _dense,
     "Softmax": softmax,
     **dict.fromkeys(TRAINING_ONLY, identity),
+    "RandomCrop": _random_crop,
 }
 
 LAYERS: Mapping[str, Converter] = with_vectors(_CONVERTERS)

@@ -41,7 +41,7 @@ def ended(model: Any, rows: Mapping[str, LayerVerdict]) -> list[LayerVerdict]:
     """Return rows for the layers of a model that outputs end in: what the walk has not met."""
     verdicts = []
     for operation in getattr(model, "operations", model.layers):
-        if operation.name in rows or hasattr(operation, "layers"):
+        if operation.name in rows or hasattr(operation, "layers") or _is_traced(operation, rows):
             continue
         tensor = operation._inbound_nodes[0].output_tensors[0]
         step = HostStep(CONCATENATE) if _is_join(tensor) else _step(tensor)
@@ -52,6 +52,11 @@ def ended(model: Any, rows: Mapping[str, LayerVerdict]) -> list[LayerVerdict]:
             LayerVerdict(operation.name, type(operation).__name__, shape, DROPPED if idle else CPU, note=note)
         )
     return verdicts
+
+
+def _is_traced(operation: Any, rows: Mapping[str, LayerVerdict]) -> bool:
+    """Return whether a layer of the user has rows for what it is made of."""
+    return not _kind(operation) and any(name.startswith(f"{operation.name}/") for name in rows)
 
 
 def _is_join(tensor: Any) -> bool:

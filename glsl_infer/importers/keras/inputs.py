@@ -11,6 +11,7 @@ import numpy as np
 from glsl_infer.graph import Node, Shape
 from glsl_infer.importers.keras.call import Call
 from glsl_infer.importers.shared.ends import input_attrs, numbers_map
+from glsl_infer.importers.shared.long_rows import in_rows
 
 _SIZED = (
     "(height, width, channels), (height, width) or (length, channels), (length,), or (frames, height, width, channels)"
@@ -34,7 +35,9 @@ def input_nodes(call: Call) -> list[Node]:
         advice = f"give --input-size {call.name}=HEIGHTxWIDTH, or keras.Input a fixed (height, width, channels)"
         raise call.refused(f"an input of any size, {shape}", advice)
     if len(shape) not in (1, 2, 3, 4) or None in shape:
-        raise call.refused(f"an input of shape {shape}", f"give keras.Input a fixed {_SIZED}")
+        example = "x".join("SIZE" if size is None else str(size) for size in (1, *shape))
+        option = f"give --input-shape {call.name}={example}, or " if None in shape else "give "
+        raise call.refused(f"an input of shape {shape}", f"{option}keras.Input a fixed {_SIZED}")
     if len(shape) == 1:
         return [call.node("input_fixed", {"shape": shape})]
     if len(shape) == 3:
@@ -45,7 +48,7 @@ def input_nodes(call: Call) -> list[Node]:
         return [below, Node(f"{call.name}-frames", "reshape", (call.name,), {"shape": shape})]
     if _is_grey(call.layer, shape):
         return [call.node("input", input_attrs((*shape, 1)))]
-    row = call.node("input", numbers_map((1, *shape)))
+    row = call.node("input", numbers_map(in_rows((1, *shape))))
     return [row, Node(f"{call.name}-axes", "reshape", (call.name,), {"shape": shape})]
 
 

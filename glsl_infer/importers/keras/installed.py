@@ -29,7 +29,7 @@ def keras() -> Any:
         with stderr_silenced():
             import keras as installed
 
-            from glsl_infer.importers.keras import layers as keras_layers  # noqa: F401
+            from glsl_infer.importers.keras import layers, tensorflow_calls  # noqa: F401
     except (ImportError, ValueError) as error:
         if backend != "tensorflow" and getattr(error, "name", None) != "keras":
             raise InputError(

@@ -37,13 +37,15 @@ INSTEAD: Mapping[str, str] = {
     **_for(_FOREIGN, "FlaxLayer JaxLayer TFSMLayer TorchModuleWrapper"),
     **_for(_DETERMINISTIC, "AutoContrast ContrastLimitedAdaptiveHistogramEqualization Equalization"),
     "Pipeline": "put its layers into the model one by one",
-    "RandomCrop": "use CenterCrop or Resizing",
     "Lambda": "write what it computes with keras.ops (x * 2.0, keras.ops.relu(x), ...) on Keras tensors",
 }
 """What to do, by class name."""
 
 OF_YOUR_OWN = (
-    "build it from Keras' own layers and keras.ops, and save again, or give a function that computes it, from a module "
-    "that has the class, too: --operator MODULE:FUNCTION"
+    "give the module that registers it, --import MODULE, if its call is made of keras.ops and Keras' layers, or a "
+    "function that computes it on the CPU, --operator MODULE:FUNCTION"
 )
 """What to do where a class is none of Keras."""
+
+OF_KERAS_2 = "convert the model to TensorFlow Lite with the package tf_keras, and give that file"
+"""Advice for a file of Keras 2 that Keras 3 cannot build."""

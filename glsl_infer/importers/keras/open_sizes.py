@@ -7,6 +7,7 @@ from typing import Any
 
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.importers.keras.installed import keras
+from glsl_infer.importers.shared.ends import by_name
 from glsl_infer.support.near_names import did_you_mean
 
 Sizes = Mapping[str, tuple[int, int]]
@@ -18,14 +19,27 @@ def open_inputs(model: Any) -> list[str]:
     return [tensor.name for tensor in model.inputs if len(tensor.shape) == 4 and None in tensor.shape[1:3]]
 
 
-def with_sizes(model: Any, sizes: Sizes) -> Any:
+def with_sizes(model: Any, sizes: Sizes, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Any:
     """Return a model whose inputs have these sizes; the model itself where none is given.
 
+    Args:
+        model: of Keras.
+        sizes: (height, width) of inputs that leave them open, by name.
+        shapes: all sizes of inputs with a batch of 1, by name; they replace those of the model.
+
     Raises:
-        InputError: a size for no input, or for one that has another.
+        InputError: a size for no input, or for one that has another; a shape of another number of axes.
         ModelError: the layers cannot be called on such inputs.
     """
     names = [str(tensor.name) for tensor in model.inputs]
+    whole = by_name("--input-shape", shapes or {}, names)
+    for tensor in model.inputs:
+        wanted = whole.get(tensor.name)
+        if wanted is not None and (len(wanted) != len(tensor.shape) or wanted[0] != 1):
+            raise InputError(
+                f"--input-shape {'x'.join(map(str, wanted))}: input '{tensor.name}' has {len(tensor.shape)} axes; give "
+                "a size for each, with a batch of 1"
+            )
     unknown = [name for name in sizes if name and name not in names]
     if unknown:
         raise InputError(
@@ -42,13 +56,17 @@ def with_sizes(model: Any, sizes: Sizes) -> Any:
             raise InputError(f"--input-size {size[0]}x{size[1]}: input '{tensor.name}' is {own}, and not free")
         if tensor.name in free:
             chosen[tensor.name] = size
-    if sizes and not chosen:
+    if sizes and not chosen and not whole:
         raise InputError("--input-size: no input of the model is a picture of free height and width; leave it out")
-    if not chosen:
+    if not chosen and not whole:
         return model
     installed = keras()
     given = [
-        installed.Input(_filled(tensor.shape[1:], chosen.get(tensor.name)), name=tensor.name, dtype=tensor.dtype)
+        installed.Input(
+            whole[tensor.name][1:] if tensor.name in whole else _filled(tensor.shape[1:], chosen.get(tensor.name)),
+            name=tensor.name,
+            dtype=tensor.dtype,
+        )
         for tensor in model.inputs
     ]
     try:
@@ -58,7 +76,7 @@ def with_sizes(model: Any, sizes: Sizes) -> Any:
         return installed.models.clone_model(model, input_tensors=tensors, clone_function=lambda layer: layer)
     except Exception as error:  # Keras raises a dozen kinds here; all mean that the layers do not fit the size
         said = str(error).strip().splitlines() or [type(error).__name__]
-        raise ModelError(f"model '{model.name}' cannot be built for that --input-size: {said[0]}") from error
+        raise ModelError(f"model '{model.name}' cannot be built for inputs of that size: {said[0]}") from error
 
 
 def _filled(shape: tuple[int | None, ...], size: tuple[int, int] | None) -> tuple[int | None, ...]:

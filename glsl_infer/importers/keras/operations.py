@@ -9,7 +9,7 @@ import numpy as np
 from glsl_infer.errors import with_article
 from glsl_infer.graph import Node
 from glsl_infer.graph.activations import Activation, clipped, powers
-from glsl_infer.graph.activations.powers import RECIPROCAL
+from glsl_infer.importers.core.constants import with_constant
 from glsl_infer.importers.keras import (
     activations,
     arithmetic,
@@ -25,19 +25,12 @@ from glsl_infer.importers.keras import converters as layers
 from glsl_infer.importers.keras.arithmetic import binary
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.weights import array, per_channel
-from glsl_infer.importers.shared.constant_maps import beside_map
 
-Constant = tuple[float, ...]
 RELU = clipped.relu()
 
 
-def _arithmetic(
-    rescaling: Callable[[Constant, bool], tuple[Constant, Constant] | None], several: Converter
-) -> Converter:
-    """Return a converter of an operation on a tensor and a constant, or on ``several`` tensors.
-
-    ``rescaling`` gets the constant and whether it stands first, and returns (scales, offsets) or None.
-    """
+def _arithmetic(operation: str, several: Converter) -> Converter:
+    """Return a converter of an operation on a tensor and a constant, or on ``several`` tensors."""
 
     def convert(call: Call) -> list[Node]:
         kind = type(call.layer).__name__
@@ -47,19 +40,12 @@ def _arithmetic(
             raise call.refused(f"{with_article(kind)} of {len(call.arguments)} values", "give it two")
         first = not _is_tensor(call.arguments[0])
         given = call.arguments[0 if first else 1]
-        if not isinstance(given, (int, float)):
-            operation = kind.lower().removeprefix("true")
-            nodes = beside_map(call.name, call.inputs[0], call.shapes[0], operation, array(given), first=first)
-            if nodes:
-                return nodes
-        constant = per_channel(call, given, "a constant")
-        affine = rescaling(constant, first)
-        if affine is None and not first:
-            raise call.refused(f"{with_article(kind)} by 0", "divide by another number")
-        if affine is None:
-            scaled = Node(f"{call.name}-scaled", "rescaling", (call.name,), {"scales": constant, "offsets": (0.0,)})
-            return [call.node("activation", {"function": RECIPROCAL.text}), scaled]
-        return [call.node("rescaling", {"scales": affine[0], "offsets": affine[1]})]
+        value = np.asarray(given if isinstance(given, (int, float)) else array(given))
+        try:
+            return with_constant(call.name, call.inputs[0], call.shapes[0], operation, value, first=first)
+        except ValueError:
+            per_channel(call, given, "a constant")  # raises if its shape is wrong
+            raise call.refused(f"{with_article(kind)} by 0", "divide by another number") from None
 
     return convert
 
@@ -109,22 +95,12 @@ def _reshape(call: Call) -> list[Node]:
     return layers.reshape(call, tuple(target))
 
 
-def _divided(constant: Constant, first: bool) -> tuple[Constant, Constant] | None:
-    if first or 0.0 in constant:
-        return None
-    return tuple((1.0 / np.asarray(constant)).tolist()), (0.0,)
-
-
-def _subtracted(constant: Constant, first: bool) -> tuple[Constant, Constant]:
-    return ((-1.0,), constant) if first else ((1.0,), tuple(-value for value in constant))
-
-
 OPERATIONS: Mapping[str, Converter] = {
-    "Add": _arithmetic(lambda constant, first: ((1.0,), constant), arithmetic.add),
-    "Subtract": _arithmetic(_subtracted, binary("subtract")),
-    "Multiply": _arithmetic(lambda constant, first: (constant, (0.0,)), binary("multiply")),
-    "Divide": _arithmetic(_divided, binary("divide")),
-    "TrueDivide": _arithmetic(_divided, binary("divide")),
+    "Add": _arithmetic("add", arithmetic.add),
+    "Subtract": _arithmetic("subtract", binary("subtract")),
+    "Multiply": _arithmetic("multiply", binary("multiply")),
+    "Divide": _arithmetic("divide", binary("divide")),
+    "TrueDivide": _arithmetic("divide", binary("divide")),
     "Maximum": _limit(lambda low: powers.at_least(low) if low else RELU, binary("maximum")),
     "Minimum": _limit(powers.at_most, binary("minimum")),
     "Expm1": _expm1,

@@ -6,6 +6,7 @@ cannot do is refused later, by the operator.
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from typing import Any
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput
 from glsl_infer.graph.purposes import VALUES
-from glsl_infer.importers.keras import stand_ins
+from glsl_infer.importers import own_modules
+from glsl_infer.importers.core.patterns import fused
+from glsl_infer.importers.keras import old_models, stand_ins
 from glsl_infer.importers.keras.caution import bounded, check_file
 from glsl_infer.importers.keras.endings import ended, ending
 from glsl_infer.importers.keras.installed import keras
@@ -56,13 +59,28 @@ def survey(path: str | Path, input_range: Range | None = None, ends: Ends | None
         ModelError: the file is missing or no Keras model, or it is not functional.
         MissingExtraError: Keras is not installed.
     """
-    foreign = stand_ins.of_file(path)
-    made = survey_of(foreign or load_model(path), input_range, ends)
+    path = Path(path)
+    require_file(path)
+    keras()
+    own_modules.load()
+    old = old_models.read(path)
+    config = old.config if old is not None else config_of(path)
+    foreign = stand_ins.of_config(path, config)
+    model = foreign or load_model(path)
+    try:
+        made = survey_of(model, input_range, ends)
+    except ModelError as error:
+        if type(model).__name__ == "Sequential" or not getattr(
+            model, "built", False
+        ):  # nothing knows the shape of its input
+            raise
+        made = Survey((), None, problems=(error,))
     warnings = [
         f"the model is read as its layers are saved; if its class {name:.60} has a call of its own, that is missing"
-        for name in dict.fromkeys(stand_ins.own_models(config_of(Path(path))))
+        for name in dict.fromkeys(stand_ins.own_models(config))
     ]
-    return replace(made, warnings=tuple(warnings))
+    convertible = foreign is None and bool(made.problems) and keras().backend.backend() == "tensorflow"
+    return replace(made, warnings=tuple(warnings), convertible=convertible)
 
 
 def load_model(path: str | Path) -> Any:
@@ -75,13 +93,18 @@ def load_model(path: str | Path) -> Any:
     path = Path(path)
     require_file(path)
     installed = keras()
-    foreign = stand_ins.of_file(path)
+    own_modules.load()
+    old = old_models.read(path)
+    config = old.config if old is not None else config_of(path)
+    foreign = stand_ins.of_config(path, config)
     if foreign is not None:
         raise survey_of(foreign).problems[0]
-    check_file(path)
+    check_file(path, old.config if old is not None else None)
+    if old is not None:
+        return _load_old(old, installed)
     try:
         with stderr_silenced(), bounded(installed, path):
-            own = stand_ins.own_objects(config_of(path))
+            own = stand_ins.own_objects(config)
             return installed.saving.load_model(path, compile=False, custom_objects=own)
     except ModelError:
         raise
@@ -91,6 +114,27 @@ def load_model(path: str | Path) -> Any:
             advice = "load them into the model where it was made, and give what model.save('model.keras') writes"
             raise ModelError(f"{path}: weights without a model; {advice}") from error
         raise ModelError(f"{path}: not a model that Keras can load ({reason})") from error
+
+
+def _load_old(old: old_models.OldModel, installed: Any) -> Any:
+    """Return the model of a file that Keras 2 saved.
+
+    Raises:
+        ModelError: Keras 3 cannot build it, or its weights do not fit.
+    """
+    try:
+        with stderr_silenced(), bounded(installed, old.path):
+            own = stand_ins.own_objects(old.config)
+            model = installed.saving.deserialize_keras_object(copy.deepcopy(old.config), own, safe_mode=True)
+    except ModelError:
+        raise
+    except Exception as error:  # Keras raises a dozen kinds here; all mean that it cannot build the model
+        raise old.cannot(error) from error
+    try:
+        old.load_weights(model)
+    except (ModelError, OSError, KeyError, ValueError) as error:
+        raise old.cannot(error) from error
+    return model
 
 
 def to_graph(model: Any, input_range: Range | None = None, ends: Ends | None = None) -> Graph:
@@ -125,7 +169,9 @@ def survey_of(model: Any, input_range: Range | None = None, ends: Ends | None = 
     if input_range is not None:
         ends = replace(ends, ranges={"": input_range, **ends.ranges})
     ends = replace(ends, ranges={**_of_bytes(model), **ends.ranges})
-    model = with_sizes(model, ends.sizes)
+    if ends.constants:
+        raise InputError(f"--constant {next(iter(ends.constants))}: is for .onnx and .tflite files; leave it out")
+    model = with_sizes(model, ends.sizes, ends.shapes)
     collected = Collected()
     walk = Walk(collected, "", {})
     for tensor in model.inputs:
@@ -141,7 +187,7 @@ def survey_of(model: Any, input_range: Range | None = None, ends: Ends | None = 
         known += [GraphOutput(f"before:{name}", (name,), (), VALUES) for name in ends_here]
     graph, problems = None, list[InputError](collected.refusals)
     try:
-        graph = Graph(model.name, collected.nodes, known) if known else None
+        graph = fused(Graph(model.name, collected.nodes, known)) if known else None
         if graph is not None and not problems:
             _require_inputs_read(graph)
         graph = with_ends(graph, ends) if graph is not None else None

@@ -25,10 +25,7 @@ def require_file(path: Path) -> None:
         ModelError: there is no file, or it is a folder.
     """
     if (path / _SAVED_MODEL).is_file() or path.name == _SAVED_MODEL:
-        raise ModelError(
-            f"{path}: a TensorFlow SavedModel, which has no layers any more; load the model where it was made, save it "
-            'by model.save("x.keras"), and give that file'
-        )
+        raise ModelError(f"{path}: a TensorFlow SavedModel; give its whole folder, with the folder variables in it")
     if path.is_dir():
         raise ModelError(f'{path}: a folder; give a file that model.save("x.keras") wrote')
     if not path.is_file():

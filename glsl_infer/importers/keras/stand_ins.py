@@ -7,15 +7,17 @@ place, without its weights.
 from __future__ import annotations
 
 import copy
+import inspect
 from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import ModelError, together
+from glsl_infer.importers import own_modules
 from glsl_infer.importers.keras.caution import READ_FILES, RUN_OTHERS, bounded, check_config
 from glsl_infer.importers.keras.installed import keras
-from glsl_infer.importers.keras.instead import OF_YOUR_OWN
+from glsl_infer.importers.keras.instead import OF_KERAS_2, OF_YOUR_OWN
 from glsl_infer.importers.keras.quiet import stderr_silenced
-from glsl_infer.importers.keras.saved import config_of, objects_in, require_file
+from glsl_infer.importers.keras.saved import objects_in
 
 NAME = "glsl_infer>StandIn"
 """Under which the layer is known while such a model is made."""
@@ -27,16 +29,16 @@ _ADVICE = {
 }
 
 
-def of_file(path: str | Path) -> Any | None:
-    """Return the model of a file with stand-ins, and without weights; None where it needs none or cannot be made.
+def of_config(path: Path, config: dict[str, Any] | None) -> Any | None:
+    """Return the model of a config with stand-ins, and without weights; None if it needs none or cannot be made.
+
+    Args:
+        path: of the file, for messages.
+        config: of the file, as Keras 3 writes it.
 
     Raises:
-        ModelError: there is no such file.
         InputError: nothing can stand for a layer, all of them by name.
     """
-    path = Path(path)
-    require_file(path)
-    config = config_of(path)
     if config is None:
         return None
     config = copy.deepcopy(config)
@@ -73,6 +75,9 @@ def own_objects(config: Any) -> dict[str, Any]:
     for entry in objects_in(config):
         functions = [value.get("config") for value in entry["config"].values() if _is_function(value)]
         made.update({name: _function(name) for name in functions if not _is_registered(name)})
+        own = next(own_modules.objects_called(entry["class_name"].rpartition(">")[2]), None)
+        if inspect.isclass(own) and issubclass(own, keras().layers.Layer) and _module_of(entry) != "keras":
+            made[_name_of(entry)] = own
     return made
 
 
@@ -85,6 +90,10 @@ def own_models(config: Any) -> list[str]:
         and not str(entry.get("module")).startswith("keras")
         and not _is_registered(_name_of(entry))
     ]
+
+
+def _module_of(entry: dict[str, Any]) -> str:
+    return str(entry.get("module") or "").partition(".")[0]
 
 
 def _name_of(entry: dict[str, Any]) -> str:
@@ -111,10 +120,10 @@ def _function(name: str) -> Any:
 
 def _replace(entry: dict[str, Any]) -> bool:
     """Put a stand-in in the place of a serialized layer that is not to be loaded; return whether it was one."""
-    module, kind = str(entry.get("module") or ""), entry["class_name"]
+    kind = entry["class_name"]
     registered = entry.get("registered_name")
     never = kind in RUN_OTHERS | READ_FILES
-    known = module.partition(".")[0] == "keras" and not never
+    known = _module_of(entry) == "keras" and not never
     if known or (not never and _is_registered(str(registered or kind))):
         return False
     name = str(entry["config"].get("name", kind))
@@ -142,6 +151,8 @@ def _stand_in_class() -> Any:
             """Return why the layer is refused, and what to do."""
             if self.stands_for == LAMBDA:
                 what = "a Lambda cannot be exported: it holds Python code, of which nothing was run"
+            elif self.stands_for.startswith("tf."):
+                return f"{self.stands_for}, called by a model of Keras 2, has no counterpart in Keras 3", OF_KERAS_2
             elif self.stands_for in RUN_OTHERS | READ_FILES:
                 what = f"a {self.stands_for} cannot be exported: it may run code or read files, so it was not loaded"
             else:

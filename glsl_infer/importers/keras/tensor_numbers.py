@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.cpu.kernel import axis_of
 from glsl_infer.graph import Node
+from glsl_infer.importers.core import elementwise
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.tensor_products import is_tensor
 from glsl_infer.importers.keras.weights import array
@@ -114,8 +115,8 @@ def _round(call: Call) -> list[Node]:
 
 
 def _tan(call: Call) -> list[Node]:
-    sine = call.node("tensor_unary", {"operation": "sin"})
-    cosine = Node(f"{call.name}-cos", "tensor_unary", call.inputs, {"operation": "cos"})
+    sine = call.node("tensor_function", {"function": "sin"})
+    cosine = Node(f"{call.name}-cos", "tensor_function", call.inputs, {"function": "cos"})
     both = (sine.name, cosine.name)
     return [sine, cosine, Node(f"{call.name}-tan", "tensor_binary", both, {"operation": "divide"})]
 
@@ -177,63 +178,32 @@ def reduction(kind: str, given: Callable[[Any], Any] = lambda layer: layer.axis)
     return convert
 
 
-def _comparisons(names: Mapping[str, str]) -> dict[str, Converter]:
-    return {kind: binary(operation) for kind, operation in names.items()}
-
-
 OPERATIONS: Mapping[str, Converter] = {
-    **_comparisons(
-        {
-            "Add": "add",
-            "Divide": "divide",
-            "Equal": "equal",
-            "FloorDivide": "floor_divide",
-            "Fmod": "remainder",
-            "Greater": "greater",
-            "GreaterEqual": "greater_equal",
-            "Less": "less",
-            "LessEqual": "less_equal",
-            "LogicalAnd": "and",
-            "LogicalOr": "or",
-            "LogicalXor": "xor",
-            "Maximum": "maximum",
-            "Minimum": "minimum",
-            "Mod": "modulo",
-            "Multiply": "multiply",
-            "NotEqual": "not_equal",
-            "Power": "power",
-            "Subtract": "subtract",
-            "TrueDivide": "divide",
-        }
-    ),
+    **{
+        name: binary(operation)
+        for table in (elementwise.operations, elementwise.comparisons)
+        for name, operation in table(elementwise.KERAS).items()
+    },
+    **{name: _unary(operation) for name, operation in elementwise.functions(elementwise.KERAS).items()},
+    "Power": binary("power"),
     "All": reduction("min"),
     "Amax": reduction("max"),
     "Amin": reduction("min"),
     "Any": reduction("max"),
-    "Arctan": _unary("atan"),
     "Cast": cast,
-    "Ceil": _unary("ceil"),
-    "Cos": _unary("cos"),
-    "Erf": _unary("erf"),
     "Exp2": _steps(("multiply", float(np.log(2.0))), "exponential"),
     "Expm1": _steps("exponential", ("subtract", 1.0)),
-    "Floor": _unary("floor"),
-    "Isnan": _unary("is_nan"),
     "Log10": _steps("log", ("divide", float(np.log(10.0)))),
     "Log1p": _steps(("add", 1.0), "log"),
     "Log2": _steps("log", ("divide", float(np.log(2.0)))),
-    "LogicalNot": _unary("not"),
     "Max": reduction("max"),
     "Mean": reduction("mean"),
     "Min": reduction("min"),
     "Negative": _steps(("multiply", -1.0)),
     "Prod": reduction("product"),
     "Round": _round,
-    "Sign": _unary("sign"),
-    "Sin": _unary("sin"),
     "Sum": reduction("sum"),
     "Tan": _tan,
-    "Trunc": _unary("truncate"),
     "Where": _where,
 }
 """Converters by class name."""

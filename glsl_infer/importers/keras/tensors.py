@@ -31,9 +31,7 @@ from glsl_infer.importers.keras.moves import norm
 from glsl_infer.importers.keras.tensor_numbers import binary, reduction
 from glsl_infer.importers.keras.tensor_products import dot, einsum, einsum_dense, linear, matmul
 from glsl_infer.importers.keras.weights import array
-
-TEXTURE_RANKS = (1, 3)
-"""Axes of what textures hold, without the batch: vectors and maps."""
+from glsl_infer.program.layout import TEXTURE_RANKS
 
 
 def in_textures(call: Call) -> bool:

@@ -6,21 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from glsl_infer import ops
 from glsl_infer.cpu import custom
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Node, Shape
-from glsl_infer.importers.keras import batch_places, custom_operators, larger_batch, tensors
+from glsl_infer.importers.keras import batch_places, custom_operators, larger_batch, own_layers, tensors
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.converters import LAYERS, TRAINING_ONLY
 from glsl_infer.importers.keras.frames import Frames, along_channels, inner_of
 from glsl_infer.importers.keras.inputs import picture_shape
 from glsl_infer.importers.keras.installed import keras
-from glsl_infer.importers.keras.instead import INSTEAD, OF_YOUR_OWN
+from glsl_infer.importers.keras.instead import INSTEAD
 from glsl_infer.importers.keras.operations import OPERATIONS
 from glsl_infer.importers.keras.renames import chain_of, renamed
 from glsl_infer.importers.shared.collected import Collected
-from glsl_infer.importers.shared.verdict import CPU, DROPPED, SHADER, UNKNOWN, LayerVerdict
+from glsl_infer.importers.shared.verdict import DROPPED, SHADER, UNKNOWN, LayerVerdict, runs
 
 FRAMES_RANK = 4
 """Axes of a sequence of maps, without that of the batch."""
@@ -78,8 +77,11 @@ class Walk:
         operation, call_index, _ = tensor._keras_history
         inputs = tuple(self._names[key(before)] for before in _inputs(tensor))
         name = self._collected.free_name(f"{self._prefix}{operation.name}")
-        if _is_model(operation):
-            outputs = dict(enumerate(self._inner(operation, name, inputs)))
+        inner = (
+            operation if _is_model(operation) else own_layers.traced(operation, operation._inbound_nodes[call_index])
+        )
+        if inner is not None:
+            outputs = dict(enumerate(self._inner(inner, name, inputs)))
         else:
             outputs = self._layer(tensor, name, inputs)
         for number, output in outputs.items():
@@ -117,9 +119,8 @@ class Walk:
         operators = tuple(node.op for node in collected.nodes[before:])
         dropped = kind_of(operation) in TRAINING_ONLY
         note = "does nothing outside of training" if dropped else ""
-        shape, on_cpu = collected.shapes[output], any(ops.get(op).on_cpu for op in operators)
-        runs = DROPPED if dropped else CPU if on_cpu else SHADER
-        collected.rows[name] = replace(row, shape=shape, runs=runs, operators=operators, note=note)
+        place = DROPPED if dropped else runs(operators)
+        collected.rows[name] = replace(row, shape=collected.shapes[output], runs=place, operators=operators, note=note)
         for link in chain[1:-1]:
             own = f"{self._prefix}{link._keras_history.operation.name}"
             part = LayerVerdict(own, kind_of(link._keras_history.operation), tuple(link.shape[1:]), SHADER)
@@ -241,14 +242,14 @@ def _renamed(call: Call, chain: Sequence[Any], batch: int) -> list[Node]:
         return nodes
 
 
-def _either(convert: Converter, on_cpu: Converter) -> Converter:
-    """Return what converts a call for shaders, and where they cannot do it in this place, for the CPU."""
+def _either(convert: Converter, to_kernels: Converter) -> Converter:
+    """Return the converter to operators with shaders, or to kernels if these operators do not take the call."""
 
     def either(call: Call) -> list[Node]:
         try:
             return convert(call)
         except ModelError:
-            return on_cpu(call)
+            return to_kernels(call)
 
     return either
 
@@ -274,14 +275,14 @@ def _converter(call: Call) -> Converter:
     # By name, which must be Keras' or ours: a class of somebody else may be called Add and do something else.
     known = package in ("keras", "glsl_infer")
     convert = (LAYERS if is_layer else OPERATIONS).get(kind) if known else None
-    on_cpu = (tensors.LAYERS if is_layer else tensors.OPERATIONS).get(kind) if known else None
-    if on_cpu is not None and (convert is None or not tensors.in_textures(call)):
-        return on_cpu
+    to_kernels = (tensors.LAYERS if is_layer else tensors.OPERATIONS).get(kind) if known else None
+    if to_kernels is not None and (convert is None or not tensors.in_textures(call)):
+        return to_kernels
     if convert is not None:
-        return convert if on_cpu is None else _either(convert, on_cpu)
+        return convert if to_kernels is None else _either(convert, to_kernels)
     if hasattr(call.layer, "layers"):
         raise call.refused(f"the model {kind} inside the model cannot be exported", "build it with keras.Input")
-    advice = INSTEAD.get(kind) if known else OF_YOUR_OWN
+    advice = INSTEAD.get(kind) if known else own_layers.advice(call.layer)
     if advice is None:
         both = (LAYERS, tensors.LAYERS) if is_layer else (OPERATIONS, tensors.OPERATIONS)
         names = sorted({name for table in both for name in table if name not in TRAINING_ONLY})

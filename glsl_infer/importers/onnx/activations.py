@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 
 from glsl_infer.graph.activations import bent, powers, shrinking, smooth
+from glsl_infer.importers.core import elementwise
+from glsl_infer.importers.core.numbers import shortest
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.view import View, default_order
@@ -15,20 +17,10 @@ from glsl_infer.importers.onnx.view import View, default_order
 FUNCTION = "glsl-infer:"
 """How the type of an operator begins that stands for a function which the file has in pieces; its text follows."""
 
-_NAMED = {
-    "Abs": "absolute",
-    "Exp": "exponential",
-    "HardSwish": "hard_silu",
-    "Log": "log",
-    "Mish": "mish",
-    "Reciprocal": "reciprocal",
-    "Relu": "relu",
-    "Sigmoid": "sigmoid",
-    "Softplus": "softplus",
-    "Softsign": "softsign",
-    "Sqrt": "sqrt",
-    "Tanh": "tanh",
-}
+_NO_LIMIT = 1e30
+"""A limit of a Clip beyond stands for none."""
+
+_NAMED = elementwise.activations(elementwise.ONNX)
 
 
 def applied(call: Call, text: str, place: int = 0) -> list[View]:
@@ -51,11 +43,11 @@ def _of(make: Callable[[Call], str]) -> Converter:
 
 
 def _elu(call: Call) -> str:
-    return smooth.elu(float(call.attribute("alpha", 1.0))).text
+    return smooth.elu(shortest(call.attribute("alpha", 1.0))).text
 
 
 def _celu(call: Call) -> str:
-    return shrinking.celu(float(call.attribute("alpha", 1.0))).text
+    return shrinking.celu(shortest(call.attribute("alpha", 1.0))).text
 
 
 def _gelu(call: Call) -> str:
@@ -63,15 +55,18 @@ def _gelu(call: Call) -> str:
 
 
 def _leaky(call: Call) -> str:
-    return bent.leaky_relu(float(call.attribute("alpha", 0.01))).text
+    return bent.leaky_relu(shortest(call.attribute("alpha", 0.01))).text
 
 
 def _thresholded(call: Call) -> str:
-    return shrinking.threshold(float(call.attribute("alpha", 1.0)), 0.0).text
+    return shrinking.threshold(shortest(call.attribute("alpha", 1.0)), 0.0).text
 
 
 def _selu(call: Call) -> list[View]:
-    alpha, gamma = float(call.attribute("alpha", smooth.SELU_ALPHA)), float(call.attribute("gamma", smooth.SELU_SCALE))
+    alpha, gamma = (
+        shortest(call.attribute("alpha", smooth.SELU_ALPHA)),
+        float(call.attribute("gamma", smooth.SELU_SCALE)),
+    )
     if math.isclose(alpha, smooth.SELU_ALPHA, rel_tol=1e-6) and math.isclose(gamma, smooth.SELU_SCALE, rel_tol=1e-6):
         return applied(call, "selu")
     (view,) = applied(call, smooth.elu(alpha).text)
@@ -79,21 +74,21 @@ def _selu(call: Call) -> list[View]:
 
 
 def _hard_sigmoid(call: Call) -> list[View]:
-    alpha, beta = float(call.attribute("alpha", 0.2)), float(call.attribute("beta", 0.5))
+    alpha, beta = shortest(call.attribute("alpha", 0.2)), shortest(call.attribute("beta", 0.5))
     if math.isclose(alpha, 1.0 / 6.0, rel_tol=1e-5) and beta == 0.5:
         return applied(call, "hard_sigmoid")
     return applied(call, f"piecewise_linear({alpha:.9g},{beta:.9g})")
 
 
 def _shrink(call: Call) -> str:
-    limit, bias = float(call.attribute("lambd", 0.5)), float(call.attribute("bias", 0.0))
+    limit, bias = shortest(call.attribute("lambd", 0.5)), shortest(call.attribute("bias", 0.0))
     if bias not in (0.0, limit):
         raise call.refused(f"a bias of {bias:g} with a limit of {limit:g}", "give a bias of 0, or of the limit")
     return (shrinking.soft_shrink if bias else shrinking.hard_shrink)(limit).text
 
 
 def _swish(call: Call) -> list[View]:
-    alpha = float(call.attribute("alpha", 1.0))
+    alpha = shortest(call.attribute("alpha", 1.0))
     if alpha == 1.0:
         return applied(call, "silu")
     view = call.view()
@@ -102,9 +97,11 @@ def _swish(call: Call) -> list[View]:
 
 
 def _clip(call: Call) -> list[View]:
+    if len(call.views) > 1:
+        return [_computed_limits(call)]
     low = call.number(1, "a lower limit", "min", -math.inf)
     high = call.number(2, "an upper limit", "max", math.inf)
-    low, high = (-math.inf if low < -1e30 else low), (math.inf if high > 1e30 else high)
+    low, high = (-math.inf if low < -_NO_LIMIT else low), (math.inf if high > _NO_LIMIT else high)
     if low >= high:
         if math.isfinite(high):  # numbers below the upper limit become it, as ONNX says
             return [_constant_like(call, high)]
@@ -116,6 +113,21 @@ def _clip(call: Call) -> list[View]:
     if high == math.inf:
         return applied(call, powers.at_least(low).text)
     return applied(call, (powers.at_most(high) if low == -math.inf else powers.clip(low, high)).text)
+
+
+def _computed_limits(call: Call) -> View:
+    """Return a Clip one of whose limits the network computes."""
+    from glsl_infer.importers.onnx.arithmetic import of_two
+
+    view = call.view()
+    for place, operation in ((1, "maximum"), (2, "minimum")):
+        limit = call.given[place] if call.has(place) else None
+        none = isinstance(limit, np.ndarray) and (np.abs(limit.astype(np.float64)) > _NO_LIMIT).all()
+        if limit is not None and not none:
+            made = of_two(call, operation, view, limit)
+            assert isinstance(made, View)
+            view = made
+    return view
 
 
 def _constant_like(call: Call, value: float) -> View:
@@ -177,10 +189,4 @@ CONVERTERS: dict[str, Converter] = {
     "Shrink": _of(_shrink),
     "Swish": _swish,
     "ThresholdedRelu": _of(_thresholded),
-}
-
-OF_MICROSOFT: Mapping[str, Converter] = {
-    "FastGelu": lambda call: applied(call, "gelu_tanh"),
-    "Gelu": _of(_gelu),
-    "QuickGelu": _swish,
 }

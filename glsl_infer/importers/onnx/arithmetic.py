@@ -9,24 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph.activations import activation
+from glsl_infer.importers.core import elementwise
 from glsl_infer.importers.onnx import relayout, types
 from glsl_infer.importers.onnx.activations import applied
 from glsl_infer.importers.onnx.alike import broadcast
 from glsl_infer.importers.onnx.call import Call, Converter, Given
 from glsl_infer.importers.onnx.choices import operated
-from glsl_infer.importers.onnx.nodes import TEXTURE_RANKS
 from glsl_infer.importers.onnx.view import View, default_order, fresh
 
-_OPERATIONS = {
-    "Add": "add",
-    "Div": "divide",
-    "Max": "maximum",
-    "Mean": "add",
-    "Min": "minimum",
-    "Mul": "multiply",
-    "Sub": "subtract",
-    "Sum": "add",
-}
+_OPERATIONS = {**elementwise.operations(elementwise.ONNX), "Mean": "add", "Sum": "add"}
 
 _NEUTRAL = {"add": 0.0, "subtract": 0.0, "multiply": 1.0, "divide": 1.0}
 
@@ -162,12 +153,12 @@ def _tensors(call: Call, operation: str, a: View, b: View) -> View:
 
 
 def _two(call: Call, operation: str, sources: Sequence[str]) -> str:
-    shapes = [call.nodes.shape(source) for source in sources]
-    if any(len(shape) not in TEXTURE_RANKS for shape in shapes) or all(map(call.nodes.on_cpu, sources)):
-        return call.nodes.emit("tensor_binary", *sources, part=operation, operation=operation)
-    if operation == "add" and shapes[0] == shapes[1]:
-        return call.nodes.emit("add", *sources, part="add", activation="linear")
-    return call.nodes.emit("binary", *sources, part=operation, operation=operation)
+    nodes = call.nodes
+    if not all(map(nodes.in_textures, sources)) or not nodes.takes("binary", *sources, operation=operation):
+        return nodes.emit("tensor_binary", *sources, part=operation, operation=operation)
+    if operation == "add" and nodes.shape(sources[0]) == nodes.shape(sources[1]):
+        return nodes.emit("add", *sources, part="add", activation="linear")
+    return nodes.emit("binary", *sources, part=operation, operation=operation)
 
 
 def _of_rank(view: View, rank: int) -> View:

@@ -4,34 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from glsl_infer.importers.core import elementwise
 from glsl_infer.importers.onnx import types
 from glsl_infer.importers.onnx.alike import broadcast
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.view import View
 
-_COMPARED = {
-    "And": "and",
-    "Equal": "equal",
-    "Greater": "greater",
-    "GreaterOrEqual": "greater_equal",
-    "Less": "less",
-    "LessOrEqual": "less_equal",
-    "Or": "or",
-    "Xor": "xor",
-}
+_COMPARED = elementwise.comparisons(elementwise.ONNX)
 
-_FUNCTIONS = {
-    "Atan": "atan",
-    "Ceil": "ceil",
-    "Cos": "cos",
-    "Erf": "erf",
-    "Floor": "floor",
-    "IsNaN": "is_nan",
-    "Not": "not",
-    "Round": "round",
-    "Sign": "sign",
-    "Sin": "sin",
-}
+_FUNCTIONS = elementwise.functions(elementwise.ONNX)
 
 
 def operated(call: Call, operation: str) -> list[View]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node, Shape
+from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.view import View, fresh
 from glsl_infer.importers.shared.padding import Padding, same_padding
@@ -79,10 +80,9 @@ def convolved(call: Call, kernel: Weights, bias: Weights) -> list[View]:
     strides, dilations = (pair(call, name, rank - 2) for name in ("strides", "dilations"))
     if view.shape[1] != kernel.shape[1] * groups or kernel.shape[0] % groups or min(*strides, *dilations) < 1:
         raise call.refused(f"a kernel of {kernel.shape} in {groups} groups on {view.shape}", "the file is damaged")
-    if kernel.shape[2:] == (1, 1) and strides == (1, 1) and groups == 1 and not any(call.attribute("pads", ())):
-        swapped = _of_pixels(call, view, kernel, bias)
-        if swapped is not None:
-            return [swapped]
+    single = kernel.shape[2:] == (1, 1) and strides == (1, 1) and groups == 1 and not any(call.attribute("pads", ()))
+    if single and view.shape[0] != 1:
+        return [_of_batch(call, view, kernel, bias)]
     source, shape = call.map()
     window = (kernel.shape[2], kernel.shape[3])
     around = padding(call, shape, window, strides, dilations)
@@ -103,13 +103,12 @@ def convolved(call: Call, kernel: Weights, bias: Weights) -> list[View]:
     return [call.mapped(node, rank)]
 
 
-def _of_pixels(call: Call, view: View, kernel: Weights, bias: Weights) -> View | None:
-    """Return a convolution 1x1 as the matrix product that it is, where the CPU holds the channels last anyway."""
-    order = view.order()
-    if order is None or not order or order[-1] != 1 or not call.nodes.on_cpu(view.node):
-        return None
-    others = [axis for axis in order if axis != 1]
-    node = call.nodes.shaped(view.node, tuple(view.shape[axis] for axis in order))
+def _of_batch(call: Call, view: View, kernel: Weights, bias: Weights) -> View:
+    """Return a convolution 1x1 of several maps as the matrix product that it is."""
+    others = [axis for axis in view.order() or range(len(view.axes)) if axis != 1]
+    unit = [axis for axis in range(len(view.axes)) if axis not in (*others, 1)]
+    moved = relayout.ordered(call.nodes, view, [*others, *unit, 1])
+    node = call.nodes.shaped(moved.node, (*(view.shape[axis] for axis in others), view.shape[1]))
     weights = {"kernel": kernel[:, :, 0, 0].T, "bias": bias}
     result = call.nodes.emit("linear", node, part="product", weights=weights)
     shape = tuple(len(bias) if axis == 1 else size for axis, size in enumerate(view.shape))

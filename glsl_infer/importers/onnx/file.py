@@ -6,11 +6,12 @@ in other files, which must lie beside the model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import ModelError
+from glsl_infer.importers.onnx.contrib import in_onnx
 from glsl_infer.importers.onnx.functions import inlined
 from glsl_infer.importers.onnx.installed import schema
 from glsl_infer.importers.onnx.model import Declared, Model, Numbers, Operator, Part, Sizes, in_order
@@ -67,7 +68,8 @@ def parse(proto: Any, source: str = "the model", name: str = "model", folder: Pa
     reader = _Reader(onnx, source, Stored(onnx, source, folder), versions)
     try:
         graph = inlined(proto, source, MOST_OPERATORS)
-        return reader.model(graph, name)
+        written = {text(output) for node in proto.graph.node for output in node.output}
+        return reader.model(graph, name, frozenset(written - {""}))
     except (ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError, UnicodeError) as error:
         raise ModelError(f"{source}: a damaged ONNX file ({_line(error)}); get it anew") from None
 
@@ -83,9 +85,12 @@ class _Reader:
         self._onnx, self._source, self._stored, self._versions = onnx, source, stored, versions
         self._left = MOST_OPERATORS
 
-    def model(self, graph: Any, name: str) -> Model:
+    def model(self, graph: Any, name: str, tensors: frozenset[str]) -> Model:
         part = self._part(graph, 0)
-        inputs = tuple(self._declared(value) for value in graph.input if text(value.name) not in part.constants)
+        given = [value for value in graph.input if text(value.name) not in part.constants]
+        sizes = [value.type.tensor_type.shape.dim for value in given]
+        batches = {text(dims[0].dim_param) for dims in sizes if len(dims) > 1 and dims[0].dim_param}
+        inputs = tuple(self._declared(value, batches) for value in given)
         outputs = tuple(self._declared(value) for value in graph.output)
         for what, values in (("inputs", inputs), ("outputs", outputs)):
             names = [value.name for value in values]
@@ -94,7 +99,7 @@ class _Reader:
                     f"{self._source}: its {what} are {names[:8]}; it needs one or more, each with its name"
                 )
         known = {text(value.name): self._declared(value) for value in graph.value_info}
-        return Model(name, part, inputs, outputs, known)
+        return Model(name, part, inputs, outputs, known, tensors)
 
     def _part(self, graph: Any, depth: int) -> Part:
         if depth > MOST_PARTS_DEEP:
@@ -108,7 +113,7 @@ class _Reader:
         for sparse in graph.sparse_initializer:
             constants[text(sparse.values.name)] = self._stored.sparse(sparse)
         operators = tuple(self._operator(node, depth) for node in graph.node)
-        return Part(in_order(operators), constants, tuple(text(value.name) for value in graph.output))
+        return in_onnx(Part(in_order(operators), constants, tuple(text(value.name) for value in graph.output)))
 
     def _operator(self, node: Any, depth: int) -> Operator:
         domain = DOMAINS.get(text(node.domain), text(node.domain))
@@ -143,12 +148,19 @@ class _Reader:
             return self._stored.sparse(attribute.sparse_tensor)
         return self._part(attribute.g, depth + 1) if kind == kinds.GRAPH else None
 
-    def _declared(self, value: Any) -> Declared:
+    def _declared(self, value: Any, batches: Collection[str] = ()) -> Declared:
+        """Return what the file says of a tensor; axes with the names of batches have the size 1."""
         kind = value.type.WhichOneof("value")
         if kind not in (None, "tensor_type"):
             return Declared(text(value.name), None, kind.removesuffix("_type"))
         tensor = value.type.tensor_type
         shape = self._sizes(tensor.shape.dim) if tensor.HasField("shape") else None
+        if shape is not None and batches:
+            names = [text(size.dim_param) for size in tensor.shape.dim]
+            shape = tuple(
+                1 if axis and size is None and name in batches else size
+                for axis, (size, name) in enumerate(zip(shape, names))
+            )
         return Declared(text(value.name), shape, self._stored.type_name(tensor.elem_type))
 
     def _sizes(self, sizes: Iterable[Any]) -> Sizes:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from glsl_infer.importers.core import elementwise
 from glsl_infer.importers.onnx.folded_moves import numbers_at, room
 from glsl_infer.importers.onnx.installed import schema
 from glsl_infer.importers.onnx.model import Numbers, Operator
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from glsl_infer.importers.onnx.folding import Folded
 
 Given = Sequence[Any]
-
-erf = np.frompyfunc(math.erf, 1, 1)
 
 
 def dequantized(given: Given, operator: Operator) -> Numbers:
@@ -138,45 +136,12 @@ def _first(given: Given, operator: Operator, most: int) -> Any:
     return np.asarray(given[0])
 
 
-_UNARY: Mapping[str, Callable[[Any], Any]] = {
-    "Abs": np.abs,
-    "Ceil": np.ceil,
-    "Cos": np.cos,
-    "Erf": lambda x: erf(x).astype(x.dtype),
-    "Exp": np.exp,
-    "HardSwish": lambda x: x * np.clip(x / 6.0 + 0.5, 0.0, 1.0),
-    "Floor": np.floor,
-    "Log": np.log,
-    "Neg": np.negative,
-    "Not": np.logical_not,
-    "Reciprocal": np.reciprocal,
-    "Relu": lambda x: np.maximum(x, 0),
-    "Round": np.rint,
-    "Sigmoid": lambda x: 1.0 / (1.0 + np.exp(-x)),
-    "Sign": np.sign,
-    "Sin": np.sin,
-    "Softplus": lambda x: np.logaddexp(x, 0),
-    "Sqrt": np.sqrt,
-    "Tanh": np.tanh,
-}
-
-_BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
-    "Add": np.add,
-    "And": np.logical_and,
+POINTWISE: Mapping[str, Callable[..., Any]] = {
+    **elementwise.computes(elementwise.ONNX),
     "Div": _divided,
-    "Equal": np.equal,
-    "Greater": np.greater,
-    "GreaterOrEqual": np.greater_equal,
-    "Less": np.less,
-    "LessOrEqual": np.less_equal,
-    "Mul": np.multiply,
-    "Or": np.logical_or,
+    "Neg": np.negative,
     "Pow": lambda x, y: np.power(x, y).astype(x.dtype),
-    "Sub": np.subtract,
-    "Xor": np.logical_xor,
 }
-
-POINTWISE: Mapping[str, Callable[..., Any]] = {**_UNARY, **_BINARY}
 """Functions of one number, or of two."""
 
 NUMBERS: Mapping[str, Folded] = {

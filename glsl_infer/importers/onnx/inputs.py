@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node, Shape
 from glsl_infer.graph.picture import PICTURE_CHANNELS
-from glsl_infer.importers.onnx.model import Declared, Model, Operator, Sizes
+from glsl_infer.importers.onnx.model import Declared, Model, Numbers, Operator, Sizes
 from glsl_infer.importers.onnx.nodes import MOST_NUMBERS
 from glsl_infer.importers.onnx.view import View, fresh
 from glsl_infer.importers.shared.collected import Collected
-from glsl_infer.importers.shared.ends import input_attrs
+from glsl_infer.importers.shared.ends import input_attrs, numbers_map
+from glsl_infer.importers.shared.long_rows import in_rows
 from glsl_infer.importers.shared.verdict import SHADER, LayerVerdict
 
 _TYPES = ("float32", "float16", "float64", "uint8", "int8")
@@ -26,7 +30,48 @@ _TO_CHANNELS_FIRST = (0, 3, 1, 2)
 _MOST_AXES = 8
 
 
-def input_view(declared: Declared, model: Model, sizes: dict[str, tuple[int, int]], collected: Collected) -> View:
+def agrees(shape: Shape | None, declared: Declared) -> bool:
+    """Return whether a shape that the user gives an input leaves what the file says of other tensors true."""
+    own = declared.shape
+    if shape is None or own is None or len(own) != len(shape):
+        return True
+    return all(size in (None, wanted) for size, wanted in zip(own, shape))
+
+
+def constant_of(declared: Declared, given: Any) -> Numbers:
+    """Return the value that the user gives an input which is not to be one.
+
+    One number stands for all of a tensor, whose open sizes are 1.
+
+    Raises:
+        ModelError: other numbers than the input has, or of another type.
+    """
+    numbers = np.asarray(given)
+    known = declared.shape is not None
+    shape = tuple(size or 1 for size in declared.shape or ()) if known else numbers.shape
+    kind = np.dtype(declared.type)
+    with np.errstate(all="ignore"):
+        values = numbers.astype(kind)
+    if kind.kind != "f" and (values != numbers).any():
+        raise ModelError.layer(
+            declared.name[:96], f"a constant of {given}", f"give numbers of the type {declared.type}"
+        )
+    if numbers.size not in (1, math.prod(shape)) or math.prod(shape) > MOST_NUMBERS:
+        raise ModelError.layer(
+            declared.name[:96],
+            f"a constant of {numbers.size} numbers for the shape {shape}",
+            f"give one number, or {math.prod(shape)}",
+        )
+    return np.broadcast_to(values.reshape(()), shape) if numbers.size == 1 else values.reshape(shape)
+
+
+def input_view(
+    declared: Declared,
+    model: Model,
+    sizes: Mapping[str, tuple[int, int]],
+    collected: Collected,
+    given: Shape | None = None,
+) -> View:
     """Add the node of an input, and return its tensor.
 
     Args:
@@ -34,33 +79,49 @@ def input_view(declared: Declared, model: Model, sizes: dict[str, tuple[int, int
         model: the file.
         sizes: (height, width) of inputs whose size is free, by their names; empty name: of the only such input.
         collected: the nodes so far.
+        given: the shape that the user gives it, instead of the file's.
 
     Raises:
-        ModelError: it has another type, several pictures, too many axes, or a size that nobody knows.
+        ModelError: it has another type, several pictures, too many numbers, or a size that nobody knows.
     """
     name = declared.name[:96]
     if declared.type not in _TYPES:
-        raise ModelError.layer(name, f"an input of type {declared.type}", "inputs of float, int8 or uint8 are read")
+        advice = f"inputs of float, int8 or uint8 are read; give its value: --constant {name}=VALUE"
+        raise ModelError.layer(name, f"an input of type {declared.type}", advice)
+    if given is not None:
+        if declared.shape is not None and len(given) != len(declared.shape):
+            what = f"--input-shape {_sides(given)} for an input of shape ({_shown(declared.shape)})"
+            raise ModelError.layer(name, what, f"give {len(declared.shape)} sizes")
+        declared = replace(declared, shape=given)
     if declared.shape is None:
-        raise ModelError.layer(name, "an input of unknown shape", "export the model with a shape")
+        raise ModelError.layer(name, "an input of unknown shape", f"give --input-shape {name}=1x3x224x224, for example")
     last = _is_channels_last(declared, model)
     shape = _known(name, declared.shape, sizes, channels_last=last)
-    if math.prod(shape) > MOST_NUMBERS or len(shape) > 4 or (len(shape) > 2 and shape[0] != 1):
-        raise ModelError.layer(
-            name,
-            f"an input of shape {shape}",
-            "a network for one picture at a time, with inputs of up to 4 axes, can be exported",
-        )
-    ours, order = _placed(shape, channels_last=last)
-    if _is_grey(declared, shape, model):
-        ours, order = (*shape[1:], 1), (1, 2)
+    if math.prod(shape) > MOST_NUMBERS:
+        raise ModelError.layer(name, f"an input of shape {shape}", f"at most {MOST_NUMBERS} numbers are possible")
+    several = len(shape) > 2 and shape[0] != 1
+    pictures = len(shape) == 4 and 3 in (shape[1], shape[3])
+    if several and (pictures or any(operator.kind in _OF_MAPS for operator in _readers(declared, model))):
+        advice = f"one picture at a time can be computed; give --input-shape {name}={_sides((1, *shape[1:]))}"
+        raise ModelError.layer(name, f"an input of shape {shape}", advice)
     free = collected.free_name(name)
-    node = (
-        Node(free, "input", (), input_attrs(ours)) if len(ours) == 3 else Node(free, "input_fixed", (), {"shape": ours})
-    )
+    ours: Shape
+    order: tuple[int, ...]
+    if several or len(shape) > 4:  # a state, say: numbers as the file has them
+        ours, order = (shape if len(shape) == 3 else (math.prod(shape),)), tuple(range(len(shape)))
+        attrs = numbers_map(ours) if len(ours) == 3 else {"shape": ours}
+    else:
+        ours, order = _placed(shape, channels_last=last)
+        if _is_grey(declared, shape, model):
+            ours, order = (*shape[1:], 1), (1, 2)
+        line, ours = ours, in_rows(ours)
+        attrs = {"shape": ours} if len(ours) == 1 else input_attrs(ours) if ours == line else numbers_map(ours)
+    node = Node(free, "input" if len(ours) == 3 else "input_fixed", (), attrs)
     collected.add([node])
     collected.rows[free] = LayerVerdict(free, "input", ours, SHADER, (node.op,))
-    return fresh(free, shape, order)
+    view = fresh(free, shape, order)
+    cut = view.cut(ours)
+    return view if cut is None else cut[0]
 
 
 def _placed(shape: tuple[int, ...], *, channels_last: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -75,7 +136,19 @@ def _placed(shape: tuple[int, ...], *, channels_last: bool) -> tuple[tuple[int, 
     return (math.prod(shape),), tuple(range(len(shape)))
 
 
-def _known(name: str, shape: Sizes, sizes: dict[str, tuple[int, int]], *, channels_last: bool) -> tuple[int, ...]:
+def _sides(shape: Sequence[int]) -> str:
+    return "x".join(map(str, shape))
+
+
+def _shown(shape: Sizes) -> str:
+    return ", ".join("?" if size is None else str(size) for size in shape)
+
+
+def _readers(declared: Declared, model: Model) -> list[Operator]:
+    return [operator for operator in model.part.operators if declared.name in operator.inputs]
+
+
+def _known(name: str, shape: Sizes, sizes: Mapping[str, tuple[int, int]], *, channels_last: bool) -> tuple[int, ...]:
     """Return a shape with a batch of 1, and the height and width that were asked for."""
     known = [1 if size is None and not axis and len(shape) > 1 else size for axis, size in enumerate(shape)]
     places = (1, 2) if channels_last else (2, 3)
@@ -90,19 +163,20 @@ def _known(name: str, shape: Sizes, sizes: dict[str, tuple[int, int]], *, channe
                 )
             known[axis] = size
     if None in known:
-        shown = ", ".join("?" if size is None else str(size) for size in known)
         free = [axis for axis, size in enumerate(known) if size is None]
-        advice = (
-            "give --input-size" if len(shape) == 4 and set(free) <= set(places) else "export the model with a shape"
+        picture = len(shape) == 4 and set(free) <= set(places)
+        example = "x".join("SIZE" if size is None else str(size) for size in known)
+        advice = "give --input-size" if picture else f"give --input-shape {name}={example}"
+        raise ModelError.layer(
+            name, f"an input of shape ({_shown(tuple(known))}), with sizes that the file leaves open", advice
         )
-        raise ModelError.layer(name, f"an input of shape ({shown}), with sizes that the file leaves open", advice)
     return tuple(size for size in known if size is not None)
 
 
 def _is_channels_last(declared: Declared, model: Model) -> bool:
     """Return whether a file's input is (batch, height, width, channels), as converters of TensorFlow write it."""
     shape = declared.shape or ()
-    read = [operator for operator in model.part.operators if declared.name in operator.inputs]
+    read = _readers(declared, model)
     if any(operator.kind in _OF_MAPS for operator in read):
         return False
     if len(shape) != 4:
@@ -116,8 +190,7 @@ def _is_channels_last(declared: Declared, model: Model) -> bool:
 
 def _is_grey(declared: Declared, shape: tuple[int, ...], model: Model) -> bool:
     """Return whether an input (batch, height, width) is a picture: all that reads it adds channels, or makes a row."""
-    readers = [operator for operator in model.part.operators if declared.name in operator.inputs]
-    readers = [operator for operator in readers if operator.kind != "Shape"]
+    readers = [operator for operator in _readers(declared, model) if operator.kind != "Shape"]
     return len(shape) == 3 and bool(readers) and all(_reads_grey(operator, shape, model) for operator in readers)
 
 

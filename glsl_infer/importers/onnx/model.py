@@ -95,6 +95,7 @@ class Model:
         inputs: what it reads, without constants.
         outputs: what it makes.
         known: what the file says of other tensors, by name.
+        tensors: names of what the operators of the file's own graph make, as they are in the file.
     """
 
     name: str
@@ -102,6 +103,7 @@ class Model:
     inputs: tuple[Declared, ...]
     outputs: tuple[Declared, ...]
     known: Mapping[str, Declared]
+    tensors: frozenset[str]
 
 
 def in_order(operators: Sequence[Operator]) -> tuple[Operator, ...]:

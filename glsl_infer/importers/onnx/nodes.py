@@ -11,18 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import ops
-from glsl_infer.cpu import KERNELS
+from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node, Shape
 from glsl_infer.graph.activations import activation
+from glsl_infer.importers.core.constants import beside_map
 from glsl_infer.importers.shared.collected import Collected
-from glsl_infer.importers.shared.constant_maps import beside_map
 from glsl_infer.ops.operator import CopyOperator
+from glsl_infer.program.layout import TEXTURE_RANKS
 
 MOST_NUMBERS = 2**28
 """Of a tensor that operators make: a texture of 8192x8192 holds as many."""
-
-TEXTURE_RANKS = (1, 3)
-"""Axes of what textures hold: vectors and maps."""
 
 
 class Nodes:
@@ -149,16 +147,17 @@ class Nodes:
             (node,) = made.inputs
 
     def in_textures(self, node: str) -> bool:
-        """Return whether a node is a vector or a map that shaders compute."""
-        return len(self.shape(node)) in TEXTURE_RANKS and not self.on_cpu(node)
+        """Return whether a node is a vector or a map."""
+        return len(self.shape(node)) in TEXTURE_RANKS
 
-    def on_cpu(self, node: str) -> bool:
-        """Return whether the CPU computes a node anyway: then it also does what follows and needs no map."""
-        made = next(each for each in reversed(self._collected.nodes) if each.name == node)
-        while made.op in ("identity", "reshape") and made.inputs:
-            (node,) = made.inputs
-            made = next(each for each in reversed(self._collected.nodes) if each.name == node)
-        return made.op in KERNELS
+    def takes(self, op: str, *sources: str, **attrs: Any) -> bool:
+        """Return whether an operator takes nodes of these shapes."""
+        operator = ops.get(op)
+        try:
+            operator.shape(Node(self.name, op, sources, {**operator.attrs, **attrs}), [*map(self.shape, sources)])
+        except ModelError:
+            return False
+        return True
 
 
 def _per_channel(value: NDArray[Any]) -> bool:

@@ -110,7 +110,7 @@ def normalized(
         made = over_map(call, 1, epsilon, np.ones(1), np.zeros(1))
         return _weighted(call, made, weights)
     if len(long) > 1:
-        return _on_cpu(call, view, long, kind, epsilon, weights)
+        return _over_axes(call, view, long, kind, epsilon, weights)
     (axis,) = long
     nodes = call.nodes
     view, dim = placed(nodes, view, axis)
@@ -177,7 +177,9 @@ def _of_groups(call: Call) -> View:
     return over_map(call, groups, float(call.attribute("epsilon")), gamma * more, beta * more + plus)
 
 
-def _on_cpu(call: Call, view: View, axes: Sequence[int], kind: str, epsilon: float, weights: Sequence[Doubles]) -> View:
+def _over_axes(
+    call: Call, view: View, axes: Sequence[int], kind: str, epsilon: float, weights: Sequence[Doubles]
+) -> View:
     if kind != "layer":
         raise call.refused(f"over the axes {tuple(axes)}", "it can be over one axis")
     node = relayout.in_file_order(call.nodes, view, view.shape)

@@ -48,8 +48,8 @@ OPERATORS: Mapping[str, Converter] = {
 }
 """Converters by the operator's type, of ONNX itself."""
 
-OF_MICROSOFT: Mapping[str, Converter] = {**quantized.OF_MICROSOFT, **activations.OF_MICROSOFT, **products.OF_MICROSOFT}
-"""Converters of operators of the domain ``com.microsoft``, which ONNX Runtime's tools write."""
+OF_MICROSOFT: Mapping[str, Converter] = {**quantized.OF_MICROSOFT, **products.OF_MICROSOFT}
+"""Converters of operators of ONNX Runtime's domain that ``contrib`` does not express by others."""
 
 _BY_DOMAIN = {"": OPERATORS, "com.microsoft": OF_MICROSOFT}
 
@@ -65,6 +65,9 @@ def convert(call: Call) -> list[Given]:
     if function is not None:
         return _by_function(call, function)
     table = _BY_DOMAIN.get(domain)
+    if domain.startswith(_RUNTIME) and kind not in (table or ()):
+        what = f"{with_article(f'{kind:.60}')} of ONNX Runtime, which has optimised or quantised the file"
+        raise ModelError.layer(call.nodes.name, what, _UNOPTIMIZED.format(kind))
     if table is None:
         what = f"{kind:.60} of the domain '{domain:.60}' cannot be exported"
         raise ModelError.layer(call.nodes.name, what, _INSTEAD.format(kind))
@@ -80,6 +83,15 @@ def convert(call: Call) -> list[Given]:
         )
     return list(table[kind](call))
 
+
+_RUNTIME = ("com.microsoft", "com.ms.")
+"""How the domains of operators begin that only ONNX Runtime has."""
+
+_UNOPTIMIZED = (
+    "use the file from before that, or save it from ONNX Runtime with graph_optimization_level = ORT_ENABLE_BASIC, and "
+    "quantise with quant_format=QuantFormat.QDQ; or give a function of yours that computes it on the CPU: "
+    "--operator {0:.60}=MODULE:FUNCTION"
+)
 
 _INSTEAD = (
     "export the model without it, or give a function of yours that computes it on the CPU: "

@@ -12,12 +12,14 @@ from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter, Given
 from glsl_infer.importers.onnx.folded_moves import slices, split_sizes
 from glsl_infer.importers.onnx.model import Numbers
-from glsl_infer.importers.onnx.nodes import TEXTURE_RANKS
 from glsl_infer.importers.onnx.places import gathered, picked
-from glsl_infer.importers.onnx.placing import common, placed, resized, triple
+from glsl_infer.importers.onnx.placing import common, map_axes, of_map, placed, resized, triple
 from glsl_infer.importers.onnx.view import View, fresh
 from glsl_infer.importers.shared.places import MOST_JOINED
-from glsl_infer.program.layout import MAX_TEXTURE_SIZE
+from glsl_infer.program.layout import MAX_TEXTURE_SIZE, TEXTURE_RANKS
+
+MOST_STEPS = 64
+"""Vectors that shaders join as the steps of a sequence, at most."""
 
 _MIRRORED = {"reflect": "reflect", "edge": "edge"}
 
@@ -190,16 +192,20 @@ def joined(call: Call, views: Sequence[View], axis: int) -> View:
     if same is not None:
         return same
     axes: Sequence[int] = triple(order, tuple(shape)) or order
-    if (
+    lines = all(nodes.shape(view.node)[0] == 1 and len(nodes.shape(view.node)) == 3 for view in moved)
+    height = next((each for each in range(len(shape)) if each not in order), 0)
+    steps = (
         len(order) == 2
-        and len(shape) == 3
-        and all(nodes.shape(view.node)[0] == 1 and len(nodes.shape(view.node)) == 3 for view in moved)
-    ):
-        axes = (0, *order)  # a line is a map of height 1
+        and order[0] == axis
+        and len(moved) == shape[axis] <= MOST_STEPS
+        and all(nodes.in_textures(view.node) for view in moved)
+    )
+    if len(order) == 2 and len(shape) == 3 and (lines or steps):
+        axes = (height, *order)  # a line is a map of height 1, as are steps of a sequence
     sources = [nodes.shaped(view.node, tuple(view.shape[each] for each in axes)) for view in moved]
     dim = list(axes).index(axis)
     few = len(sources) <= MOST_JOINED and shape[axis] <= MAX_TEXTURE_SIZE
-    if len(shape) == 4 and len(axes) == 3 and dim < 2 and few and all(map(nodes.in_textures, sources)):
+    if (steps or (len(shape) == 4 and few)) and len(axes) == 3 and dim < 2 and all(map(nodes.in_textures, sources)):
         return fresh(_in_shaders(call, sources, dim), tuple(shape), order)
     return fresh(_joined(call, sources, dim, len(axes)), tuple(shape), order)
 
@@ -224,6 +230,10 @@ def _in_shaders(call: Call, sources: Sequence[str], axis: int) -> str:
         around = (sum(sizes[:number]), sum(sizes[number + 1 :]))
         padding = (*around, 0, 0) if axis == 0 else (0, 0, *around)
         padded.append(nodes.emit("zero_padding", source, part="placed", padding=padding))
+    while len(padded) > MOST_JOINED:  # so that no value is rounded more often than needed
+        pairs = list(zip(padded[::2], padded[1::2]))
+        rest = padded[2 * len(pairs) :]
+        padded = [nodes.emit("add", *pair, part="joined", activation="linear") for pair in pairs] + rest
     whole = padded[0]
     for other in padded[1:]:
         whole = nodes.emit("add", whole, other, part="joined", activation="linear")
@@ -262,25 +272,29 @@ def _pad(call: Call) -> list[View]:
     if mode not in ("constant", *_MIRRORED) or not np.isfinite(value):
         raise call.refused(f"mode '{mode}' with {value}", "give constant with a finite number, reflect or edge")
     if rank in (3, 4) and 0 not in around and view.shape[0] == 1:
-        return [_map_padded(call, around, mode, value, rank)]
+        return [_map_padded(call, around, mode, value, map_axes(view) if rank == 4 else None)]
     for axis, widths in around.items():
         view = _axis_padded(call, view, axis, (widths, mode, value))
     return [view]
 
 
-def _map_padded(call: Call, around: dict[int, tuple[int, int]], mode: str, value: float, rank: int) -> View:
-    node, shape = call.map()
-    rows = around.get(2, (0, 0)) if rank == 4 else (0, 0)
-    padding = (*rows, *around.get(rank - 1, (0, 0)))
-    channels = around.get(1, (0, 0))
+def _map_padded(
+    call: Call, around: dict[int, tuple[int, int]], mode: str, value: float, axes: tuple[int, int, int] | None
+) -> View:
+    """Return a padded map whose axes are (rows, columns, channels), or a line (1, channels, length)."""
+    node, shape = call.map() if axes is None else relayout.as_map(call.nodes, call.view(), axes)
+    rows = (0, 0) if axes is None else around.get(axes[0], (0, 0))
+    padding = (*rows, *around.get(2 if axes is None else axes[1], (0, 0)))
+    last = 1 if axes is None else axes[2]
+    channels = around.get(last, (0, 0))
     if any(padding):
         node = _padded(call, node, padding, mode, value)
     if any(channels) and mode == "constant" and not value and min(channels) >= 0 and sum(channels) <= 16 * 4096:
         order = (*(-1,) * channels[0], *range(shape[2]), *(-1,) * channels[1])
         node = call.nodes.emit("channel_gather", node, part="channels", channels=order)
-    view = call.mapped(node, rank)
-    if any(channels) and view.shape[1] == shape[2]:
-        view = _axis_padded(call, view, 1, (channels, mode, value))
+    view = call.mapped(node, 3) if axes is None else of_map(node, call.nodes.shape(node), axes)
+    if any(channels) and view.shape[last] == shape[2]:
+        view = _axis_padded(call, view, last, (channels, mode, value))
     return view
 
 

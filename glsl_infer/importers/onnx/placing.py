@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from glsl_infer.graph import Shape
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.nodes import Nodes
-from glsl_infer.importers.onnx.view import Atom, View, default_order
+from glsl_infer.importers.onnx.view import Atom, View, default_order, fresh
 
 _MAPS = ((2, 3, 1), (1, 2, 3), (3, 2, 1), (2, 1, 3), (3, 1, 2), (1, 3, 2))
 """Orders in which a map may have the three last axes of four, the usual ones first."""
@@ -16,6 +16,9 @@ _MAPS = ((2, 3, 1), (1, 2, 3), (3, 2, 1), (2, 1, 3), (3, 1, 2), (1, 3, 2))
 
 def placed(nodes: Nodes, view: View, axis: int) -> tuple[View, int]:
     """Return a tensor, and the dimension of its node that is exactly an axis of it."""
+    near = view.merged()  # other axes may be in pieces: each step of a sequence is a slice of the map as it is
+    if len(near.axes[axis]) == 1 and (found := _found(nodes, near, axis)) is not None:
+        return near, found
     whole = relayout.simple(nodes, view).merged()
     found = _found(nodes, whole, axis)
     if found is not None:
@@ -57,6 +60,19 @@ def triple(order: Sequence[int], shape: Shape) -> tuple[int, ...] | None:
     if len(shape) != 4 or shape[0] != 1:
         return None
     return next((axes for axes in _MAPS if is_part(order, axes)), None)
+
+
+def map_axes(view: View) -> tuple[int, int, int]:
+    """Return the (rows, columns, channels) of a tensor (1, ., ., .) as its node has them, else of channels first."""
+    order = view.order()
+    rows, columns, channels = (None if order is None else triple(order, view.shape)) or _MAPS[0]
+    return rows, columns, channels
+
+
+def of_map(node: str, dims: Shape, axes: Sequence[int]) -> View:
+    """Return the tensor (1, ., ., .) whose axes are the (rows, columns, channels) of a node."""
+    sizes = dict(zip(axes, dims))
+    return fresh(node, (1, sizes[1], sizes[2], sizes[3]), axes)
 
 
 def common(nodes: Nodes, views: Sequence[View], axis: int) -> tuple[int, ...]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from glsl_infer.graph import Shape
+from glsl_infer.graph.activations import powers
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.convolutions import padding, pair
 from glsl_infer.importers.onnx.view import View
@@ -28,36 +32,114 @@ def pool(call: Call) -> list[View]:
     if min(*window, *strides, *dilations) < 1:
         raise call.refused(f"a window of {window}, strides {strides}", "the file is damaged")
     around = padding(call, shape, window, strides, dilations)
-    kind = call.kind
-    counts = bool(call.attribute("count_include_pad", 0)) and kind == "AveragePool"
-    grown = _grown(call, shape, window, strides, dilations, around) if call.attribute("ceil_mode", 0) else around
-    op = {"AveragePool": "average_pool", "MaxPool": "max_pool", "LpPool": "l2_pool"}[kind]
-    if kind == "LpPool":
-        if dilations != _NO_STRIDE:
-            raise call.refused(f"dilations {dilations}", "leave them out")
-        return [call.mapped(_lp(call, source, window, strides, grown), rank)]
-    if dilations != (1, 1):
-        if kind == "AveragePool":
-            return [call.mapped(_dilated_mean(call, source, shape, window, strides, dilations, grown, counts), rank)]
-        return [call.mapped(_dilated(call, source, shape, window, strides, dilations, grown), rank)]
-    if kind == "AveragePool" and window == shape[:2] and not any(grown):
-        mean = call.nodes.emit("global_average_pool", source, part="mean", scale=None)
-        return [call.mapped(call.nodes.shaped(mean, (1, 1, shape[2])), rank)]
-    if counts and any(around):
-        source = call.nodes.emit("zero_padding", source, part="padded", padding=around)
-        top, bottom, left, right = (after - before for after, before in zip(grown, around))
-        grown = (top, bottom, left, right)
-    node = call.nodes.emit(op, source, part=op, pool=window, strides=strides, padding=grown)
+    grown = _grown(shape, window, strides, dilations, around) if call.attribute("ceil_mode", 0) else around
+    taps = Taps(shape, window, strides, dilations, grown)
+    if call.kind == "LpPool":
+        node = _lp(call, source, taps)
+    elif call.kind == "MaxPool":
+        node = _largest(call, source, taps)
+    else:
+        counted = around if call.attribute("count_include_pad", 0) else (0, 0, 0, 0)
+        node = _mean(call, source, taps, counted)
     return [call.mapped(node, rank)]
 
 
+@dataclass(frozen=True)
+class Taps:
+    """The pixels that each window of a pooling reads.
+
+    Attributes:
+        shape: (height, width, channels) of the map.
+        window: rows and columns of taps.
+        strides: between windows, (y, x).
+        dilations: between taps, (y, x).
+        around: (top, bottom, left, right) pixels that windows reach beyond the map.
+    """
+
+    shape: Shape
+    window: tuple[int, int]
+    strides: tuple[int, int]
+    dilations: tuple[int, int]
+    around: Padding
+
+    @property
+    def adjacent(self) -> bool:
+        """Whether the taps of a window are neighbours."""
+        return all(size == 1 or apart == 1 for size, apart in zip(self.window, self.dilations))
+
+    def within(self, counted: Padding) -> NDArray[np.int64]:
+        """Return the number of taps of each window (y, x) that are in the map or in its ``counted`` padding."""
+        numbers = []
+        for axis in range(2):
+            before, after = self.around[2 * axis : 2 * axis + 2]
+            size, apart, step = self.shape[axis], self.dilations[axis], self.strides[axis]
+            reach = (self.window[axis] - 1) * apart + 1
+            starts = np.arange((size + before + after - reach) // step + 1) * step - before
+            taps = starts[:, None] + np.arange(self.window[axis]) * apart
+            low, high = -counted[2 * axis], size + counted[2 * axis + 1]
+            numbers.append(((taps >= low) & (taps < high)).sum(axis=1))
+        counts: NDArray[np.int64] = np.multiply.outer(*numbers)
+        return counts
+
+
+def _largest(call: Call, source: str, taps: Taps) -> str:
+    """Return the largest value of each window."""
+    if taps.adjacent:
+        attrs: dict[str, Any] = {"pool": taps.window, "strides": taps.strides, "padding": taps.around}
+        return call.nodes.emit("max_pool", source, part="max_pool", **attrs)
+    top, bottom, left, right = taps.around
+    if any(taps.around):  # each tap is a pooling by one pixel, whose padding never wins
+        source = call.nodes.emit("constant_padding", source, part="padded", padding=taps.around, value=-1e30)
+    sides = (taps.shape[0] + top + bottom, taps.shape[1] + left + right)
+    return largest_of_taps(call.nodes, source, sides, taps.window, taps.strides, taps.dilations)
+
+
+def _mean(call: Call, source: str, taps: Taps, counted: Padding) -> str:
+    """Return the mean of each window over the map and its ``counted`` padding, which is of zeros.
+
+    Pixels beyond both, which ``ceil_mode`` lets windows reach, do not count.
+    """
+    if not taps.adjacent:
+        return _per_count(call, _sums(call, source, taps), taps, counted)
+    if taps.window == taps.shape[:2] and not any(taps.around):
+        mean = call.nodes.emit("global_average_pool", source, part="mean", scale=None)
+        return call.nodes.shaped(mean, (1, 1, taps.shape[2]))
+    around = taps.around
+    if any(counted):
+        source = call.nodes.emit("zero_padding", source, part="padded", padding=counted)
+        top, bottom, left, right = (whole - own for whole, own in zip(around, counted))
+        around = (top, bottom, left, right)
+    attrs: dict[str, Any] = {"pool": taps.window, "strides": taps.strides, "padding": around}
+    return call.nodes.emit("average_pool", source, part="average_pool", **attrs)
+
+
+def _sums(call: Call, source: str, taps: Taps) -> str:
+    """Return the sum of each window, divided by how many taps one has: a convolution by equal weights."""
+    channels = taps.shape[2]
+    weights = np.full((*taps.window, 1, channels), 1.0 / math.prod(taps.window), np.float32)
+    return call.nodes.emit(
+        "conv2d",
+        source,
+        part="mean",
+        weights={"kernel": weights, "bias": np.zeros(channels, np.float32)},
+        strides=taps.strides,
+        padding=taps.around,
+        groups=channels,
+        dilations=taps.dilations,
+        activation="linear",
+    )
+
+
+def _per_count(call: Call, node: str, taps: Taps, counted: Padding) -> str:
+    """Return means over all taps of windows as means over those that count; 0 where none does."""
+    factors = math.prod(taps.window) / np.maximum(taps.within(counted), 1.0)
+    if (factors == 1.0).all():
+        return node
+    return call.nodes.affine(node, factors[:, :, None], np.zeros(1))
+
+
 def _grown(
-    call: Call,
-    shape: Sequence[int],
-    window: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    around: Padding,
+    shape: Sequence[int], window: Sequence[int], strides: Sequence[int], dilations: Sequence[int], around: Padding
 ) -> Padding:
     """Return padding that is larger behind, so that what a rounded up size needs is there."""
     grown = list(around)
@@ -71,56 +153,43 @@ def _grown(
     return grown[0], grown[1], grown[2], grown[3]
 
 
-def _dilated(
-    call: Call,
-    source: str,
-    shape: Shape,
-    window: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    around: Padding,
-) -> str:
-    """Return a maximum over taps that lie apart: the largest of moved maps, axis by axis."""
-    if any(around):  # each tap is a pooling by one pixel, whose padding never wins
-        source = _edged(call, source, around)
-    sides = (shape[0] + around[0] + around[1], shape[1] + around[2] + around[3])
-    return largest_of_taps(call.nodes, source, sides, window, strides, dilations)
+def _lp(call: Call, source: str, taps: Taps) -> str:
+    """Return a pooling by a norm, to which padding adds nothing."""
+    exponent, size = float(call.attribute("p", 2)), math.prod(taps.window)
+    if taps.adjacent:
+        if any(taps.around):
+            source = call.nodes.emit("zero_padding", source, part="padded", padding=taps.around)
+        attrs: dict[str, Any] = {"pool": taps.window, "strides": taps.strides, "padding": (0, 0, 0, 0)}
+        if exponent == 2.0:
+            return _scaled(call, call.nodes.emit("l2_pool", source, part="root", **attrs), math.sqrt(size))
+        mean = call.nodes.emit("average_pool", _powers(call, source, exponent), part="mean", **attrs)
+    else:
+        mean = _sums(call, _powers(call, source, exponent), taps)
+    return _root(call, mean, exponent, size)
 
 
-def _edged(call: Call, source: str, around: Padding) -> str:
-    """Return a map with a border that no maximum takes."""
-    return call.nodes.emit("constant_padding", source, part="padded", padding=around, value=-1e30)
+def _powers(call: Call, node: str, exponent: float) -> str:
+    """Return the sizes of values, to a power."""
+    sizes = call.nodes.function(node, "absolute")
+    return _power(call, sizes, exponent)
 
 
-def _dilated_mean(
-    call: Call,
-    source: str,
-    shape: Shape,
-    window: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    around: Padding,
-    counts: bool,
-) -> str:
-    """Return a mean over taps that lie apart: a convolution of equal weights, where no pixel counts differently."""
-    if any(around) and not counts:
-        raise call.refused("a mean with dilations and padding that does not count", "let count_include_pad be 1")
-    weights = np.full((window[0], window[1], 1, shape[2]), 1.0 / (window[0] * window[1]), np.float32)
-    attrs: dict[str, Any] = {"strides": tuple(strides), "padding": around, "groups": shape[2], "activation": "linear"}
-    arrays = {"kernel": weights, "bias": np.zeros(shape[2], np.float32)}
-    return call.nodes.emit("conv2d", source, part="mean", weights=arrays, dilations=tuple(dilations), **attrs)
+def _root(call: Call, mean: str, exponent: float, size: int) -> str:
+    """Return the root of ``size`` times a mean of powers."""
+    return _scaled(call, _power(call, mean, 1.0 / exponent), size ** (1.0 / exponent))
 
 
-def _lp(call: Call, source: str, window: Sequence[int], strides: Sequence[int], around: Padding) -> str:
-    """Return a pooling by the root of the sum of squares, to which padding adds nothing."""
-    if call.attribute("p", 2) != 2:
-        raise call.refused(f"p={call.attribute('p', 2)}", "give p=2")
-    if any(around):
-        source = call.nodes.emit("zero_padding", source, part="padded", padding=around)
-    attrs: dict[str, Any] = {"pool": tuple(window), "strides": tuple(strides), "padding": (0, 0, 0, 0)}
-    mean = call.nodes.emit("l2_pool", source, part="root", **attrs)
-    factor = float(np.sqrt(window[0] * window[1]))
-    return call.nodes.affine(mean, np.asarray([factor]), np.zeros(1))
+def _power(call: Call, node: str, exponent: float) -> str:
+    if exponent == 1.0:
+        return node
+    try:
+        return call.nodes.function(node, powers.power(exponent).text)
+    except ValueError:
+        raise call.refused(f"p={call.attribute('p', 2)}", "give p from 1 to 8") from None
+
+
+def _scaled(call: Call, node: str, factor: float) -> str:
+    return call.nodes.affine(node, np.asarray([factor]), np.zeros(1))
 
 
 def global_mean(call: Call) -> list[View]:
@@ -128,7 +197,18 @@ def global_mean(call: Call) -> list[View]:
     source, shape = call.map()
     mean = call.nodes.emit("global_average_pool", source, part="mean", scale=None)
     view = call.mapped(call.nodes.shaped(mean, (1, 1, shape[2])))
-    return [_of_pixel(view, len(call.view().axes), mean)]
+    return [_of_pixel(view, len(call.view().axes))]
+
+
+def global_norm(call: Call) -> list[View]:
+    """Convert a GlobalLpPool."""
+    source, shape = call.map()
+    exponent = float(call.attribute("p", 2))
+    if exponent < 1.0:
+        raise call.refused(f"p={exponent:g}", "give p from 1 to 8")
+    mean = call.nodes.emit("global_average_pool", _powers(call, source, exponent), part="mean", scale=None)
+    node = call.nodes.shaped(_root(call, mean, exponent, math.prod(shape[:2])), (1, 1, shape[2]))
+    return [_of_pixel(call.mapped(node), len(call.view().axes))]
 
 
 def global_extreme(call: Call) -> list[View]:
@@ -137,16 +217,17 @@ def global_extreme(call: Call) -> list[View]:
     once: dict[str, Any] = {"strides": _NO_STRIDE, "padding": (0, 0, 0, 0)}
     rows = call.nodes.emit("max_pool", source, part="rows", pool=(shape[0], 1), **once)
     node = call.nodes.emit("max_pool", rows, part="columns", pool=(1, shape[1]), **once)
-    return [_of_pixel(call.mapped(node), len(call.view().axes), node)]
+    return [_of_pixel(call.mapped(node), len(call.view().axes))]
 
 
-def _of_pixel(view: View, rank: int, node: str) -> View:
+def _of_pixel(view: View, rank: int) -> View:
     return View(view.node, view.stored, (*view.axes[:2], *((),) * (rank - 2)))
 
 
 CONVERTERS: dict[str, Converter] = {
     "AveragePool": pool,
     "GlobalAveragePool": global_mean,
+    "GlobalLpPool": global_norm,
     "GlobalMaxPool": global_extreme,
     "LpPool": pool,
     "MaxPool": pool,

@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.importers.onnx import relayout
-from glsl_infer.importers.onnx.call import Call, Converter
+from glsl_infer.importers.onnx.call import Call, Converter, Given
+from glsl_infer.importers.onnx.nodes import Nodes
 from glsl_infer.importers.onnx.view import View, fresh
 from glsl_infer.importers.shared.transposed import PLAIN
+from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
 Weights = NDArray[np.float64]
 
@@ -33,6 +35,10 @@ def by_matrix(call: Call, view: View, kernel: Weights, bias: Weights) -> View:
         source = nodes.shaped(view.node, (len(kernel),))
         node = nodes.emit("dense", source, part="sum", weights={"kernel": matrix, "bias": bias}, activation="linear")
         return fresh(node, shape)
+    line = _line(nodes, view)
+    if line is not None:
+        made = _of_window(call, view, line, kernel, bias)
+        return made
     others = [atom for axis in view.axes[:-1] for atom in axis]
     own = list(view.axes[last])
     if [atom for atom in view.stored if atom in own] != list(view.stored[len(view.stored) - len(own) :]):
@@ -47,7 +53,7 @@ def by_matrix(call: Call, view: View, kernel: Weights, bias: Weights) -> View:
         view = View(node, view.stored, view.axes)
         dims = nodes.shape(node)
     weights: dict[str, NDArray[Any]] = {"kernel": matrix, "bias": bias}
-    if len(dims) == 3 and not nodes.on_cpu(view.node):
+    if len(dims) == 3:
         weights["kernel"] = matrix[None, None]
         node = nodes.emit("conv2d", view.node, part="product", weights=weights, **PLAIN)
     else:
@@ -55,6 +61,36 @@ def by_matrix(call: Call, view: View, kernel: Weights, bias: Weights) -> View:
     made = fresh(node, (kernel.shape[1],))
     outer = tuple(atom for atom in view.stored if atom in others)
     return View(node, (*outer, *made.stored), (*view.axes[:-1], made.axes[0]))
+
+
+def _line(nodes: Nodes, view: View) -> int | None:
+    """Return the dimension of a map that all axes but the last are, if that one is the two others; None if not."""
+    dims, cut = nodes.shape(view.node), view.merged().cut(nodes.shape(view.node))
+    if len(dims) != 3 or cut is None or min(dims) == 1 or max(dims[:2]) > MAX_TEXTURE_SIZE:
+        return None
+    own = set(cut[0].axes[-1])
+    inside = [bool(group) and set(group) <= own for group in cut[1]]
+    outside = [not own & set(group) for group in cut[1]]
+    line = 1 if inside[0] else 0
+    return line if inside[2] and inside[1 - line] and outside[line] else None
+
+
+def _of_window(call: Call, view: View, line: int, kernel: Weights, bias: Weights) -> View:
+    """Return a product as a convolution whose window is a whole row or column of the map."""
+    nodes = call.nodes
+    cut = view.merged().cut(nodes.shape(view.node))
+    assert cut is not None
+    fine, groups = cut
+    own = fine.axes[-1]
+    inner = [atom for group in (groups[1 - line], groups[2]) for atom in group]
+    weights = kernel.reshape([*(atom.size for atom in own), -1])
+    weights = weights.transpose([*(own.index(atom) for atom in inner), len(own)])
+    dims = nodes.shape(view.node)
+    window = (dims[0], 1) if line else (1, dims[1])
+    weights = weights.reshape(*window, dims[2], kernel.shape[1])
+    node = nodes.emit("conv2d", view.node, part="product", weights={"kernel": weights, "bias": bias}, **PLAIN)
+    made = fresh(node, (kernel.shape[1],))
+    return View(node, (*groups[line], *made.stored), (*fine.axes[:-1], made.axes[0]))
 
 
 def _gemm(call: Call) -> list[View]:
@@ -196,4 +232,21 @@ def _einsum(call: Call) -> list[View]:
 
 CONVERTERS: dict[str, Converter] = {"Einsum": _einsum, "Gemm": _gemm, "MatMul": _matmul}
 
-OF_MICROSOFT: Mapping[str, Converter] = {}
+
+def _fused_matmul(call: Call) -> list[View]:
+    """Convert a FusedMatMul: a product of tensors whose last two axes may be turned, times a number."""
+    if call.attribute("transBatchA", 0) or call.attribute("transBatchB", 0):
+        raise call.refused("with batches turned", "use the file from before ONNX Runtime optimised it")
+    given: list[Given] = []
+    for place, name in enumerate(("transA", "transB")):
+        value, swap = call.given[place], bool(call.attribute(name, 0))
+        if isinstance(value, View):
+            value = _turned(value, swap and len(value.axes) > 1)
+        elif value is not None and swap and value.ndim > 1:
+            value = np.swapaxes(value, -1, -2)
+        given.append(value)
+    (made,) = _matmul(Call(call.operator, given, call.nodes))
+    return [_scaled(call, made, float(call.attribute("alpha", 1.0)))]
+
+
+OF_MICROSOFT: Mapping[str, Converter] = {"FusedMatMul": _fused_matmul, "TransposeMatMul": _fused_matmul}

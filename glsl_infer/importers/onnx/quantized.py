@@ -77,18 +77,11 @@ def _binary(operation: str) -> Converter:
 
 
 def _mean(call: Call) -> list[View]:
-    _require_channels_first(call)
     return pooling.global_mean(_with(call, "GlobalAveragePool", call.given[:1]))
 
 
 def _pool(call: Call) -> list[View]:
-    _require_channels_first(call)
     return pooling.pool(_with(call, "AveragePool", call.given[:1]))
-
-
-def _require_channels_first(call: Call) -> None:
-    if call.attribute("channels_last", 0):
-        raise call.refused("channels_last=1", "quantise the model with channels first")
 
 
 def _sigmoid(call: Call) -> list[View]:
@@ -140,7 +133,6 @@ CONVERTERS: dict[str, Converter] = {
 }
 
 OF_MICROSOFT: Mapping[str, Converter] = {
-    "DequantizeLinear": _same,
     "QGemm": _gemm,
     "QLinearAdd": _binary("add"),
     "QLinearAveragePool": _pool,
@@ -150,5 +142,4 @@ OF_MICROSOFT: Mapping[str, Converter] = {
     "QLinearMul": _binary("multiply"),
     "QLinearSigmoid": _sigmoid,
     "QLinearSoftmax": _softmax,
-    "QuantizeLinear": _same,
 }

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput
 from glsl_infer.graph.purposes import VALUES
+from glsl_infer.importers.core.patterns import fused
 from glsl_infer.importers.onnx import endings
 from glsl_infer.importers.onnx.file import parse, read_model
 from glsl_infer.importers.onnx.model import Model, Sizes
 from glsl_infer.importers.onnx.view import View
 from glsl_infer.importers.onnx.walk import Walk
 from glsl_infer.importers.shared.ends import Ends, Range, of_file, with_ends
-from glsl_infer.importers.shared.pieces import whole_functions
 from glsl_infer.importers.shared.verdict import LayerVerdict, Survey
 
 Source = Union[str, Path, Any]
@@ -41,6 +41,7 @@ class Imported:
         made: the file's tensor that each node computes, by the node's name.
         names: the names of these tensors in the file.
         spans: what the file says that the numbers of inputs of 8 bits reach from and to, by the graph's names.
+        constants: the inputs of the file that are constants here, by their names there.
         uncomputed: whether an operator of constants alone was refused.
     """
 
@@ -50,6 +51,7 @@ class Imported:
     made: Mapping[str, View]
     names: Mapping[str, str]
     spans: Mapping[str, Range]
+    constants: Mapping[str, NDArray[Any]]
     uncomputed: bool
 
     def given(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
@@ -115,10 +117,7 @@ def imported(source: Source, input_range: Range | None = None, ends: Ends | None
         return made
     if len(again.survey.problems) >= len(made.survey.problems):
         return made
-    known = {name for operator in model.part.operators for name in operator.outputs}
-    known |= {declared.name for declared in model.inputs}
-    names = {node: name for node, name in again.names.items() if name in known}
-    return replace(again, made={node: again.made[node] for node in names}, names=names)
+    return _of_file(again, model)
 
 
 def declared(path: str | Path) -> dict[str, Sizes | None]:
@@ -128,7 +127,7 @@ def declared(path: str | Path) -> dict[str, Sizes | None]:
 
 def tensors(path: str | Path) -> set[str]:
     """Return the names of all tensors that operators of a file make."""
-    return {name for operator in read_model(path).part.operators for name in operator.outputs if name}
+    return set(read_model(path).tensors)
 
 
 def to_graph(model: Model, input_range: Range | None = None, ends: Ends | None = None) -> Graph:
@@ -151,7 +150,7 @@ def to_graph(model: Model, input_range: Range | None = None, ends: Ends | None =
 
 
 def _imported(model: Model, input_range: Range | None, ends: Ends) -> Imported:
-    walk = Walk(model, ends.sizes)
+    walk = Walk(model, ends)
     wanted = list(ends.outputs) or [output.name for output in model.outputs]
     walk.all(wanted)
     collected = walk.collected
@@ -176,7 +175,7 @@ def _imported(model: Model, input_range: Range | None, ends: Ends) -> Imported:
         outputs += [GraphOutput(f"before:{name}", (name,), (), VALUES) for name in loose if name not in known]
     graph = None
     try:
-        graph = whole_functions(Graph(model.name, nodes, outputs)) if outputs else None
+        graph = fused(Graph(model.name, nodes, outputs)) if outputs else None
         if graph is not None and not problems:
             _require_inputs_read(graph)
         if graph is not None:
@@ -186,7 +185,16 @@ def _imported(model: Model, input_range: Range | None, ends: Ends) -> Imported:
     rows: list[LayerVerdict] = endings.with_ended(collected.rows, graph, outputs)
     made = Survey(tuple(rows), graph, frozenset(collected.guessed), tuple(problems))
     inputs = {view.node: view for view in walk.inputs}
-    return Imported(made, inputs, views, walk.made, walk.names, walk.spans, walk.uncomputed)
+    return _of_file(
+        Imported(made, inputs, views, walk.made, walk.names, walk.spans, walk.constants, walk.uncomputed), model
+    )
+
+
+def _of_file(imported: Imported, model: Model) -> Imported:
+    """Return an import without the tensors that the file's own graph does not name: those of branches, and pieces."""
+    known = model.tensors | {declared.name for declared in model.inputs}
+    names = {node: name for node, name in imported.names.items() if name in known}
+    return replace(imported, made={node: imported.made[node] for node in names}, names=names)
 
 
 def _with_ranges(ends: Ends, graph: Graph, input_range: Range | None, spans: Mapping[str, Range]) -> Ends:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.arithmetic import of_two
 from glsl_infer.importers.onnx.call import Call, Converter
-from glsl_infer.importers.onnx.placing import placed
+from glsl_infer.importers.onnx.placing import map_axes, placed
 from glsl_infer.importers.onnx.view import View, fresh
 
 _KINDS = {"ReduceMax": "max", "ReduceMean": "mean", "ReduceMin": "min", "ReduceSum": "sum", "ReduceProd": "product"}
@@ -52,10 +52,10 @@ def along(call: Call, view: View, kind: str, axes: Sequence[int]) -> View:
     long = [axis for axis in axes if view.shape[axis] > 1]
     if not long:
         return view
-    if kind in _DRAWN and len(view.axes) == 4 and view.shape[0] == 1 and not call.nodes.on_cpu(view.node):
+    if kind in _DRAWN and len(view.axes) == 4 and view.shape[0] == 1:
         return _of_map(call, view, kind, long)
     line = len(long) == 1 and len(view.axes) == 3 and view.shape[0] == 1
-    if kind in _DRAWN and line and not call.nodes.on_cpu(view.node):
+    if kind in _DRAWN and line:
         spread = View(view.node, view.stored, (*view.axes[:1], view.axes[2], (), view.axes[1]))
         made = _of_map(call, spread, kind, [{1: 3, 2: 1}[long[0]]])
         return View(made.node, made.stored, (made.axes[0], made.axes[3], made.axes[1]))
@@ -71,32 +71,33 @@ def along(call: Call, view: View, kind: str, axes: Sequence[int]) -> View:
 
 
 def _of_map(call: Call, view: View, kind: str, axes: Sequence[int]) -> View:
-    nodes = call.nodes
-    node, (height, width, channels) = relayout.as_map(nodes, view)
+    nodes, whole = call.nodes, map_axes(view)
+    rows, columns, last = whole
+    node, (height, width, channels) = relayout.as_map(nodes, view, whole)
     shape = tuple(1 if axis in axes else size for axis, size in enumerate(view.shape))
-    pixels = [axis for axis in axes if axis in (2, 3)]
+    pixels = [axis for axis in axes if axis != last]
     if kind in ("max", "min"):
-        if 2 in pixels:
+        if rows in pixels:
             node = nodes.emit(f"{kind}_pool", node, part="rows", pool=(height, 1), **_ONCE)
-        if 3 in pixels:
+        if columns in pixels:
             node = nodes.emit(f"{kind}_pool", node, part="columns", pool=(1, width), **_ONCE)
-        if 1 in axes:
+        if last in axes:
             node = nodes.emit("channel_extreme", node, part="channels", operation=kind)
-        return fresh(node, shape, (2, 3, 1))
-    if 1 in axes:
+        return fresh(node, shape, whole)
+    if last in axes:
         factor = 1.0 / channels if kind == "mean" else float(math.prod(view.shape[axis] for axis in pixels))
         weights = {"kernel": np.full((1, 1, channels, 1), factor, np.float32), "bias": np.zeros(1, np.float32)}
         node = nodes.emit("conv2d", node, part="channels", weights=weights, groups=1, activation="linear", **_ONCE)
     elif kind == "sum":
         factor = float(math.prod(view.shape[axis] for axis in pixels))
         node = nodes.affine(node, np.asarray([factor]), np.zeros(1))
-    if {2, 3} <= {*pixels, *(axis for axis in (2, 3) if view.shape[axis] == 1)} and pixels:
+    if pixels and all(axis in pixels or view.shape[axis] == 1 for axis in (rows, columns)):
         node = nodes.emit("global_average_pool", node, part="mean", scale=None)
-        return fresh(nodes.shaped(node, (1, 1, shape[1])), shape, (2, 3, 1))
+        return fresh(nodes.shaped(node, (1, 1, shape[last])), shape, whole)
     if pixels:
-        window = (height, 1) if pixels == [2] else (1, width)
+        window = (height, 1) if pixels == [rows] else (1, width)
         node = nodes.emit("average_pool", node, part="mean", pool=window, **_ONCE)
-    return fresh(node, shape, (2, 3, 1))
+    return fresh(node, shape, whole)
 
 
 def _softmax(call: Call) -> list[View]:
@@ -151,7 +152,7 @@ def probabilities(call: Call, view: View, axis: int) -> View:
         return View(ones, view.stored, view.axes)
     view, dim = placed(nodes, view, axis)
     dims = nodes.shape(view.node)
-    if len(dims) == 3 and dim < 2 and not nodes.on_cpu(view.node) and len(view.axes) == 4 and axis == 1:
+    if len(dims) == 3 and dim < 2 and len(view.axes) == 4 and axis == 1:
         node, _ = relayout.as_map(nodes, view)
         return fresh(nodes.emit("softmax", node, part="softmax"), view.shape, (2, 3, 1))
     if nodes.in_textures(view.node) and dim == len(dims) - 1:
@@ -173,7 +174,7 @@ def _extreme_place(call: Call) -> list[View]:
     smallest = call.kind == "ArgMin"
     keep = bool(call.attribute("keepdims", 1))
     shape = tuple(1 if place == axis else size for place, size in enumerate(view.shape))
-    if rank == 4 and axis == 1 and view.shape[0] == 1 and view.shape[1] <= 256 and not nodes.on_cpu(view.node):
+    if rank == 4 and axis == 1 and view.shape[0] == 1 and view.shape[1] <= 256:
         node, _ = relayout.as_map(nodes, view)
         made = fresh(nodes.emit("channel_argmax", node, part="place", smallest=smallest), shape, (2, 3, 1))
     else:

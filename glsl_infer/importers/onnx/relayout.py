@@ -63,17 +63,17 @@ def _moved(nodes: Nodes, node: str, stored: Atoms, target: Atoms) -> str:
         return node
     dims = nodes.shape(node)
     cut = shadow.cut(dims)
-    if cut is not None and len(dims) == 3 and not nodes.on_cpu(node):
+    if cut is not None and len(dims) == 3:
         fine, groups = cut
         moved = _in_map(nodes, node, groups, fine.axes[0])
         if moved is not None:
             return moved
-    if len(dims) == 1 and dims[0] <= LONGEST_VECTOR and not nodes.on_cpu(node):
+    if len(dims) == 1 and dims[0] <= LONGEST_VECTOR:
         return nodes.emit("vector_gather", node, part="order", channels=_places(shadow.stored, shadow.axes[0]))
-    return _on_cpu(nodes, node, shadow)
+    return _transposed(nodes, node, shadow)
 
 
-def _on_cpu(nodes: Nodes, node: str, shadow: View) -> str:
+def _transposed(nodes: Nodes, node: str, shadow: View) -> str:
     places = {atom: place for place, atom in enumerate(shadow.stored)}
     axes = tuple(places[atom] for atom in shadow.axes[0])
     if len(axes) > LARGEST_RANK:

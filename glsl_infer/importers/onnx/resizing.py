@@ -17,6 +17,7 @@ from glsl_infer.graph import Node
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.alike import as_in_file
 from glsl_infer.importers.onnx.call import Call, Converter
+from glsl_infer.importers.onnx.placing import map_axes, of_map
 from glsl_infer.importers.onnx.view import View, fresh
 from glsl_infer.importers.shared.weighted import weighted_sums
 from glsl_infer.ops.resize import CONVENTIONS, METHODS
@@ -52,12 +53,14 @@ def resize(call: Call) -> list[View]:
     if not matrices:
         return [view]
     outside = _outside(call, matrices)
-    if rank == 4 and view.shape[0] == 1 and set(matrices) <= {2, 3}:
-        return [_of_map(call, view, matrices, outside)]
+    if rank == 4 and view.shape[0] == 1:
+        whole = map_axes(view) if map_axes(view)[2] not in matrices else (2, 3, 1)
+        if set(matrices) <= set(whole[:2]):
+            return [_of_map(call, view, matrices, outside, whole)]
     if rank == 3 and view.shape[0] == 1 and set(matrices) == {2}:
         node, shape = call.map()
         line = fresh(node, (1, shape[2], 1, shape[1]), (2, 3, 1))
-        made = _of_map(call, line, {3: matrices[2]}, {3: outside[2]})
+        made = _of_map(call, line, {3: matrices[2]}, {3: outside[2]}, (2, 3, 1))
         return [View(made.node, made.stored, (made.axes[0], made.axes[1], made.axes[3]))]
     if any(values.any() for values in outside.values()):
         raise call.refused("a region beyond the tensor with a value there", "give a region within it")
@@ -174,26 +177,34 @@ def _is_same(matrix: Doubles) -> bool:
     return matrix.shape[0] == matrix.shape[1] and bool(np.abs(matrix - np.eye(len(matrix))).max() < _TOLERANCE)
 
 
-def _of_map(call: Call, view: View, matrices: dict[int, Doubles], outside: dict[int, Doubles]) -> View:
-    """Return a map resized by matrices for its rows (axis 2) and columns (axis 3), and by what is added to these."""
-    node, (height, width, channels) = relayout.as_map(call.nodes, view)
-    rows, columns = (matrices.get(axis, np.eye(size)) for axis, size in ((2, height), (3, width)))
+def _of_map(
+    call: Call,
+    view: View,
+    matrices: dict[int, Doubles],
+    outside: dict[int, Doubles],
+    axes: tuple[int, int, int],
+) -> View:
+    """Return a map resized by matrices for its rows and columns, and by what is added to these."""
+    node, dims = relayout.as_map(call.nodes, view, axes)
+    rows, columns = (matrices.get(axis, np.eye(size)) for axis, size in zip(axes, dims[:2]))
     for op, attrs in _candidates(rows.shape, columns.shape):
         if _does(op, attrs, rows, 0) and _does(op, attrs, columns, 1):
-            return call.mapped(call.nodes.emit(op, node, part="resized", **attrs))
+            made = call.nodes.emit(op, node, part="resized", **attrs)
+            return of_map(made, call.nodes.shape(made), axes)
     sums = [
-        weighted_sums(matrix, outside.get(axis, np.zeros(len(matrix))), axis - 2) for axis, matrix in matrices.items()
+        weighted_sums(matrix, outside.get(axis, np.zeros(len(matrix))), axes.index(axis))
+        for axis, matrix in matrices.items()
     ]
     if None not in sums:
         for attrs, weights in filter(None, sums):
             node = call.nodes.emit("resample", node, part="resized", weights=weights, **attrs)
-        return call.mapped(node)
+        return of_map(node, call.nodes.shape(node), axes)
     if any(values.any() for values in outside.values()):
         raise call.refused("a region beyond the map with a value there", "give a region within the map")
-    made = fresh(node, (1, channels, height, width), (2, 3, 1))
+    resized = of_map(node, dims, axes)
     for axis, matrix in matrices.items():
-        made = _times(call, made, axis, matrix)
-    return made
+        resized = _times(call, resized, axis, matrix)
+    return resized
 
 
 def _candidates(rows: Sequence[int], columns: Sequence[int]) -> list[tuple[str, dict[str, Any]]]:

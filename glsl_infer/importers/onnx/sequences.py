@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter
-from glsl_infer.importers.onnx.parts import joined, taken
+from glsl_infer.importers.onnx.parts import as_view, joined, taken
 from glsl_infer.importers.onnx.view import View, fresh
+
+_STATE, _CELL = 5, 6
+"""Places of the states that a layer begins with."""
 
 _GATES = {"LSTM": (0, 2, 3, 1), "GRU": (0, 1, 2), "RNN": (0,)}
 """Where each gate of ours stands in the file: input, forget, cell, output; update, reset, new."""
@@ -43,16 +47,50 @@ def _sequence(call: Call) -> list[View]:
     if plain:
         options["function"] = functions[0]
     source = relayout.in_file_order(call.nodes, view, (view.shape[0], view.shape[2]))
-    node = call.nodes.emit(_OPS[call.kind], source, part="steps", weights=_weights(call), **options)
-    length, count, hidden = call.nodes.shape(node)
-    steps = fresh(node, (length, count, 1, hidden))
+    weights, states = _weights(call), _states(call, first)
+    hidden = weights["recurrent"].shape[1]
+    cells = len(call.operator.outputs) > 2
+    if cells:
+        options["cells"] = True
+    node = call.nodes.emit(_OPS[call.kind], source, *states, part="steps", weights=weights, **options)
+    length, count, width = call.nodes.shape(node)
+    whole = fresh(node, (length, count, 1, width))
+    steps = taken(call, whole, 3, range(hidden)) if cells else whole
+    made = [_last(call, steps, direction)]
+    if cells:
+        made.append(_last(call, taken(call, whole, 3, range(hidden, width)), direction))
+    if first:
+        return [steps.transposed((2, 0, 1, 3)), *(view.transposed((1, 0, 2)) for view in made)]
+    return [steps, *made]
+
+
+def _last(call: Call, steps: View, direction: str) -> View:
+    """Return the last step of each direction: (directions, batch, hidden)."""
+    end = steps.shape[0] - 1
     ends = [
         taken(call, taken(call, steps, 1, range(place, place + 1)), 0, range(at, at + 1))
-        for place, at in enumerate({"forward": [length - 1], "reverse": [0], "both": [length - 1, 0]}[direction])
+        for place, at in enumerate({"forward": [end], "reverse": [0], "both": [end, 0]}[direction])
     ]
     last = joined(call, ends, 1)
-    last = View(last.node, last.stored, last.axes[1:])
-    return [steps.transposed((2, 0, 1, 3)), last.transposed((1, 0, 2))] if first else [steps, last]
+    return View(last.node, last.stored, last.axes[1:])
+
+
+def _states(call: Call, first: bool) -> list[str]:
+    """Return the nodes of the states that a layer begins with, where the network computes one of them."""
+    places = (_STATE, _CELL) if call.kind == "LSTM" else (_STATE,)
+    if not any(call.has(place) and not call.is_constant(place) for place in places):
+        return []
+    beside = next(call.view(place) for place in places if call.has(place) and not call.is_constant(place))
+    states = []
+    for place in places:
+        value = call.given[place] if call.has(place) else None
+        if not isinstance(value, View):
+            value = as_view(call, np.zeros(beside.shape) if value is None else value, beside)
+        value = value.transposed((1, 0, 2)) if first else value
+        if len(value.shape) != 3 or value.shape[1] != 1:
+            raise call.refused(f"a state of shape {value.shape}", "give the state of one sequence")
+        states.append(relayout.in_file_order(call.nodes, value, (value.shape[0], value.shape[2])))
+    return states
 
 
 def _weights(call: Call) -> dict[str, NDArray[Any]]:
@@ -74,8 +112,8 @@ def _weights(call: Call) -> dict[str, NDArray[Any]]:
         if call.kind == "GRU":
             weights["recurrent_bias"] = other
         weights["bias"] = own if call.kind == "GRU" else own + other
-    for place, name in ((5, "first"), (6, "first_cell")):
-        if not call.has(place):
+    for place, name in ((_STATE, "first"), (_CELL, "first_cell")):
+        if not call.is_constant(place) or not all(map(call.is_constant, filter(call.has, (_STATE, _CELL)))):
             continue
         state = call.finite(call.constant(place, "a state at the begin"), "a state")
         if state.any():

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from glsl_infer.errors import GlslInferError, InputError
+from glsl_infer.errors import GlslInferError, InputError, pip_install
 from glsl_infer.importers.onnx.file import LARGEST_FILE, read_model
 from glsl_infer.importers.onnx.installed import schema
 from glsl_infer.importers.onnx.model import Model
@@ -31,6 +31,14 @@ SECONDS = 120
 """How long it may take, of the CPU's time."""
 LARGEST_RESULT = 1 << 20
 """Bytes of a constant that it may make of others: those that say sizes and places are small, weights are there."""
+
+
+def advice() -> str:
+    """Return what helps an operator of constants that nothing here computes: packages that may do so, if missing."""
+    missing = [name for name in ("onnxslim", "onnxruntime") if find_spec(name) is None]
+    if missing:
+        return f"{pip_install(' '.join(missing))}, which then compute it once"
+    return "export the model with its constants folded, or with another opset"
 
 
 def slimmed(path: Path, shapes: Mapping[str, Sequence[int]]) -> Model | None:

@@ -8,20 +8,21 @@ from dataclasses import replace
 import numpy as np
 
 from glsl_infer import ops
-from glsl_infer.errors import ModelError, pip_install
+from glsl_infer.errors import ModelError
 from glsl_infer.graph import Shape
-from glsl_infer.importers.onnx import group_pieces, norm_pieces, pieces, ranges, types
+from glsl_infer.importers.onnx import group_pieces, norm_pieces, pieces, ranges, steps, types
+from glsl_infer.importers.onnx.alike import broadcast
 from glsl_infer.importers.onnx.call import Call, Given
 from glsl_infer.importers.onnx.folding import fold
-from glsl_infer.importers.onnx.inputs import input_view
+from glsl_infer.importers.onnx.inputs import agrees, constant_of, input_view
 from glsl_infer.importers.onnx.model import Model, Numbers, Operator, Part, renamed
 from glsl_infer.importers.onnx.nodes import MOST_NUMBERS, Nodes
 from glsl_infer.importers.onnx.operators import convert
 from glsl_infer.importers.onnx.shown import clean, kind_of, stand_in, with_note
 from glsl_infer.importers.onnx.view import View
 from glsl_infer.importers.shared.collected import Collected
-from glsl_infer.importers.shared.ends import Range
-from glsl_infer.importers.shared.verdict import CPU, DROPPED, SHADER, UNKNOWN, LayerVerdict
+from glsl_infer.importers.shared.ends import Ends, Range, by_name
+from glsl_infer.importers.shared.verdict import DROPPED, UNKNOWN, LayerVerdict, runs
 
 _NO_OPTIONS = (
     *(ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError),
@@ -47,19 +48,21 @@ class Walk:
         names: what the file calls these tensors.
         inputs: the inputs' tensors.
         spans: what a quantised file says that inputs stand for, by the nodes' names.
+        constants: inputs of the file that are constants here.
         uncomputed: whether an operator of constants alone was refused.
     """
 
-    def __init__(self, model: Model, sizes: Mapping[str, tuple[int, int]]) -> None:
-        self._model, self._sizes = model, dict(sizes)
+    def __init__(self, model: Model, ends: Ends) -> None:
+        self._model, self._ends = model, ends
         self.collected = Collected()
         self.values: dict[str, Given] = {"": None}
         self.made: dict[str, View] = {}
         self.names: dict[str, str] = {}
         self.inputs: list[View] = []
         self.spans: dict[str, Range] = {}
+        self.constants: dict[str, Numbers] = {}
         self.uncomputed = False
-        self._outputs = {declared.name: declared for declared in reversed(model.outputs)}
+        self._known_shapes = {**{each.name: each for each in reversed(model.outputs)}, **model.known}
         self._bytes_of: dict[str, Range] = {}
         self._unknown: set[str] = set()
         self._types: dict[str, str] = {}
@@ -72,11 +75,22 @@ class Walk:
 
         Raises:
             ModelError: the file is damaged as a whole, or its inputs cannot be exported: all that is wrong with them.
+            InputError: a shape or a constant for no input.
         """
         problems = []
+        names = [declared.name for declared in self._model.inputs]
+        constants = by_name("--constant", self._ends.constants, names)
+        shapes = by_name("--input-shape", self._ends.shapes, [name for name in names if name not in constants])
         for declared in self._model.inputs:
+            shape = shapes.get(declared.name)
+            if not agrees(shape, declared):
+                self._known_shapes = {}
             try:
-                view = input_view(declared, self._model, self._sizes, self.collected)
+                if declared.name in constants:
+                    value = constant_of(declared, constants[declared.name])
+                    self.values[declared.name] = self.constants[declared.name] = value
+                    continue
+                view = input_view(declared, self._model, self._ends.sizes, self.collected, shape)
             except ModelError as error:
                 problems.append(error)
                 continue
@@ -88,7 +102,7 @@ class Walk:
         if problems:
             raise ModelError("\n  ".join(map(str, problems)))
         self._wanted_made(wanted)
-        self._part(group_pieces.whole(norm_pieces.whole(pieces.whole(self._model.part))), wanted)
+        self._part(group_pieces.whole(norm_pieces.whole(pieces.whole(steps.whole(self._model.part)))), wanted)
 
         self.spans = {**self._bytes_of, **self.spans}
 
@@ -167,7 +181,8 @@ class Walk:
                 self._branch(operator, given, name)
                 return
             declared = self._declared(operator.outputs[0])
-            call = Call(operator, given, Nodes(self.collected, name), self._kinds(operator, given), declared)
+            kinds_read = self._kinds(operator, given)
+            call = Call(self._as_read(operator), given, Nodes(self.collected, name), kinds_read, declared)
             views = self._converted(call)
         except ModelError as refusal:
             del self.collected.nodes[before:]
@@ -178,15 +193,19 @@ class Walk:
             return
         self.spans.update(ranges.note(self.collected, operator, given, views, before, self.spans))
         kinds = tuple(node.op for node in self.collected.nodes[before:])
-        on_cpu = any(ops.get(kind).on_cpu for kind in kinds)
-        runs = DROPPED if set(kinds) <= {"identity"} else CPU if on_cpu else SHADER
+        place = DROPPED if set(kinds) <= {"identity"} else runs(kinds)
         shape = next(view.shape[1:] if len(view.shape) > 1 else view.shape for view in views if isinstance(view, View))
-        self.collected.rows[name] = LayerVerdict(name, kind_of(operator), shape, runs, kinds)
+        self.collected.rows[name] = LayerVerdict(name, kind_of(operator), shape, place, kinds)
         self._types.update(zip(operator.outputs, types.made(operator, self._kinds(operator, given))))
         for output, view in zip(operator.outputs, views):
             self.values[output] = view
             if isinstance(view, View):
                 self._note_made(view, output, before)
+
+    def _as_read(self, operator: Operator) -> Operator:
+        """Return an operator without the outputs behind the last one that is read."""
+        read = max((place for place, name in enumerate(operator.outputs) if name in self._needed), default=0)
+        return replace(operator, outputs=operator.outputs[: read + 1])
 
     def _kinds(self, operator: Operator, given: Sequence[Given]) -> list[str]:
         """Return the types of what an operator reads."""
@@ -207,19 +226,18 @@ class Walk:
 
     def _converted(self, call: Call) -> list[Given]:
         if not call.views:
-            raise call.refused(
-                "of constants alone", f"{pip_install('onnxslim onnxruntime')}, which then compute it once"
-            )
+            from glsl_infer.importers.onnx.slimmed import advice  # it is run as a module, too
+
+            raise call.refused("of constants alone", advice())
         try:
             with np.errstate(all="ignore"):
                 views = ranges.saturated(call, convert(call))
         except _NO_OPTIONS as error:
             what = f"options that make no sense ({str(error)[:200]})"
             raise call.refused(what, "the file is damaged; get it anew") from None
-        read = (place for place, name in enumerate(call.operator.outputs) if name in self._needed)
-        wanted = max(read, default=0)
-        if len(views) <= wanted:
-            raise call.refused(f"its output {wanted + 1} is read", f"it can have {len(views)} here")
+        count = len(call.operator.outputs)
+        if len(views) < count:
+            raise call.refused(f"its output {count} is read", f"it can have {len(views)} here")
         for view in views:
             if isinstance(view, View) and view.size > MOST_NUMBERS:
                 raise call.refused(f"a tensor of shape {view.shape}", f"at most {MOST_NUMBERS} numbers are possible")
@@ -241,24 +259,52 @@ class Walk:
             ModelError: any other operator with a graph inside.
         """
         condition = given[0] if given else None
-        if operator.kind != "If" or operator.domain or not isinstance(condition, np.ndarray) or condition.size != 1:
+        if operator.kind != "If" or operator.domain or condition is None:
             raise ModelError.layer(
                 name,
                 f"{operator.kind} with a graph inside, which the network's numbers decide on",
                 "export the model without If, Loop and Scan: trace it for one picture size",
             )
-        chosen = operator.attributes.get("then_branch" if condition.reshape(-1)[0] else "else_branch")
-        if not isinstance(chosen, Part) or len(chosen.outputs) < len(operator.outputs):
-            raise ModelError.layer(name, "an If without both branches", "the file is damaged; get it anew")
-        chosen = renamed(chosen, f"{name}/")
-        self._stored.update(chosen.constants)
-        self._part(chosen, chosen.outputs)
-        for output, inner in zip(operator.outputs, chosen.outputs):
-            if inner in self._unknown:
+        if isinstance(condition, View):
+            self._either(operator, condition, name)
+            return
+        inner = self._inside(operator, bool(condition.reshape(-1)[:1].any()), f"{name}/")
+        for output, made in zip(operator.outputs, inner):
+            if made in self._unknown:
                 self._unknown.add(output)
             elif output:
-                self.values[output] = self._known(inner)
-                self._types[output] = self._types.get(inner, types.FLOAT)
+                self.values[output] = self._known(made)
+                self._types[output] = self._types.get(made, types.FLOAT)
+
+    def _inside(self, operator: Operator, condition: bool, prefix: str) -> tuple[str, ...]:
+        """Import a branch of an If; return the names of its outputs."""
+        chosen = operator.attributes.get("then_branch" if condition else "else_branch")
+        if not isinstance(chosen, Part) or len(chosen.outputs) < len(operator.outputs):
+            raise ModelError.layer(prefix[:-1], "an If without both branches", "the file is damaged; get it anew")
+        chosen = renamed(chosen, prefix)
+        self._stored.update(chosen.constants)
+        self._part(chosen, chosen.outputs)
+        return chosen.outputs
+
+    def _either(self, operator: Operator, condition: View, name: str) -> None:
+        """Import both branches of an If whose condition the network computes, and select by it."""
+        yes = self._inside(operator, True, f"{name}/then/")
+        no = self._inside(operator, False, f"{name}/else/")
+        for output, one, other in zip(operator.outputs, yes, no):
+            if not output or {one, other} & self._unknown:
+                self._unknown.add(output)
+                continue
+            pair = [self._known(each) for each in (one, other)]
+            shapes = [() if value is None else tuple(value.shape) for value in pair]
+            if shapes[0] != shapes[1] or condition.size != 1:
+                what = f"an If whose branches make tensors of {shapes[0]} and of {shapes[1]}"
+                raise ModelError.layer(name, what, "give both the same shape, or trace the model for one of them")
+            own = self.collected.free_name(clean(output))
+            call = Call(operator, [condition, *pair], Nodes(self.collected, own))
+            chosen = View(condition.node, condition.stored, ((),) * len(shapes[0]))
+            given = [chosen, *(value if isinstance(value, View) else np.asarray(value, np.float32) for value in pair)]
+            self.values[output] = broadcast(call, "select", given, ("condition", "yes", "no"))
+            self._types[output] = self._types.get(one, types.FLOAT)
 
     def _refuse(self, operator: Operator, name: str, row: LayerVerdict, refusal: ModelError) -> None:
         """Go on behind an operator that cannot be exported, with the shapes that the file gives its outputs."""
@@ -278,7 +324,7 @@ class Walk:
 
     def _declared(self, name: str) -> Shape | None:
         """Return the shape that the file gives a tensor, with a batch of 1; None where it does not know it."""
-        declared = self._model.known.get(name) or self._outputs.get(name)
+        declared = self._known_shapes.get(name)
         if declared is None or declared.shape is None:
             return None
         sizes = [1 if size is None and not axis else size for axis, size in enumerate(declared.shape)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -41,6 +41,9 @@ class Ends:
             it; ``none`` makes the input one of numbers.
         purposes: what an output is for, by its name.
         sizes: (height, width) of inputs that a file leaves open, by their names.
+        shapes: all sizes of an input with its batch, as the file has its axes, by its name; they replace those of the
+            file.
+        constants: values of inputs that become constants, by their names: one number, or as many as the input has.
         outputs: names of the tensors that are to be outputs; none: those of the file.
     """
 
@@ -49,6 +52,8 @@ class Ends:
     purposes: Mapping[str, str] = field(default_factory=dict)
     sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    constants: Mapping[str, Any] = field(default_factory=dict)
 
 
 def input_attrs(shape: Shape) -> dict[str, Any]:
@@ -69,14 +74,14 @@ def with_ends(graph: Graph, ends: Ends) -> Graph:
     """
     pictures = [node.name for node in graph.inputs if is_picture(node)]
     names = [node.name for node in graph.inputs]
-    fits = _by_name("--fit", ends.fits, names, pictures)
+    fits = by_name("--fit", ends.fits, names, pictures)
     if ends.outputs:
         graph = _with_outputs(graph, ends.outputs)
     graph = graph.rebuilt([_with_fit(node, fits.get(node.name)) for node in graph.nodes])
     pictures = [node.name for node in graph.inputs if is_picture(node)]
-    ranges = _by_name("--input-range", ends.ranges, names, pictures)
+    ranges = by_name("--input-range", ends.ranges, names, pictures)
     graph = graph.rebuilt([_with_range(graph, node, ranges.get(node.name)) for node in graph.nodes])
-    purposes = _by_name("--purpose", ends.purposes, [output.name for output in graph.outputs], [])
+    purposes = by_name("--purpose", ends.purposes, [output.name for output in graph.outputs], [])
     for name, purpose in purposes.items():
         if purpose not in PURPOSES:
             raise InputError(f"--purpose {name}={purpose}; choose one of {', '.join(PURPOSES)}")
@@ -125,8 +130,14 @@ def _with_outputs(graph: Graph, wanted: Iterable[str]) -> Graph:
     return Graph(graph.name, reversed(kept), outputs)
 
 
-def _by_name(option: str, given: Mapping[str, Value], names: Iterable[str], first: list[str]) -> dict[str, Value]:
-    """Return what was given with whole names; ``first`` are those that an empty name may stand for before others."""
+def by_name(
+    option: str, given: Mapping[str, Value], names: Iterable[str], first: Sequence[str] = ()
+) -> dict[str, Value]:
+    """Return what was given with whole names; ``first`` are those that an empty name may stand for before others.
+
+    Raises:
+        InputError: a name that none of these is, or an empty one for several.
+    """
     names, chosen = list(names), {}
     for name, value in given.items():
         whole = name
@@ -136,7 +147,10 @@ def _by_name(option: str, given: Mapping[str, Value], names: Iterable[str], firs
                 raise InputError(f"{option} {value}: the model has {', '.join(names)}; give {option} NAME={value}")
             (whole,) = candidates
         if whole not in names:
-            raise InputError(f"{option} {name}={value}: the model has no such name; it has {', '.join(names)}")
+            raise InputError(
+                f"{option} {name}={value}: the model has no such name{did_you_mean(name, names)}; it has "
+                f"{', '.join(names)}"
+            )
         chosen[whole] = value
     return chosen
 

@@ -6,14 +6,21 @@ file's name.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from glsl_infer import cpu
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, Shape
 
 SHADER, CPU, DROPPED, REFUSED, UNKNOWN = PLACES = ("shader", "CPU", "dropped", "refused", "unknown")
 """Where a layer runs. Unknown: it stands behind a refused layer whose output nobody knows."""
+
+
+def runs(operators: Iterable[str]) -> str:
+    """Return where operators run unless placement moves them: on the CPU if one of them has no shader."""
+    return CPU if any(name in cpu.KERNELS or name == cpu.CUSTOM for name in operators) else SHADER
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,7 @@ class Survey:
         guessed: the names of these inputs.
         problems: what the importer cannot export, in the order of the rows, then what concerns the model as a whole.
         warnings: what of the file is not read.
+        convertible: whether TensorFlow's converter may read what this importer refuses.
     """
 
     rows: tuple[LayerVerdict, ...]
@@ -63,6 +71,7 @@ class Survey:
     guessed: frozenset[str] = frozenset()
     problems: tuple[InputError, ...] = ()
     warnings: tuple[str, ...] = ()
+    convertible: bool = False
 
     def whole(self) -> Graph:
         """Return the graph.

@@ -1,6 +1,6 @@
 """A TensorFlow Lite file -> a graph. TensorFlow is not needed, only the pure Python package ``tflite``."""
 
 from glsl_infer.importers.shared.ends import Ends
-from glsl_infer.importers.tflite.reader import load, read, survey, tensors_of, to_graph
+from glsl_infer.importers.tflite.reader import load, read, survey, survey_of, tensors_of, to_graph
 
-__all__ = ["Ends", "load", "read", "survey", "tensors_of", "to_graph"]
+__all__ = ["Ends", "load", "read", "survey", "survey_of", "tensors_of", "to_graph"]

@@ -6,26 +6,13 @@ from collections.abc import Callable
 
 from glsl_infer.graph import Node
 from glsl_infer.graph.activations import Activation, activation, bent, smooth
-from glsl_infer.importers.shared.constant_maps import pixel_slopes
+from glsl_infer.importers.core import elementwise
+from glsl_infer.importers.core.constants import pixel_slopes
+from glsl_infer.importers.core.numbers import shortest
 from glsl_infer.importers.tflite.call import Call, Converter, function
 from glsl_infer.importers.tflite.written import ACTIVATION
 
-_NAMED = {
-    "ABS": "absolute",
-    "ELU": "elu(1)",
-    "EXP": "exponential",
-    "HARD_SWISH": "hard_silu",
-    "LOG": "log",
-    "LOGISTIC": "sigmoid",
-    "RELU": "relu",
-    "RELU6": "relu(6)",
-    "RELU_N1_TO_1": "relu_n1_to_1",
-    "RELU_0_TO_1": "relu(1)",
-    "RSQRT": "rsqrt",
-    "SQRT": "sqrt",
-    "SQUARE": "square",
-    "TANH": "tanh",
-}
+_NAMED = {**elementwise.activations(elementwise.TFLITE), "RELU_N1_TO_1": "relu_n1_to_1"}
 
 
 def text_of(call: Call) -> str:
@@ -39,7 +26,7 @@ def text_of(call: Call) -> str:
     if call.kind == "GELU":
         return (smooth.GELU_TANH if call.option("Approximate", False) else smooth.GELU).text
     if call.kind == "LEAKY_RELU":
-        return _checked(call, lambda: bent.leaky_relu(float(call.option("Alpha"))))
+        return _checked(call, lambda: bent.leaky_relu(shortest(call.option("Alpha"))))
     return _NAMED[call.kind]
 
 

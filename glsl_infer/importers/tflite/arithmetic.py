@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.shared.constant_maps import beside_map
-from glsl_infer.importers.tflite.call import Call, Converter, function
+from glsl_infer.importers.core import elementwise
+from glsl_infer.importers.core.constants import with_constant
+from glsl_infer.importers.tflite.call import Call, Converter
 from glsl_infer.importers.tflite.choices import is_whole
 
-OPERATIONS = {
-    "ADD": "add",
-    "SUB": "subtract",
-    "MUL": "multiply",
-    "DIV": "divide",
-    "MAXIMUM": "maximum",
-    "MINIMUM": "minimum",
-    "SQUARED_DIFFERENCE": "squared_difference",
-}
-
-Doubles = NDArray[np.float64]
+OPERATIONS = elementwise.operations(elementwise.TFLITE)
 
 
 def binary(call: Call) -> list[Node]:
@@ -33,19 +23,11 @@ def binary(call: Call) -> list[Node]:
         return call.activated([_of_two(call)])
     first = call.constants[0] is not None
     value = np.asarray(call.constants[0] if first else call.constants[1])
-    of_maps = beside_map(call.name, call.inputs[0], call.shapes[0], OPERATIONS[call.kind], value, first=first)
-    if of_maps:
-        return call.activated(of_maps)
-    constant = _per_channel(call, value)
-    if call.kind in ("MAXIMUM", "MINIMUM"):
-        return _limited(call, constant)
-    affine = _affine(call.kind, constant, first)
-    if affine is None and call.kind == "DIV" and first:
-        inverse = function(call.name, call.inputs[0], "reciprocal")
-        return call.activated([*inverse, _rescaled(f"{call.name}-scaled", call.name, constant, np.zeros(1))])
-    if affine is None:
-        raise call.refused("by 0, or of a constant and a tensor", "give one that can be scaled or shifted")
-    return call.activated([_rescaled(call.name, call.inputs[0], *affine)])
+    operation, source, shape = OPERATIONS[call.kind], call.inputs[0], call.shapes[0]
+    try:
+        return call.activated(with_constant(call.name, source, shape, operation, value, first=first))
+    except ValueError as error:
+        raise call.refused(str(error), "give one finite number that is not 0, or one for each channel") from None
 
 
 def add_several(call: Call) -> list[Node]:
@@ -57,7 +39,7 @@ def add_several(call: Call) -> list[Node]:
 
 def negated(call: Call) -> list[Node]:
     """Convert a NEG."""
-    return [_rescaled(call.name, call.inputs[0], np.array([-1.0]), np.array([0.0]))]
+    return with_constant(call.name, call.inputs[0], call.shapes[0], "multiply", np.array([-1.0]))
 
 
 def _of_two(call: Call) -> Node:
@@ -65,51 +47,6 @@ def _of_two(call: Call) -> Node:
     if operation == "add" and call.shapes[0] == call.shapes[1]:
         return call.node("add", {"activation": "linear"})
     return call.node("binary", {"operation": operation})
-
-
-def _per_channel(call: Call, value: NDArray[np.generic]) -> Doubles:
-    """Return a constant as one number, or one for each channel."""
-    shape = call.shapes[0]
-    numbers = np.asarray(value, np.float64)
-    channels = shape[-1]
-    fits = numbers.size in (1, channels) and (numbers.size == 1 or numbers.shape[-1] == channels)
-    if not fits or not np.isfinite(numbers).all():
-        raise call.refused(
-            f"a constant of shape {numbers.shape} on an input of {shape}", "give one finite number, or one a channel"
-        )
-    return numbers.reshape(-1)
-
-
-def _affine(kind: str, constant: Doubles, first: bool) -> tuple[Doubles, Doubles] | None:
-    """Return (scales, offsets) of the operation on a constant; None where it is no such."""
-    unit, nothing = np.ones(1), np.zeros(1)
-    if kind == "ADD":
-        return unit, constant
-    if kind == "SUB":
-        return (-unit, constant) if first else (unit, -constant)
-    if kind == "MUL":
-        return constant, nothing
-    if kind == "DIV" and not first and constant.all():
-        return 1.0 / constant, nothing
-    return None
-
-
-def _rescaled(name: str, source: str, scales: Doubles, offsets: Doubles) -> Node:
-    attrs = {"scales": tuple(scales.tolist()), "offsets": tuple(offsets.tolist())}
-    return Node(name, "rescaling", (source,), attrs)
-
-
-def _limited(call: Call, limit: Doubles) -> list[Node]:
-    """Return a largest or smallest value: of one number an activation; of one a channel a ReLU that is moved there."""
-    if limit.size == 1:
-        bound = float(limit[0])
-        low = f"at_least({bound!r})" if bound else "relu"
-        return function(call.name, call.inputs[0], low if call.kind == "MAXIMUM" else f"at_most({bound!r})")
-    sign = np.array([1.0 if call.kind == "MAXIMUM" else -1.0])
-    name = call.name
-    before = _rescaled(name, call.inputs[0], sign, -sign * limit)
-    (bent,) = function(f"{name}-relu", name, "relu")
-    return [before, bent, _rescaled(f"{name}-back", bent.name, sign, limit)]
 
 
 CONVERTERS: dict[str, Converter] = {

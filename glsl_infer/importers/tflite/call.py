@@ -176,8 +176,8 @@ def shape_of(tensor: Tensor) -> Shape:
     """
     if tensor.free:
         raise ModelError(
-            f"tensor '{tensor.name:.96}' has no fixed size; give --input-size HEIGHTxWIDTH, or convert the model with "
-            "a fixed one"
+            f"tensor '{tensor.name:.96}' has no fixed size; give --input-size HEIGHTxWIDTH, or all sizes of an input: "
+            "--input-shape 1x512"
         )
     try:
         return mapped(tensor.shape)

@@ -9,31 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node, Shape
+from glsl_infer.importers.core import elementwise
 from glsl_infer.importers.tflite.call import MOST_NUMBERS, Call, Converter
 
-COMPARED = {
-    "EQUAL": "equal",
-    "FLOOR_DIV": "floor_divide",
-    "FLOOR_MOD": "modulo",
-    "GREATER": "greater",
-    "GREATER_EQUAL": "greater_equal",
-    "LESS": "less",
-    "LESS_EQUAL": "less_equal",
-    "LOGICAL_AND": "and",
-    "LOGICAL_OR": "or",
-    "NOT_EQUAL": "not_equal",
-}
+COMPARED = elementwise.comparisons(elementwise.TFLITE)
 """Operations of two tensors that no shader has."""
 
-_FUNCTIONS = {
-    "CEIL": "ceil",
-    "COS": "cos",
-    "FLOOR": "floor",
-    "LOGICAL_NOT": "not",
-    "ROUND": "round",
-    "SIGN": "sign",
-    "SIN": "sin",
-}
+_FUNCTIONS = elementwise.functions(elementwise.TFLITE)
 
 WHOLE = ("INT", "UINT", "BOOL")
 """How the names of types begin whose numbers have no fractions."""

@@ -23,7 +23,7 @@ Numbers = NDArray[Any]
 Folded = Callable[[list[Numbers], Mapping[str, Any], Tensor], Numbers]
 """From the constants, the options and the tensor to be made."""
 
-_TYPES: Mapping[str, str] = {
+TYPES: Mapping[str, str] = {
     "FLOAT32": "<f4",
     "FLOAT16": "<f2",
     "FLOAT64": "<f8",
@@ -36,6 +36,7 @@ _TYPES: Mapping[str, str] = {
     "INT64": "<i8",
     "BOOL": "?",
 }
+"""NumPy's name of each type that a tensor may have."""
 
 
 class Constants:
@@ -145,9 +146,9 @@ def _stored(tensor: Tensor) -> Numbers:
         packed = np.frombuffer(tensor.data, np.uint8)
         halves = np.stack([packed & 15, packed >> 4], axis=-1).reshape(-1).astype(np.int8)
         return np.where(halves > 7, halves - 16, halves).astype(np.int8)
-    if tensor.type not in _TYPES:
+    if tensor.type not in TYPES:
         raise ModelError(f"'{tensor.name}': constants of type {tensor.type} cannot be exported")
-    kind = np.dtype(_TYPES[tensor.type])
+    kind = np.dtype(TYPES[tensor.type])
     if len(tensor.data) % kind.itemsize:
         raise ModelError(f"'{tensor.name}': {len(tensor.data)} bytes are no numbers of {tensor.type}")
     return np.frombuffer(tensor.data, kind)
@@ -172,7 +173,7 @@ def _first(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> 
 
 
 def _cast(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
-    return given[0].astype(_TYPES[tensor.type])
+    return given[0].astype(TYPES[tensor.type])
 
 
 def _product(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph.activations import activation
+from glsl_infer.importers.core import elementwise
 from glsl_infer.importers.tflite.model import Operator, Tensor
 
 Numbers = NDArray[Any]
@@ -37,10 +38,6 @@ def _each(compute: Callable[..., Numbers]) -> Compute:
     return computed
 
 
-def _named(text: str) -> Compute:
-    return _each(activation(text))
-
-
 def _with(compute: Callable[[Sequence[Numbers], Options], Numbers]) -> Compute:
     return lambda given, options, made: [np.asarray(compute(given, options))]
 
@@ -49,32 +46,20 @@ def _gelu(given: Sequence[Numbers], options: Options) -> Numbers:
     return activation("gelu_tanh" if options.get("Approximate") else "gelu")(given[0])
 
 
-_PLAIN: Mapping[str, Callable[..., Numbers]] = {
-        "ABS": np.abs, "ADD": np.add, "CEIL": np.ceil, "COS": np.cos, "DIV": np.divide, "EXP": np.exp,
-        "FLOOR": np.floor, "LOG": np.log, "MAXIMUM": np.maximum, "MINIMUM": np.minimum, "MUL": np.multiply,
-        "NEG": np.negative, "POW": np.power, "ROUND": np.rint, "SIGN": np.sign, "SIN": np.sin, "SQRT": np.sqrt,
-        "SQUARE": np.square, "SUB": np.subtract, "TANH": np.tanh, "EQUAL": np.equal, "GREATER": np.greater,
-        "GREATER_EQUAL": np.greater_equal, "LESS": np.less, "LESS_EQUAL": np.less_equal, "NOT_EQUAL": np.not_equal,
-        "LOGICAL_AND": np.logical_and, "LOGICAL_NOT": np.logical_not, "LOGICAL_OR": np.logical_or,
-        "SELECT": np.where, "SELECT_V2": np.where, "ZEROS_LIKE": np.zeros_like,
-}  # fmt: skip
-
 ELEMENTWISE: Mapping[str, Compute] = {
-    **{kind: _named(text) for kind, text in {
-        "ELU": "elu(1)", "HARD_SWISH": "hard_silu", "LOGISTIC": "sigmoid", "RELU": "relu", "RELU6": "relu(6)",
-        "RELU_0_TO_1": "relu(1)",
-    }.items()},
-    **{kind: _each(compute) for kind, compute in _PLAIN.items()},
+    **{kind: _each(compute) for kind, compute in elementwise.computes(elementwise.TFLITE).items()},
+    **dict.fromkeys(("SELECT", "SELECT_V2"), _each(np.where)),
     "ADD_N": _each(lambda *given: sum(given[1:], given[0])),
+    "NEG": _each(np.negative),
+    "POW": _each(np.power),
     "RELU_N1_TO_1": _each(lambda x: np.clip(x, -1, 1)),
-    "RSQRT": _each(lambda x: 1.0 / np.sqrt(x)),
-    "SQUARED_DIFFERENCE": _each(lambda x, y: np.square(x - y)),
+    "ZEROS_LIKE": _each(np.zeros_like),
     "CAST": _each(lambda x: np.asarray(x, np.float64)),
     "DEQUANTIZE": _each(lambda x: x),
     "QUANTIZE": _each(lambda x: x),
     "GELU": _with(_gelu),
     "LEAKY_RELU": _with(lambda given, options: np.where(given[0] > 0, given[0], options["Alpha"] * given[0])),
-}  # fmt: skip
+}
 """Operators of each number for itself; of several tensors with broadcasting."""
 
 

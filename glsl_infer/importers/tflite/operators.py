@@ -19,6 +19,7 @@ from glsl_infer.importers.tflite import (
 )
 from glsl_infer.importers.tflite.batches import map_by_map
 from glsl_infer.importers.tflite.call import Call, Converter
+from glsl_infer.program.layout import TEXTURE_RANKS
 
 OPERATORS: Mapping[str, Converter] = {
     **activations.CONVERTERS,
@@ -40,12 +41,8 @@ CUSTOM: Mapping[str, Converter] = {
 """Converters of custom operators, by the name that their author gave them."""
 
 
-TEXTURE_RANKS = (1, 3)
-"""Axes of what textures hold, without the batch: vectors and maps."""
-
-
 def convert(call: Call) -> list[Node]:
-    """Return the nodes of an operator: of shaders if they can do it, else of the CPU.
+    """Return the nodes of an operator: those with shaders if they take its shapes, else kernels.
 
     Raises:
         ModelError: it cannot be exported, naming it.
@@ -53,25 +50,25 @@ def convert(call: Call) -> list[Node]:
     kind = call.kind
     if call.operator.custom:
         return _custom(call)
-    on_cpu = tensors.TENSORS.get(kind)
+    to_kernels = tensors.TENSORS.get(kind)
     in_textures = all(len(shape) in TEXTURE_RANKS for shape in (*call.shapes, call.shape))
     converter = OPERATORS.get(kind)
-    if converter is None and on_cpu is None:
+    if converter is None and to_kernels is None:
         raise ModelError.layer(
             call.name, f"{with_article(kind)} cannot be exported", _known({*OPERATORS, *tensors.TENSORS})
         )
-    if converter is not None and on_cpu is None and _is_batch(call):
+    if converter is not None and to_kernels is None and _is_batch(call):
         return map_by_map(call, converter)
-    if converter is None or (on_cpu is not None and not in_textures):
-        assert on_cpu is not None
-        return on_cpu(call)
+    if converter is None or (to_kernels is not None and not in_textures):
+        assert to_kernels is not None
+        return to_kernels(call)
     try:
         return converter(call)
     except ModelError:
-        if on_cpu is None:
+        if to_kernels is None:
             raise
         try:
-            return on_cpu(call)
+            return to_kernels(call)
         except ModelError:
             pass
         raise

@@ -66,7 +66,8 @@ def _channels_padded(call: Call, before: list[Node], around: tuple[int, int]) ->
         side = [zeros.name] * whole
         if rest:
             fewer = Node(f"{name}-{rest}", "channel_gather", (zeros.name,), {"channels": tuple(range(rest))})
-            nodes.append(fewer)
+            if fewer.name not in {node.name for node in nodes}:  # the other side may have as many
+                nodes.append(fewer)
             side.append(fewer.name)
         sides.append(side)
     return [*nodes, Node(f"{name}-joined", "concat", (*sides[0], source, *sides[1]))]

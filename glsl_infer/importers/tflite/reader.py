@@ -12,11 +12,12 @@ from pathlib import Path
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput
 from glsl_infer.graph.purposes import VALUES
+from glsl_infer.importers.core.patterns import fused
 from glsl_infer.importers.shared.endings import Ending
 from glsl_infer.importers.shared.ends import Ends, Range, of_file, with_ends
-from glsl_infer.importers.shared.pieces import whole_functions
 from glsl_infer.importers.shared.verdict import Survey
 from glsl_infer.importers.tflite.file import read_model
+from glsl_infer.importers.tflite.given import as_given
 from glsl_infer.importers.tflite.model import Model
 from glsl_infer.importers.tflite.shapes import Sizes
 from glsl_infer.importers.tflite.walk import Walk, span_of
@@ -83,6 +84,7 @@ def survey_of(
     Raises:
         ModelError: a file that is damaged as a whole.
     """
+    model = as_given(model, ends or Ends())
     sizes = sizes or (ends.sizes if ends is not None else None)
     walk, outputs = _walked(model, sizes)
     collected = walk.collected
@@ -94,7 +96,7 @@ def survey_of(
         known += [GraphOutput(f"before:{name}", (name,), (), VALUES) for name in ends_here]
     graph, problems = None, list[InputError](collected.refusals)
     try:
-        graph = whole_functions(Graph(model.name, collected.nodes, known)) if known else None
+        graph = fused(Graph(model.name, collected.nodes, known)) if known else None
         if graph is not None and not problems:
             _require_inputs_read(graph)
         graph = with_ends(graph, _ends(model, graph, input_range, ends)) if graph is not None else None

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from glsl_infer.cpu.custom import CUSTOM as CUSTOM_OPERATOR
 from glsl_infer.graph import Node
 from glsl_infer.graph.activations import activation
+from glsl_infer.importers.core import elementwise
 from glsl_infer.importers.shared.places import placed
 from glsl_infer.importers.tflite import arithmetic
 from glsl_infer.importers.tflite.activations import text_of
@@ -240,10 +241,7 @@ def custom(call: Call, function: str) -> list[Node]:
     return [Node(call.name, CUSTOM_OPERATOR, call.inputs, attrs, weights)]
 
 
-_FUNCTIONS = (
-    "ABS", "ACTIVATION", "ELU", "EXP", "GELU", "HARD_SWISH", "LEAKY_RELU", "LOG", "LOGISTIC", "RELU", "RELU6",
-    "RELU_0_TO_1", "RELU_N1_TO_1", "RSQRT", "SQRT", "SQUARE", "TANH",
-)  # fmt: skip
+_FUNCTIONS = (*elementwise.activations(elementwise.TFLITE), "ACTIVATION", "GELU", "LEAKY_RELU", "RELU_N1_TO_1")
 
 TENSORS: Mapping[str, Converter] = {
     **BATCHES,

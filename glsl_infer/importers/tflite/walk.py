@@ -13,8 +13,9 @@ from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node
 from glsl_infer.graph.node import SEEN
 from glsl_infer.importers.shared.collected import Collected
-from glsl_infer.importers.shared.ends import Range, input_attrs
-from glsl_infer.importers.shared.verdict import CPU, DROPPED, SHADER, UNKNOWN, LayerVerdict
+from glsl_infer.importers.shared.ends import Range, input_attrs, numbers_map
+from glsl_infer.importers.shared.long_rows import in_rows
+from glsl_infer.importers.shared.verdict import DROPPED, SHADER, UNKNOWN, LayerVerdict, runs
 from glsl_infer.importers.tflite.call import Call, shape_of
 from glsl_infer.importers.tflite.chains import Chains
 from glsl_infer.importers.tflite.constants import Constants
@@ -133,6 +134,9 @@ class Walk:
         if self._is_grey(index):
             rows = Node(f"{free}-rows", "reshape", (free,), {"shape": shape})
             nodes, shape = [Node(free, "input", (), input_attrs((*shape[1:], 1))), rows], (*shape[1:], 1)
+        elif in_rows(shape) != shape:
+            rows = Node(f"{free}-line", "reshape", (free,), {"shape": shape})
+            nodes = [Node(free, "input", (), numbers_map(in_rows(shape))), rows]
         elif len(shape) == 3:
             nodes = [Node(free, "input", (), input_attrs(shape))]
         self._names[index] = self.collected.add(nodes)
@@ -171,9 +175,8 @@ class Walk:
             self._names[index] = collected.refuse(refusal, name, inputs, _sizes(tensor))
             return
         operators = tuple(node.op for node in collected.nodes[before:])
-        on_cpu = any(ops.get(op).on_cpu for op in operators)
-        runs = DROPPED if operators == ("identity",) else CPU if on_cpu else SHADER
-        collected.rows[name] = replace(row, shape=collected.shapes[last], runs=runs, operators=operators)
+        place = DROPPED if operators == ("identity",) else runs(operators)
+        collected.rows[name] = replace(row, shape=collected.shapes[last], runs=place, operators=operators)
         self._names[index] = last
         self.made[last] = index
         for node in reversed(collected.nodes):  # what is only reshaped has the same numbers

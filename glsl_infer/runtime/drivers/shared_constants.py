@@ -13,12 +13,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.program import ShaderProgram, Slice
+from glsl_infer.support.records import dataclass
 
 UNIFORM = "slice_constants"
 """The array in shaders that were rewritten."""

@@ -4,7 +4,7 @@ Its open driver's compiler (Mesa's vc4) orders fetches first and what is done wi
 registers to hold the texels: it copies them to and fro, and threads wait. Shaders there make the coordinate of each
 fetch depend on the sum so far, which costs an operation a fetch, so that others are better off without.
 
-It is also the GPU that cuts every addition toward zero. Shaders that fetch late make up for that (``cut_sums.py``)
+It is also the GPU that cuts every addition toward zero. Shaders that fetch late make up for that (``truncation.py``)
 unless ``NEAREST_SUMS`` says that the device rounds: no board has been asked.
 """
 

@@ -16,7 +16,7 @@ MOST_SHARE = 0.75
 """Of the memory that is free. A picture that takes more is decoded smaller, or refused."""
 
 _PLAIN, _CUT, _CONVERTED, _LAYERED = 8, 6, 14, 20
-"""Bytes a pixel at the peak, as measured: RGB, L or P; of them only a square; other modes; alpha, WebP and AVIF."""
+"""Bytes a pixel at the peak, as measured: RGB, L or P; of them only a square; other modes; alpha, WebP, AVIF, HEIC."""
 
 _COEFFICIENTS = 6
 """Bytes a pixel that libjpeg keeps of a progressive JPEG, however small it is decoded."""
@@ -36,7 +36,7 @@ _WITHOUT_LENGTH = (0x00, 0x01, *range(0xD0, 0xDA), _MARK)
 _SCAN, _CHUNK = b"\xff\xda", 1 << 20
 
 _JPEG = ("JPEG", "MPO")
-_TWICE = ("WEBP", "AVIF")
+_TWICE = ("WEBP", "AVIF", "HEIF")
 _ALPHA = ("LA", "PA", "RGBA", "La", "RGBa")
 
 

@@ -1,41 +1,99 @@
-"""Pictures given on the command line: files, and folders of them."""
+"""Images on the command line: files, and folders of them. All commands find images by these rules."""
 
 from __future__ import annotations
 
+import os
 import stat
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from glsl_infer.errors import ImageError
 
-SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm"}
+SUFFIXES = {
+    *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".avif", ".heic", ".heif", ".bmp", ".gif", ".tif", ".tiff"),
+    ".ppm",
+}
+"""Suffixes of images in folders. Pillow needs a plugin for some of them (``formats``)."""
+
+_COPIES = ("__MACOSX", "@eaDir")
+"""Folders in which macOS and network disks keep data about images in files that have the images' names."""
 
 
-def find(paths: Sequence[Path], *, also: Sequence[str] = ()) -> list[Path]:
-    """Return the files among ``paths``, and the pictures in (and below) the folders, sorted.
+def is_image(path: Path) -> bool:
+    """Return whether a file in a folder is an image by its name. Hidden files, such as macOS' ``._x.jpg``, are not."""
+    return path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
 
-    ``also`` are endings of other files in folders that count.
+
+def is_hidden(folder: str) -> bool:
+    """Return whether a folder with this name is left out wherever images are looked for."""
+    return folder.startswith(".") or folder in _COPIES
+
+
+def in_folder(folder: Path, *, also: Sequence[str] = ()) -> list[Path]:
+    """Return the images in a folder and below it, sorted.
+
+    Args:
+        folder: its own name may be that of a hidden folder.
+        also: suffixes of other files to return.
+    """
+    files = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not is_hidden(name)]
+        paths = [Path(place, name) for name in names]
+        files += [
+            path
+            for path in paths
+            if (is_image(path) or (path.suffix.lower() in also and not path.name.startswith("."))) and path.is_file()
+        ]
+    return sorted(files)
+
+
+def find(paths: Sequence[Path], *, also: Sequence[str] = (), warn: Callable[[str], object] | None = None) -> list[Path]:
+    """Return the files among ``paths``, and the images in and below the folders, sorted.
+
+    Args:
+        paths: files and folders. A file is returned whatever its name is.
+        also: suffixes of other files in folders to return.
+        warn: if given, files in folders that Pillow cannot decode are left out, and this is called with a sentence
+            about them.
 
     Raises:
-        ImageError: a path does not exist or cannot be read, or a folder holds no pictures.
+        ImageError: a path does not exist or cannot be read, or a folder has no images.
     """
-    pictures: list[Path] = []
+    images: list[Path] = []
     for path in paths:
         try:
             folder = stat.S_ISDIR(path.stat().st_mode)
             if folder:
-                next(path.iterdir(), None)  # whether it may be read: rglob passes over what may not
+                next(path.iterdir(), None)  # raises if it may not be read: os.walk passes over such folders
         except FileNotFoundError:
             raise ImageError(f"{path}: no such file") from None
         except OSError as error:  # a name too long, a folder that may not be entered ...
             raise ImageError(f"{path}: cannot be read ({error.strerror})") from None
         if not folder:
-            pictures.append(path)
+            images.append(path)
             continue
-        inside = sorted(
-            file for file in path.rglob("*") if file.suffix.lower() in {*SUFFIXES, *also} and file.is_file()
-        )
+        inside = in_folder(path, also=also)
+        if warn is not None:
+            inside = _decodable(inside, path, warn)
         if not inside:
             raise ImageError(f"{path}: a folder without pictures ({', '.join(sorted(SUFFIXES))})")
-        pictures += inside
-    return pictures
+        images += inside
+    return images
+
+
+def _decodable(files: Iterable[Path], folder: Path, warn: Callable[[str], object]) -> list[Path]:
+    """Return the files that Pillow can decode, as far as their suffixes say."""
+    from glsl_infer.runtime.pictures.formats import missing_decoder
+
+    decodable, problems = [], Counter[str]()
+    for path in files:
+        problem = missing_decoder(path)
+        if problem is None:
+            decodable.append(path)
+        else:
+            problems[problem] += 1
+    for problem, count in problems.items():
+        warn(f"{folder}: {count} {'file is' if count == 1 else 'files are'} left out; {problem}")
+    return decodable

@@ -24,6 +24,7 @@ from glsl_infer.bundle.manifest import CENTER_SQUARE, Input
 from glsl_infer.errors import ImageError
 from glsl_infer.runtime.pictures import scaling
 from glsl_infer.runtime.pictures.decoding import check_metadata, fit_into_memory
+from glsl_infer.runtime.pictures.formats import missing_decoder
 from glsl_infer.runtime.pictures.scaling import area_average
 from glsl_infer.support.files import not_a_file
 from glsl_infer.support.ndarray import NDArray
@@ -35,8 +36,8 @@ ImageSource = Union[str, Path, Image.Image, NDArray[np.uint8]]
 _MORE_THAN_16 = "pictures with more than 16 bits a channel are not supported; save it with 8 or 16"
 
 _FORMATS = (
-    *("JPEG", "MPO", "PNG", "WEBP", "AVIF", "GIF", "BMP", "DIB", "TIFF", "PPM", "JPEG2000", "TGA", "QOI", "PCX", "SGI"),
-    "XBM",
+    *("JPEG", "MPO", "PNG", "WEBP", "AVIF", "HEIF", "GIF", "BMP", "DIB", "TIFF", "PPM", "JPEG2000", "TGA", "QOI"),
+    *("PCX", "SGI", "XBM"),
 )
 """What Pillow may decode for a stranger. Icons hold pictures of another size than they say; many others are seldom
 used, and so seldom tried."""
@@ -113,6 +114,7 @@ def _opened(source: ImageSource, *, whole: bool, alpha: bool, least: int) -> Ima
     if not isinstance(source, (str, os.PathLike, Image.Image)):
         raise ImageError(f"a picture is a path, a Pillow image or an array, not {type(source).__name__}")
     what = "the Pillow image" if isinstance(source, Image.Image) else str(source)
+    missing = None if isinstance(source, Image.Image) else missing_decoder(source)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow's, about damaged metadata and large pictures
@@ -135,7 +137,7 @@ def _opened(source: ImageSource, *, whole: bool, alpha: bool, least: int) -> Ima
         raise ImageError(f"{what}: no such file") from None
     except UnidentifiedImageError:
         raise ImageError(
-            f"{what}: not a picture that Pillow can read (JPEG, PNG, WebP, GIF, BMP, TIFF ... are)"
+            f"{what}: {missing or 'not a picture that Pillow can read (JPEG, PNG, WebP, GIF, BMP, TIFF ... are)'}"
         ) from None
     except Image.DecompressionBombError:
         limit = 2 * (Image.MAX_IMAGE_PIXELS or 0) / 1e6

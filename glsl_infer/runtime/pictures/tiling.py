@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from glsl_infer.errors import InputError
 from glsl_infer.support.ndarray import NDArray
+from glsl_infer.support.records import dataclass
 
 
 @dataclass(frozen=True)

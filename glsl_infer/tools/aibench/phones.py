@@ -1,6 +1,6 @@
-"""Other devices for a result to stand beside: ms a picture, megapixels, score.
+"""Results of other devices for comparison: ms a picture, megapixels, scores.
 
-phones.csv has those of the paper's table 2 that we know; ``--phones`` adds a file of one's own.
+phones.csv is table 2 of the paper, 30 phones of 2018. ``--phones`` adds a file of one's own.
 """
 
 from __future__ import annotations
@@ -12,25 +12,43 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import InputError, together
+from glsl_infer.tools.aibench.score import score as score_of
 from glsl_infer.tools.aibench.tests import LARGEST, TESTS
 
 MISSING = "-"
 
-COLUMNS = ("phone", *(str(test.number) for test in TESTS), "score")
+NUMBERS = tuple(str(test.number) for test in TESTS)
+
+COLUMNS = ("phone", *NUMBERS, "score")
+"""Of a file for ``--phones``."""
+
+SHOWN = ("phone", *NUMBERS, "score", "paper")
+"""Columns of a table: ``score`` is by the formula of ``score``, ``paper`` is the published one."""
 
 
 def read(more: Path | None = None) -> list[dict[str, str]]:
-    """Return the devices, the best score first: "phone", "1" to "9", "score".
+    """Return the devices with the columns ``SHOWN``, the best score first.
 
     Args:
-        more: a CSV file of others, with these columns; "-" where a test is missing.
+        more: a CSV file of others, with ``COLUMNS``; "-" where a test is missing.
 
     Raises:
-        InputError: it cannot be read, or a cell is no number; all of them at once.
+        InputError: it cannot be read, or a cell is not a number; all of them at once.
     """
+    others = [{**row, "paper": MISSING} for row in (_checked(more) if more else [])]
+    return sorted([*published(), *others], key=lambda row: -float(row["score"]))
+
+
+def published() -> list[dict[str, str]]:
+    """Return the phones of the paper with the columns ``SHOWN``, in its order."""
     with Path(__file__).with_name("phones.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    return sorted([*rows, *(_checked(more) if more else [])], key=lambda row: -float(row["score"]))
+    return [{**row, "paper": row["score"], "score": f"{score_of(results_of(row)):.0f}"} for row in rows]
+
+
+def results_of(row: Mapping[str, str]) -> dict[int, float]:
+    """Return the results of a device by the number of the test, without those that are missing."""
+    return {int(number): float(row[number]) for number in NUMBERS if row[number] != MISSING}
 
 
 def _checked(path: Path) -> list[dict[str, str]]:
@@ -72,7 +90,7 @@ def _is_number(text: str) -> bool:
 def table(
     name: str, rows: Sequence[Mapping[str, Any]], score: float | None, others: Sequence[Mapping[str, str]]
 ) -> list[str]:
-    """Return lines: this machine's results among other devices', the best score first.
+    """Return lines of a table of this machine's results and those of other devices, the best score first.
 
     Args:
         name: of this machine.
@@ -87,7 +105,7 @@ def table(
         mine[str(number)] = MISSING if value is None else f"{value:.4g}" if number == LARGEST else f"{value:.0f}"
     at = sum(score is not None and float(row["score"]) > score for row in others)
     listed = (*others[:at], mine, *others[at:])
-    cells = [COLUMNS, *([row.get(column, MISSING) for column in COLUMNS] for row in listed)]
+    cells = [SHOWN, *([row.get(column, MISSING) for column in SHOWN] for row in listed)]
     wide = [max(map(len, column)) for column in zip(*cells)]
     return [
         "  ".join(cell.ljust(wide[0]) if not i else cell.rjust(wide[i]) for i, cell in enumerate(row)) for row in cells

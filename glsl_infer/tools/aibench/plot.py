@@ -1,10 +1,11 @@
-"""A picture of a run: each test as a bar, from a Pixel 2 to the left or to the right."""
+"""A plot of a run: each test as a bar, from a Pixel 2 to the left or to the right, and the paper's phones as dots."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+from glsl_infer.tools.aibench import phones
 from glsl_infer.tools.aibench.score import ratio
 from glsl_infer.tools.benchmark.plots import BLUE, check, figure_of, save
 
@@ -18,7 +19,7 @@ _ROOM = 0.2
 
 
 def bars(result: dict[str, Any], path: Path) -> None:
-    """Write how many times as good as a Pixel 2 each test was, on a logarithmic scale.
+    """Write how many times as good as a Pixel 2 each test was, on a logarithmic scale, with the 30 phones as dots.
 
     A test that failed has no bar. Pictures of a quick run are smaller than a Pixel 2's, and the title says so.
 
@@ -35,17 +36,23 @@ def bars(result: dict[str, Any], path: Path) -> None:
             _text(row), (one, at), (3 if one >= 1.0 else -3, 0), textcoords="offset points", fontsize=8,
             ha="left" if one >= 1.0 else "right", va="center",
         )  # fmt: skip
+    others = [
+        [ratio(row["test"], phones.results_of(phone)[row["test"]]) for phone in phones.published()] for row in rows
+    ]
+    for at, each in enumerate(others):
+        axes.plot(each, [at] * len(each), ".", color="black", alpha=0.35, markersize=4, linestyle="none")
     axes.set_yticks(range(len(rows)), [f"{row['test']} {row['task']}, {row['network']}" for row in rows], fontsize=8)
     axes.set_ylim(len(rows) - 0.5, -0.5)  # the first test at the top
     axes.set_xscale("log")
-    low, high = min(0.5, *ratios), max(2.0, *ratios)
+    everything = [*ratios, *(one for each in others for one in each)]
+    low, high = min(0.5, *everything), max(2.0, *everything)
     room = (high / low) ** _ROOM
     axes.set_xlim(low / room, high * room)
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter("{x:g}" if high * room < 30.0 * low / room else "")
     axes.tick_params(axis="x", which="both", labelsize=8)
     axes.axvline(1.0, color="black", linewidth=1)
-    axes.set_xlabel("times as good as a Pixel 2")
+    axes.set_xlabel("times as good as a Pixel 2; dots: the 30 phones of the paper")
     small = "small pictures; " if result["quick"] else ""
     axes.set_title(small + str(result["machine"].get("renderer", "")).replace("$", r"\$"), fontsize=9)
     save(figure, path)

@@ -70,7 +70,7 @@ def open_source(name: str) -> CameraSource:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"--source {name}: {reason}; {_SOURCES}") from None
     if stat.S_ISDIR(mode):
-        return CameraSource(name, False, _folder(pictures.find([path])))
+        return CameraSource(name, False, _folder(pictures.find([path], warn=_warn)))
     if stat.S_ISCHR(mode):
         return CameraSource(name, True, _v4l2(name, _av("reading a camera")))
     if not stat.S_ISREG(mode):
@@ -80,6 +80,10 @@ def open_source(name: str) -> CameraSource:
     if path.suffix.lower() in pictures.SUFFIXES:
         return CameraSource(name, False, _folder([path]))
     return CameraSource(name, False, _film(name, _av("reading a film that is no GIF, PNG or WebP")))
+
+
+def _warn(text: str) -> None:
+    print(f"warning: {text}", file=sys.stderr, flush=True)
 
 
 def every(frames: Iterator[Frame], step: int) -> Iterator[Frame]:

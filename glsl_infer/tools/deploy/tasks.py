@@ -63,7 +63,7 @@ def _needed(description: Description) -> list[Description]:
         return [description]
     if rules.detector.lower().endswith(reading.SUFFIX) and Path(rules.detector).name != rules.detector:
         raise InputError(f"{description.source}: detector {rules.detector}: it must be next to the task")
-    return [description, reading.find(rules.detector, beside=description.source)]
+    return [description, reading.find(rules.detector, relative_to=description.source)]
 
 
 def _copied(path: Path, new: Path, folder: str) -> str:

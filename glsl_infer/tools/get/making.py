@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PIL import Image
 
 from glsl_infer.compiler.build import Options
-from glsl_infer.errors import ForeignRangesError, InputError
+from glsl_infer.errors import ForeignRangesError, InputError, MissingExtraError
+from glsl_infer.graph import Graph
 from glsl_infer.graph.picture import FITS
+from glsl_infer.importers.tflite import installed as tflite
 from glsl_infer.support.child_process import module_command
 from glsl_infer.support.files import writing
 from glsl_infer.support.plain_text import one_line
 from glsl_infer.support.resources import PACKAGE
 from glsl_infer.tasks import models
 from glsl_infer.tools.export import export
-from glsl_infer.tools.get import samples
+from glsl_infer.tools.get import efficientnet_lite, samples, torch_weights
 from glsl_infer.tools.get.catalogue import FIT_NAMES, Model
 from glsl_infer.tools.get.fetching import File, digest
 
@@ -35,7 +38,8 @@ def bundle_of(model: Model) -> Path:
 
 def kept_file(model: Model) -> Path:
     """Return where the file that was fetched lies, or will."""
-    return models.folder() / f"{model.name}{'.h5' if model.weights_of else '.tflite'}"
+    suffix = ".h5" if model.weights_of else ".pth" if model.network else ".tflite"
+    return models.folder() / f"{model.name}{suffix}"
 
 
 def labels_of(model: Model) -> Path:
@@ -61,27 +65,42 @@ def licence_of(model: Model) -> Path:
     return models.folder() / f"{model.name}.licence.txt"
 
 
-def make(model: Model, file: File, tell: Tell, labels: Path | None = None) -> Path:
+def require(model: Model) -> None:
+    """Check that the package which exports a network is installed, so that nothing is fetched in vain.
+
+    Raises:
+        MissingExtraError: it is not.
+    """
+    if model.weights_of:
+        if importlib.util.find_spec("keras") is None:
+            raise MissingExtraError.of("Keras", "tensorflow", f"exporting {model.name}")
+    elif not model.network:
+        tflite.schema()
+
+
+def make(model: Model, file: File, tell: Tell, labels: Path | Sequence[str] | None = None) -> Path:
     """Write file, licence and bundle of a network into the folder of models; return the bundle.
 
     Args:
         model: the network.
         file: what was fetched.
         tell: hears of every step.
-        labels: of a classifier: a file with one a line.
+        labels: of a classifier, or a file with one a line.
 
     Raises:
         InputError: the folder cannot be written to, labels are missing, or the network cannot be exported.
     """
     folder = models.folder()
-    if model.weights_of and (labels is None or not labels.is_file()):
+    if _has_labels(model) and (labels is None or (isinstance(labels, Path) and not labels.is_file())):
         given = "" if labels is None else f"{labels}: no such file; "
         raise InputError(f"{given}{model.name}: give its labels, one a line, as well: --labels LABELS.txt")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         kept = {kept_file(model): file.data, licence_of(model): _licence(model, file).encode("utf-8")}
-        if labels is not None and model.weights_of:
-            kept[labels_of(model)] = labels.read_bytes()
+        if labels is not None and _has_labels(model):
+            text = labels.read_bytes() if isinstance(labels, Path) else "".join(f"{one}\n" for one in labels).encode()
+            kept[labels_of(model)] = text
+        if model.weights_of:
             kept[folder / f"{model.name}.sha256"] = f"{digest(file.data)}\n".encode("ascii")
         for path, data in kept.items():
             with writing(path) as out:
@@ -97,25 +116,47 @@ def make(model: Model, file: File, tell: Tell, labels: Path | None = None) -> Pa
 def compile_kept(model: Model, tell: Tell) -> None:
     """Export the kept file of a network anew: with the catalogue's ranges, or, if there are none, with ``samples``."""
     options, stored = options_of(model), ranges_of(model)
+    source, labels = source_of(model), labels_of(model) if _has_labels(model) else None
     if stored.is_file():
         try:
-            export(kept_file(model), bundle_of(model), options=options, ranges=stored, tell=tell)
+            export(source, bundle_of(model), labels, options=options, ranges=stored, tell=tell)
             return
         except ForeignRangesError:
             tell("learning ranges")  # they are of an earlier importer: pictures tell as much, in more time
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
         files = pictures_of(model, Path(folder))
-        source, labels = kept_file(model), labels_of(model) if model.weights_of else None
-        if labels is not None:
+        if model.weights_of and labels is not None:
             source = Path(folder) / f"{model.name}.keras"
             classes = sum(1 for line in labels.read_text("utf-8").splitlines() if line.strip())
             whole_of(kept_file(model), classes, source, tell)
         export(source, bundle_of(model), labels, options=options, calibration=files, tell=tell)
 
 
+def _has_labels(model: Model) -> bool:
+    return bool(model.weights_of) or model.labels is not None
+
+
+def source_of(model: Model) -> Path | Graph:
+    """Return the network that the kept file is, or its weights are of.
+
+    Raises:
+        InputError: the file does not have the weights of that network.
+    """
+    if not model.network:
+        return kept_file(model)
+    weights = torch_weights.read(kept_file(model).read_bytes())
+    return efficientnet_lite.graph(weights, _fit_of(model), model.name)
+
+
+def _fit_of(model: Model) -> str:
+    return FITS[FIT_NAMES.index(model.fit)]
+
+
 def options_of(model: Model) -> Options:
     """Return how a network is exported."""
-    return Options(input_range=model.input_range, fits={"": FITS[FIT_NAMES.index(model.fit)]})
+    if model.network:
+        return Options()
+    return Options(input_range=model.input_range, fits={"": _fit_of(model)})
 
 
 def pictures_of(model: Model, folder: Path) -> list[Path]:

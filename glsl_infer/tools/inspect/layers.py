@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer import importers, ops
-from glsl_infer.compiler.placement import place_of
+from glsl_infer.compiler.place import place_of
 from glsl_infer.compiler.trial import Trial, compile_on_trial
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph
@@ -29,6 +29,7 @@ class Inspected:
         problems: all that stops an export, whole messages.
         needs_pictures: whether an export needs typical pictures.
         graph: the model, with an input in place of every refused layer; None where not even that can be made.
+        warnings: how the file was read, if not as it is.
     """
 
     path: str
@@ -36,6 +37,7 @@ class Inspected:
     problems: tuple[str, ...]
     needs_pictures: bool
     graph: Graph | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -52,20 +54,21 @@ class Inspected:
             "counts": self.counts,
             "layers": [asdict(row) for row in self.rows],
             "problems": list(self.problems),
+            "warnings": list(self.warnings),
         }
 
 
-def inspect_file(path: Path, sizes: Mapping[str, tuple[int, int]] | None = None) -> Inspected:
+def inspect_file(path: Path, ends: Ends | None = None) -> Inspected:
     """Say what each layer of a model file becomes.
 
     Args:
         path: the file.
-        sizes: (height, width) of inputs that it leaves open, by their names.
+        ends: sizes and constants of its inputs.
 
     Raises:
-        InputError: the file cannot be read as a model at all.
+        InputError: the file cannot be read as a model, or has no such inputs.
     """
-    return inspected(importers.survey(path, ends=Ends(sizes=sizes or {})), str(path))
+    return inspected(importers.survey(path, ends=ends), str(path))
 
 
 def inspected(survey: Survey, path: str) -> Inspected:
@@ -81,7 +84,8 @@ def inspected(survey: Survey, path: str) -> Inspected:
             problems += trial.problems
             needs_pictures = bool(trial.unranged)
             rows = _with_trial(rows, survey.graph, trial)
-    return Inspected(path, rows, tuple(str(problem) for problem in problems), needs_pictures, survey.graph)
+    messages = tuple(str(problem) for problem in problems)
+    return Inspected(path, rows, messages, needs_pictures, survey.graph, survey.warnings)
 
 
 def _with_trial(rows: Sequence[LayerVerdict], graph: Graph, trial: Trial) -> tuple[LayerVerdict, ...]:
@@ -90,7 +94,11 @@ def _with_trial(rows: Sequence[LayerVerdict], graph: Graph, trial: Trial) -> tup
     for error in trial.problems:
         refused.setdefault(row_of(error.name or "", rows), error)
     hosted = {node.name for node in graph.nodes if ops.get(node.op).host_step(node)} - _drawn(trial.graph)
-    places = {node.name: CPU if node.name in trial.on_cpu else place_of(node) for node in trial.graph.nodes}
+    places = {
+        name: CPU if node.name in trial.on_cpu else place_of(node)
+        for node in trial.graph.nodes
+        for name in (*node.attrs.get("fused", ()), node.name)
+    }
     return tuple(_verdict(row, refused.get(row.layer), hosted, places) for row in rows)
 
 

@@ -5,13 +5,14 @@ A bundle has its network with it (graph.json), so that any bundle which ends in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
@@ -28,8 +29,21 @@ from glsl_infer.tools.train import photographs
 _PREPARED = ("scale", "scales", "zeros", "bits", "fused")
 """Attributes that the compiler chose for the bundle; it chooses them anew."""
 
+_ROOM = 2
+"""Sides of the picture that a network reads which the shorter side of a photograph has at least."""
+
 VARIED = 480
 """Pictures that features are computed of, about: few photographs are varied more often than many."""
+
+
+class Progress(Protocol):
+    """Counts photographs."""
+
+    def begin(self) -> None:
+        """Start to measure the first one."""
+
+    def __call__(self) -> None:
+        """Count one."""
 
 
 @dataclass(frozen=True)
@@ -130,14 +144,25 @@ class Extractor(Closing):
         made, _, _ = build.build(graph, (), calibration=[start.pixels(path) for path in typical])
         self._session = Session(made, context=context)
 
-    def features(self, files: Sequence[Path], varied: int, tell: Callable[[int], None]) -> NDArray[np.float32]:
-        """Return (files, varied, length); ``tell`` hears how many pictures are done."""
+    def features(self, files: Sequence[Path], varied: int, done: Progress | None = None) -> NDArray[np.float32]:
+        """Return (files, varied, length); ``done`` is called after each photograph."""
         rows = []
+        if done is not None:
+            done.begin()
         for index, path in enumerate(files):
-            views = photographs.variations(preprocess.open_image(path), varied, index)
+            views = photographs.variations(self._reduced(preprocess.open_image(path)), varied, index)
             rows.append([np.ravel(self._session.run(self._start.pixels(view))) for view in views])
-            tell(index + 1)
+            if done is not None:
+                done()
         return np.array(rows, np.float32)
+
+    def _reduced(self, image: Image.Image) -> Image.Image:
+        """Return a large photograph at a half, a third ... of its size, so that turning it takes no longer than needed.
+
+        It keeps ``_ROOM`` times as many pixels as the network reads.
+        """
+        factor = int(min(image.size) / (_ROOM * max(self._start.size)))
+        return image.reduce(factor) if factor > 1 else image
 
     def close(self) -> None:
         """Free the GPU's resources."""

@@ -12,13 +12,17 @@ import numpy as np
 
 from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError, RunError
-from glsl_infer.runtime.classifier import NONE, Classifier
+from glsl_infer.runtime.classifier import Classifier
+from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.support.files import cannot_be_written, writing
 from glsl_infer.tools.train import head as heads
 from glsl_infer.tools.train.features import Extractor, Start, compiled, variations_of, with_head
 from glsl_infer.tools.train.head import Examples, Head, Verdict
 from glsl_infer.tools.train.photographs import Photographs, contact_sheet, find, spread
 from glsl_infer.tools.train.starts import background, starts_of
+
+_RECENT = 30
+"""Photographs whose time the estimate is the mean of."""
 
 TYPICAL = 16
 """Photographs that ranges are learnt from."""
@@ -67,17 +71,17 @@ def train(folder: Path, out: Path, *, start: Path | None = None, context: str = 
         RunError: the bundle does not answer as what was trained.
     """
     began, worked = time.monotonic(), time.process_time()
-    tell("looking at the photographs")
-    found = find(folder)
+    found = find(folder, tell)
     starts = starts_of(start)
     _write_sheet(found, out.with_suffix(".png"))
     typical = spread(list(found.files), TYPICAL)
     made: dict[str, tuple[Start, Head]] = {}
     tried: dict[str, Verdict] = {}
     varied = variations_of(len(found.files))
-    for index, each in enumerate(starts):
+    counted = _Remaining(tell, len(found.files) * len(starts))
+    for each in starts:
+        tell(f"preparing {each.name}, to compute features")
         with Extractor(each, typical, context) as extractor:
-            counted = _Remaining(tell, len(found.files), len(starts) - index)
             features = extractor.features(found.files, varied, counted).astype(np.float64)
         tell(f"learning, from {each.name}")
         unknown, groups = background(each)
@@ -110,16 +114,32 @@ def train(folder: Path, out: Path, *, start: Path | None = None, context: str = 
 
 
 class _Remaining:
-    """Tells how long features will take yet: hears how many photographs are done."""
+    """Reports how many photographs are done, with all networks together, and the time that the others will take.
 
-    def __init__(self, tell: Tell, photographs: int, starts: int) -> None:
-        self._tell, self._photographs, self._starts = tell, photographs, starts
-        self._began = time.monotonic()
+    Args:
+        tell: gets the sentences.
+        total: photographs times networks.
+        clock: returns seconds.
+    """
 
-    def __call__(self, done: int) -> None:
-        each = (time.monotonic() - self._began) / done
-        left = each * (self._photographs * self._starts - done) / 60.0
-        self._tell(f"features of photograph {done} of {self._photographs}, about {max(left, 0.1):.1f} minutes left")
+    def __init__(self, tell: Tell, total: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._tell, self._total, self._clock = tell, total, clock
+        self._done, self._each = 0, 0.0
+        self._last: float | None = None
+
+    def begin(self) -> None:
+        """Start to measure a photograph: what a network took before its first one is not counted."""
+        self._last = self._clock()
+
+    def __call__(self) -> None:
+        """Count a photograph."""
+        assert self._last is not None
+        now, self._done = self._clock(), self._done + 1
+        # The mean of all at first, and later of the last 30 or so: the machine may have got other work.
+        self._each += (now - self._last - self._each) / min(self._done, _RECENT)
+        self._last = now
+        left = self._each * (self._total - self._done) / 60.0
+        self._tell(f"features of photograph {self._done} of {self._total}, about {max(left, 0.1):.1f} minutes left")
 
 
 def _right(found: Photographs, out: Path, context: str) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image, ImageEnhance
 
 from glsl_infer.errors import ImageError, InputError, together
-from glsl_infer.runtime.classifier import NONE
+from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.runtime.pictures import paths, preprocess
 
 LEAST = 5
@@ -40,26 +40,35 @@ class Photographs:
     warnings: tuple[str, ...] = ()
 
 
-def find(folder: Path) -> Photographs:
-    """Look through CLASS/*.jpg; pictures that cannot be read are left out with a warning.
+def find(folder: Path, tell: Callable[[str], None] = lambda _: None) -> Photographs:
+    """Return the photographs in CLASS/*.jpg; those that cannot be read are left out with a warning.
+
+    Args:
+        folder: with a folder for each class.
+        tell: gets the progress.
 
     Raises:
         InputError: whatever is wrong with the folder, all of it.
     """
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; give a folder with a folder of photographs for each class")
-    folders = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+    folders = sorted(path for path in folder.iterdir() if path.is_dir() and not paths.is_hidden(path.name))
     if not folders:
         raise InputError(f"{folder}: has no folders; put the photographs of each class into one, named by its label")
     problems, warnings = [], []
     classes: list[str] = []
     files: list[Path] = []
     truth: list[int] = []
-    for path in folders:
+    images = {
+        path: [file for file in sorted(path.iterdir()) if paths.is_image(file) and file.is_file()] for path in folders
+    }
+    total, looked = sum(map(len, images.values())), 0
+    for path, found in images.items():
         label = unicodedata.normalize("NFC", path.name)
-        found = [file for file in sorted(path.iterdir()) if file.suffix.lower() in paths.SUFFIXES and file.is_file()]
         good = []
         for file in found:
+            looked += 1
+            tell(f"looking at photograph {looked} of {total}")
             try:
                 preprocess.open_image(file)
                 good.append(file)

@@ -14,7 +14,7 @@ STARTS = MODEL_NAMES
 """Bundles in the package. Which of them suits the photographs is found by cross-validation; of equals, the first."""
 
 DATA = Path(__file__).resolve().parent / "data"
-"""Features of pictures of both data sets' train splits, by scripts/background_features.py."""
+"""Features of pictures of the train splits of both data sets."""
 
 
 def starts_of(given: Path | None) -> list[Start]:

@@ -23,6 +23,7 @@ from glsl_infer.errors import InputError
 from glsl_infer.gl import constants as GL
 from glsl_infer.graph import Node
 from glsl_infer.graph.host_steps import ARGMAX, softmax
+from glsl_infer.importers import own_modules
 from glsl_infer.ops.on_cpu import Upload
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.runtime import selfcheck
@@ -50,6 +51,8 @@ def compare(
     *,
     layer_pictures: int = 4,
     input_ranges: Mapping[str, tuple[float, float]] | None = None,
+    input_shapes: Mapping[str, tuple[int, ...]] | None = None,
+    constants: Mapping[str, Sequence[float]] | None = None,
     context: str = "auto",
     beyond: Callable[[Mapping[str, Any]], object] = lambda _: False,
     explain: bool = False,
@@ -63,6 +66,8 @@ def compare(
         samples: an array for each input, by name, in each: pictures as the network reads them, numbers. At least one.
         layer_pictures: how many of them, from the first on, are compared layer by layer.
         input_ranges: what bytes 0 and 255 of pictures mean to the model; see ``importers.shared.ends``.
+        input_shapes: the shapes of inputs that the export was given.
+        constants: the values of inputs that the export was given.
         context: how to get at the GPU.
         beyond: is told what is returned, and says whether that is too far. If so, the exact reference computes the
             first samples, too, and the self-check runs (``verdict``).
@@ -94,7 +99,12 @@ def compare(
     ranges = stored_ranges(bundle)
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as name:
         folder = Path(name)
-        about = _in_framework(model, bundle, samples, folder, layers, layer_pictures, input_ranges or {}, tell)
+        said: dict[str, Any] = {
+            "input_ranges": {name: list(ends) for name, ends in (input_ranges or {}).items()},
+            "input_shapes": {name: list(shape) for name, shape in (input_shapes or {}).items()},
+            "constants": {name: list(values) for name, values in (constants or {}).items()},
+        }
+        about = _in_framework(model, bundle, samples, folder, layers, layer_pictures, said, tell)
         ends = [
             (output, _in_shape(model, bundle, output, np.load(folder / ends_file(index))))
             for index, output in enumerate(bundle.manifest.outputs)
@@ -153,9 +163,9 @@ def compare(
                 judge = verdict.Verdict(bundle, [name for name, is_softmax in about["softmax"].items() if is_softmax])
                 for index, results in enumerate(drawn):
                     judge.add(samples[index], results, {output.name: expected[index] for output, expected in ends})
-                said = judge.as_json()
+                judged = judge.as_json()
                 found["judged"], found["wrong"] = len(drawn), selfcheck.check(session).wrong
-                found["outputs"] = [{**end, **said[end["name"]]} for end in found["outputs"]]
+                found["outputs"] = [{**end, **judged[end["name"]]} for end in found["outputs"]]
     return found
 
 
@@ -166,7 +176,7 @@ def _in_framework(
     folder: Path,
     layers: Sequence[Layer | Node],
     layer_pictures: int,
-    input_ranges: Mapping[str, tuple[float, float]],
+    said: Mapping[str, Any],
     tell: Tell,
 ) -> dict[str, Any]:
     """Let a process of its own run the model, which leaves its results in the folder; return what it says of them."""
@@ -174,7 +184,7 @@ def _in_framework(
     for index, entry in enumerate(bundle.manifest.inputs):
         files[entry.name] = str(folder / f"input-{index}.npy")
         np.save(files[entry.name], np.stack([sample[entry.name] for sample in samples]))
-    job = {
+    job: dict[str, Any] = {
         "model": str(model),
         "inputs": files,
         "count": len(samples),
@@ -185,11 +195,24 @@ def _in_framework(
             for output in (bundle.graph.outputs if bundle.parts else bundle.network.outputs)
         ],
         "operators": custom.loaded(),
+        "imports": own_modules.remembered(),
         "layer_pictures": layer_pictures,
-        "input_ranges": {name: list(ends) for name, ends in input_ranges.items()},
+        **said,
         "out": str(folder),
     }
     framework, module = _framework(model)
+    job["model"] = str(importers.plain_file(model, folder))
+    about = _run(framework, module, job, folder, tell)
+    if "refused" not in about:
+        return about
+    job["model"] = str(importers.converted_file(model, folder, str(about["refused"])))
+    return _run(*_FRAMEWORKS["tflite"], job, folder, tell)
+
+
+def _run(
+    framework: str, module: str, job: Mapping[str, Any], folder: Path, tell: Callable[[int], object]
+) -> dict[str, Any]:
+    """Let a process do a job; return what it says of its results."""
     with ChildProcess(f"{__package__}.{module}", job, folder / "job", f"runs {framework}") as process:
         for _ in process.lines():
             tell(1)

@@ -2,12 +2,14 @@
 
 A job has: ``model``; ``inputs``, an *.npy file of samples for each, by name, ``count`` of them; ``numbers``, those of
 them that are maps and no pictures; ``layers`` (names) and ``layer_pictures``; ``outputs`` with ``name``, ``layers`` and
-the number of ``steps`` that the bundle's has; ``input_ranges``; ``operators``, as ``cpu.custom.load`` takes them;
-``out``, a folder.
+the number of ``steps`` that the bundle's has; ``input_ranges``; ``input_shapes`` and ``constants``, if the export
+was given any; ``operators``, as ``cpu.custom.load`` takes them;
+``imports``, modules of the user; ``out``, a folder.
 
 The process writes there ``ends-N.npy``, output number N for every sample, ``layer-N-L.npy`` with the output of layer L,
 one of ``layers``, for each of the first samples, and ``about.json``: ``layers`` that the model has, what each
-``computes``, whether outputs are compared after their ``softmax``, and ``beside``, the framework with its version.
+``computes``, whether outputs are compared after their ``softmax``, and ``beside``, the framework with its version; or
+``refused`` alone, why this importer reads the model only as TensorFlow's converter leaves it.
 """
 
 from __future__ import annotations

@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 
 from glsl_infer import ops
 from glsl_infer.cpu import custom
+from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph
 from glsl_infer.graph.host_steps import SOFTMAX
 from glsl_infer.importers import keras as importer
+from glsl_infer.importers import own_modules
 from glsl_infer.importers.shared.ends import NO_PICTURE
 from glsl_infer.support.child_process import execute, tell
 from glsl_infer.tools.validate.job import ABOUT, batch, computed_nodes, ends_file, given, layer_file, output_of
@@ -30,10 +32,19 @@ BATCH = 8
 def work(job: dict[str, Any]) -> None:
     """Do a job; see ``job``."""
     custom.load_all(job["operators"])
+    own_modules.remember(job["imports"])
     network = importer.load_model(job["model"])
-    network = importer.with_sizes(network, _free(network, job["inputs"]))
+    shapes = {name: tuple(shape) for name, shape in job.get("input_shapes", {}).items()}
     ranges = {name: tuple(ends) for name, ends in job["input_ranges"].items()}
-    graph = importer.to_graph(network, ends=importer.Ends(ranges, dict.fromkeys(job["numbers"], NO_PICTURE)))
+    numbers = dict.fromkeys(job["numbers"], NO_PICTURE)
+    try:
+        if not getattr(network, "inputs", None):
+            raise ModelError("the model is not functional")
+        network = importer.with_sizes(network, {} if shapes else _free(network, job["inputs"]), shapes)
+        graph = importer.to_graph(network, ends=importer.Ends(ranges, numbers))
+    except ModelError as error:  # the bundle was made from the result of TensorFlow's converter
+        (Path(job["out"]) / ABOUT).write_text(json.dumps({"refused": str(error)}), "utf-8")
+        return
     tensors, nodes = importer.tensors_of(network), computed_nodes(graph)
     known = [name for name in job["layers"] if nodes.get(name) in tensors]
     ends = [_end(network, graph, output, nodes, tensors) for output in job["outputs"]]

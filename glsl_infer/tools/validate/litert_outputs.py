@@ -22,7 +22,9 @@ from glsl_infer.graph import Graph
 from glsl_infer.graph.host_steps import SOFTMAX
 from glsl_infer.importers import tflite as importer
 from glsl_infer.importers.shared.ends import NO_PICTURE
+from glsl_infer.importers.tflite.constants import Constants
 from glsl_infer.importers.tflite.file import read_model
+from glsl_infer.importers.tflite.given import as_given
 from glsl_infer.importers.tflite.model import Model
 from glsl_infer.support.child_process import execute, tell
 from glsl_infer.tools.validate.job import ABOUT, batch, computed_nodes, ends_file, given, layer_file, output_of
@@ -116,7 +118,9 @@ def _real(detail: Mapping[str, Any], held: NDArray[Any]) -> NDArray[np.float32]:
 
 def work(job: dict[str, Any]) -> None:
     """Do a job; see ``job``."""
-    model = read_model(job["model"])
+    given_shapes = {name: tuple(shape) for name, shape in job.get("input_shapes", {}).items()}
+    whole = read_model(job["model"])
+    model = as_given(whole, importer.Ends(shapes=given_shapes, constants=job.get("constants", {})))
     ranges = {name: tuple(ends) for name, ends in job["input_ranges"].items()}
     sizes = _free(model, job["inputs"])
     graph = importer.to_graph(model, ends=importer.Ends(ranges, dict.fromkeys(job["numbers"], NO_PICTURE), sizes=sizes))
@@ -128,11 +132,14 @@ def work(job: dict[str, Any]) -> None:
     shapes = {
         number: (1, *graph.shapes[node.name]) for number, node in zip(numbers, graph.inputs) if node.name in sizes
     }
+    if given_shapes:
+        shapes = {number: model.tensors[number].shape for number in numbers}
+    constants = {index: np.asarray(Constants(model)[index]) for _, index in whole.inputs if index not in numbers}
     runner, out = LiteRt(job["model"], every_tensor=True, shapes=shapes), Path(job["out"])
     rows: list[list[NDArray[np.float32]]] = [[] for _ in ends]
     held: list[str] = known
     for index in range(job["count"]):
-        runner.run(dict(zip(numbers, batch(graph, samples, index, 1, 1))))
+        runner.run({**constants, **dict(zip(numbers, batch(graph, samples, index, 1, 1)))})
         for row, (tensor, _), output in zip(rows, ends, job["outputs"]):
             value, shape = _required(runner, tensor, job["model"]), graph.shape_of(output_of(graph, output["name"]))
             row.append(value.reshape(shape) if value.size == np.prod(shape) else value[0])  # some have no batch

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,19 +38,28 @@ class OnnxRuntime:
     Args:
         path: a file that ``importers.onnx`` can read.
         tensors: what is to be kept, besides nothing: names of outputs and of tensors between operators.
+        shapes: of inputs, instead of those of the file.
+        constants: what inputs read that are always the same.
 
     Raises:
         InputError: ONNX Runtime refuses the file.
         MissingExtraError: ONNX Runtime is not installed.
     """
 
-    def __init__(self, path: str | Path, tensors: Sequence[str]) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        tensors: Sequence[str],
+        shapes: Mapping[str, Sequence[int]] | None = None,
+        constants: Mapping[str, NDArray[Any]] | None = None,
+    ) -> None:
         try:
             import onnxruntime
         except ImportError as error:
             raise MissingExtraError.of(f"ONNX Runtime ({error})", "onnxruntime", "validating an .onnx file") from None
         onnx = schema()
         model = onnx.load(str(path))
+        _reshape(model.graph, shapes or {})
         known = {value.name for value in model.graph.output}
         model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in tensors if name not in known)
         options = onnxruntime.SessionOptions()
@@ -61,7 +71,7 @@ class OnnxRuntime:
             )
         except Exception as error:  # each of its kinds of error has a class of its own, below Exception
             raise InputError(f"{path}: ONNX Runtime cannot run it ({str(error).splitlines()[0][:200]})") from None
-        self._tensors = list(tensors)
+        self._tensors, self._constants = list(tensors), dict(constants or {})
         self._inputs = {entry.name: entry for entry in self._session.get_inputs()}
 
     def run(
@@ -74,7 +84,7 @@ class OnnxRuntime:
             spans: what the numbers of inputs of 8 bits stand for.
         """
         fed = {name: _stored(self._inputs[name].type, value, spans.get(name)) for name, value in inputs.items()}
-        return dict(zip(self._tensors, self._session.run(self._tensors, fed)))
+        return dict(zip(self._tensors, self._session.run(self._tensors, {**fed, **self._constants})))
 
     @staticmethod
     def version() -> str:
@@ -82,6 +92,21 @@ class OnnxRuntime:
         import onnxruntime
 
         return f"ONNX Runtime {onnxruntime.__version__}"
+
+
+def _reshape(graph: Any, shapes: Mapping[str, Sequence[int]]) -> None:
+    """Give inputs other shapes, and forget those of all other tensors, which follow from them."""
+    for value in graph.input:
+        if value.name in shapes:
+            dims = value.type.tensor_type.shape.dim
+            del dims[:]
+            for size in shapes[value.name]:
+                dims.add(dim_value=size)
+    if shapes:
+        del graph.value_info[:]
+        for value in graph.output:
+            if value.type.WhichOneof("value") == "tensor_type":
+                value.type.tensor_type.ClearField("shape")
 
 
 def _stored(kind: str, value: NDArray[np.float32], span: tuple[float, float] | None) -> NDArray[Any]:
@@ -107,7 +132,13 @@ def work(job: dict[str, Any]) -> None:
     ranges = {name: tuple(ends) for name, ends in job["input_ranges"].items()}
     files = {name: np.load(path, mmap_mode="r") for name, path in job["inputs"].items()}
     sizes = {name: values.shape[1:3] for name, values in files.items() if values.ndim == 4}
-    ends = importer.Ends(ranges, dict.fromkeys(job["numbers"], NO_PICTURE), sizes=_free(job["model"], sizes))
+    ends = importer.Ends(
+        ranges,
+        dict.fromkeys(job["numbers"], NO_PICTURE),
+        sizes={} if job.get("input_shapes") else _free(job["model"], sizes),
+        shapes={name: tuple(shape) for name, shape in job.get("input_shapes", {}).items()},
+        constants=job.get("constants", {}),
+    )
     wanted = tuple(output["name"] for output in job["outputs"])
     imported = importer.imported(job["model"], ends=_chosen(job["model"], ends, wanted))
     graph = imported.survey.whole()
@@ -127,7 +158,12 @@ def work(job: dict[str, Any]) -> None:
         }
 
     rows: list[list[NDArray[Any]]] = [[] for _ in ends_of]
-    runner = OnnxRuntime(job["model"], list(dict.fromkeys(name for name, _, _ in ends_of)))
+    shapes = {imported.names[name]: view.shape for name, view in imported.inputs.items()} if ends.shapes else {}
+
+    def runner_of(tensors: Iterable[str]) -> OnnxRuntime:
+        return OnnxRuntime(job["model"], list(dict.fromkeys(tensors)), shapes, imported.constants)
+
+    runner = runner_of(name for name, _, _ in ends_of)
     for index in range(job["count"]):
         held = runner.run(read(index), spans)
         for row, (name, view, _) in zip(rows, ends_of):
@@ -137,7 +173,7 @@ def work(job: dict[str, Any]) -> None:
     groups = _groups(sizes_of)
     for group in groups:
         names = {at: imported.names[nodes[known[at]]] for at in group}
-        runner = OnnxRuntime(job["model"], list(dict.fromkeys(names.values())))
+        runner = runner_of(names.values())
         for index in range(job["layer_pictures"]):
             held = runner.run(read(index), spans)
             for at, name in names.items():
@@ -191,7 +227,7 @@ def _chosen(path: str, ends: importer.Ends, wanted: Sequence[str]) -> importer.E
     """Return ends with the outputs of the bundle, where they are tensors of the file."""
     names = importer.tensors(path)
     if set(wanted) <= names:
-        return importer.Ends(ends.ranges, ends.fits, ends.purposes, ends.sizes, tuple(wanted))
+        return replace(ends, outputs=tuple(wanted))
     return ends
 
 

@@ -1,4 +1,4 @@
-/** WebGL 1 contexts: the only place that makes one, and that knows whether the browser has taken it away. */
+/** WebGL 1 contexts: creation, sharing, and loss. */
 
 import { ContextError, ContextLostError } from "../errors.ts";
 import { renderer, requirePrecision } from "./limits.ts";
@@ -6,7 +6,7 @@ import { deviceLines, storeThreshold } from "./rounding.ts";
 
 export type Canvas = HTMLCanvasElement | OffscreenCanvas;
 
-/** How long `whenUsable` waits for the browser to give a lost context back, in milliseconds. */
+/** Time that `whenUsable` waits for a lost context, in milliseconds. */
 const RESTORE_TIMEOUT = 10_000;
 
 const contexts = new WeakMap<Canvas, Context>();
@@ -14,12 +14,12 @@ const contexts = new WeakMap<Canvas, Context>();
 /**
  * A WebGL 1 context of a canvas; sessions on the same canvas share it.
  *
- * `generation` counts how often it was given back: what was made in an earlier one is gone.
+ * `generation` counts restorations: objects of an earlier generation are lost.
  */
 export class Context {
-  /** Whose vertex arrays and fixed state the context has, if any. @internal */
+  /** Owner of the context's current vertex arrays and fixed state. @internal */
   owner: object | null = null;
-  /** How often it was given back. @internal */
+  /** Number of restorations. @internal */
   generation = 0;
   private _lines: string | undefined;
   private _users = 0;
@@ -31,7 +31,7 @@ export class Context {
     private readonly _own: boolean,
   ) {
     _canvas.addEventListener("webglcontextlost", (event) => {
-      event.preventDefault(); // without this the browser never gives it back
+      event.preventDefault(); // otherwise the browser never restores it
       this._lost = true;
     });
     _canvas.addEventListener("webglcontextrestored", () => {
@@ -43,9 +43,9 @@ export class Context {
   }
 
   /**
-   * Return the context of a canvas, or of one that nobody sees.
+   * Return the context of a canvas, or of a hidden one.
    *
-   * @throws ContextError the browser gives none, the canvas has one of another kind, or it is not exact enough.
+   * @throws ContextError the browser has none, the canvas has another kind of context, or its precision is too low.
    */
   static of(canvas?: Canvas): Context {
     const context = (canvas && contexts.get(canvas)) ?? Context._make(canvas);
@@ -74,29 +74,29 @@ export class Context {
     return context;
   }
 
-  /** What the GPU is called, as far as the browser tells. */
+  /** Name of the GPU, if the browser reveals it. */
   get renderer(): string {
     return renderer(this.gl);
   }
 
-  /** Whether the browser has taken the context away, for now or for good. */
+  /** True if the context is currently lost. */
   get isLost(): boolean {
     return this._lost || this.gl.isContextLost();
   }
 
-  /** The `#define` lines that shaders need on this device, measured once; see `rounding.ts`. @internal */
+  /** The `#define` lines for shaders on this device, measured once; see `rounding.ts`. @internal */
   get deviceLines(): string {
     if (this._lines === undefined) {
-      this.owner = null; // whoever set the context's state has to do so again
+      this.owner = null; // the state has changed, and its owner must set it again
       this._lines = deviceLines(storeThreshold(this.gl));
     }
     return this._lines;
   }
 
   /**
-   * Wait until the context is there.
+   * Wait until the context is usable.
    *
-   * @throws ContextLostError the browser has not given it back within `RESTORE_TIMEOUT`.
+   * @throws ContextLostError the browser has not restored it within `RESTORE_TIMEOUT`.
    */
   async whenUsable(): Promise<void> {
     const end = performance.now() + RESTORE_TIMEOUT;
@@ -106,7 +106,7 @@ export class Context {
     }
   }
 
-  /** Throw ContextLostError where the context is lost, or what was in it: `whole` is false. @internal */
+  /** Throw ContextLostError if the context is lost, or its objects are (`whole` is false). @internal */
   requireUsable(whole = true): void {
     if (whole && !this.isLost) return;
     throw new ContextLostError(
@@ -115,10 +115,10 @@ export class Context {
   }
 
   /**
-   * Throw ContextLostError where a GPU that has just been read from does not answer: bytes of 0 are no result then.
+   * Throw ContextLostError if the GPU does not respond after a read, whose bytes of 0 are then no result.
    *
-   * When a browser's GPU process ends, pages hear of it in a later task, and all calls until then do nothing. Only a
-   * question that waits for an answer tells. @internal
+   * When a browser's GPU process ends, pages are notified in a later task, and all calls until then have no effect.
+   * Only a query that waits for a result detects it. @internal
    */
   requireAnswer(): void {
     const { gl } = this;
@@ -126,7 +126,7 @@ export class Context {
     this.requireUsable();
   }
 
-  /** Give the context up; call it once for each `of`. One that nobody else uses and nobody sees is freed. */
+  /** Release the context; call it once for each `of`. An unused context of a hidden canvas is freed. */
   close(): void {
     this._users -= 1;
     if (this._users > 0 || !this._own) return;
@@ -135,7 +135,7 @@ export class Context {
   }
 }
 
-/** Return a canvas that nobody sees: one of the page's, which every browser draws on with WebGL, or a worker's. */
+/** Return a hidden canvas: one of the page, because every browser supports WebGL on it, or a worker's. */
 function hiddenCanvas(): Canvas {
   if (typeof document !== "undefined") {
     const canvas = document.createElement("canvas");

@@ -1,4 +1,4 @@
-/** What the driver offers: limits and precision. */
+/** Requirements on the driver: limits and precision. */
 
 import { ContextError, LimitError } from "../errors.ts";
 import type { Limits } from "../manifest.ts";
@@ -15,9 +15,9 @@ const NAMES: Record<keyof Limits, readonly [keyof WebGLRenderingContext & `MAX_$
 };
 
 /**
- * Refuse a driver that offers less than a bundle needs.
+ * Refuse a driver with smaller limits than a bundle needs.
  *
- * @throws LimitError naming every limit that is too small.
+ * @throws LimitError with all limits that are too small.
  */
 export function require(needed: Limits, gl: WebGLRenderingContext): void {
   const lacks: string[] = [];
@@ -36,9 +36,9 @@ export function require(needed: Limits, gl: WebGLRenderingContext): void {
 }
 
 /**
- * Refuse a GPU whose fragment shaders have no 32-bit floats: stored values would be off by steps.
+ * Refuse a GPU without 32-bit floats in fragment shaders, because stored values would be wrong by several steps.
  *
- * @throws ContextError saying what it has.
+ * @throws ContextError with the precision of the GPU.
  */
 export function requirePrecision(gl: WebGLRenderingContext): void {
   const format = gl.getShaderPrecisionFormat(gl.FRAGMENT_SHADER, gl.HIGH_FLOAT);
@@ -50,7 +50,7 @@ export function requirePrecision(gl: WebGLRenderingContext): void {
   );
 }
 
-/** Return what the GPU is called, as far as the browser tells. */
+/** Return the name of the GPU, if the browser reveals it. */
 export function renderer(gl: WebGLRenderingContext): string {
   const info = gl.getExtension("WEBGL_debug_renderer_info");
   return String(gl.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : gl.RENDERER));

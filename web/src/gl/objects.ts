@@ -1,4 +1,4 @@
-/** GL objects and their end: whatever is made here is deleted on close. */
+/** GL objects, all deleted on close. */
 
 import { GlError, ShaderError } from "../errors.ts";
 import type { Texels } from "../texels.ts";
@@ -6,10 +6,10 @@ import type { Texels } from "../texels.ts";
 /** Textures, framebuffers, buffers and programs of one user of a context. */
 export type Objects = ReturnType<typeof objectsOf>;
 
-/** Return functions that make objects of a context, and delete all that they have made. */
+/** Return functions that create objects of a context, and a function that deletes them. */
 export function objectsOf(gl: WebGLRenderingContext) {
   const shaders = new Map<string, WebGLShader>();
-  /** What deletes each object. */
+  /** Functions that delete the objects. */
   const ends: (() => void)[] = [];
 
   function keep<T>(made: T | null, what: string, end: (made: T) => void): T {
@@ -18,7 +18,7 @@ export function objectsOf(gl: WebGLRenderingContext) {
     return made;
   }
 
-  /** Switch off what would change stored values (dithering is on by default), and whatever changes uploaded pixels. */
+  /** Disable features that change stored values (dithering is on by default) or uploaded pixels. */
   function fixedState(): void {
     for (const name of [gl.DITHER, gl.BLEND, gl.SCISSOR_TEST, gl.DEPTH_TEST, gl.STENCIL_TEST, gl.CULL_FACE]) {
       gl.disable(name);
@@ -35,7 +35,7 @@ export function objectsOf(gl: WebGLRenderingContext) {
     }
   }
 
-  /** Make an RGBA8 texture (zeros unless given 4 * width * height bytes): nearest, clamped to the edge; bind it. */
+  /** Create and bind an RGBA8 texture, with nearest filtering, clamped to its edge, and zero without texels. */
   function texture(width: number, height: number, texels: Uint8Array | null = null): WebGLTexture {
     const made = keep(gl.createTexture(), "texture", (object) => gl.deleteTexture(object));
     gl.bindTexture(gl.TEXTURE_2D, made);
@@ -52,7 +52,7 @@ export function objectsOf(gl: WebGLRenderingContext) {
   }
 
   /**
-   * Make a framebuffer that renders into `target`, and bind it.
+   * Create and bind a framebuffer that renders into `target`.
    *
    * @throws GlError the driver cannot render into it.
    */
@@ -67,7 +67,7 @@ export function objectsOf(gl: WebGLRenderingContext) {
     return made;
   }
 
-  /** Make a vertex buffer, and bind it. */
+  /** Create and bind a vertex buffer. */
   function buffer(data: Float32Array): WebGLBuffer {
     const made = keep(gl.createBuffer(), "buffer", (object) => gl.deleteBuffer(object));
     gl.bindBuffer(gl.ARRAY_BUFFER, made);
@@ -86,14 +86,14 @@ export function objectsOf(gl: WebGLRenderingContext) {
     return made;
   }
 
-  /** Compile, link and check one program that has a position alone; see `startProgram` and `checkProgram`. */
+  /** Compile, link and check a program whose only attribute is a position; see `startProgram` and `checkProgram`. */
   function program(vertex: string, fragment: string, where: string): WebGLProgram {
     const started = startProgram(vertex, fragment, ["position"]);
     checkProgram(started, vertex, fragment, where);
     return started;
   }
 
-  /** Begin to compile and link; the k-th attribute gets location k. Asks for no status, so nothing waits. */
+  /** Start to compile and link; the k-th attribute has location k. No status is queried, so nothing waits. */
   function startProgram(vertex: string, fragment: string, attributes: readonly string[]): WebGLProgram {
     const made = keep(gl.createProgram(), "program", (object) => gl.deleteProgram(object));
     gl.attachShader(made, shader(gl.VERTEX_SHADER, vertex));
@@ -103,11 +103,13 @@ export function objectsOf(gl: WebGLRenderingContext) {
     return made;
   }
 
-  /** Throw ShaderError with the driver's log unless the program compiled and linked; `where` names it. */
+  /**
+   * Throw ShaderError with the driver's log if the program did not compile and link; `where` is its name in messages.
+   */
   function checkProgram(started: WebGLProgram, vertex: string, fragment: string, where: string): void {
-    // Linked means compiled; and one question waits for less than three do.
+    // Linked implies compiled, and a single query waits for less time than three.
     if (gl.getProgramParameter(started, gl.LINK_STATUS) || gl.isContextLost()) {
-      // A driver keeps shaders as long as they are attached, with their text and what it made of that.
+      // A driver keeps attached shaders, with their text and compiled form.
       for (const attached of gl.getAttachedShaders(started) ?? []) gl.detachShader(started, attached);
       return;
     }
@@ -123,13 +125,13 @@ export function objectsOf(gl: WebGLRenderingContext) {
     throw new ShaderError(`${where}: the driver cannot link the shaders:\n${log(gl.getProgramInfoLog(started))}`);
   }
 
-  /** Delete the shader objects; linked programs keep what they need, and deleting once more on close does nothing. */
+  /** Delete the shader objects, which linked programs do not need. The deletion on close has no effect on them. */
   function dropShaders(): void {
     for (const shader of shaders.values()) gl.deleteShader(shader);
     shaders.clear();
   }
 
-  /** Return a rectangle of the bound framebuffer, row y first. */
+  /** Return a rectangle of the bound framebuffer, starting with row y. */
   function read(x: number, y: number, width: number, height: number): Texels {
     const data = new Uint8Array(4 * width * height);
     gl.readPixels(x, y, width, height, gl.RGBA, gl.UNSIGNED_BYTE, data);

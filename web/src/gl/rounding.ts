@@ -1,7 +1,7 @@
 /**
- * How a store to RGBA8 rounds: measured, because drivers differ and no query tells.
+ * Rounding of stores to RGBA8, measured because drivers differ and no query reports it.
  *
- * Rounding to nearest turns at half a step; a driver that turns elsewhere has the shaders round for themselves.
+ * Rounding to nearest changes at half a step; on other drivers the shaders round values themselves.
  */
 
 import FRAGMENT from "../glsl/rounding.frag";
@@ -9,17 +9,17 @@ import VERTEX from "../glsl/viewport.vert";
 import { objectsOf } from "./objects.ts";
 
 const STEPS = 200;
-/** Bytes between which and the next the turning point is looked for. */
+/** Bytes above which the threshold is measured, up to the next byte. */
 const LEVELS = [2, 60, 100, 130, 200, 250];
-/** How far from one half a turning point may be to count as rounding to nearest (the measurement is half as exact). */
+/** Largest difference from 0.5 at which a driver counts as rounding to nearest; the measurement has half that error. */
 const TOLERANCE = 0.01;
 
 const ROUND_STORES = "#define ROUND_STORES\n";
 
 /**
- * Return the fraction of a step from which a store rounds up: of all levels, the one farthest from 0.5.
+ * Return the fraction of a step from which a store rounds up: of all levels, that farthest from 0.5.
  *
- * 0.5 is rounding to nearest, 1.0 would be cutting off. Changes the context's vertex arrays and fixed state.
+ * 0.5 is rounding to nearest, 1.0 is truncation. Changes the context's vertex arrays and fixed state.
  */
 export function storeThreshold(gl: WebGLRenderingContext): number {
   const objects = objectsOf(gl);
@@ -50,7 +50,7 @@ export function storeThreshold(gl: WebGLRenderingContext): number {
   }
 }
 
-/** Return the `#define` lines that shaders need after the prelude on a device with that `storeThreshold`. */
+/** Return the `#define` lines after the prelude of shaders, for a device with that `storeThreshold`. */
 export function deviceLines(threshold: number): string {
   return Math.abs(threshold - 0.5) <= TOLERANCE ? "" : ROUND_STORES;
 }

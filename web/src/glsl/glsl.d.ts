@@ -1,4 +1,4 @@
-/** Shaders are imported as text; build.mjs leaves their comments and indentation out. */
+/** Shaders, imported as text; build.mjs removes their comments and indentation. */
 declare module "*.frag" {
   const text: string;
   export default text;

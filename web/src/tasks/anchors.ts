@@ -1,35 +1,35 @@
-/** Anchors: the boxes that a detector's numbers are relative to, computed from a few lines of data. */
+/** Anchors: boxes to which a detector's outputs are relative, computed from parameters. */
 
 import { InputError } from "glsl-infer";
 
-/** Most anchors of a detector. */
+/** Largest number of anchors of a detector. */
 const MOST = 1 << 18;
 
-/** Pixels, or cells. */
+/** A size in pixels or cells. */
 export interface Extent {
   readonly width: number;
   readonly height: number;
 }
 
-/** The anchors of one feature map: the same boxes around the middle of each of its cells. */
+/** The anchors of a feature map: the same boxes around the centre of each cell. */
 export interface Level {
-  /** Width and height of each box of a cell, in parts of the network's picture. */
+  /** Width and height of each box of a cell, relative to the network's input. */
   readonly sizes: readonly (readonly [number, number])[];
-  /** Pixels of the network's picture that a cell covers, or rows and columns. */
+  /** Input pixels of the network for each cell; alternatively rows and columns. */
   readonly stride?: number;
   readonly cells?: readonly [number, number];
 }
 
-/** Return width and height of boxes of one area, `scale` squared, for each aspect (width by height). */
+/** Return width and height of boxes with an area of `scale` squared, for each aspect ratio (width by height). */
 export function sizesOf(scale: number, aspects: readonly number[]): [number, number][] {
   return aspects.map((aspect) => [scale * Math.sqrt(aspect), scale / Math.sqrt(aspect)]);
 }
 
 /**
- * Return all anchors, four numbers each: the middle's x and y, width and height, in parts of the network's picture.
+ * Return all anchors, four numbers each: x and y of the centre, width and height, relative to the network's input.
  *
- * @param levels the feature maps, in the order of the network's numbers.
- * @throws InputError they are too many.
+ * @param levels the feature maps, in the order of the network's outputs.
+ * @throws InputError there are too many anchors.
  */
 export function anchorsOf(levels: readonly Level[], { width, height }: Extent): Float32Array {
   const grids = levels.map(({ stride = 1, cells }) => cells ?? [Math.ceil(height / stride), Math.ceil(width / stride)]);

@@ -1,21 +1,21 @@
-/** From a detector's numbers to boxes: decode what is likely enough, then let one box stand for all that overlap it. */
+/** Decoding of a detector's outputs: boxes with a sufficient score, and non-maximum suppression. */
 
-/** A box e**20 times its anchor is no box. */
+/** Limit of the exponent: a box e**20 times its anchor is invalid. */
 const LARGEST_EXPONENT = 20;
 
 export type Activation = "sigmoid" | "softmax" | "none";
 
-/** How four numbers and an anchor make a box; pairs of numbers behind them are points. */
+/** Encoding of a box by four numbers and an anchor, followed by pairs of numbers for points. */
 export interface Code {
-  /** What x, y, width and height are divided by. */
+  /** Divisors of x, y, width and height. */
   readonly units: readonly number[];
-  /** Of the four numbers, and of each point's two. */
+  /** Order of the four numbers, and of each point's two. */
   readonly order: "xywh" | "yxhw";
-  /** Sizes are the anchor's times the number, or times its exponential. */
+  /** Sizes are the anchor's multiplied by the number, or by its exponential. */
   readonly sizes: "linear" | "exponential";
 }
 
-/** A likely thing: the anchor and the class that say so. */
+/** A candidate object: its anchor and class. */
 export interface Candidate {
   readonly score: number;
   readonly row: number;
@@ -26,7 +26,7 @@ export function sigmoid(number: number): number {
   return 1 / (1 + Math.exp(-Math.min(Math.max(number, -80), 80)));
 }
 
-/** Return what numbers of all classes mean, 0 to 1 where an activation makes it so. */
+/** Return the scores of all classes, in 0 to 1 if there is an activation. */
 export function scoresOf(numbers: Float32Array, activation: Activation): Float64Array {
   const scores = Float64Array.from(numbers);
   if (activation === "sigmoid") return scores.map(sigmoid);
@@ -38,10 +38,10 @@ export function scoresOf(numbers: Float32Array, activation: Activation): Float64
 }
 
 /**
- * Return what is likely enough, anchor by anchor.
+ * Return the candidates with a sufficient score, in the order of anchors.
  *
- * @param numbers `classes` for each anchor, as the network leaves them.
- * @param background the first class means that there is nothing, and is not returned.
+ * @param numbers `classes` outputs of the network for each anchor.
+ * @param background whether the first class means no object; it is not returned.
  */
 export function likely(
   numbers: Float32Array,
@@ -51,7 +51,7 @@ export function likely(
   background: boolean,
 ): Candidate[] {
   const first = background ? 1 : 0;
-  // Compared before: few numbers need the exponential.
+  // Compared before the activation, because few values need the exponential.
   const least =
     activation === "sigmoid" && threshold > 0 && threshold < 1 ? Math.log(threshold / (1 - threshold)) : undefined;
   const found: Candidate[] = [];
@@ -68,7 +68,9 @@ export function likely(
   return found;
 }
 
-/** Return a box and its points: left, top, right, bottom, then x and y of each point, in parts of the network's picture. */
+/**
+ * Return a box and its points, relative to the network's input: left, top, right, bottom, then x and y of each point.
+ */
 export function decode(numbers: Float32Array, anchor: Float32Array, { units, order, sizes }: Code): number[] {
   const raw = Array.from(numbers, (_, i) => numbers[order === "yxhw" ? i ^ 1 : i]!);
   const place = (i: number): number => (raw[i]! / units[i & 1]!) * anchor[2 + (i & 1)]! + anchor[i & 1]!;
@@ -80,18 +82,19 @@ export function decode(numbers: Float32Array, anchor: Float32Array, { units, ord
   return raw.map((_, i) => (i < 4 ? [x - wide, y - high, x + wide, y + high][i]! : place(i)));
 }
 
-/** A box that stands for others, and which of the given ones is the best of them. */
+/** A box that represents a group, and the index of the best box in it. */
 export interface Kept {
   readonly box: readonly number[];
   readonly best: number;
 }
 
 /**
- * Return few boxes for many, best first: the best stands for all that overlap it, then the best of the others, and so on.
+ * Non-maximum suppression: the best box represents all that overlap it, then the best of the others, and so on. Return
+ * them, best first.
  *
- * @param boxes left, top, right, bottom, and whatever goes with them.
- * @param overlap area that two boxes share by the area that they cover, above which they are of one thing.
- * @param merge `weighted`: the mean of all, by their scores; `best`: the best box.
+ * @param boxes left, top, right, bottom, and further values.
+ * @param overlap intersection over union above which boxes belong to the same object.
+ * @param merge `weighted`: the mean of the group, weighted by scores; `best`: the best box.
  */
 export function suppress(
   boxes: readonly (readonly number[])[],
@@ -121,5 +124,5 @@ export function suppress(
 function isSame(a: readonly number[], b: readonly number[], overlap: number): boolean {
   const along = (k: number): number => Math.max(0, Math.min(a[k + 2]!, b[k + 2]!) - Math.max(a[k]!, b[k]!));
   const area = (box: readonly number[]): number => (box[2]! - box[0]!) * (box[3]! - box[1]!);
-  return along(0) * along(1) * (1 + overlap) > overlap * (area(a) + area(b)); // shared > overlap * what both cover
+  return along(0) * along(1) * (1 + overlap) > overlap * (area(a) + area(b)); // intersection > overlap * union
 }

@@ -1,23 +1,25 @@
 /**
- * Cuts: turned rectangles of a picture, as the next network reads them, and the way back of its points.
+ * Cuts: rotated rectangles of an image, read by the next network, and the conversion of its points back.
  *
- * Pixels are averaged in whole numbers where the cut shrinks them by two or more, then the turned rectangle is read
- * bilinearly, byte for byte as `glsl_infer/tasks/cuts.py` does. Beyond the picture its edge goes on.
+ * If a cut shrinks pixels by two or more, they are averaged in integers first; then the rotated rectangle is read
+ * bilinearly, with the same bytes as `glsl_infer/tasks/cuts.py`. Edge pixels extend beyond the image.
  */
 
 import type { Region } from "./description.ts";
 
-/** x and y, in pixels of a picture or in parts of a cut. */
+/** x and y, in pixels of an image or relative to a cut. */
 export type Point = readonly [number, number];
 
-/** RGBA bytes of a picture: an `ImageData`. */
+/** RGBA bytes of an image: an `ImageData`. */
 export interface Pixels {
   readonly width: number;
   readonly height: number;
   readonly data: Uint8ClampedArray;
 }
 
-/** A turned rectangle of a picture: its middle, sides in pixels, and the angle of its horizontal, clockwise in radians. */
+/**
+ * A rotated rectangle of an image: centre, sides in pixels, and the angle of its horizontal axis, clockwise in radians.
+ */
 export class Cut {
   constructor(
     readonly x: number,
@@ -27,32 +29,32 @@ export class Cut {
     readonly angle = 0,
   ) {}
 
-  /** Whether it is a rectangle at all: finite, and of a pixel or more. */
+  /** True if it is valid: finite, and of at least a pixel. */
   get usable(): boolean {
     const { x, y, width, height, angle } = this;
     return [x, y, width, height, angle].every(Number.isFinite) && Math.min(width, height) >= 1;
   }
 
-  /** The corners in pixels: from its own top left one clockwise. */
+  /** Corners in pixels, clockwise from its top left corner. */
   get corners(): Point[] {
     return ([[0, 0], [1, 0], [1, 1], [0, 1]] as const).map((corner) => this.toPicture(corner));
   }
 
-  /** Return a point in parts of the cut as one in pixels of the picture. */
+  /** Convert a point relative to the cut to pixels of the image. */
   toPicture([x, y]: Point): Point {
     const [across, down] = [(x - 0.5) * this.width, (y - 0.5) * this.height];
     const [cosine, sine] = [Math.cos(this.angle), Math.sin(this.angle)];
     return [across * cosine - down * sine + this.x, across * sine + down * cosine + this.y];
   }
 
-  /** Return a pixel of the picture as a point in parts of the cut. */
+  /** Convert a pixel of the image to a point relative to the cut. */
   fromPicture([x, y]: Point): Point {
     const [across, down] = [x - this.x, y - this.y];
     const [cosine, sine] = [Math.cos(this.angle), Math.sin(this.angle)];
     return [(across * cosine + down * sine) / this.width + 0.5, (down * cosine - across * sine) / this.height + 0.5];
   }
 
-  /** Return how much of the area that two cuts cover they share, 0 to 1, as if both stood upright. */
+  /** Return the intersection over union of two cuts, 0 to 1, computed as if both were upright. */
   overlap(other: Cut): number {
     const along = (at: "x" | "y", side: "width" | "height"): number =>
       Math.min(this[at] + this[side] / 2, other[at] + other[side] / 2) -
@@ -62,7 +64,7 @@ export class Cut {
   }
 }
 
-/** Return the cut that a region has around points, turned by an angle in radians. */
+/** Return the cut of a region around points, rotated by an angle in radians. */
 export function around(points: readonly Point[], angle: number, { scale, shift, square }: Region): Cut {
   const upright = new Cut(0, 0, 1, 1, angle);
   const turned = points.map((point) => upright.fromPicture(point));
@@ -76,7 +78,7 @@ export function around(points: readonly Point[], angle: number, { scale, shift, 
   return new Cut(x, y, (square ? side : wide) * scale, (square ? side : high_) * scale, angle);
 }
 
-/** Return the angle of a cut in which a line points where it should: `wanted` degrees, 0 to the right, 90 up. */
+/** Return the angle of a cut in which a line has the direction `wanted`, in degrees: 0 to the right, 90 up. */
 export function direction(begin: Point, end: Point, wanted: number): number {
   const angle = (wanted * Math.PI) / 180 + Math.atan2(end[1] - begin[1], end[0] - begin[0]);
   return angle - 2 * Math.PI * Math.round(angle / (2 * Math.PI));
@@ -90,7 +92,7 @@ export function most(points: readonly Point[]): Point {
   return [Math.max(...points.map(([x]) => x)), Math.max(...points.map(([, y]) => y))];
 }
 
-/** Return what is in a usable cut: RGBA bytes of `width` x `height` pixels, opaque. */
+/** Return the content of a valid cut: RGBA bytes of `width` x `height` pixels, opaque. */
 export function pixelsOf(picture: Pixels, cut: Cut, width: number, height: number): Uint8ClampedArray {
   const [low, high] = [least(cut.corners), most(cut.corners)];
   const shrink = Math.max(1, Math.floor(Math.min(cut.width / width, cut.height / height)));
@@ -117,7 +119,7 @@ export function pixelsOf(picture: Pixels, cut: Cut, width: number, height: numbe
   return out;
 }
 
-/** Write the pixel between four. */
+/** Write the pixel interpolated between four. */
 function bilinear({ width, height, data }: Pixels, x: number, y: number, out: Uint8ClampedArray, to: number): void {
   const [left, top] = [Math.floor(x), Math.floor(y)];
   const [right, bottom] = [Math.min(left + 1, width - 1), Math.min(top + 1, height - 1)];
@@ -130,7 +132,7 @@ function bilinear({ width, height, data }: Pixels, x: number, y: number, out: Ui
   }
 }
 
-/** Return a part of a picture, `shrink` times smaller: each pixel is the mean of a square, in Pillow's arithmetic. */
+/** Return a region of an image, `shrink` times smaller: each pixel is the mean of a square, in Pillow's arithmetic. */
 function reduced(picture: Pixels, left: number, top: number, right: number, bottom: number, shrink: number): Pixels {
   if (shrink === 1 && right - left === picture.width && bottom - top === picture.height) return picture;
   const [width, height] = [Math.ceil((right - left) / shrink), Math.ceil((bottom - top) / shrink)];

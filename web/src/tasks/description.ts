@@ -1,11 +1,13 @@
-/** What a task is, as data: which bundle, what its numbers mean, and what is drawn. task-files.md explains every key. */
+/**
+ * Descriptions of tasks, as data: the bundle, the meaning of its outputs, and drawing. task-files.md explains all keys.
+ */
 
 import type { Level } from "./anchors.ts";
 import type { Activation, Code } from "./boxes.ts";
 
 export type Lines = readonly (readonly number[])[];
 
-/** How boxes come out of a bundle. */
+/** Decoding of a bundle's outputs to boxes. */
 export interface DetectionRules extends Code {
   readonly task: "detection";
   readonly boxes: readonly string[];
@@ -21,11 +23,11 @@ export interface DetectionRules extends Code {
   readonly most: number;
   readonly points: readonly string[];
   readonly lines: Lines;
-  /** The middle of a circle and a point on it: its square is the box then. */
+  /** Indices of the centre of a circle and of a point on it, whose square replaces the box. */
   readonly body?: readonly number[];
 }
 
-/** Which cut belongs to points that are known. */
+/** The cut for known points. */
 export interface Region {
   readonly from: readonly number[];
   readonly to: readonly number[];
@@ -36,7 +38,7 @@ export interface Region {
   readonly square: boolean;
 }
 
-/** How points come out of a bundle that reads a cut. */
+/** Decoding of the outputs for a cut to points. */
 export interface LandmarkRules {
   readonly task: "landmarks";
   readonly detector: string;
@@ -54,7 +56,7 @@ export interface LandmarkRules {
   readonly fine: Lines;
 }
 
-/** How a mask comes out of a bundle. */
+/** Decoding of an output to a mask. */
 export interface SegmentationRules {
   readonly task: "segmentation";
   readonly mask: string;
@@ -63,7 +65,7 @@ export interface SegmentationRules {
   readonly edge: readonly [number, number];
 }
 
-/** How many labels of a picture are told. */
+/** Number of labels returned for an image. */
 export interface ClassificationRules {
   readonly task: "classification";
   readonly top: number;
@@ -73,11 +75,11 @@ export type Rules = DetectionRules | LandmarkRules | SegmentationRules | Classif
 
 /** A task. */
 export interface Description {
-  /** Of the file, without suffix. */
+  /** Name of the file, without suffix. */
   readonly name: string;
-  /** What it finds, in a few words. */
+  /** Short description of the objects that it finds. */
   readonly what: string;
-  /** A bundle beside the file (`*.glslnn`), or the name of one that `glsl-infer get` fetched. */
+  /** A bundle in the folder of the file (`*.glslnn`), or the name of a bundle fetched by `glsl-infer get`. */
   readonly model: string;
   readonly rules: Rules;
 }

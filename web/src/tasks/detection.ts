@@ -1,4 +1,4 @@
-/** Detection by anchors: where things are, and points of each. */
+/** Detection with anchors: boxes of objects, and points of each. */
 
 import { fitted, InputError, type PictureSource, type Tensor } from "glsl-infer";
 import { anchorsOf, type Extent } from "./anchors.ts";
@@ -8,7 +8,7 @@ import type { DetectionRules } from "./description.ts";
 import { joined, sizeOf, type Network } from "./picture.ts";
 import type { Detection, FoundDetections } from "./results.ts";
 
-/** Finds things by a network that says for each anchor whether there is one, and where: SSD and its kin. */
+/** Finds objects with a network such as SSD, which has a score and a box for each anchor. */
 export class Detector {
   private readonly _anchors: Float32Array;
   private readonly _columns: number;
@@ -32,13 +32,13 @@ export class Detector {
     }
   }
 
-  /** Return what is in a picture, best first. */
+  /** Return the objects in an image, best first. */
   async run(picture: PictureSource): Promise<FoundDetections> {
     const size = sizeOf(picture);
     return this.found(await this.network.run(picture), size);
   }
 
-  /** Return what a network's numbers mean, for a picture of a size. */
+  /** Return the objects for the outputs of the network and the size of the image. */
   found(outputs: Readonly<Record<string, Tensor>>, size: Extent): FoundDetections {
     const { rules, _columns: columns } = this;
     const numbers = joined(outputs, rules.boxes);
@@ -64,7 +64,7 @@ export class Detector {
     return { kind: "detection", size, things: found, rules };
   }
 
-  /** Return a box with the square around its circle, where the rules have one. */
+  /** Return a box, replaced by the square around its circle if the rules have one. */
   private _withBody(box: number[]): number[] {
     const { body } = this.rules;
     if (!body) return box;
@@ -75,7 +75,7 @@ export class Detector {
     return [middle![0] - x, middle![1] - y, middle![0] + x, middle![1] + y, ...box.slice(4)];
   }
 
-  /** Return what takes parts of the network's picture to pixels of one that was fitted to it. */
+  /** Return the conversion of points relative to the network's input to pixels of the fitted image. */
   private _back(size: Extent): (numbers: readonly number[]) => Point[] {
     const { entry } = this.network;
     const { from, to } = fitted(entry.fit, size, entry);

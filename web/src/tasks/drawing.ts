@@ -1,4 +1,4 @@
-/** Draws a picture and what a task has found in it on a canvas: boxes, points, lines, a mask or labels. */
+/** Drawing of an image and a task's results on a canvas: boxes, points, lines, a mask or labels. */
 
 import type { PictureSource } from "glsl-infer";
 import type { Extent } from "./anchors.ts";
@@ -6,15 +6,15 @@ import type { Mask } from "./masks.ts";
 import type { Found } from "./results.ts";
 import { Studio, type MaskLook } from "./studio.ts";
 
-/** One for each class or thing, again and again: those of glsl_infer/tasks/drawing.py. */
+/** Colours of classes or objects, repeated: those of glsl_infer/tasks/drawing.py. */
 const COLOURS = ["#ffc400", "#00c8ff", "#ff6090", "#78e664", "#be8cff", "#ff8c3c"] as const;
 const FINE = "rgb(190 225 235 / 75%)";
-/** A point nearer than this many pixels of the canvas to the next needs no dot of its own beside lines. */
+/** Smallest distance, in pixels of the canvas, at which points connected by lines have dots too. */
 const MANY_POINTS = 100;
 
 type Context = CanvasRenderingContext2D;
 
-/** Draw a picture and what was found in it, over the whole canvas, which has the picture's shape. */
+/** Draw an image and its results on a canvas with the image's aspect ratio. */
 export function draw(canvas: HTMLCanvasElement, picture: PictureSource, found: Found, look: MaskLook = "tint"): void {
   const context = canvas.getContext("2d");
   if (!context) return;
@@ -31,11 +31,11 @@ export function draw(canvas: HTMLCanvasElement, picture: PictureSource, found: F
   const at = (point: readonly number[]): readonly [number, number] => [point[0]! * zoom[0], point[1]! * zoom[1]];
   context.lineJoin = context.lineCap = "round";
   [...found.things].reverse().forEach((thing, k) => {
-    const i = found.things.length - 1 - k; // the best one is on top
+    const i = found.things.length - 1 - k; // the best object is drawn last, on top
     const points = thing.points.map(at);
     if ("box" in thing) {
       const ink = colour(thing.label ? thing.index : i);
-      const { width: wide, height: high } = found.size; // a box may reach beyond the picture
+      const { width: wide, height: high } = found.size; // a box can extend beyond the image
       const seen = thing.box.map((side, k) => Math.min(Math.max(side, 0), k % 2 ? high : wide));
       const [left, top, right, bottom] = seen as [number, number, number, number];
       const corners = [[left, top], [right, top], [right, bottom], [left, bottom], [left, top]].map(at);
@@ -52,7 +52,7 @@ export function draw(canvas: HTMLCanvasElement, picture: PictureSource, found: F
   });
 }
 
-/** Return the colour of a class or of a thing. */
+/** Return the colour of a class or object. */
 export function colour(index: number): string {
   return COLOURS[index % COLOURS.length]!;
 }
@@ -84,7 +84,7 @@ function dots(context: Context, points: readonly (readonly [number, number])[], 
   }
 }
 
-/** Write above a place, or below it where there is no room, on a ground of its own. */
+/** Write text above a position, or below it if there is no space, on a background. */
 function write(context: Context, words: string, [left, bottom]: readonly [number, number], ink: string): void {
   const { canvas } = context;
   const unit = stroke(canvas);
@@ -102,7 +102,7 @@ function write(context: Context, words: string, [left, bottom]: readonly [number
 
 let studio: Studio | undefined;
 
-/** Draw a picture under its mask, both on the GPU; without one, the picture alone. */
+/** Draw an image under its mask, both on the GPU; without a mask, the image alone. */
 function drawMask(context: Context, picture: PictureSource, mask: Mask, look: MaskLook): void {
   if (studio?.isLost) studio = undefined;
   studio ??= Studio.open();

@@ -1,11 +1,11 @@
 /**
- * Tasks: what is in a picture, as pixels and scores that draw themselves.
+ * Tasks: find objects, points or masks in images, with results that can be drawn.
  *
  *     import { draw, openTask } from "glsl-infer/tasks";
  *     const faces = await openTask("tasks/faces.json");
  *     draw(canvas, video, await faces.follow(video));
  *
- * A task is the same JSON file as in Python: docs/reference/task-files.md. Its models come from `glsl-infer get`.
+ * A task is the same JSON file as in Python: docs/reference/task-files.md. `glsl-infer get` fetches its models.
  */
 
 export type { Extent } from "./anchors.ts";

@@ -1,4 +1,4 @@
-/** Landmarks: points of each thing that a detector finds, from a cut in which it stands upright. */
+/** Landmarks: points of each object found by a detector, read from a cut in which it is upright. */
 
 import { fitted, InputError, type Picture, type PictureSource, type Tensor } from "glsl-infer";
 import type { Extent } from "./anchors.ts";
@@ -10,20 +10,20 @@ import { pixelsIn, sizeOf, type Network } from "./picture.ts";
 import type { Detection, FoundLandmarks, Landmarks } from "./results.ts";
 import { Studio } from "./studio.ts";
 
-/** Of the area that two cuts cover, the share above which they show one thing. */
+/** Intersection over union above which two cuts show the same object. */
 const SAME = 0.4;
-/** Frames after which the detector looks for more things, while some are followed. */
+/** Number of frames after which the detector searches for more objects while some are followed. */
 const SEARCH = 15;
 
-/** A picture, and what returns a cut of it. */
+/** An image, with a function that returns a cut of it. */
 interface Frame extends Extent {
   readonly picture: PictureSource;
   readonly cut: (cut: Cut, width: number, height: number) => Picture;
 }
 
-/** Finds points of things: a detector says where they are, a network reads the cut around each. */
+/** Finds points of objects: a detector locates them, and a network reads the cut around each. */
 export class Landmarker {
-  /** How often the detector has looked. */
+  /** Number of runs of the detector. */
   detections = 0;
   private _cuts: Cut[] = [];
   private _size = "";
@@ -47,17 +47,17 @@ export class Landmarker {
     checkRegion("'cut'", rules.cut, detector.rules.points.length);
   }
 
-  /** Return the points of all things in a picture, best detection first. */
+  /** Return the points of all objects in an image, best detection first. */
   async run(picture: PictureSource): Promise<FoundLandmarks> {
-    const frame = onCpu(picture); // byte for byte what Python's cuts of photographs are
+    const frame = onCpu(picture); // the same bytes as Python's cuts of photographs
     return this._found(frame, await this._points(frame, await this._detected(frame)));
   }
 
   /**
-   * Return the points of all things in the next frame of a film.
+   * Return the points of all objects in the next frame of a video.
    *
-   * Each cut is around the points of the frame before. The detector looks only where nothing is followed, and from time
-   * to time while fewer things are than may be.
+   * Each cut is around the points in the previous frame. The detector runs if no object is followed, and periodically
+   * while there are fewer objects than the limit.
    */
   async follow(picture: PictureSource): Promise<FoundLandmarks> {
     const frame = this._onGpu(picture) ?? onCpu(picture);
@@ -77,12 +77,12 @@ export class Landmarker {
     return this._found(frame, found);
   }
 
-  /** Return the cut that shows a thing upright. */
+  /** Return the cut in which an object is upright. */
   cutOf({ box, points }: Detection): Cut {
     const region = this.rules.cut;
     const angle = angleOf(region, points);
     if (region.points.length) return around(region.points.map((i) => points[i]!), angle, region);
-    // A detector's box stands upright whatever is in it: its sides count, and the cut is turned around its middle.
+    // A detector's box is always upright: its sides are kept, and the cut is rotated around its centre.
     const [left, top, right, bottom] = box;
     let [width, height] = [right - left, bottom - top];
     const upright = new Cut((left + right) / 2, (top + bottom) / 2, width, height, angle);
@@ -91,7 +91,7 @@ export class Landmarker {
     return new Cut(x, y, width * region.scale, height * region.scale, angle);
   }
 
-  /** Return what a network's numbers of a cut mean; nothing where it says that there is nothing. */
+  /** Return the landmarks for the network's outputs of a cut; undefined if the object is absent. */
   points(outputs: Readonly<Record<string, Tensor>>, cut: Cut): Landmarks | undefined {
     const { rules } = this;
     const { width, height } = this.network.entry;
@@ -109,13 +109,13 @@ export class Landmarker {
     return { points, score, attributes, cut };
   }
 
-  /** Give the GPU's resources back. */
+  /** Free the GPU resources. */
   close(): void {
     this._studio?.close();
     this._studio = undefined;
   }
 
-  /** Return a frame of which the GPU makes cuts; nothing where it cannot. */
+  /** Return a frame whose cuts the GPU draws; undefined if it cannot. */
   private _onGpu(picture: PictureSource): Frame | undefined {
     const { entry } = this.network;
     const { from, to } = fitted(entry.fit, entry, entry);
@@ -148,14 +148,14 @@ export class Landmarker {
   }
 }
 
-/** Return a picture of which the CPU makes cuts. */
+/** Return a frame whose cuts the CPU computes. */
 function onCpu(source: PictureSource): Frame {
   const picture = pixelsIn(source);
   const { width, height } = picture;
   return { width, height, picture, cut: (cut, wide, high) => pixelsOf(picture, cut, wide, high) };
 }
 
-/** Return the cuts of the next frame: two that came to show one thing become one. */
+/** Return the cuts for the next frame, without those of an object that another one shows. */
 function distinct(found: readonly Landmarks[], region: Region): Cut[] {
   const cuts: Cut[] = [];
   for (const { points } of found) {
@@ -174,7 +174,7 @@ function angleOf({ from, to, direction: wanted }: Region, points: readonly Point
   return direction([mean(from, 0), mean(from, 1)], [mean(to, 0), mean(to, 1)], wanted);
 }
 
-/** Return whether a cut is usable and shows any of the picture: a follower may be led far away. */
+/** Return whether a cut is valid and overlaps the image, because a follower can drift away. */
 function reaches(cut: Cut, { width, height }: Extent): boolean {
   if (!cut.usable || Math.max(cut.width, cut.height) > 16 * Math.max(width, height)) return false;
   const [low, high] = [least(cut.corners), most(cut.corners)];

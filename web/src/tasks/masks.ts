@@ -1,4 +1,4 @@
-/** What a segmentation finds: how much of each pixel belongs to what was looked for. */
+/** Results of segmentation: the share of each pixel that belongs to the object. */
 
 import { fitted, type Fit, type Tensor } from "glsl-infer";
 import type { Extent } from "./anchors.ts";
@@ -6,29 +6,29 @@ import { scoresOf, sigmoid } from "./boxes.ts";
 import type { SegmentationRules } from "./description.ts";
 import { resized } from "./resample.ts";
 
-/** Where a network saw something of a picture. */
+/** Output of the network and its region in the image. */
 export interface Seen {
-  /** 0 to 1, row by row. */
+  /** Values from 0 to 1, in row-major order. */
   readonly numbers: Float32Array;
   readonly columns: number;
   readonly rows: number;
-  /** Between which numbers its edge is soft. */
+  /** Values between which the edge is smooth. */
   readonly edge: readonly [number, number];
-  /** The part of the mask that shows something of the picture: left, top, right, bottom in its pixels. */
+  /** The part of the output that shows the image: left, top, right, bottom in its pixels. */
   readonly box: readonly [number, number, number, number];
-  /** The part of the picture that the network saw, in its pixels. */
+  /** The region of the image read by the network, in its pixels. */
   readonly inner: readonly [number, number, number, number];
 }
 
-/** The mask of a picture; it is computed for the size that one asks for. */
+/** The mask of an image, computed for any size. */
 export class Mask {
   private readonly _part: Float32Array;
   private readonly _columns: number;
 
   /**
-   * @param output of the network, (height, width, classes), or the classes' indices (height, width).
-   * @param entry the picture that the network reads.
-   * @param size of the picture that was looked at.
+   * @param output output of the network, (height, width, classes), or the classes' indices (height, width).
+   * @param entry image input of the network.
+   * @param size size of the image.
    */
   constructor(
     output: Tensor,
@@ -40,7 +40,7 @@ export class Mask {
     this._columns = output.shape[1]!;
   }
 
-  /** The network's own numbers, and where they lie in the picture. */
+  /** The network's own values, and their region in the image. */
   get seen(): Seen {
     const { _entry, _part, _columns: columns, rules } = this;
     const rows = _part.length / columns;
@@ -56,7 +56,7 @@ export class Mask {
     };
   }
 
-  /** Return the numbers, 0 to 1, row by row; by default as many as the picture has pixels. */
+  /** Return the values, 0 to 1, in row-major order; by default one for each pixel of the image. */
   values({ width, height }: Extent = this.size): Float32Array {
     const { _entry, _part, _columns } = this;
     const { from, to } = fitted(_entry.fit, { width, height }, _entry);
@@ -71,7 +71,7 @@ export class Mask {
     return values;
   }
 
-  /** Return the opacity of each pixel: the mask with its edge made smooth. */
+  /** Return the opacity of each pixel: the mask with a smooth edge. */
   alpha(size: Extent = this.size): Uint8ClampedArray {
     const [low, high] = this.rules.edge;
     const values = this.values(size);
@@ -84,7 +84,7 @@ export class Mask {
   }
 }
 
-/** Return the numbers of the class that is cut out. */
+/** Return the values of the selected class. */
 function partOf({ shape, data }: Tensor, { activation, channel }: SegmentationRules): Float32Array {
   const clip = (number: number): number => (Number.isNaN(number) ? 0 : Math.min(Math.max(number, 0), 1));
   if (shape.length === 2) return data.map((index) => (index === channel ? 1 : 0));

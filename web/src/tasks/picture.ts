@@ -1,13 +1,13 @@
-/** Pictures that tasks look at, and the models that read them. */
+/** Images for tasks, and the models that read them. */
 
 import { GlslInfer, InputError, type Canvas, type Fit, type Picture, type PictureSource, type Results, type Tensor } from "glsl-infer";
 import type { Extent } from "./anchors.ts";
 import type { Pixels } from "./cuts.ts";
 
-/** What a task looks at: what a texture can be made of, or an image file. */
+/** An image for a task: a texture source, or an image file. */
 export type Source = PictureSource | Blob;
 
-/** A model that reads one picture, and the outputs of a black one: what shapes they have. */
+/** A model with a single image input, and the shapes of its outputs. */
 export class Network {
   private constructor(
     readonly model: GlslInfer,
@@ -16,9 +16,9 @@ export class Network {
   ) {}
 
   /**
-   * Load a model, and run it once: drivers put much of their work off until then.
+   * Load a model, and run it once, because drivers postpone much work until then.
    *
-   * @throws InputError it reads something else; and as `GlslInfer.load`.
+   * @throws InputError it has other inputs; and as `GlslInfer.load`.
    */
   static async load(address: string, canvas: Canvas, progress?: (bytes: number, of: number) => void): Promise<Network> {
     const model = await GlslInfer.load(address, canvas, progress ? { progress } : {});
@@ -42,7 +42,7 @@ export class Network {
   /**
    * Return the shape of an output.
    *
-   * @throws InputError there is none of that name.
+   * @throws InputError it does not exist.
    */
   shape(name: string): readonly number[] {
     const shape = this.shapes.get(name);
@@ -51,9 +51,9 @@ export class Network {
   }
 
   /**
-   * Return how many rows of so many numbers some outputs have together.
+   * Return the total number of rows of some outputs.
    *
-   * @throws InputError there is no such output, or its numbers are no whole rows.
+   * @throws InputError an output does not exist, or its length is not a multiple of `columns`.
    */
   rows(names: readonly string[], columns: number): number {
     return names.reduce((rows, name) => {
@@ -64,7 +64,7 @@ export class Network {
   }
 }
 
-/** Return some outputs as one list of numbers. */
+/** Return some outputs as a concatenated list. */
 export function joined(outputs: Readonly<Record<string, Tensor>>, names: readonly string[]): Float32Array {
   const parts = names.map((name) => outputs[name]!.data);
   if (parts.length === 1) return parts[0]!;
@@ -77,13 +77,13 @@ export function joined(outputs: Readonly<Record<string, Tensor>>, names: readonl
   return all;
 }
 
-/** Return a picture as what can be drawn; a file is decoded, upright and in sRGB. */
+/** Return an image that can be drawn; a file is decoded, upright and in sRGB. */
 export async function still(source: Source): Promise<PictureSource> {
   if (!(source instanceof Blob)) return source;
   return createImageBitmap(source, { premultiplyAlpha: "none", colorSpaceConversion: "default" });
 }
 
-/** Return width and height of a picture's pixels; 0 where there are none yet. */
+/** Return width and height of an image in pixels; 0 if it has none yet. */
 export function sizeOf(picture: PictureSource): Extent {
   if ("videoWidth" in picture) return { width: picture.videoWidth, height: picture.videoHeight };
   if ("naturalWidth" in picture) return { width: picture.naturalWidth, height: picture.naturalHeight };
@@ -93,7 +93,7 @@ export function sizeOf(picture: PictureSource): Extent {
 
 let reader: CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D | undefined;
 
-/** Return the bytes of a picture; of a film those of the frame that is seen now. */
+/** Return the bytes of an image, or of a video's current frame. */
 export function pixelsIn(picture: PictureSource): Pixels & ImageData {
   if (picture instanceof ImageData) return picture;
   const { width, height } = sizeOf(picture);

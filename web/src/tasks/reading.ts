@@ -1,4 +1,4 @@
-/** Reads tasks of JSON, strictly: the same files that Python reads. */
+/** Strict reader of task files, which are the same as in Python. */
 
 import { InputError } from "glsl-infer";
 import { sizesOf, type Level } from "./anchors.ts";
@@ -10,11 +10,11 @@ const KINDS = ["detection", "landmarks", "segmentation", "classification"] as co
 const MOST_POINTS = 1 << 14;
 
 /**
- * Return a task.
+ * Read a task.
  *
- * @param name of its file, without suffix.
- * @param text what is in it.
- * @throws InputError naming the key that is missing, unknown or wrong.
+ * @param name name of its file, without suffix.
+ * @param text content of the file.
+ * @throws InputError with the key that is missing, unknown or wrong.
  */
 export function readTask(name: string, text: string): Description {
   try {
@@ -61,7 +61,7 @@ function detection(fields: Fields): DetectionRules {
     lines: lines(fields, "lines", points.length),
     ...(body && { body }),
   };
-  fields.number("turned", 0, 1, 0); // of single photographs, on the command line
+  fields.number("turned", 0, 1, 0); // for single photographs, on the command line
   if (!rules.anchors.length) throw new Error("'anchors' is empty; give a group for each feature map");
   return rules;
 }
@@ -154,7 +154,7 @@ function indicesOf(value: unknown, where: string, most: number, length = 0): num
   return found;
 }
 
-/** The keys of an object: each is asked for once, and none may be left. */
+/** Keys of an object; each is read once, and others are refused. */
 class Fields {
   private readonly _left: Map<string, unknown>;
 

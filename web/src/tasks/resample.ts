@@ -1,15 +1,17 @@
-/** Bilinear resizing of numbers, with a triangle as wide as a pixel is where it shrinks: Pillow's arithmetic. */
+/**
+ * Bilinear resampling of arrays; when shrinking, the triangle is as wide as a pixel of the result: Pillow's arithmetic.
+ */
 
-/** Which numbers of a line make one of the result, and their weights. */
+/** Indices and weights of the values for each result along an axis. */
 interface Taps {
   readonly from: number;
   readonly weights: readonly number[];
 }
 
 /**
- * Return a part of a grid of numbers at another size.
+ * Return a region of an array at another size.
  *
- * @param box left, top, right and bottom of the part, which need not be whole numbers.
+ * @param box left, top, right and bottom of the region, which can be fractional.
  */
 export function resized(
   numbers: Float32Array,

@@ -1,4 +1,4 @@
-/** What tasks find: pixels of the picture, and scores. */
+/** Results of tasks, in pixels of the image, with scores. */
 
 import type { Prediction } from "glsl-infer";
 import type { Extent } from "./anchors.ts";
@@ -6,32 +6,32 @@ import type { Cut, Point } from "./cuts.ts";
 import type { DetectionRules, LandmarkRules } from "./description.ts";
 import type { Mask } from "./masks.ts";
 
-/** A thing with a box around it. */
+/** An object with its box. */
 export interface Detection {
-  /** Left, top, right and bottom in pixels; it may reach beyond the picture. */
+  /** Left, top, right and bottom in pixels; it can extend beyond the image. */
   readonly box: readonly [number, number, number, number];
-  /** How sure the network is, 0 to 1. */
+  /** Confidence of the network, 0 to 1. */
   readonly score: number;
-  /** Of its class; empty where there is one class only. */
+  /** Label of its class; empty with a single class. */
   readonly label: string;
-  /** Of its class. */
+  /** Index of its class. */
   readonly index: number;
   readonly points: readonly Point[];
 }
 
-/** Points of a thing. */
+/** Points of an object. */
 export interface Landmarks {
-  /** x and y in pixels, and further numbers of each point: in pixels as well. */
+  /** x and y in pixels, and further coordinates of each point, also in pixels. */
   readonly points: readonly (readonly number[])[];
-  /** How sure the network is that the thing is there; 1 where it does not say. */
+  /** Confidence of the network that the object is present; 1 if it has no such output. */
   readonly score: number;
-  /** Further numbers that the network has about it. */
+  /** Further outputs of the network for the object. */
   readonly attributes: Readonly<Record<string, number>>;
-  /** Where the network looked. */
+  /** The cut read by the network. */
   readonly cut: Cut;
 }
 
-/** What is in a picture of a size in pixels, best first, or its mask. */
+/** Objects in an image, best first, or its mask, with the image's size in pixels. */
 export type Found =
   | { readonly kind: "detection"; readonly size: Extent; readonly things: readonly Detection[]; readonly rules: DetectionRules }
   | { readonly kind: "landmarks"; readonly size: Extent; readonly things: readonly Landmarks[]; readonly rules: LandmarkRules }

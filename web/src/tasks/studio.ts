@@ -1,4 +1,4 @@
-/** A GPU canvas that nobody sees: cuts of a picture, and masks over it, without a pixel that visits the CPU. */
+/** A hidden GPU canvas for cuts of an image and masks over it, without transfers of pixels to the CPU. */
 
 import type { PictureSource } from "glsl-infer";
 import TURNED from "../../../shaders/turned.frag";
@@ -9,12 +9,14 @@ import type { Cut, Point } from "./cuts.ts";
 import type { Seen } from "./masks.ts";
 import { sizeOf } from "./picture.ts";
 
-/** What becomes of the pixels that a mask leaves out, or `tint`: of those that it holds. */
+/** Style of pixels outside the mask, or for `tint` of those inside it. */
 export type MaskLook = "tint" | "cut" | "blur";
 
-/** Places that a pixel of a cut is the mean of, along an axis: a cut that shrinks by more skips some texels. */
+/**
+ * Largest number of samples averaged for a pixel of a cut along an axis; a cut that shrinks by more skips some texels.
+ */
 const MOST_TAPS = 8;
-/** Radius of the blur, as a share of the picture's longer side: that of glsl_infer/tasks/masks.py. */
+/** Radius of the blur, relative to the image's longer side: that of glsl_infer/tasks/masks.py. */
 const BLUR_SHARE = 0.02;
 const LOOKS: readonly MaskLook[] = ["tint", "cut", "blur"];
 const SQUARE = 16;
@@ -22,27 +24,27 @@ const STORE = "precision highp float;\nvec4 store(vec4 value) { return floor(val
 
 type Uniforms = Readonly<Record<string, readonly number[]>>;
 
-/** Draws on its canvas what is asked for; `close` it when it is no longer needed. */
+/** Draws cuts and masks on its canvas; `close` it when it is no longer needed. */
 export class Studio {
   private readonly _programs = new Map<string, WebGLProgram>();
   private readonly _most: number;
   private _picture: Extent = { width: 0, height: 0 };
 
   private constructor(
-    /** What was drawn last. */
+    /** Canvas with the last drawing. */
     readonly canvas: HTMLCanvasElement,
     private readonly _gl: WebGLRenderingContext,
   ) {
     this._most = _gl.getParameter(_gl.MAX_TEXTURE_SIZE) as number;
   }
 
-  /** Return a new one; nothing where the browser gives no context for it. */
+  /** Return a new studio; undefined if the browser has no context for it. */
   static open(): Studio | undefined {
     const canvas = document.createElement("canvas");
     const gl = canvas.getContext("webgl", { alpha: false, antialias: false, depth: false, preserveDrawingBuffer: true });
     if (!gl) return undefined;
     gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
-    gl.bufferData(gl.ARRAY_BUFFER, new Float32Array([-1, -1, 3, -1, -1, 3]), gl.STATIC_DRAW); // one triangle covers all
+    gl.bufferData(gl.ARRAY_BUFFER, new Float32Array([-1, -1, 3, -1, -1, 3]), gl.STATIC_DRAW); // one triangle covers the viewport
     gl.enableVertexAttribArray(0);
     gl.vertexAttribPointer(0, 2, gl.FLOAT, false, 0, 0);
     gl.disable(gl.DITHER);
@@ -58,12 +60,12 @@ export class Studio {
     return new Studio(canvas, gl);
   }
 
-  /** Whether the browser has taken its context away. */
+  /** True if the context is lost. */
   get isLost(): boolean {
     return this._gl.isContextLost();
   }
 
-  /** Take the next picture; return whether it can: larger ones than a texture it cannot. */
+  /** Set the next image; return false if it is too large for a texture. */
   take(picture: PictureSource): boolean {
     const { _gl: gl } = this;
     const { width, height } = sizeOf(picture);
@@ -74,7 +76,7 @@ export class Studio {
     return true;
   }
 
-  /** Return the canvas with a usable cut of the picture on it. */
+  /** Draw a valid cut of the image, and return the canvas. */
   cut(cut: Cut, width: number, height: number): HTMLCanvasElement {
     const [first, right, , below] = cut.corners as [Point, Point, Point, Point];
     const across = [(right[0] - first[0]) / width, (right[1] - first[1]) / width] as const;
@@ -92,7 +94,7 @@ export class Studio {
     });
   }
 
-  /** Return the canvas with the picture and a mask on it. */
+  /** Draw the image with a mask, and return the canvas. */
   masked({ numbers, columns, rows, edge, box, inner }: Seen, look: MaskLook, width: number, height: number): HTMLCanvasElement {
     const { _gl: gl, _picture: size } = this;
     gl.activeTexture(gl.TEXTURE1);
@@ -113,7 +115,7 @@ export class Studio {
     });
   }
 
-  /** Give the context back. */
+  /** Release the context. */
   close(): void {
     this._gl.getExtension("WEBGL_lose_context")?.loseContext();
   }

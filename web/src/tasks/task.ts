@@ -1,4 +1,4 @@
-/** A task: bundles on the GPU, and the steps behind them. */
+/** A task: bundles on the GPU, and the decoding of their outputs. */
 
 import { InputError, type PictureSource } from "glsl-infer";
 import type { Description } from "./description.ts";
@@ -11,33 +11,33 @@ import type { Found } from "./results.ts";
 
 /** Settings of `openTask`. */
 export interface TaskOptions {
-  /** Returns the address of a model that is no file (`*.glslnn`) beside the task's own: by default `models/NAME.glslnn`. */
+  /** Returns the address of a model given by name, not as a file (`*.glslnn`); by default `models/NAME.glslnn`. */
   readonly locate?: (model: string) => string;
-  /** Is told how many bytes of which model have come, and of how many (0: the server does not say). */
+  /** Called with a model, its received bytes, and its size (0 if the server does not send it). */
   readonly progress?: (model: string, bytes: number, of: number) => void;
 }
 
-/** What finds something in pictures; `close` it when it is no longer needed. */
+/** A task that finds something in images; `close` it when it is no longer needed. */
 export class Task {
   constructor(
     readonly description: Description,
-    /** Its own network first, then the detector's. */
+    /** Its own network, followed by the detector's. */
     readonly networks: readonly Network[],
     private readonly _run: (picture: PictureSource, followed: boolean) => Promise<Found>,
     private readonly _close: () => void = () => {},
   ) {}
 
-  /** Return what is in a picture. */
+  /** Return the results for an image. */
   run(picture: Source): Promise<Found> {
     return this._look(picture, false);
   }
 
-  /** Return what is in the next frame of a film; tasks that can use what they found in the one before do. */
+  /** Return the results for the next frame of a video; some tasks use those of the previous frame. */
   follow(picture: Source): Promise<Found> {
     return this._look(picture, true);
   }
 
-  /** Free the GPU's resources. */
+  /** Free the GPU resources. */
   close(): void {
     this._close();
     free(this.networks);
@@ -53,7 +53,7 @@ export class Task {
   }
 }
 
-/** Close networks, and give back the context that they share. */
+/** Close networks, and release their shared context. */
 function free(networks: readonly Network[]): void {
   for (const { model } of networks) model.close();
   networks[0]?.model.session.context.gl.getExtension("WEBGL_lose_context")?.loseContext();
@@ -62,8 +62,8 @@ function free(networks: readonly Network[]): void {
 /**
  * Load a task and its models.
  *
- * @param address of its JSON file; docs/reference/task-files.md explains it. Its detector lies beside it.
- * @throws InputError the file is wrong, or does not fit its model; and as `GlslInfer.load`.
+ * @param address address of its JSON file (docs/reference/task-files.md); its detector is in the same folder.
+ * @throws InputError the file is invalid, or does not fit its model; and as `GlslInfer.load`.
  */
 export async function openTask(address: string, options: TaskOptions = {}): Promise<Task> {
   const canvas = document.createElement("canvas"); // all networks of a task share its context
@@ -124,9 +124,9 @@ export async function openTask(address: string, options: TaskOptions = {}): Prom
 }
 
 /**
- * Fetch a task's file.
+ * Fetch and read a task's file.
  *
- * @throws InputError it is not there, or says what it may not.
+ * @throws InputError it is missing or invalid.
  */
 export async function fetchTask(address: string): Promise<Description> {
   const name = address.replace(/.*\//, "").replace(/\.json$/, "");
@@ -146,7 +146,7 @@ function checkMask(network: Network, name: string, channel: number): void {
   }
 }
 
-/** Do something, and let errors name the task and its model. */
+/** Call a function; its errors name the task and its model. */
 function named<T>({ name, model }: Description, work: () => T): T {
   try {
     return work();

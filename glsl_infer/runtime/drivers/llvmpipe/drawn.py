@@ -17,7 +17,7 @@ from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
 from glsl_infer.program import Texture
 from glsl_infer.runtime.drivers import driver_of
-from glsl_infer.support.heap import hand_back
+from glsl_infer.support.heap import trim_heap
 
 EXTENSION = "GL_OES_texture_float"
 
@@ -100,7 +100,7 @@ class Drawn:
             self._freed += let_go(self._read, given.member.removesuffix("+"))  # weight_halves.with_spare_rows
         if self._freed >= AT_ONCE:
             self._freed = 0
-            hand_back()
+            trim_heap()
         return made
 
     def _texture(self, given: Texture, texels: bytes) -> int:

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.program import Pass, Slice, UniformValue
 from glsl_infer.support.ndarray import NDArray
+from glsl_infer.support.records import dataclass
 
 SAMPLER = "uniform_rows"
 """The uniform of the texture in shaders that were rewritten."""

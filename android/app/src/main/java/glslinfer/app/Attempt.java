@@ -8,7 +8,9 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 
-/** The model that is being tried, in a file of the app's: what is left of it when a driver ends the app. */
+/**
+ * Name of the model being loaded, stored in a file of the app, so that it is known after a driver has crashed the app.
+ */
 final class Attempt {
     private final File file;
 
@@ -25,7 +27,7 @@ final class Attempt {
                 out.close();
             }
         } catch (IOException error) {
-            end(); // a report can do without
+            end(); // not essential for a report
         }
     }
 
@@ -35,7 +37,7 @@ final class Attempt {
         }
     }
 
-    /** Returns the model that the last report ended with, and forgets it; null where none did. */
+    /** Returns and deletes the model during which the last report crashed; null if none did. */
     String last() {
         byte[] name = new byte[(int) file.length()];
         try {

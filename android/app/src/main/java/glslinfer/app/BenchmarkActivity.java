@@ -9,9 +9,9 @@ import android.widget.FrameLayout;
 import java.util.List;
 
 /**
- * The AI Benchmark: the tests inside the app, with pictures before and after. Leaving the screen ends it.
+ * The AI Benchmark: runs the tests in the app, and shows their input and output images. Leaving the screen ends it.
  *
- * <p>Started with {@code --ef pictures 4}, a test ends after so many pictures.
+ * <p>With {@code --ef pictures 4}, a test ends after that many images.
  */
 public final class BenchmarkActivity extends Activity {
     private static final float MOST = 200;

@@ -22,12 +22,11 @@ import javax.microedition.khronos.egl.EGLConfig;
 import javax.microedition.khronos.opengles.GL10;
 
 /**
- * Runs the tests one after the other in the GL thread, by aibench.md. A picture that takes long goes over several
- * frames of the screen, so that this is drawn meanwhile and no driver takes the network for one that hangs; what is
- * counted is the time of the network alone.
+ * Runs the tests in order on the GL thread, by the rules of aibench.md. A slow network is spread over several screen
+ * frames, so that the screen is updated and no driver considers it hung; only the time of the network is measured.
  */
 final class BenchmarkRenderer implements GLSurfaceView.Renderer {
-    /** Milliseconds of the GPU in a frame of the screen. */
+    /** Milliseconds of GPU time in a screen frame. */
     private static final double BUDGET = 250;
 
     private final Gl gl = new AndroidGl();
@@ -45,10 +44,10 @@ final class BenchmarkRenderer implements GLSurfaceView.Renderer {
     private long begun;
     private boolean first;
 
-    /** Milliseconds that the picture has taken so far. */
+    /** Milliseconds of the current image so far. */
     private double took;
 
-    /** @param most pictures after which a test ends in any case */
+    /** @param most number of images after which a test ends */
     BenchmarkRenderer(GLSurfaceView view, BenchmarkView results, Models models, List<BenchmarkTest> tests, int most) {
         this.view = view;
         this.results = results;
@@ -59,7 +58,7 @@ final class BenchmarkRenderer implements GLSurfaceView.Renderer {
 
     @Override
     public void onSurfaceCreated(GL10 unused, EGLConfig config) {
-        session = null; // of another context, which took all with it; its test begins again
+        session = null; // the old context is lost with all objects, and its test restarts
         device = new Device(gl);
     }
 
@@ -90,7 +89,7 @@ final class BenchmarkRenderer implements GLSurfaceView.Renderer {
         device.touched();
     }
 
-    /** Reads and compiles a test's network; returns whether the test has ended. */
+    /** Loads and compiles a test's network; returns whether the test has ended. */
     private boolean begin(BenchmarkTest test) {
         byte[] file = models.bytes(test.file + ".png");
         Bitmap before = BitmapFactory.decodeByteArray(file, 0, file.length, new BitmapFactory.Options());
@@ -111,7 +110,7 @@ final class BenchmarkRenderer implements GLSurfaceView.Renderer {
         return false;
     }
 
-    /** Goes on with a picture; returns whether that was the last and is done. */
+    /** Continues the current image; returns whether it was the last and is complete. */
     private boolean next(BenchmarkTest test) {
         long started = System.nanoTime();
         if (!pace.running()) {
@@ -120,7 +119,7 @@ final class BenchmarkRenderer implements GLSurfaceView.Renderer {
         }
         session.activate();
         if (!pace.step()) {
-            gl.glFinish(); // the screen's time is not the network's
+            gl.glFinish(); // excludes the time of the screen
             took += (System.nanoTime() - started) / 1e6;
             return false;
         }

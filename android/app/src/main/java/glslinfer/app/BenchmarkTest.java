@@ -5,21 +5,21 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 
-/** A test of the AI Benchmark that is inside the app, and what it found; shared by two threads. */
+/** A test of the AI Benchmark in the app, and its results; shared by two threads. */
 final class BenchmarkTest {
-    /** Pictures that do not count where more were done. */
+    /** Warm-up images, excluded from the mean if there are more. */
     private static final int WARM_UP = 2;
 
     final String title;
     final String network;
 
-    /** File of its bundle and of the picture that it begins with, without suffix. */
+    /** Name of its bundle and of its input image, without suffix. */
     final String file;
 
-    /** Seconds. */
+    /** Time limit in seconds. */
     final double limit;
 
-    /** Milliseconds of a Pixel 2. */
+    /** Time of a Pixel 2 in milliseconds. */
     final double reference;
 
     private final List<Double> times = new ArrayList<Double>();
@@ -39,7 +39,7 @@ final class BenchmarkTest {
         reference = Double.parseDouble(cells[heads.indexOf("reference")]);
     }
 
-    /** Returns the tests of a table (glsl_infer/tools/aibench/tests.csv) that are shown and whose files there are. */
+    /** Returns the tests of a table (glsl_infer/tools/aibench/tests.csv) that are shown and whose files exist. */
     static List<BenchmarkTest> of(String table, List<String> files) {
         String[] lines = table.trim().split("\r?\n");
         List<String> heads = java.util.Arrays.asList(lines[0].split(","));
@@ -60,7 +60,7 @@ final class BenchmarkTest {
         before = picture;
     }
 
-    /** Takes what the first picture became, a picture or a label, and the milliseconds from the file to it. */
+    /** Stores the result of the first image, an image or a label, and the milliseconds from the file to it. */
     synchronized void setFirst(Bitmap picture, String found, double milliseconds) {
         after = picture;
         label = found;
@@ -69,7 +69,7 @@ final class BenchmarkTest {
         times.add(milliseconds);
     }
 
-    /** Takes the milliseconds of one more picture; returns how many there are now. */
+    /** Adds the milliseconds of an image; returns the number of images. */
     synchronized int add(double milliseconds) {
         times.add(milliseconds);
         return times.size();
@@ -104,7 +104,7 @@ final class BenchmarkTest {
         return first;
     }
 
-    /** Returns the mean without the first two where there are more, else without the first; 0 before the second. */
+    /** Returns the mean without the first two, or without the first if there are no more; 0 before the second. */
     synchronized double mean() {
         int count = times.size();
         int from = Math.max(0, Math.min(WARM_UP, count - 1));

@@ -7,7 +7,7 @@ import android.graphics.RectF;
 import android.view.View;
 import java.util.List;
 
-/** A card for each test: its picture before and after, what a picture took, and what a Pixel 2 took. */
+/** A card for each test: its input and output images, its time, and the time of a Pixel 2. */
 final class BenchmarkView extends View {
     private static final int BEHIND = 0xFF000000;
 
@@ -25,7 +25,7 @@ final class BenchmarkView extends View {
         setContentDescription("AI Benchmark");
     }
 
-    /** Says, from any thread, that there is something new; whether all tests have ended. */
+    /** Updates the view, from any thread; {@code ended}: all tests have ended. */
     void changed(boolean ended) {
         done = ended;
         postInvalidate();
@@ -86,7 +86,7 @@ final class BenchmarkView extends View {
         ink.write(canvas, x, y + step, most, 0.6f * step, false, ink.palette.faint);
     }
 
-    /** Writes what went wrong in a few lines, the rest of it left out. */
+    /** Draws a message in a few lines, shortened if it is longer. */
     private void drawLines(Canvas canvas, String text, float x, float y, float most, float step) {
         int lines = 0;
         ink.begin();
@@ -103,7 +103,7 @@ final class BenchmarkView extends View {
         ink.write(canvas, x, y + step, most, 0.75f * step, false, ink.palette.text);
     }
 
-    /** Draws a picture into a square, as large as it fits, or an empty place. */
+    /** Draws an image into a square, as large as possible, or an empty square. */
     private void drawPicture(Canvas canvas, Bitmap picture, float left, float top, float side) {
         if (picture == null) {
             ink.round(canvas, left, top, left + side, top + side, 6 * ink.unit, ink.palette.track);

@@ -5,9 +5,9 @@ import glslinfer.runner.GlObjects;
 import glslinfer.runner.Input;
 import glslinfer.tasks.Cut;
 
-/** Draws turned rectangles of the camera's picture into networks' inputs, in one pass each. */
+/** Draws rotated rectangles of the camera image into networks' inputs, in one pass each. */
 final class CameraCut {
-    /** Places of a pixel along an axis at most; a larger cut skips some of the camera's pixels. */
+    /** Largest number of samples of a pixel along an axis; a larger cut skips some of the camera's pixels. */
     private static final int MOST_TAPS = 16;
 
     private final Gl gl;
@@ -16,7 +16,7 @@ final class CameraCut {
     private final String fragment;
     private final Uniforms uniforms;
 
-    /** By taps, for colours and for grey; 0 where it was not needed yet. */
+    /** Programs by number of samples, for colour and for grey; 0 if not compiled yet. */
     private final int[][] programs = new int[2][MOST_TAPS + 1];
 
     CameraCut(Gl gl, GlObjects objects, String vertex, String fragment) {
@@ -28,11 +28,11 @@ final class CameraCut {
     }
 
     /**
-     * Makes its program, target and uniforms current; a triangle over the viewport draws the cut then.
+     * Sets its program, target and uniforms; then a triangle over the viewport draws the cut.
      *
-     * @param transform from the upright picture to the camera's texture
-     * @param wide of the upright picture, in pixels
-     * @param high of it
+     * @param transform from the upright image to the camera's texture
+     * @param wide width of the upright image, in pixels
+     * @param high height of the upright image, in pixels
      */
     void prepare(int framebuffer, Input to, Cut cut, float[] transform, int wide, int high) {
         double largest = Math.max(cut.width / to.width(), cut.height / to.height());

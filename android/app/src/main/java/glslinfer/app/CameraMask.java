@@ -6,9 +6,9 @@ import glslinfer.runner.GlObjects;
 import glslinfer.tasks.Mask;
 import java.nio.ByteBuffer;
 
-/** Shows the camera's picture with all blurred but what a mask holds: only the mask's few numbers come from the CPU. */
+/** Shows the camera image, blurred outside a mask; only the mask's values are transferred from the CPU. */
 final class CameraMask {
-    /** Of the blur, in parts of the picture's longer side. */
+    /** Radius of the blur, relative to the image's longer side. */
     private static final float BLUR = 0.02f;
 
     private final Gl gl;
@@ -29,7 +29,7 @@ final class CameraMask {
         program = objects.program(vertex, fragment, CameraPicture.ATTRIBUTES, "the mask");
     }
 
-    /** Takes the mask of a frame, or with null none. */
+    /** Sets the mask of a frame; null for none. */
     void set(Mask mask) {
         this.mask = mask;
         if (mask == null) {
@@ -61,12 +61,12 @@ final class CameraMask {
     }
 
     /**
-     * Makes its program, textures and uniforms current; a triangle over the viewport draws the picture then.
+     * Sets its program, textures and uniforms; then a triangle over the viewport draws the image.
      *
-     * @param transform from the upright picture to the camera's texture
-     * @param shownWide which part of the picture fits the screen
-     * @param wide of the upright picture, in pixels
-     * @param mirrored whether the screen shows a mirror image, which the network never sees
+     * @param transform from the upright image to the camera's texture
+     * @param shownWide the region of the image that fits the screen
+     * @param wide width of the upright image, in pixels
+     * @param mirrored whether the screen shows a mirror image; the network's input is never mirrored
      */
     void prepare(float[] transform, float shownWide, float shownHigh, int wide, int high, boolean mirrored) {
         gl.glUseProgram(program);
@@ -76,7 +76,8 @@ final class CameraMask {
         set("edge", mask.low, mask.high);
         double longer = Math.max(wide, high);
         set("radius", BLUR * longer / wide, BLUR * longer / high);
-        // From parts of the upright picture, from its lower left, to its pixels, the network's, and parts of the mask.
+        // From relative coordinates in the upright image, from its lower left, to its pixels, the network's, and
+        // relative coordinates in the mask.
         Fit.Place place = mask.place;
         double[] density = mask.density();
         double across = density[0] / columns * place.toWidth / place.width;

@@ -5,15 +5,15 @@ import android.app.Activity;
 import android.content.pm.PackageManager;
 import android.os.Build;
 
-/** Whether the app may use the camera. */
+/** The permission to use the camera. */
 final class CameraPermission {
-    /** The code of a request, which comes back with its answer. */
+    /** Code of a permission request and of its result. */
     static final int CODE = 1;
 
     private CameraPermission() {}
 
     static boolean given(Activity activity) {
-        // Before Android 6 the permission was given when the app was installed.
+        // Before Android 6, the permission is granted on installation.
         return Build.VERSION.SDK_INT < Build.VERSION_CODES.M
                 || activity.checkSelfPermission(Manifest.permission.CAMERA) == PackageManager.PERMISSION_GRANTED;
     }
@@ -22,7 +22,7 @@ final class CameraPermission {
         activity.requestPermissions(new String[] {Manifest.permission.CAMERA}, CODE);
     }
 
-    /** Asks, unless it was given. */
+    /** Requests the permission, if it is not granted. */
     static void askIfMissing(Activity activity) {
         if (!given(activity)) {
             ask(activity);

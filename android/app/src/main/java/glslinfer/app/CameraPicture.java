@@ -8,7 +8,7 @@ import glslinfer.tasks.Cut;
 import glslinfer.tasks.Mask;
 import java.nio.ByteBuffer;
 
-/** The camera's texture, drawn into networks' inputs, whole or a cut of it, and onto the screen. */
+/** The camera's texture, drawn into networks' inputs, complete or a cut of it, and onto the screen. */
 final class CameraPicture {
     static final String[] ATTRIBUTES = {"position"};
 
@@ -38,19 +38,19 @@ final class CameraPicture {
     private int inputSize;
     private int inputRatio;
 
-    // What was worked out for the last input, upright width and height, so that a frame allocates nothing.
+    // The last input with its upright width and height, so that a frame allocates nothing.
     private Input placedFor;
     private int placedWide;
     private int placedHigh;
     private Fit.Place place;
 
-    // What the camera sends, and how the screen is turned.
+    // Camera and screen: size of the buffers, and rotation.
     private int width = 1;
     private int height = 1;
     private int sensorDegrees;
     private boolean front;
 
-    /** @param models where the shaders are */
+    /** @param models provides the shaders */
     CameraPicture(Gl gl, Models models) {
         this.gl = gl;
         vertex = models.text("shaders/full.vert");
@@ -69,7 +69,9 @@ final class CameraPicture {
         previewShown = gl.glGetUniformLocation(preview, "shown");
     }
 
-    /** Says what the camera sends: pixels of its buffers, how its sensor is turned, and whether it faces the user. */
+    /**
+     * Sets the properties of the camera: pixels of its buffers, rotation of its sensor, and whether it faces the user.
+     */
     void setCamera(int width, int height, int sensorDegrees, boolean front) {
         this.width = width;
         this.height = height;
@@ -77,7 +79,7 @@ final class CameraPicture {
         this.front = front;
     }
 
-    /** Takes the matrix of the camera's latest picture. */
+    /** Reads and returns the matrix of the camera's latest image. */
     float[] surfaceMatrix() {
         return surface;
     }
@@ -90,7 +92,7 @@ final class CameraPicture {
         return Orientation.swapsSides(sensorDegrees, rotation) ? width : height;
     }
 
-    /** Draws the part that its fit takes into a network's picture; a front camera's as others see it, no mirror. */
+    /** Draws the region of the input's fit into an input; a front camera's image is not mirrored. */
     void drawInput(int framebuffer, Input to, int rotation) {
         int wide = uprightWidth(rotation);
         int high = uprightHeight(rotation);
@@ -115,24 +117,27 @@ final class CameraPicture {
         draw();
     }
 
-    /** Draws a cut of the upright picture over the whole of a network's picture; as {@link #drawInput}, no mirror. */
+    /** Draws a cut of the upright image over an entire input; not mirrored, as for {@link #drawInput}. */
     void drawCut(int framebuffer, Input to, Cut part, int rotation) {
         Orientation.toTexture(surface, rotation, front, matrix);
         cut.prepare(framebuffer, to, part, matrix, uprightWidth(rotation), uprightHeight(rotation));
         draw();
     }
 
-    /** From now on the screen shows all but what a mask holds blurred; with null nothing is. */
+    /** Sets the mask outside of which the screen shows a blurred image; null for none. */
     void setMask(Mask found) {
         mask.set(found);
     }
 
-    /** Returns whether the screen shows a mirror image of what networks see. */
+    /** Returns whether the screen shows a mirror image of the networks' inputs. */
     boolean isMirrored() {
         return front;
     }
 
-    /** Draws what fits the screen, {@code screenWidth} x {@code screenHeight} pixels; a front camera's as a mirror. */
+    /**
+     * Draws the region that fits the screen, {@code screenWidth} x {@code screenHeight} pixels; a front camera's image
+     * is mirrored.
+     */
     void drawPreview(int screenWidth, int screenHeight, int rotation) {
         float wide = uprightWidth(rotation);
         float high = uprightHeight(rotation);
@@ -153,7 +158,7 @@ final class CameraPicture {
         draw();
     }
 
-    /** Compiles the program for what was worked out, if it is not that of the last time. */
+    /** Compiles the program for the current input, if it has changed. */
     private void compileInput(Input to) {
         String lines = "#version 100\n#define TAPS_X " + taps(place.width, place.toWidth) + "\n#define TAPS_Y "
                 + taps(place.height, place.toHeight) + "\n" + (to.channels() == 1 ? "#define GREY\n" : "");
@@ -171,7 +176,7 @@ final class CameraPicture {
         inputRatio = gl.glGetUniformLocation(input, "ratio");
     }
 
-    /** Returns how many pixels of {@code from} a pixel of {@code to} can touch; 1 where the axis grows. */
+    /** Returns the largest number of pixels of {@code from} under a pixel of {@code to}; 1 when enlarging. */
     private static int taps(int from, int to) {
         return from <= to ? 1 : (from + to - 1) / to + 1;
     }

@@ -20,15 +20,16 @@ import javax.microedition.khronos.egl.EGLConfig;
 import javax.microedition.khronos.opengles.GL10;
 
 /**
- * A frame of the screen: camera to network to labels or findings, without leaving the GPU but for the outputs.
+ * A screen frame: from the camera through a network or task to labels or results, without transfers to the CPU except
+ * outputs.
  *
- * <p>All methods run in the GL thread but {@link #onFrameAvailable}. A frame first reads the result of the network's
- * frame that ended in the one before: by now the GPU is done with it, so that nothing waits. Then the network goes on
- * by as many jobs as the budget allows, or begins with the camera's latest picture; then the picture is drawn onto the
- * screen.
+ * <p>All methods run on the GL thread, except {@link #onFrameAvailable}. A frame first reads the result of the
+ * network's frame that ended in the previous screen frame, which the GPU has completed by then, so that nothing waits.
+ * Then the network continues with the jobs that fit the budget, or starts with the camera's latest image; then the
+ * image is drawn onto the screen.
  */
 final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnFrameAvailableListener {
-    /** Told, in the GL thread, of what the activity has to do something about. */
+    /** Receives events on the GL thread that the activity must handle. */
     interface Listener {
         void onSurfaceTexture(SurfaceTexture texture);
 
@@ -83,17 +84,17 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
         this.budget = budget;
     }
 
-    /** Stops or goes on; from any thread. What is on the screen stays there. */
+    /** Pauses or continues, from any thread. The screen keeps its content. */
     void setPaused(boolean paused) {
         this.paused = paused;
     }
 
-    /** Says how the screen is turned, as {@code Display.getRotation} has it; from any thread. */
+    /** Sets the rotation of the screen, as in {@code Display.getRotation}; from any thread. */
     void setRotation(int rotation) {
         this.rotation = rotation;
     }
 
-    /** Says what the camera is going to send. */
+    /** Sets the properties of the camera. */
     void setCamera(int width, int height, int degrees, boolean front) {
         cameraWidth = width;
         cameraHeight = height;
@@ -105,7 +106,7 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
         }
     }
 
-    /** Takes another model, or a task instead (the other is null); with the next frame. */
+    /** Switches to another model or task (the other is null), from the next frame on. */
     void use(Bundle bundle, TaskFiles files) {
         drop();
         this.bundle = bundle;
@@ -129,7 +130,7 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
         files = null;
     }
 
-    /** Looks at a photograph instead of the camera's pictures, or with null at these again. */
+    /** Sets a photograph as input instead of the camera; null for the camera. */
     void setPhotograph(Picture upright) {
         photograph = upright;
         newPhotograph = upright != null;
@@ -140,7 +141,7 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
 
     @Override
     public void onSurfaceCreated(GL10 unused, EGLConfig config) {
-        // A new context: what was in the old one is gone with it, so it is dropped, not deleted.
+        // The old context is lost with all objects, so they are dropped, not deleted.
         session = null;
         task = null;
         resultPending = false;
@@ -217,7 +218,7 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
         try {
             prepare(bundle);
         } catch (Errors.GlslInferError error) {
-            drop(); // another try would end alike
+            drop(); // another attempt would have the same result
             results.setModel(Collections.<String>emptyList(), null);
             listener.onModelFailed(name + ": " + error.getMessage());
             return;
@@ -245,7 +246,7 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
         results.setModel(model.labels, input);
     }
 
-    /** Takes the camera's latest picture, if there is a new one. */
+    /** Reads the camera's latest image, if there is a new one. */
     private void latch() {
         if (fresh) {
             fresh = false;
@@ -280,17 +281,17 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
         if (pace.running()) {
             session.activate();
             resultPending = pace.step();
-            // The screen may be faster than the camera: what is left, and the result, need not wait for a picture.
+            // The screen can be faster than the camera; remaining jobs and the result do not wait for an image.
             view.requestRender();
         }
     }
 
-    /** Runs the whole network on the photograph, which the CPU fits; rare, so it may allocate. */
+    /** Runs the entire network on the photograph, fitted on the CPU; rare, so it can allocate. */
     private void lookAtPhotograph() {
         long start = System.nanoTime();
         Map<String, Result> found = session.run(Collections.singletonMap(input.name, photograph));
         device.touched();
-        pace = new Pace(session, gl, budget); // a camera's frame may have been under way
+        pace = new Pace(session, gl, budget); // discards an unfinished camera frame
         resultPending = false;
         Classifier.rank(found.get(session.bundle.manifest.classesOutput().name).data, probable, best, chances);
         times.stages[Stage.NETWORK] = (System.nanoTime() - start) / 1e6;

@@ -14,12 +14,12 @@ import android.util.Size;
 import android.view.Surface;
 import java.util.Collections;
 
-/** A camera that sends pictures into a SurfaceTexture, by camera2; everything happens in the main thread. */
+/** Sends camera images to a SurfaceTexture, with camera2; runs on the main thread. */
 final class CameraSource {
-    /** Fewer pixels than this on the short side look poor on a screen. */
+    /** Smallest number of pixels on the short side, for an acceptable quality on a screen. */
     private static final int SMALLEST_SIDE = 480;
 
-    /** Told of what becomes of {@link #open}. */
+    /** Receives the outcome of {@link #open}. */
     interface Listener {
         void onCamera(int width, int height, int sensorDegrees, boolean front, boolean torch);
 
@@ -34,7 +34,7 @@ final class CameraSource {
     private CaptureRequest.Builder request;
     private Surface surface;
 
-    /** Counts openings and closings, so that a late answer to an earlier one is noticed. */
+    /** Number of calls of open and close, by which outdated callbacks are detected. */
     private int generation;
 
     CameraSource(Context context, Handler handler, Listener listener) {
@@ -43,7 +43,7 @@ final class CameraSource {
         this.listener = listener;
     }
 
-    /** Opens the camera on one side of the phone, or the only one there is; the permission has been given. */
+    /** Opens the camera on one side of the phone, or the only one; requires the permission. */
     void open(SurfaceTexture texture, boolean front, int size) {
         close();
         final int mine = generation;
@@ -67,7 +67,7 @@ final class CameraSource {
             listener.onCameraFailed("the camera cannot be opened: " + error.getMessage());
         } catch (SecurityException error) {
             listener.onCameraFailed("the camera may not be used: allow it in the system's settings");
-        } catch (IllegalArgumentException error) { // a camera that was unplugged, or a stream that it does not have
+        } catch (IllegalArgumentException error) { // the camera was disconnected, or lacks this stream
             listener.onCameraFailed("the camera cannot be used: " + error.getMessage());
         }
     }
@@ -85,7 +85,7 @@ final class CameraSource {
         return found;
     }
 
-    /** Returns the smallest size that has pixels enough for the network and the eye; else the largest. */
+    /** Returns the smallest sufficient size for the network and the screen; otherwise the largest. */
     private static Size choose(StreamConfigurationMap map, int size) {
         Size[] sizes = map == null ? null : map.getOutputSizes(SurfaceTexture.class);
         if (sizes == null || sizes.length == 0) {
@@ -108,7 +108,7 @@ final class CameraSource {
         return (long) size.getWidth() * size.getHeight();
     }
 
-    /** Switches the light, where there is one. */
+    /** Switches the light, if there is one. */
     void setTorch(boolean on) {
         if (session != null) {
             int mode = on ? CaptureRequest.FLASH_MODE_TORCH : CaptureRequest.FLASH_MODE_OFF;
@@ -122,12 +122,12 @@ final class CameraSource {
             session.setRepeatingRequest(request.build(), null, handler);
         } catch (CameraAccessException error) {
             listener.onCameraFailed("the camera stopped: " + error.getMessage());
-        } catch (IllegalStateException error) { // the session was closed in between
+        } catch (IllegalStateException error) { // the session was closed in the meantime
             listener.onCameraFailed("the camera stopped: " + error.getMessage());
         }
     }
 
-    /** Closes the camera; further calls do nothing. */
+    /** Closes the camera; further calls have no effect. */
     void close() {
         generation++;
         if (session != null) {

@@ -4,14 +4,14 @@ import android.graphics.Canvas;
 import glslinfer.app.ResultsView.Stage;
 import java.util.List;
 
-/** The cards over the picture: labels, times, messages. */
+/** The cards over the image: labels, times, messages. */
 final class Cards {
     private static final float BEST = 64;
     private static final float OTHER = 32;
 
     private final Ink ink;
 
-    /** Where cards may lie. */
+    /** Area of the cards. */
     private float width;
     private float height;
 
@@ -24,7 +24,7 @@ final class Cards {
         this.height = height;
     }
 
-    /** The labels, the best one large, each with a bar. */
+    /** Draws the labels, the first one larger, each with a bar. */
     void drawLabels(Canvas canvas, List<String> labels, int[] indices, double[] chances, int count) {
         float unit = ink.unit;
         float text = ink.text;
@@ -43,7 +43,7 @@ final class Cards {
             float base = y + (i == 0 ? 34 : 21) * text;
             int colour = i == 0 ? ink.palette.text : ink.palette.faint;
             ink.begin().append(labels.get(indices[i]));
-            boolean tight = ink.wide(size, i == 0) > 0.62f * across; // then the label is worth more than the number
+            boolean tight = ink.wide(size, i == 0) > 0.62f * across; // then the number is drawn smaller
             float number = tight ? Math.min(size, 16 * text) : size;
             ink.begin();
             ink.tenths(100 * chances[i]).append(" %");
@@ -61,7 +61,7 @@ final class Cards {
         }
     }
 
-    /** In a line what a task has found. */
+    /** Draws the results of a task in one line. */
     void drawFound(Canvas canvas, String words) {
         float edge = 10 * ink.unit;
         float size = 20 * ink.text;
@@ -75,7 +75,7 @@ final class Cards {
                 ink.palette.text);
     }
 
-    /** What takes how long; at the top, beside the button that shows it. */
+    /** Draws the times of all stages at the top, next to their button. */
     void drawTimes(Canvas canvas, double[] stages, int steps, double networkFrames, double screenFrames) {
         float unit = ink.unit;
         float text = ink.text;
@@ -99,7 +99,7 @@ final class Cards {
         ink.write(canvas, x, y + 39 * text, most, 14 * text, false, ink.palette.faint);
     }
 
-    /** A message in the middle, broken into lines at spaces; they are rare, so this may allocate. */
+    /** Draws a message in the centre, broken into lines at spaces; rare, so it can allocate. */
     void drawMessage(Canvas canvas, String message) {
         float unit = ink.unit;
         float size = 18 * ink.text;

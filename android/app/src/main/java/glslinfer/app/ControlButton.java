@@ -4,7 +4,7 @@ import android.content.Context;
 import android.graphics.Canvas;
 import android.view.View;
 
-/** A button: a sign, and below it a word. Its panel is drawn by {@link Screen}; screen readers take it for a button. */
+/** A button with an icon above a word. {@link Screen} draws its panel; screen readers recognise it as a button. */
 final class ControlButton extends View {
     private static final float DISABLED = 0.35f;
 
@@ -22,7 +22,7 @@ final class ControlButton extends View {
         set(icon, word, false);
     }
 
-    /** Says what it shows from now on; {@code on} has it lit. */
+    /** Sets its icon and word; {@code on}: highlighted. */
     void set(Icon icon, String word, boolean on) {
         this.icon = icon;
         this.word = word;
@@ -31,7 +31,7 @@ final class ControlButton extends View {
         invalidate();
     }
 
-    /** Shows the sign alone; the word is still read aloud. */
+    /** Shows the icon only; screen readers still read the word. */
     void hideWord() {
         wordShown = false;
     }

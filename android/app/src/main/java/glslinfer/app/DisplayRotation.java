@@ -5,9 +5,9 @@ import android.content.Context;
 import android.hardware.display.DisplayManager;
 import android.os.Handler;
 
-/** How the screen is turned, also where it turns upside down, which changes no configuration. */
+/** The rotation of the screen, including half turns, which do not change the configuration. */
 final class DisplayRotation implements DisplayManager.DisplayListener {
-    /** Told of the rotation, a constant of {@code Surface}: at the start, and when it changes. */
+    /** Receives the rotation, a constant of {@code Surface}, at the start and when it changes. */
     interface Listener {
         void onRotation(int rotation);
     }

@@ -1,6 +1,6 @@
 package glslinfer.app;
 
-/** Which way up a photograph is: the Exif orientation of a JPEG, and pixels turned by it. */
+/** The Exif orientation of a JPEG photograph, and the rotation of its pixels. */
 final class Exif {
     private static final int APP1 = 0xE1;
     private static final int ORIENTATION = 0x0112;
@@ -8,7 +8,7 @@ final class Exif {
 
     private Exif() {}
 
-    /** Returns 1 to 8; 1 (upright) where a file does not say, is damaged, or is no JPEG. */
+    /** Returns 1 to 8; 1 (upright) if the file has no orientation, is damaged, or is not a JPEG. */
     static int orientation(byte[] file) {
         int at = 2;
         while (at + 4 <= file.length && (file[at] & 255) == 0xFF) {
@@ -54,12 +54,12 @@ final class Exif {
         return value;
     }
 
-    /** Returns whether width and height change places. */
+    /** Returns whether width and height are exchanged. */
     static boolean swapsSides(int orientation) {
         return orientation >= 5;
     }
 
-    /** Returns pixels (height, width) turned and mirrored so that they stand upright. */
+    /** Returns pixels (height, width), rotated and mirrored to be upright. */
     static int[] upright(int[] pixels, int width, int height, int orientation) {
         if (orientation == 1) {
             return pixels;
@@ -68,7 +68,7 @@ final class Exif {
         boolean swapped = swapsSides(orientation);
         int outWidth = swapped ? height : width;
         int outHeight = swapped ? width : height;
-        // 2 is mirrored, 3 turned by a half, 4 both; 5 to 8 the same of the transposed picture, by these two bits:
+        // 2 is mirrored, 3 rotated by 180 degrees, 4 both; 5 to 8 the same for the transposed image, by these two bits:
         boolean right = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
         boolean below = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
         for (int y = 0; y < outHeight; y++) {

@@ -8,11 +8,11 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Frames of the probe's picture, timed step by step as glsl-infer benchmark does. */
+/** Times of frames with the probe's image, for each step as in glsl-infer benchmark. */
 final class FrameTimes {
     private static final String[] STEPS = {"upload", "submit", "gpu", "read_back", "total"};
 
-    /** Milliseconds, for each of {@link #STEPS}. */
+    /** Milliseconds for each of {@link #STEPS}. */
     private final List<List<Double>> times = new ArrayList<List<Double>>();
 
     FrameTimes() {
@@ -21,7 +21,7 @@ final class FrameTimes {
         }
     }
 
-    /** Runs a frame and keeps its times. */
+    /** Runs a frame and stores its times. */
     void add(Session session, Gl gl) {
         long begun = System.nanoTime();
         session.uploadProbe();
@@ -40,7 +40,7 @@ final class FrameTimes {
         }
     }
 
-    /** Returns how many frames there are. */
+    /** Returns the number of frames. */
     int count() {
         return times.get(0).size();
     }
@@ -51,7 +51,7 @@ final class FrameTimes {
         return total.get(total.size() - 1);
     }
 
-    /** Returns a summary of every step. */
+    /** Returns a summary for each step. */
     Map<String, Object> summaries() {
         Map<String, Object> summaries = new LinkedHashMap<String, Object>();
         for (int i = 0; i < STEPS.length; i++) {
@@ -60,7 +60,7 @@ final class FrameTimes {
         return summaries;
     }
 
-    /** Returns median, 5 % and 95 % of some values, at least one; between two of them by interpolation. */
+    /** Returns median, 5 % and 95 % quantiles of at least one value, interpolated. */
     static Map<String, Object> summary(List<Double> values) {
         List<Double> sorted = new ArrayList<Double>(values);
         Collections.sort(sorted);

@@ -5,7 +5,7 @@ import android.graphics.Paint;
 import android.graphics.Path;
 import android.graphics.RectF;
 
-/** The signs on buttons, drawn by lines in a square of 24 units. */
+/** Icons of buttons, drawn with lines in a square of 24 units. */
 enum Icon {
     MODEL("M12 3 21 8 12 13 3 8Z M3 12.5 12 17.5 21 12.5 M3 17 12 22 21 17"),
     PHOTO("M3 5 21 5 21 19 3 19Z M4.5 17.5 10 11 13 14.5 15.5 12 19.5 17.5 O15.5 8.6 1.3"),
@@ -22,7 +22,9 @@ enum Icon {
 
     private final Path path = new Path();
 
-    /** @param drawing M: a line through points, closed by Z; O: a circle; A: an arc, of middle, radius, start, sweep */
+    /**
+     * @param drawing M: a line through points, closed by Z; O: a circle; A: an arc with centre, radius, start, sweep
+     */
     Icon(String drawing) {
         for (String part : drawing.split(" (?=[MOA])")) {
             boolean closed = part.endsWith("Z");
@@ -49,7 +51,7 @@ enum Icon {
         }
     }
 
-    /** Draws it around a point, {@code side} pixels wide. */
+    /** Draws it centred at a point, {@code side} pixels wide. */
     void draw(Canvas canvas, Paint paint, float x, float y, float side, int colour) {
         paint.setStyle(Paint.Style.STROKE);
         paint.setStrokeWidth(1.9f);

@@ -6,26 +6,26 @@ import android.graphics.Paint;
 import android.graphics.RectF;
 import android.util.DisplayMetrics;
 
-/** What all views draw with: a paint, the colours, and the two units: of lengths and of text. Allocates nothing. */
+/** Drawing tools shared by all views: a paint, the colours, and units of length and text. Allocates nothing. */
 final class Ink {
-    /** Density-independent pixels from which on a screen is a tablet's, on its short side. */
+    /** Smallest length of a tablet's short side, in density-independent pixels. */
     private static final float TABLET = 600;
 
-    /** No system setting makes text larger than so many times the unit of lengths: it has to stay on its card. */
+    /** Largest ratio of text size to the unit of length, regardless of system settings, so that text fits its card. */
     private static final float LARGEST_TEXT = 1.4f;
 
-    /** Units of text below which nobody reads. */
+    /** Smallest readable text size, in units of text. */
     private static final float SMALLEST = 8;
 
     final Paint paint = new Paint(Paint.ANTI_ALIAS_FLAG);
 
-    /** A line of text under construction. */
+    /** The current line of text. */
     final StringBuilder line = new StringBuilder(256);
 
-    /** Pixels. */
+    /** Unit of length in pixels. */
     final float unit;
 
-    /** Pixels, by the size of text that the user has set. */
+    /** Unit of text in pixels, which includes the user's text size. */
     final float text;
 
     Palette palette;
@@ -51,13 +51,13 @@ final class Ink {
         canvas.drawRoundRect(box, radius, radius, paint);
     }
 
-    /** Begins a new line of text. */
+    /** Starts a new line of text. */
     StringBuilder begin() {
         line.setLength(0);
         return line;
     }
 
-    /** Returns how wide the line is at a size, {@code bold} or not. */
+    /** Returns the width of the line at a size, {@code bold} or not. */
     float wide(float size, boolean bold) {
         paint.setTextSize(size);
         paint.setFakeBoldText(bold);
@@ -65,10 +65,10 @@ final class Ink {
     }
 
     /**
-     * Draws the line, smaller where it is too wide, and shortened where that would be too small to read.
+     * Draws the line, smaller if it is too wide, and shortened if it would be unreadably small.
      *
      * @param y of the base line
-     * @param most how wide it may be
+     * @param most largest width
      */
     void write(Canvas canvas, float x, float y, float most, float size, boolean bold, int colour) {
         paint.setStyle(Paint.Style.FILL);
@@ -85,7 +85,7 @@ final class Ink {
         canvas.drawText(line, 0, line.length(), x, y, paint);
     }
 
-    /** Appends a number with one digit after the point; String.format would allocate. */
+    /** Appends a number with one decimal; String.format would allocate. */
     StringBuilder tenths(double number) {
         long scaled = Math.round(10 * number);
         return line.append(scaled / 10).append('.').append(Math.abs(scaled % 10));

@@ -3,13 +3,15 @@ package glslinfer.app;
 import java.util.List;
 import java.util.Map;
 
-/** Data as JSON, as {@link glslinfer.runner.Json} reads it: maps, lists, texts, numbers, truths and nulls. */
+/**
+ * Writes data as JSON, as {@link glslinfer.runner.Json} reads it: maps, lists, strings, numbers, booleans and nulls.
+ */
 final class JsonText {
     private final StringBuilder out = new StringBuilder();
 
     private JsonText() {}
 
-    /** Returns the text of a value, indented by a space for each level. */
+    /** Returns the JSON text of a value, indented by a space for each level. */
     static String of(Object value) {
         JsonText text = new JsonText();
         text.write(value, "\n");
@@ -36,7 +38,7 @@ final class JsonText {
             }
             out.append(before == '[' ? "[" : line).append(']');
         } else if (value instanceof Double && (((Double) value).isNaN() || ((Double) value).isInfinite())) {
-            out.append("null"); // JSON has no such numbers
+            out.append("null"); // JSON cannot represent them
         } else if (value == null || value instanceof Number || value instanceof Boolean) {
             out.append(value);
         } else {
@@ -51,7 +53,7 @@ final class JsonText {
             if (c == '"' || c == '\\') {
                 out.append('\\').append(c);
             } else if (c < ' ' || c > '~') {
-                out.append(String.format("\\u%04x", (int) c)); // plain ASCII survives every mail and messenger
+                out.append(String.format("\\u%04x", (int) c)); // messengers keep ASCII unchanged
             } else {
                 out.append(c);
             }

@@ -2,18 +2,18 @@ package glslinfer.app;
 
 import android.app.Activity;
 
-/** Reads one thing at a time, not in the main thread; of several in a row the last one counts. */
+/** Reads one item at a time in the background; after several requests, only the last result is used. */
 final class LatestRead {
-    /** What takes its time. */
+    /** A slow operation. */
     interface Reading {
-        /** Reads; returns what to do with the result in the main thread. */
+        /** Reads; returns the action for the main thread. */
         Runnable read();
     }
 
     private final Activity activity;
     private final String thread;
 
-    /** Counts readings, so that what is read late does not replace what was asked for later. */
+    /** Number of requests, by which outdated results are detected. */
     private int count;
 
     LatestRead(Activity activity, String thread) {
@@ -21,7 +21,7 @@ final class LatestRead {
         this.thread = thread;
     }
 
-    /** Begins to read, in a thread of its own. */
+    /** Starts to read in a new thread. */
     void start(final Reading reading) {
         final int mine = ++count;
         Runnable read =

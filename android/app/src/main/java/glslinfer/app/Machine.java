@@ -17,7 +17,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** What a report says of the device and its driver, as glsl-infer report has it; nothing of its owner. */
+/** Description of the device and its driver for a report, as in glsl-infer report, without personal data. */
 final class Machine {
     private static final int GL_VENDOR = 0x1F00;
     private static final int GL_SHADING_LANGUAGE_VERSION = 0x8B8C;
@@ -25,27 +25,27 @@ final class Machine {
 
     private Machine() {}
 
-    /** Returns the version of the app, which is glsl-infer's. */
+    /** Returns the version of the app, which is that of glsl-infer. */
     static String version(Activity activity) {
         try {
             return activity.getPackageManager().getPackageInfo(activity.getPackageName(), 0).versionName;
         } catch (PackageManager.NameNotFoundException error) {
-            return "unknown"; // an app is always in its own list
+            return "unknown"; // an app can always query itself
         }
     }
 
-    /** Returns the device; {@code before} is its state when the report began. */
+    /** Returns a description of the device; {@code before} is its state at the start of the report. */
     static Map<String, Object> of(Map<String, Object> before) {
         Map<String, Object> machine = new LinkedHashMap<String, Object>();
         machine.put("cpu", Build.MANUFACTURER + " " + Build.MODEL + ", " + Build.HARDWARE);
         machine.put("cores", Runtime.getRuntime().availableProcessors());
         machine.put("memory_bytes", memory());
-        machine.put("load_before", null); // an app may not read it
+        machine.put("load_before", null); // apps cannot read it
         machine.put("before", before);
         return machine;
     }
 
-    /** Returns temperatures in degrees Celsius and the CPU's clocks in MHz, as far as an app may read them. */
+    /** Returns temperatures in degrees Celsius and CPU clocks in MHz, if readable by apps. */
     static Map<String, Object> state(Activity activity) {
         Map<String, Object> temperatures = new LinkedHashMap<String, Object>();
         Intent battery = activity.registerReceiver(null, new IntentFilter(Intent.ACTION_BATTERY_CHANGED));
@@ -75,7 +75,7 @@ final class Machine {
         return state;
     }
 
-    /** Returns the driver of the context that is current in this thread. */
+    /** Returns a description of the driver of the current context. */
     static Map<String, Object> driver(Gl gl, Device device, String version) {
         Map<String, Object> driver = new LinkedHashMap<String, Object>();
         driver.put("glsl_infer", version);
@@ -104,7 +104,7 @@ final class Machine {
         return kilobytes == null ? null : 1024 * kilobytes;
     }
 
-    /** Returns the first line of a file of the system's; null where an app may not read it. */
+    /** Returns the first line of a system file; null if apps cannot read it. */
     private static String line(String path) {
         try {
             BufferedReader reader = new BufferedReader(new InputStreamReader(new FileInputStream(path), "UTF-8"));

@@ -13,11 +13,11 @@ import glslinfer.runner.Input;
 import glslinfer.runner.Picture;
 
 /**
- * The camera on the whole screen, and what a network makes of it.
+ * The camera on the full screen, and the results of a network.
  *
- * <p>Started with an extra, {@code adb shell am start -n glslinfer.app/.MainActivity --ef budget 8}, the network gets
- * that many milliseconds of each frame of the screen instead of 12; {@code --es model NAME} chooses a model or a task
- * inside the app.
+ * <p>Options by extras, {@code adb shell am start -n glslinfer.app/.MainActivity --ef budget 8}: {@code budget} is the
+ * network's time in each screen frame in milliseconds instead of 12; {@code --es model NAME} selects a model or task in
+ * the app.
  */
 public final class MainActivity extends Activity
         implements CameraRenderer.Listener, CameraSource.Listener, ModelPicker.Listener, Photographs.Listener,
@@ -74,7 +74,7 @@ public final class MainActivity extends Activity
         CameraPermission.askIfMissing(this);
     }
 
-    /** A touch of the message, which may say that the camera is not allowed. */
+    /** Handles a touch of the message, such as the one that the camera is not permitted. */
     @Override
     public void onClick(View touched) {
         messages.ofPhotograph("");
@@ -184,7 +184,7 @@ public final class MainActivity extends Activity
         messages.ofPhotograph(message);
     }
 
-    /** Shows a photograph, or with null the camera's picture. */
+    /** Shows a photograph; null for the camera. */
     private void show(Photographs.Photograph photograph) {
         photographShown = photograph != null;
         if (photographShown && paused) {
@@ -214,7 +214,7 @@ public final class MainActivity extends Activity
         }
     }
 
-    /** Opens the camera as soon as there is all that it takes: the permission, the texture, the screen. */
+    /** Opens the camera when its requirements are met: the permission, the texture, the screen. */
     private void openCamera() {
         if (resumed && !photographShown && surface != null && CameraPermission.given(this)) {
             camera.open(surface, front, size);
@@ -274,7 +274,7 @@ public final class MainActivity extends Activity
 
     @Override
     public void onTask(TaskFiles files) {
-        use(null, files, 2 * files.side()); // cuts of the camera's picture are read as well
+        use(null, files, 2 * files.side()); // cuts of the camera image are read too
     }
 
     private void use(final glslinfer.runner.Bundle bundle, final TaskFiles files, int side) {

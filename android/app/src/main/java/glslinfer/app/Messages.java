@@ -1,6 +1,6 @@
 package glslinfer.app;
 
-/** What the app has to tell: about the photograph before the camera, about the camera before the model. */
+/** Messages of the app, by priority: photograph, camera, model. */
 final class Messages {
     private final ResultsView results;
     private String camera = "";
@@ -11,19 +11,19 @@ final class Messages {
         this.results = results;
     }
 
-    /** Tells something of the camera, or with "" nothing. */
+    /** Sets the message about the camera; "" for none. */
     void ofCamera(String message) {
         camera = message;
         show();
     }
 
-    /** Tells something of the model, or with "" nothing. */
+    /** Sets the message about the model; "" for none. */
     void ofModel(String message) {
         model = message;
         show();
     }
 
-    /** Tells something of a photograph, or with "" nothing. */
+    /** Sets the message about a photograph; "" for none. */
     void ofPhotograph(String message) {
         photograph = message;
         show();

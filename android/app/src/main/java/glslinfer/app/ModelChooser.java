@@ -9,20 +9,20 @@ import android.net.Uri;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The list of models, and the system's window for files of models. */
+/** The list of models, and the system's file picker for models. */
 final class ModelChooser {
-    /** Hears what was chosen. */
+    /** Receives the user's choice. */
     interface Listener {
-        /** A model or task inside the app; a file comes by {@link #file}. */
+        /** A model or task in the app; {@link #file} returns a file. */
         void onModelChosen(String name);
 
-        /** The AI Benchmark is wanted. */
+        /** The AI Benchmark. */
         void onBenchmark();
 
-        /** A report about this device is wanted. */
+        /** A report about this device. */
         void onReport();
 
-        /** There is no app on this device that could show files. */
+        /** The device has no app for selecting files. */
         void onNoFiles();
     }
 
@@ -38,7 +38,7 @@ final class ModelChooser {
         this.listener = listener;
     }
 
-    /** Shows the models of the app, its tasks, a file, the report, and the benchmark where the app has it. */
+    /** Shows the app's models and tasks, a file, the report, and the benchmark if the app includes it. */
     void show(List<String> models, List<String> tasks, boolean benchmark) {
         final List<String> names = new ArrayList<String>(models);
         names.addAll(tasks);
@@ -76,7 +76,7 @@ final class ModelChooser {
     private void openFile() {
         Intent intent = new Intent(Intent.ACTION_OPEN_DOCUMENT);
         intent.addCategory(Intent.CATEGORY_OPENABLE);
-        intent.setType("*/*"); // no type is registered for these files
+        intent.setType("*/*"); // these files have no registered type
         try {
             activity.startActivityForResult(intent, OPEN_FILE);
         } catch (ActivityNotFoundException error) {
@@ -84,7 +84,7 @@ final class ModelChooser {
         }
     }
 
-    /** Returns the file that the activity's result names, or null if it names none. */
+    /** Returns the file in the activity's result; null if it has none. */
     static Uri file(int code, int result, Intent data) {
         return code == OPEN_FILE && result == Activity.RESULT_OK && data != null ? data.getData() : null;
     }

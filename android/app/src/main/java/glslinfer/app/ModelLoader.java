@@ -5,9 +5,9 @@ import android.net.Uri;
 import glslinfer.runner.Bundle;
 import glslinfer.runner.Errors;
 
-/** Reads one model at a time, not in the main thread; of several choices in a row the last one counts. */
+/** Reads one model at a time in the background; after several choices, only the last is used. */
 final class ModelLoader {
-    /** Told, in the main thread, how it went. */
+    /** Receives the outcome on the main thread. */
     interface Listener {
         void onModelRead(Bundle bundle);
 
@@ -28,7 +28,7 @@ final class ModelLoader {
         latest = new LatestRead(activity, "model");
     }
 
-    /** Begins to read a model inside the app, or where {@code name} is null one that the user chose. */
+    /** Starts to read a model in the app, or the file {@code uri} if {@code name} is null. */
     void load(final String name, final Uri uri) {
         latest.start(
                 new LatestRead.Reading() {
@@ -45,7 +45,7 @@ final class ModelLoader {
                 });
     }
 
-    /** Begins to read a task inside the app. */
+    /** Starts to read a task in the app. */
     void loadTask(final String name) {
         latest.start(
                 new LatestRead.Reading() {

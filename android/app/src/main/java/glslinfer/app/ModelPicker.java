@@ -6,9 +6,9 @@ import android.net.Uri;
 import glslinfer.runner.Bundle;
 import java.util.List;
 
-/** Which model or task there is: the user's choice inside the app or in a file, its reading, and what to tell of it. */
+/** Selection of a model or task in the app or in a file, its loading, and messages about it. */
 final class ModelPicker implements ModelChooser.Listener, ModelLoader.Listener {
-    /** Gets the model, in the main thread. */
+    /** Receives the model on the main thread. */
     interface Listener {
         void onModel(Bundle bundle);
 
@@ -32,7 +32,7 @@ final class ModelPicker implements ModelChooser.Listener, ModelLoader.Listener {
         loader = new ModelLoader(activity, models, this);
     }
 
-    /** Reads the model asked for, or where the app has none of that name the first. */
+    /** Reads the requested model; the first one if the app does not have it. */
     void start(String asked) {
         List<String> names = models.names();
         names.addAll(models.tasks());
@@ -43,17 +43,17 @@ final class ModelPicker implements ModelChooser.Listener, ModelLoader.Listener {
         }
     }
 
-    /** The name of the model inside the app that was chosen last; null before that. */
+    /** The name of the app's model selected last; null before that. */
     String name() {
         return name;
     }
 
-    /** Lets the user choose. */
+    /** Shows the selection. */
     void choose() {
         chooser.show(models.names(), models.tasks(), !models.benchmark().isEmpty());
     }
 
-    /** Begins to read the file that the activity's result names, if it is about models. */
+    /** Starts to read the file in the activity's result, if it is for models. */
     void read(int code, int result, Intent data) {
         Uri file = ModelChooser.file(code, result, data);
         if (file != null) {
@@ -102,7 +102,7 @@ final class ModelPicker implements ModelChooser.Listener, ModelLoader.Listener {
         listener.onTask(files);
     }
 
-    /** Tells, from any thread, why there is no model; with "" that there is one. */
+    /** Sets the reason for a missing model, from any thread; "" if there is a model. */
     @Override
     public void onModelFailed(final String message) {
         activity.runOnUiThread(

@@ -13,7 +13,7 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 
-/** The models inside the app, and those opened from files. */
+/** The models in the app, and those opened from files. */
 final class Models {
     private static final String FOLDER = "models";
     private static final String TASKS = "tasks";
@@ -25,7 +25,7 @@ final class Models {
         this.assets = assets;
     }
 
-    /** Returns the names of the models inside the app, without their suffix and without the benchmark's. */
+    /** Returns the names of the models in the app, without suffix and without the benchmark's. */
     List<String> names() {
         List<String> names = new ArrayList<String>();
         for (String file : files()) {
@@ -39,7 +39,7 @@ final class Models {
         return names;
     }
 
-    /** Returns the names of the tasks inside the app, without their suffix. */
+    /** Returns the names of the tasks in the app, without suffix. */
     List<String> tasks() {
         List<String> names = new ArrayList<String>();
         try {
@@ -54,13 +54,13 @@ final class Models {
         return names;
     }
 
-    /** Returns what a task is called for people: {@code face-mesh} is "Face mesh". */
+    /** Returns a task's title: {@code face-mesh} is "Face mesh". */
     static String title(String task) {
         return task.isEmpty() ? task : Character.toUpperCase(task.charAt(0)) + task.substring(1).replace('-', ' ');
     }
 
     /**
-     * Returns the file of a task inside the app.
+     * Returns the file of a task in the app.
      *
      * @throws Errors.InputError it cannot be read
      */
@@ -72,7 +72,7 @@ final class Models {
         }
     }
 
-    /** Reads a bundle of a task inside the app; as {@link #read(String)}. */
+    /** Reads a bundle of a task in the app; as {@link #read(String)}. */
     Bundle bundleOfTask(String model) {
         String file = model.endsWith(SUFFIX) ? model : model + SUFFIX;
         try {
@@ -87,7 +87,7 @@ final class Models {
         }
     }
 
-    /** Returns all bundles inside the app but the benchmark's, as {@link #file} takes them. */
+    /** Returns all bundles in the app except the benchmark's, as arguments of {@link #file}. */
     List<String> bundles() {
         List<String> paths = new ArrayList<String>();
         for (String name : names()) {
@@ -118,7 +118,7 @@ final class Models {
         }
     }
 
-    /** Returns the tests of the AI Benchmark inside the app. */
+    /** Returns the tests of the AI Benchmark in the app. */
     List<BenchmarkTest> benchmark() {
         return BenchmarkTest.of(text(FOLDER + "/tests.csv"), files());
     }
@@ -132,7 +132,7 @@ final class Models {
     }
 
     /**
-     * Reads a model inside the app; takes a moment, so not in the main thread.
+     * Reads a model in the app; slow, so not for the main thread.
      *
      * @throws Errors.InputError it cannot be read or used
      */
@@ -140,7 +140,7 @@ final class Models {
         return classifier(bundle(name));
     }
 
-    /** Reads a model inside the app, whatever it does; as {@link #read(String)}. */
+    /** Reads a model in the app for any purpose; as {@link #read(String)}. */
     Bundle bundle(String name) {
         try {
             InputStream stream = assets.open(FOLDER + "/" + name + SUFFIX);
@@ -154,7 +154,7 @@ final class Models {
         }
     }
 
-    /** Reads a model that the user chose; as {@link #read(String)}. */
+    /** Reads a model from the user's file; as {@link #read(String)}. */
     Bundle read(ContentResolver resolver, Uri uri) {
         String name = uri.getLastPathSegment() == null ? "the file" : uri.getLastPathSegment();
         try {
@@ -174,7 +174,7 @@ final class Models {
         }
     }
 
-    /** Refuses a model that does more or less than name what the camera sees. */
+    /** Refuses a model other than a classifier of camera images. */
     private static Bundle classifier(Bundle bundle) {
         if (bundle.manifest.classesOutput() == null) {
             throw new Errors.InputError(bundle.file + ": has no classes whose labels the app could show;"
@@ -187,7 +187,7 @@ final class Models {
         return bundle;
     }
 
-    /** Returns the bytes of a file beside the models. */
+    /** Returns the bytes of a file in the folder of the models. */
     byte[] bytes(String name) {
         try {
             return asset(FOLDER + "/" + name);
@@ -196,7 +196,7 @@ final class Models {
         }
     }
 
-    /** Returns the text of a file inside the app. */
+    /** Returns the text of a file in the app. */
     String text(String name) {
         try {
             return new String(asset(name), "UTF-8");

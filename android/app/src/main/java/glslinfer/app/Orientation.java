@@ -1,30 +1,30 @@
 package glslinfer.app;
 
 /**
- * Which way is up: from the picture as it stands on the screen to the camera's texture.
+ * Transformation from the upright image on the screen to the camera's texture.
  *
- * <p>A camera's SurfaceTexture has a matrix that turns the sensor's picture upright for the phone's natural orientation
- * (and mirrors that of a front camera). What is left is how the screen is turned, and the mirror.
+ * <p>The matrix of a camera's SurfaceTexture rotates the sensor's image upright for the phone's natural orientation,
+ * and mirrors that of a front camera. The rotation of the screen and the mirroring are added here.
  */
 final class Orientation {
     private Orientation() {}
 
-    /** Returns whether the upright picture is as wide as the sensor's is high. */
+    /** Returns whether the upright image is as wide as the sensor's image is high. */
     static boolean swapsSides(int sensorDegrees, int rotation) {
         return (sensorDegrees / 90 + rotation) % 2 != 0;
     }
 
     /**
-     * Computes a matrix for coordinates from 0 to 1 with (0, 0) at the lower left, as OpenGL has them.
+     * Computes a matrix for coordinates from 0 to 1 with (0, 0) at the lower left, as in OpenGL.
      *
-     * @param surface of {@code SurfaceTexture.getTransformMatrix}: 16 numbers, column by column
-     * @param rotation of {@code Display.getRotation}: 0 to 3, in quarters of a turn
-     * @param mirrored whether left and right change places first
-     * @param out takes 16 numbers
+     * @param surface matrix of {@code SurfaceTexture.getTransformMatrix}: 16 numbers in column-major order
+     * @param rotation as in {@code Display.getRotation}: 0 to 3 quarter turns
+     * @param mirrored whether left and right are exchanged first
+     * @param out receives 16 numbers
      */
     static void toTexture(float[] surface, int rotation, boolean mirrored, float[] out) {
-        // s = a s' + b t' + e, t = c s' + d t' + f: from the screen's upright picture to the natural orientation's.
-        // Turned by 1, the phone's right edge is up: what is up on the screen (t') lies to the right there (s).
+        // s = a s' + b t' + e, t = c s' + d t' + f: from the screen's upright image to the natural orientation. At
+        // rotation 1, the phone's right edge is up: up on the screen (t') is right there (s).
         float a = rotation == 0 ? 1 : rotation == 2 ? -1 : 0;
         float b = rotation == 1 ? 1 : rotation == 3 ? -1 : 0;
         float c = -b;

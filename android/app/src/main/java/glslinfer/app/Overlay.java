@@ -10,15 +10,15 @@ import glslinfer.tasks.Detection;
 import glslinfer.tasks.Found;
 import glslinfer.tasks.Landmarks;
 
-/** Draws what a task has found over the picture: boxes, points, lines, and on a photograph the mask. */
+/** Draws a task's results over the image: boxes, points, lines, and on a photograph the mask. */
 final class Overlay {
-    /** One for each class or thing, again and again: those of glsl_infer/tasks/drawing.py. */
+    /** Colours of classes or objects, repeated: those of glsl_infer/tasks/drawing.py. */
     private static final int[] COLOURS = {0xFFFFC400, 0xFF00C8FF, 0xFFFF6090, 0xFF78E664, 0xFFBE8CFF, 0xFFFF8C3C};
 
     private static final int FINE = 0xBFBEE1EB;
     private static final int TINT = 0x0000C8FF;
 
-    /** From so many points on, lines alone show them. */
+    /** Number of points from which only lines are drawn. */
     private static final int MANY_POINTS = 100;
 
     private final Ink ink;
@@ -33,7 +33,7 @@ final class Overlay {
         this.ink = ink;
     }
 
-    /** Returns a mask as a tint of the picture, for a photograph; null where nothing was segmented. */
+    /** Returns a mask as a tint of the image, for a photograph; null if nothing was segmented. */
     static Bitmap tint(Found found) {
         if (found.mask == null) {
             return null;
@@ -46,7 +46,7 @@ final class Overlay {
         return Bitmap.createBitmap(argb, found.width, found.height, Bitmap.Config.ARGB_8888);
     }
 
-    /** Returns in a few words what was found. */
+    /** Returns a short description of the results. */
     static String words(Found found) {
         String name = Models.title(found.description.name);
         if (found.mask != null) {
@@ -57,10 +57,10 @@ final class Overlay {
     }
 
     /**
-     * Draws what was found.
+     * Draws the results.
      *
-     * @param shownAt where the picture lies on the screen
-     * @param mirror whether left and right have changed places there
+     * @param shownAt region of the image on the screen
+     * @param mirror whether left and right are exchanged there
      */
     void draw(Canvas canvas, Found found, RectF shownAt, boolean mirror) {
         this.canvas = canvas;
@@ -68,7 +68,7 @@ final class Overlay {
         mirrored = mirror;
         scale = (shownAt.right - shownAt.left) / found.width;
         Description task = found.description;
-        for (int i = found.detections.size() - 1; i >= 0; i--) { // the best one is on top
+        for (int i = found.detections.size() - 1; i >= 0; i--) { // the best object is drawn last, on top
             Detection thing = found.detections.get(i);
             int colour = colour(thing.label.isEmpty() ? i : thing.index);
             double left = within(thing.left, found.width), right = within(thing.right, found.width);
@@ -107,7 +107,7 @@ final class Overlay {
         return COLOURS[index % COLOURS.length];
     }
 
-    /** A box may reach beyond the picture. */
+    /** Clips a coordinate; a box can extend beyond the image. */
     private static double within(double side, int length) {
         return Math.min(Math.max(side, 0), length);
     }
@@ -121,7 +121,7 @@ final class Overlay {
         return at.top + (float) (pixel * scale);
     }
 
-    /** Appends a line through points: those of the indices, or with null all. */
+    /** Appends a line through points with these indices; null for all points. */
     private void append(double[][] points, int[] line) {
         int count = line == null ? points.length : line.length;
         for (int i = 0; i < count; i++) {
@@ -151,7 +151,7 @@ final class Overlay {
         }
     }
 
-    /** Writes the line above a place, where the screen has room for it. */
+    /** Draws the text above a position, if the screen has space for it. */
     private void write(float left, float top, int colour) {
         float size = 14 * ink.text;
         float wide = Math.min(ink.wide(size, true), at.right - at.left);

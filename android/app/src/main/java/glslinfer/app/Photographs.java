@@ -12,16 +12,16 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 
-/** Photographs that the user chooses: the system's window for them, and reading one, not in the main thread. */
+/** Photographs selected by the user: the system's file picker, and reading in the background. */
 final class Photographs {
-    /** Told, in the main thread, how it went. */
+    /** Receives the outcome on the main thread. */
     interface Listener {
         void onPhotograph(Photograph photograph);
 
         void onPhotographFailed(String message);
     }
 
-    /** A photograph, upright: to be shown, and to be looked at by a network. */
+    /** An upright photograph: for the screen, and as input of a network. */
     static final class Photograph {
         final Bitmap bitmap;
         final Picture picture;
@@ -34,7 +34,7 @@ final class Photographs {
 
     private static final int OPEN = 3;
 
-    /** Pixels on the longer side: more are for printing, and would not fit a GPU of long ago. */
+    /** Largest side in pixels: more would not fit old GPUs. */
     private static final int MOST_PIXELS = 2048;
 
     private static final int MOST_BYTES = 100 << 20;
@@ -49,7 +49,7 @@ final class Photographs {
         latest = new LatestRead(activity, "photograph");
     }
 
-    /** Shows the system's window for pictures. */
+    /** Shows the system's file picker for images. */
     void choose() {
         Intent intent = new Intent(Intent.ACTION_OPEN_DOCUMENT);
         intent.addCategory(Intent.CATEGORY_OPENABLE);
@@ -61,7 +61,7 @@ final class Photographs {
         }
     }
 
-    /** Begins to read what the activity's result names; returns whether it is about photographs. */
+    /** Starts to read the file in the activity's result; returns whether it is for photographs. */
     boolean read(int code, int result, Intent data) {
         if (code != OPEN) {
             return false;
@@ -110,7 +110,7 @@ final class Photographs {
         }
     }
 
-    /** Returns a photograph of a file's bytes; null where they are none. */
+    /** Returns a photograph from a file's bytes; null if they are not an image. */
     private static Photograph decode(byte[] file) {
         BitmapFactory.Options options = new BitmapFactory.Options();
         options.inJustDecodeBounds = true;

@@ -10,17 +10,14 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TimeZone;
 
-/**
- * A report as data, in the form of {@code glsl-infer report}, so that scripts/boards/add takes it; shared by two
- * threads.
- */
+/** A report as data, in the format of {@code glsl-infer report} for scripts/boards/add; shared by two threads. */
 final class Report {
     private static final String FORMAT = "glsl-infer report";
     private static final int VERSION = 1;
 
     private final Map<String, Object> data;
 
-    /** Begins a report; {@code version} is that of the app. */
+    /** Creates a report; {@code version} is that of the app. */
     Report(String version) {
         SimpleDateFormat now = new SimpleDateFormat("yyyy-MM-dd'T'HH:mm:ss'+00:00'", Locale.ROOT);
         now.setTimeZone(TimeZone.getTimeZone("UTC"));
@@ -40,7 +37,7 @@ final class Report {
         this.data = data;
     }
 
-    /** Reads one that {@link #text} has written. */
+    /** Reads a report written by {@link #text}. */
     static Report read(String text) {
         try {
             return new Report(Report.<Map<String, Object>>cast(Json.parse(text.getBytes("UTF-8"), "report")));
@@ -61,7 +58,7 @@ final class Report {
         Report.<Map<String, Object>>cast(data.get("machine")).put(key, value);
     }
 
-    /** Adds a model, or replaces the one of its name: its GL context was lost in the middle. */
+    /** Adds a model, or replaces the entry with its name, for example after a lost GL context. */
     synchronized void putModel(Map<String, Object> model) {
         List<Object> models = cast(data.get("models"));
         for (int i = 0; i < models.size(); i++) {
@@ -73,7 +70,7 @@ final class Report {
         models.add(model);
     }
 
-    /** Returns the driver's name; "" before it is known. */
+    /** Returns the driver's name; "" if it is unknown yet. */
     synchronized String renderer() {
         Object name = Report.<Map<String, Object>>cast(data.get("driver")).get("renderer");
         return name == null ? "" : name.toString();
@@ -84,7 +81,7 @@ final class Report {
         return name == null ? "" : name.toString();
     }
 
-    /** Returns how many models are done or failed. */
+    /** Returns the number of completed and failed models. */
     synchronized int count() {
         return Report.<List<Object>>cast(data.get("models")).size();
     }
@@ -93,12 +90,12 @@ final class Report {
         return model(index).get("model").toString();
     }
 
-    /** Returns whether all layers of a model are right, and all its parts ran. */
+    /** Returns whether all layers of a model are correct, and all its parts ran. */
     synchronized boolean right(int index) {
         return failure(index) == null && Boolean.TRUE.equals(part(index, "selfcheck").get("passed"));
     }
 
-    /** Returns what a model's self-check found, in a few words. */
+    /** Returns a short description of a model's self-check. */
     synchronized String verdict(int index) {
         if (failure(index) != null) {
             return failure(index);
@@ -116,19 +113,19 @@ final class Report {
         return null;
     }
 
-    /** Returns the median of a model's frames in milliseconds; 0 where there are none. */
+    /** Returns the median time of a model's frames in milliseconds; 0 without frames. */
     synchronized double frameMs(int index) {
         Object times = part(index, "benchmark").get("frame_ms");
         return times == null ? 0 : number(part(part(cast(times), "total"), "median"));
     }
 
-    /** Returns milliseconds from the file to the first result; 0 where there is none. */
+    /** Returns the milliseconds from the file to the first result; 0 without one. */
     synchronized double startMs(int index) {
         Object times = part(index, "benchmark").get("start_ms");
         return times == null ? 0 : number(part(cast(times), "total"));
     }
 
-    /** Returns whether a model of this name has times. */
+    /** Returns whether a model with this name has times. */
     synchronized boolean ran(String name) {
         for (int i = 0; i < count(); i++) {
             if (name(i).equals(name)) {
@@ -138,14 +135,14 @@ final class Report {
         return false;
     }
 
-    /** Returns why the long run failed; "" where it did not. */
+    /** Returns the reason why the long run failed; "" if it did not. */
     synchronized String sustainedFailure() {
         Object run = data.get("sustained");
         Object failed = run == null ? null : part(cast(run), "failed");
         return failed == null ? "" : failed.toString();
     }
 
-    /** Returns how many times slower the last tenth of a long run was than its first; 0 where there was none. */
+    /** Returns the time of the last tenth of a long run relative to that of its first; 0 without one. */
     synchronized double slowdown() {
         Object run = data.get("sustained");
         return run == null ? 0 : number(part(cast(run), "slowdown"));
@@ -167,7 +164,7 @@ final class Report {
         return value instanceof Number ? ((Number) value).doubleValue() : 0;
     }
 
-    @SuppressWarnings("unchecked") // what this class or the runner's strict reader has made
+    @SuppressWarnings("unchecked") // created by this class or read strictly by the runner
     private static <T> T cast(Object value) {
         return (T) value;
     }

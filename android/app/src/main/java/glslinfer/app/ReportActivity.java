@@ -15,10 +15,10 @@ import java.io.OutputStream;
 import java.util.Map;
 
 /**
- * What {@code glsl-infer report} is on a computer: driver, self-check and times of every model inside the app, as one
- * JSON file to send. Nothing leaves the device unless the user sends it.
+ * The equivalent of {@code glsl-infer report} on a computer: driver, self-check and times of all models in the app, as
+ * a JSON file. Only the user can send it.
  *
- * <p>Started with {@code --ef minutes 30}, the long run takes so many.
+ * <p>With {@code --ef minutes 30}, the long run takes that many minutes.
  */
 public final class ReportActivity extends Activity implements ReportRenderer.Listener, View.OnClickListener {
     private static final String REPORT = "report";
@@ -147,7 +147,7 @@ public final class ReportActivity extends Activity implements ReportRenderer.Lis
         }
     }
 
-    /** Starts another app; with {@code code} 0 nobody waits for its answer. */
+    /** Starts another app; {@code code} 0 for no result. */
     private void start(Intent intent, int code) {
         try {
             if (code == 0) {

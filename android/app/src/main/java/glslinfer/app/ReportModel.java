@@ -17,14 +17,14 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** One model of a report: its start, its self-check, its frames. Each call takes a moment of the GL thread. */
+/** A model of a report: its start, its self-check, its frames. Each call occupies the GL thread for a moment. */
 final class ReportModel {
-    /** Frames that do not count, and those that do. */
+    /** Numbers of warm-up frames and of measured frames. */
     private static final int WARM_UP = 10;
 
     private static final int RUNS = 30;
 
-    /** A model whose frames take long has fewer of them, after so many milliseconds, but some. */
+    /** Time in milliseconds after which a slow model has no further frames, except for a minimum. */
     private static final double MOST_MS = 60_000;
 
     private static final int LEAST_RUNS = 3;
@@ -51,17 +51,17 @@ final class ReportModel {
         entry.put("counters", Collections.emptyMap());
     }
 
-    /** Returns what a report calls the bundle of a path: its name without folder and suffix. */
+    /** Returns the name of a bundle in reports: the file's name without folder and suffix. */
     static String name(String path) {
         return path.substring(path.lastIndexOf('/') + 1, path.lastIndexOf('.'));
     }
 
-    /** Returns what is known so far, as a report has it. */
+    /** Returns the current results in a report's format. */
     Map<String, Object> entry() {
         return entry;
     }
 
-    /** Reads and compiles, draws the first frame, and checks every layer. */
+    /** Loads and compiles the model, draws the first frame, and checks all layers. */
     void begin(Device device) {
         double[] begun = {System.nanoTime() / 1e6, 0};
         double first = begun[0];
@@ -125,7 +125,7 @@ final class ReportModel {
         return found;
     }
 
-    /** Runs one more frame; returns whether it was the last. */
+    /** Runs a frame; returns whether it was the last. */
     boolean frame() {
         if (warm < WARM_UP && spent < MOST_MS / 2) {
             FrameTimes one = new FrameTimes();
@@ -161,7 +161,7 @@ final class ReportModel {
         return found;
     }
 
-    /** Says that it cannot go on: what has no result yet has failed. */
+    /** Ends with an error: steps without a result have failed. */
     void fail(String message) {
         if (!entry.get("selfcheck").toString().contains("passed")) {
             entry.put("selfcheck", Collections.singletonMap("failed", message));

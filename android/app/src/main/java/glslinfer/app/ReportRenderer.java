@@ -11,21 +11,21 @@ import java.util.Map;
 import javax.microedition.khronos.egl.EGLConfig;
 import javax.microedition.khronos.opengles.GL10;
 
-/** Makes a report in the GL thread: model after model, in pieces between two frames of the screen. */
+/** Creates a report on the GL thread: one model after the other, in pieces between screen frames. */
 final class ReportRenderer implements GLSurfaceView.Renderer {
-    /** Told, from the GL thread, how far it is. */
+    /** Receives the progress on the GL thread. */
     interface Listener {
-        /** A model begins; with null all have ended. */
+        /** A model starts; null at the end. */
         void onModel(String name);
 
-        /** The long run has come so far. */
+        /** Progress of the long run, 0 to 1. */
         void onSustained(double share);
 
-        /** Returns temperatures and clocks, as they are now. */
+        /** Returns the current temperatures and clocks. */
         Map<String, Object> state();
     }
 
-    /** Milliseconds of frames without a pause: less would let a GPU sleep, more would keep the user waiting. */
+    /** Milliseconds of frames without a pause: fewer would let a GPU sleep, more would delay the screen. */
     private static final double SLICE_MS = 200;
 
     private static final String CRASHED =
@@ -47,8 +47,8 @@ final class ReportRenderer implements GLSurfaceView.Renderer {
     private int at;
 
     /**
-     * @param crashed the model that ended the app when a report was made before, or null
-     * @param done whether the report has its models already
+     * @param crashed the model during which an earlier report crashed the app, or null
+     * @param done whether the report already has its models
      */
     ReportRenderer(
             GLSurfaceView view, Report report, Models models, Listener listener, String version, String crashed,
@@ -63,7 +63,7 @@ final class ReportRenderer implements GLSurfaceView.Renderer {
         at = done ? bundles.size() : 0;
     }
 
-    /** Runs the first model that works for so long; in the GL thread. */
+    /** Runs the first working model for {@code wanted} minutes; on the GL thread. */
     void sustain(double wanted) {
         minutes = wanted;
         view.requestRender();
@@ -72,7 +72,7 @@ final class ReportRenderer implements GLSurfaceView.Renderer {
     @Override
     public void onSurfaceCreated(GL10 unused, EGLConfig config) {
         device = new Device(gl);
-        model = null; // of another context, which took all with it; it begins again
+        model = null; // the old context is lost with all objects, and it restarts
         sustained = null;
         report.put("driver", Machine.driver(gl, device, version));
     }
@@ -101,7 +101,7 @@ final class ReportRenderer implements GLSurfaceView.Renderer {
         device.touched();
     }
 
-    /** Does a piece of the model that is due; returns whether it has ended. */
+    /** Runs a piece of the current model; returns whether it has ended. */
     private boolean check() {
         String path = bundles.get(at);
         if (model == null) {
@@ -122,7 +122,7 @@ final class ReportRenderer implements GLSurfaceView.Renderer {
         return false;
     }
 
-    /** Returns the first bundle that has run, which the long run takes. */
+    /** Returns the first bundle that has run, for the long run. */
     private String longPath() {
         for (String path : bundles) {
             if (report.ran(ReportModel.name(path))) {
@@ -132,7 +132,7 @@ final class ReportRenderer implements GLSurfaceView.Renderer {
         return bundles.get(0);
     }
 
-    /** Does a piece of the long run; returns whether it has ended. */
+    /** Runs a piece of the long run; returns whether it has ended. */
     private boolean runOn() {
         String path = longPath();
         if (model == null) {

@@ -5,7 +5,7 @@ import android.graphics.Canvas;
 import android.view.View;
 import android.view.ViewGroup;
 
-/** What a report has found so far, a line for each model, and the buttons for what to do with it. */
+/** The current results of a report, a line for each model, and buttons for further actions. */
 final class ReportView extends ViewGroup {
     private static final int BEHIND = 0xFF000000;
     private static final int WRONG = 0xFFD0402B;
@@ -22,8 +22,8 @@ final class ReportView extends ViewGroup {
     private boolean done;
 
     /**
-     * @param models how many there will be
-     * @param minutes what the button of the long run says
+     * @param models expected number of models
+     * @param minutes text of the long run's button
      */
     ReportView(Context context, Ink ink, Report report, int models, String minutes, View.OnClickListener listener) {
         super(context);
@@ -45,13 +45,13 @@ final class ReportView extends ViewGroup {
         return button;
     }
 
-    /** Says what runs now, in a few words; in the main thread. */
+    /** Sets a short description of the current step; on the main thread. */
     void setRunning(String words) {
         running = words;
         invalidate();
     }
 
-    /** Says whether the report is whole; in the main thread. */
+    /** Sets whether the report is complete; on the main thread. */
     void setDone(boolean whole) {
         done = whole;
         send.setEnabled(whole);
@@ -106,7 +106,7 @@ final class ReportView extends ViewGroup {
         ink.round(canvas, gap, getHeight() - bar, wide - gap, getHeight() - gap, 22 * ink.unit, ink.palette.panel);
     }
 
-    /** Returns what is going on, or what to do now. */
+    /** Returns the current state, or the next action. */
     private String line() {
         if (!running.isEmpty()) {
             return running;

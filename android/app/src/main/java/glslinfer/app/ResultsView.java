@@ -12,9 +12,9 @@ import java.util.Collections;
 import java.util.List;
 
 /**
- * What lies over the camera's picture: a photograph instead of it, a frame around what the network sees, cards.
+ * Content over the camera image: a photograph instead of it, marks of the network's region, cards.
  *
- * <p>{@link #show} comes from the GL thread for every result and allocates nothing.
+ * <p>{@link #show} is called on the GL thread for each result and allocates nothing.
  */
 final class ResultsView extends View {
     static final int TOP = 3;
@@ -48,7 +48,7 @@ final class ResultsView extends View {
     private Bitmap tint;
     private boolean mirrored;
 
-    /** The columns of the line of times. */
+    /** Columns in the line of times. */
     static final class Stage {
         static final int CAMERA = 0;
         static final int NETWORK = 1;
@@ -66,7 +66,7 @@ final class ResultsView extends View {
         overlay = new Overlay(ink);
     }
 
-    /** Shows a message, or with "" none. */
+    /** Shows a message; "" for none. */
     void setMessage(String text) {
         synchronized (this) {
             message = text;
@@ -75,13 +75,13 @@ final class ResultsView extends View {
         postInvalidate();
     }
 
-    /** Shows how long everything takes, or not. */
+    /** Shows or hides all times. */
     synchronized void showTimes(boolean shown) {
         timesShown = shown;
         postInvalidate();
     }
 
-    /** Shows a photograph instead of the camera's picture, or with null that again; what was found is gone. */
+    /** Shows a photograph instead of the camera image; null for the camera. Results are cleared. */
     synchronized void setPhotograph(Bitmap upright) {
         photograph = upright;
         shown = 0;
@@ -93,12 +93,12 @@ final class ResultsView extends View {
         postInvalidate();
     }
 
-    /** Says where the bar of buttons begins: cards end left of it and above it. */
+    /** Sets the top left corner of the bar of buttons, where cards end. */
     void setBar(float left, float top) {
         cards.setRoom(left, top);
     }
 
-    /** Names the classes of the results to come, those of another model are gone; {@code picture} is its input. */
+    /** Sets the classes of another model, and clears results; {@code picture} is its input. */
     synchronized void setModel(List<String> names, Input picture) {
         labels = names;
         shown = 0;
@@ -108,7 +108,7 @@ final class ResultsView extends View {
         place();
     }
 
-    /** Says how many pixels the picture has, as it stands on the screen. */
+    /** Sets the size of the upright image in pixels. */
     synchronized void setUpright(int width, int height) {
         if (width != uprightWidth || height != uprightHeight) {
             uprightWidth = width;
@@ -136,7 +136,7 @@ final class ResultsView extends View {
         postInvalidate();
     }
 
-    /** Shows what a task has found; {@code mirror}: the screen shows a mirror image of what was looked at. */
+    /** Shows the results of a task; {@code mirror}: the screen shows a mirror image of the input. */
     void show(Found things, boolean mirror, Times times, int slices) {
         String words = Overlay.words(things);
         synchronized (this) {
@@ -192,7 +192,7 @@ final class ResultsView extends View {
         }
     }
 
-    /** Marks the corners of what the network sees. */
+    /** Marks the corners of the network's region. */
     private void drawSeen(Canvas canvas, float scale) {
         float left = shownAt.left + seen.left * scale;
         float right = left + seen.width * scale;

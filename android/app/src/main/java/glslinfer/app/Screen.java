@@ -6,11 +6,11 @@ import android.view.View;
 import android.view.ViewGroup;
 
 /**
- * Where everything lies: the camera's picture on the whole screen, results over it, and a bar of buttons, below where
- * the screen is high, at the right where it is wide.
+ * Layout: the camera image on the full screen, results over it, and a bar of buttons, at the bottom of a tall screen or
+ * at the right of a wide one.
  */
 final class Screen extends ViewGroup implements View.OnClickListener {
-    /** Told, in the main thread, what was pressed. */
+    /** Receives pressed buttons on the main thread. */
     interface Listener {
         void onModelButton();
 
@@ -41,7 +41,7 @@ final class Screen extends ViewGroup implements View.OnClickListener {
     private final Listener listener;
     private final ControlButton[] row;
 
-    /** @param picture what draws the camera's */
+    /** @param picture draws the camera image */
     Screen(Context context, Ink ink, View picture, ResultsView results, Listener listener) {
         super(context);
         this.ink = ink;
@@ -68,7 +68,7 @@ final class Screen extends ViewGroup implements View.OnClickListener {
         return button;
     }
 
-    /** Says whether there is a camera's picture, paused or not, or a photograph; and what the camera can. */
+    /** Sets the state: camera image, paused or not, or photograph; and the features of the camera. */
     void setState(boolean photograph, boolean paused, boolean hasLight, boolean lit) {
         photo.set(photograph ? Icon.CAMERA : Icon.PHOTO, photograph ? "Camera" : "Photo", photograph);
         pause.set(paused ? Icon.PLAY : Icon.PAUSE, paused ? "Go on" : "Pause", paused);

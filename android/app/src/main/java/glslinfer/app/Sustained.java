@@ -7,9 +7,9 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Frames without a pause for minutes, as glsl-infer benchmark --minutes has them: what is left when it gets warm. */
+/** Frames without a pause for minutes, as in glsl-infer benchmark --minutes: the speed of a warm device. */
 final class Sustained {
-    /** Stretches of equal time, at most; each has a second. */
+    /** Largest number of equal time windows; each has at least a second. */
     private static final int WINDOWS = 120;
 
     private final double minutes;
@@ -36,12 +36,12 @@ final class Sustained {
         return share() >= 1;
     }
 
-    /** Returns how much of the time is over. */
+    /** Returns the elapsed share of the time. */
     double share() {
         return (System.nanoTime() - begun) / 1e9 / (60 * minutes);
     }
 
-    /** Returns it as a report has it. */
+    /** Returns the results in a report's format. */
     Map<String, Object> data(String model) {
         List<Object> stretches = new ArrayList<Object>();
         List<Double> medians = new ArrayList<Double>();

@@ -9,13 +9,13 @@ import glslinfer.tasks.Task;
 import java.util.HashMap;
 import java.util.Map;
 
-/** A task inside the app, read whole: its file, its detector's, and their bundles. */
+/** A task in the app, with all files loaded: its own, its detector's, and their bundles. */
 final class TaskFiles implements Task.Files {
     final String name;
     private final Map<String, byte[]> tasks = new HashMap<String, byte[]>();
     private final Map<String, Bundle> bundles = new HashMap<String, Bundle>();
 
-    /** @throws Errors.InputError something is missing, or cannot be read or used */
+    /** @throws Errors.InputError a file is missing, unreadable or unusable */
     TaskFiles(Models models, String name) {
         this.name = name;
         for (String next = name; next != null && !tasks.containsKey(next); ) {
@@ -37,7 +37,7 @@ final class TaskFiles implements Task.Files {
         return bundles.get(model);
     }
 
-    /** Returns the pixels on the longest side of any of its networks' pictures. */
+    /** Returns the largest side of its networks' image inputs, in pixels. */
     int side() {
         int side = 1;
         for (Bundle bundle : bundles.values()) {

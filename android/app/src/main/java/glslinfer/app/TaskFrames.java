@@ -11,7 +11,7 @@ import glslinfer.tasks.Task;
 import java.util.IdentityHashMap;
 import java.util.Map;
 
-/** A task over frames of the screen: the camera's picture and cuts of it go to its networks without leaving the GPU. */
+/** A task over several screen frames: the camera image and its cuts are drawn into networks' inputs on the GPU. */
 final class TaskFrames {
     private final Task task;
     private final Device device;
@@ -19,7 +19,7 @@ final class TaskFrames {
     private final Times times;
     private final Map<Session, Pace> paces = new IdentityHashMap<Session, Pace>();
 
-    /** What is to be drawn, is under way, or done and to be read; null between the camera's pictures. */
+    /** The next step, in progress or complete and unread; null between camera images. */
     private Task.Step step;
 
     private boolean drawn;
@@ -31,7 +31,7 @@ final class TaskFrames {
     /**
      * Opens and checks a task.
      *
-     * @throws glslinfer.runner.Errors.GlslInferError it cannot be used, or not on this device
+     * @throws glslinfer.runner.Errors.GlslInferError it is unusable, or unsupported by this device
      */
     TaskFrames(TaskFiles files, Device device, Gl gl, double budget, ResultsView results, Times times) {
         this.device = device;
@@ -54,9 +54,9 @@ final class TaskFrames {
     }
 
     /**
-     * Shows what the frame of the screen before has left, then goes on by as many jobs as the budget allows.
+     * Shows the results of the previous screen frame, then continues with the jobs that fit the budget.
      *
-     * @param fresh whether there is a picture to begin with
+     * @param fresh whether there is a new image
      * @return whether there was anything to do
      */
     boolean look(CameraPicture picture, boolean fresh, int rotation) {
@@ -90,7 +90,7 @@ final class TaskFrames {
         return true;
     }
 
-    /** Returns whether the last call began with a new picture. */
+    /** Returns whether the last call started a new image. */
     boolean begins() {
         return begins;
     }
@@ -113,10 +113,10 @@ final class TaskFrames {
         }
     }
 
-    /** Looks at a photograph, whose cuts the CPU makes; rare, so it may allocate. */
+    /** Processes a photograph, whose cuts the CPU computes; rare, so it can allocate. */
     void look(Picture photograph, CameraPicture picture) {
         long start = System.nanoTime();
-        step = null; // a camera's frame may have been under way
+        step = null; // discards an unfinished camera frame
         drawn = false;
         pending = false;
         picture.setMask(null);

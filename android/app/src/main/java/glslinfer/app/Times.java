@@ -2,12 +2,12 @@ package glslinfer.app;
 
 import glslinfer.app.ResultsView.Stage;
 
-/** What each stage of a frame takes, and how often there are results and frames of the screen: running means. */
+/** Times of each stage of a frame, and rates of results and screen frames, as moving averages. */
 final class Times {
-    /** How much of an average a new value is. */
+    /** Weight of a new value in the average. */
     private static final double NEW = 0.1;
 
-    /** Milliseconds, by {@link Stage}. */
+    /** Milliseconds by {@link Stage}. */
     final double[] stages = new double[Stage.COUNT];
 
     private long lastResult;
@@ -15,29 +15,29 @@ final class Times {
     private double resultTime;
     private double screenTime;
 
-    /** Takes how long a stage was. */
+    /** Adds the time of a stage. */
     void took(int stage, long nanoseconds) {
         stages[stage] = stages[stage] == 0 ? nanoseconds / 1e6 : (1 - NEW) * stages[stage] + NEW * nanoseconds / 1e6;
     }
 
-    /** Takes that there is a result now. */
+    /** Records the time of a result. */
     void result(long now) {
         resultTime = averaged(resultTime, lastResult == 0 ? 0 : now - lastResult);
         lastResult = now;
     }
 
-    /** Takes that a frame of the screen is drawn. */
+    /** Records the time of a screen frame. */
     void screen(long now) {
         screenTime = averaged(screenTime, lastScreen == 0 ? 0 : now - lastScreen);
         lastScreen = now;
     }
 
-    /** The next result is the first of another model. */
+    /** Excludes the interval before the next result, the first of another model. */
     void restartResults() {
         lastResult = 0;
     }
 
-    /** What comes next is not measured from what was before. */
+    /** Excludes the interval before the next events. */
     void restart() {
         lastResult = 0;
         lastScreen = 0;

@@ -8,7 +8,7 @@ import java.nio.ByteBuffer;
 import java.nio.FloatBuffer;
 import java.nio.charset.StandardCharsets;
 
-/** OpenGL ES 2.0 of a Linux machine, by JNA's direct mapping onto libGLESv2: what the runner is tested on. */
+/** OpenGL ES 2.0 of a Linux machine, by JNA's direct mapping onto libGLESv2, for tests of the runner. */
 public final class DesktopGl implements Gl {
     private final int[] one = new int[1];
 
@@ -224,7 +224,7 @@ public final class DesktopGl implements Gl {
     @Override
     public void glShaderSource(int shader, String source) {
         byte[] bytes = source.getBytes(StandardCharsets.UTF_8);
-        // Direct mapping takes no Pointer[], so the array of one string is made by hand.
+        // Direct mapping does not support Pointer[], so the array of one string is built manually.
         Memory text = new Memory(bytes.length + 1);
         text.write(0, bytes, 0, bytes.length);
         text.setByte(bytes.length, (byte) 0);
@@ -288,7 +288,7 @@ public final class DesktopGl implements Gl {
 
     @Override
     public void glVertexAttribPointer(int location, int size, int type, boolean normalized, int stride, int offset) {
-        // A pointer in C; as a long, which has its size on every machine with 64 bits, it needs no object.
+        // A pointer in C; a long has the same size on 64-bit machines, and needs no object.
         NativeGl.glVertexAttribPointer(location, size, type, (byte) (normalized ? 1 : 0), stride, offset);
     }
 

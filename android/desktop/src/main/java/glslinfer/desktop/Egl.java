@@ -6,7 +6,7 @@ import com.sun.jna.Native;
 import com.sun.jna.Pointer;
 
 /**
- * An OpenGL ES 2.0 context on Mesa's surfaceless platform: no window and no display server.
+ * An OpenGL ES 2.0 context on Mesa's surfaceless platform, without a window or display server.
  *
  * <p>With a size it has a pbuffer as its screen; without, drawing to framebuffer 0 is an error.
  */
@@ -55,13 +55,13 @@ public final class Egl {
 
     private static native Pointer eglGetProcAddress(String name);
 
-    /** Makes a context without a screen, current in this thread. */
+    /** Creates a context without a screen, current in this thread. */
     public Egl() {
         this(0, 0);
     }
 
     /**
-     * Makes a context whose screen is a pbuffer of that size, current in this thread.
+     * Creates a context with a pbuffer of that size as screen, current in this thread.
      *
      * @throws IllegalStateException the machine has no such EGL
      */
@@ -94,7 +94,7 @@ public final class Egl {
         return eglCreatePbufferSurface(display, config, new int[] {WIDTH, width, HEIGHT, height, NONE});
     }
 
-    /** Gives the context a screen of another size; what is in the context stays. */
+    /** Replaces the screen by one of another size; objects of the context remain. */
     public void resize(int width, int height) {
         Pointer before = surface;
         surface = pbuffer(width, height);
@@ -106,7 +106,7 @@ public final class Egl {
         }
     }
 
-    /** Makes the external texture that is bound to GL_TEXTURE_EXTERNAL_OES show an ordinary one, as a camera's does. */
+    /** Lets the external texture bound to GL_TEXTURE_EXTERNAL_OES show an ordinary texture, as a camera's does. */
     public void showExternally(int texture) {
         Function create = Function.getFunction(eglGetProcAddress("eglCreateImageKHR"));
         Function target = Function.getFunction(eglGetProcAddress("glEGLImageTargetTexture2DOES"));
@@ -118,7 +118,7 @@ public final class Egl {
         target.invoke(new Object[] {glslinfer.runner.Gl.GL_TEXTURE_EXTERNAL_OES, image});
     }
 
-    /** Destroys the context with all that is in it. */
+    /** Destroys the context with all objects. */
     public void close() {
         eglMakeCurrent(display, null, null, null);
         eglDestroyContext(display, context);

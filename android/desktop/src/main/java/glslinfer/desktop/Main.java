@@ -32,29 +32,29 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The runner on a Linux machine, for tests and for looking at a bundle.
+ * The runner on a Linux machine, for tests and for inspecting bundles.
  *
  * <pre>
- *   run BUNDLE PICTURES OUT              PICTURES: raw bytes of one or more pictures, of the model's size
+ *   run BUNDLE PICTURES OUT              PICTURES: raw bytes of one or more images in the model's size
  *   frame BUNDLE OUT NAME=FILE...        OUT: all outputs of one frame; prints their names and shapes
- *   image BUNDLE OUT NAME=FILE...        OUT: raw bytes of the image that the first output is
- *   layers BUNDLE OUT NAME=FILE...       OUT: of every drawn layer its texels, directly after its passes, and numbers
+ *   image BUNDLE OUT NAME=FILE...        OUT: raw bytes of the first output, an image
+ *   layers BUNDLE OUT NAME=FILE...       OUT: texels of all drawing layers after their passes, and values
  *   check BUNDLE                         the probe
- *   time BUNDLE FRAMES                   milliseconds of each of some frames, upload and read-back included
- *   read FILE...                         what is wrong with each file, a line each, empty where nothing is
- *   task FOLDERS NAME look|film PICTURE.argb...   what a task finds in each picture, a line each; FOLDERS: by colons
- *   tasks FOLDERS NAME...                what is wrong with each task, a line each, empty where nothing is
- *   fit FIT WIDTH HEIGHT CHANNELS PICTURE OUT   OUT: raw bytes of PICTURE.argb as a model of that size reads it
- *   serve                                executes the commands on standard input, a line each, see below
+ *   time BUNDLE FRAMES                   milliseconds of each frame, including upload and read-back
+ *   read FILE...                         error of each file, one line each, empty without an error
+ *   task FOLDERS NAME look|film PICTURE.argb...   results for each image, one line each; FOLDERS: separated by colons
+ *   tasks FOLDERS NAME...                error of each task, one line each, empty without an error
+ *   fit FIT WIDTH HEIGHT CHANNELS PICTURE OUT   OUT: raw bytes of PICTURE.argb, fitted to that size
+ *   serve                                executes the commands on standard input, one line each, see below
  * </pre>
  *
- * <p>NAME=FILE is an input: raw bytes of a picture of the model's size; *.argb, a picture of any size: width, height
- * and pixels as little-endian integers; or numbers. Numbers are little-endian 32-bit floats.
+ * <p>NAME=FILE is an input: raw bytes of an image in the model's size; *.argb, an image of any size: width, height and
+ * pixels as little-endian integers; or values. Values are little-endian 32-bit floats.
  *
- * <p>Exit status 2: what was given cannot be used; 1: something failed. Results are JSON on standard output.
+ * <p>Exit status 2: an argument or file is unusable; 1: another failure. Results are JSON on standard output.
  *
  * <p>A line for <code>serve</code> has the words of a command, URL-encoded and separated by spaces. The answer is a
- * line of JSON: the exit status, and what the command printed on each of the two streams.
+ * line of JSON: the exit status, and the command's output on both streams.
  */
 public final class Main {
     private static Egl context;
@@ -203,7 +203,7 @@ public final class Main {
         System.out.println("[" + facts + "]");
     }
 
-    /** Reads the inputs that words say: NAME=FILE. */
+    /** Reads the inputs in arguments NAME=FILE. */
     private static Map<String, Object> inputs(Session session, List<String> words) throws IOException {
         Map<String, Object> inputs = new LinkedHashMap<String, Object>();
         for (String word : words) {

@@ -4,7 +4,7 @@ import com.sun.jna.Native;
 import com.sun.jna.Pointer;
 import java.nio.Buffer;
 
-/** What JNA maps onto libGLESv2; names and parameters are those of the C header. */
+/** Functions of libGLESv2 mapped by JNA; names and parameters are those of the C header. */
 final class NativeGl {
     static {
         Native.register(NativeGl.class, "libGLESv2.so.2");

@@ -20,11 +20,14 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** Tasks on a Linux machine: what each picture of a list shows, as lines of JSON. */
+/** Tasks on a Linux machine: results for each image of a list, as lines of JSON. */
 final class Tasks {
     private Tasks() {}
 
-    /** Looks at pictures; with {@code film} each is the next frame. {@code folders}: tasks and bundles, by colons. */
+    /**
+     * Processes images; with {@code film} each is the next frame. {@code folders}: of tasks and bundles, separated by
+     * colons.
+     */
     static void look(String folders, String name, boolean film, List<Picture> pictures) {
         Main.makeContext();
         Task task = Task.open(name, new Folders(folders), new Device(new DesktopGl()));
@@ -34,7 +37,7 @@ final class Tasks {
         task.close();
     }
 
-    /** Opens each task, and prints what is wrong with it. */
+    /** Opens each task, and prints its error. */
     static void check(String folders, List<String> names) {
         Main.makeContext();
         Device device = new Device(new DesktopGl());

@@ -6,7 +6,7 @@ import java.nio.Buffer;
 import java.nio.ByteBuffer;
 import java.nio.FloatBuffer;
 
-/** The runner's GL calls on Android: {@code android.opengl.GLES20}, in the thread of a current ES 2.0 context. */
+/** The runner's GL calls on Android: {@code android.opengl.GLES20}, on the thread of a current ES 2.0 context. */
 public final class AndroidGl implements Gl {
     private final int[] one = new int[1];
 
@@ -15,7 +15,7 @@ public final class AndroidGl implements Gl {
         return one;
     }
 
-    /** GLES20 begins at a buffer's position, the runner means its first element. */
+    /** Returns a buffer at its first element, as the runner expects; GLES20 starts at the position. */
     private static Buffer first(Buffer buffer) {
         return buffer == null ? null : buffer.rewind();
     }

@@ -11,19 +11,19 @@ import java.util.Map;
 /**
  * A {@code .glslnn} file in memory, read and verified: manifest, passes, shaders, weights, labels.
  *
- * <p>docs/reference/bundle-format.md specifies it. Nothing in a bundle is executed but GLSL, by the driver.
+ * <p>docs/reference/bundle-format.md specifies it. The only executable content is GLSL, executed by the driver.
  */
 public final class Bundle {
-    /** Everything that manifest.json says. */
+    /** Content of manifest.json. */
     public final Manifest manifest;
 
-    /** The draws of a frame, in order. */
+    /** Passes of a frame, in order. */
     public final List<Program.Pass> passes;
 
-    /** The names of the classes, in the order of the logits; empty where the result is an image. */
+    /** Names of the classes, in the order of the logits; empty if the result is an image. */
     public final List<String> labels;
 
-    /** What messages call the file. */
+    /** Name of the file in messages. */
     public final String file;
 
     private final Map<String, byte[]> members;
@@ -42,11 +42,11 @@ public final class Bundle {
     }
 
     /**
-     * Reads and verifies a bundle: every hash, every field, and that the parts fit together.
+     * Reads and verifies a bundle: all hashes, all fields, and their consistency.
      *
-     * @param stream a file, an asset, a resource; read to its end, and left open
-     * @param file what messages call it
-     * @throws BundleError the file is truncated, foreign, damaged or of a newer version; the message names it
+     * @param stream a file, asset or resource; read to its end, and not closed
+     * @param file its name in messages
+     * @throws BundleError the file is truncated, damaged, of another format or of a newer version
      * @throws IOException the stream cannot be read
      */
     public static Bundle read(InputStream stream, String file) throws IOException {
@@ -73,7 +73,7 @@ public final class Bundle {
         }
         at.rule = Rule.KEYS;
         Object data = Json.parse(text);
-        Fields fields = ManifestReader.checkVersion(data, at); // first: in a newer version the rest may look different
+        ManifestReader.checkVersion(data, at); // first: in a newer version the rest may look different
         at.rule = Rule.CONTAINER;
         Container.checkNames(members.keySet());
         at.rule = Rule.MEMBERS;
@@ -82,12 +82,12 @@ public final class Bundle {
                 throw new BundleError("member '" + name + "' is missing; " + Container.AGAIN);
             }
         }
-        Manifest manifest = ManifestReader.read(fields, at);
+        Manifest manifest = ManifestReader.read(data, at);
         at.rule = Rule.CONTAINER;
         Container.checkHashes(manifest.members, members);
         List<Program.Pass> passes = new ManifestCheck(manifest, members, at).check();
         members.remove(PassReader.MEMBER);
-        members.remove(ManifestCheck.GRAPH); // its hash is right, and that is all that a runner wants to know
+        members.remove(ManifestCheck.GRAPH); // the runner checks only its hash
         at.rule = Rule.LABELS;
         List<String> labels = splitLabels(Json.text(members.get(ManifestCheck.LABELS)));
         if (labels.size() != manifest.classes()) {
@@ -97,12 +97,12 @@ public final class Bundle {
         return new Bundle(manifest, passes, labels, file, members);
     }
 
-    /** Returns the bytes of a member, which is there. */
+    /** Returns the bytes of an existing member. */
     byte[] member(String name) {
         return members.get(name);
     }
 
-    /** Returns the lines of a labels file; only a line feed (or CR LF) ends one, and the last may lack it. */
+    /** Returns the lines of a labels file. Only a line feed (or CR LF) ends a line, and the last one can lack it. */
     static List<String> splitLabels(String text) {
         List<String> lines = new ArrayList<String>();
         for (int start = 0; start < text.length(); ) {

@@ -5,7 +5,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** GL calls: each is a code and four integers, and the values of a uniform. */
+/** A list of GL calls: each is a code and four integers, or sets a uniform. */
 final class Calls {
     static final int BIND_FRAMEBUFFER = 0;
     static final int VIEWPORT = 1;
@@ -40,7 +40,7 @@ final class Calls {
         values.add(floats);
     }
 
-    /** Returns how many GL calls these are. */
+    /** Returns the number of GL calls. */
     int count() {
         return size / 5;
     }

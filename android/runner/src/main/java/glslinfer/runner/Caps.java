@@ -4,26 +4,20 @@ import glslinfer.runner.Errors.BundleError;
 import java.util.List;
 import java.util.Map;
 
-/** The most that a bundle may ask for; glsl_infer/bundle/caps.py says why. */
+/** Limits of a bundle's resources; glsl_infer/bundle/caps.py has the reasons. */
 final class Caps {
     private Caps() {}
 
     /**
-     * Refuses a manifest that asks for more than any network needs.
+     * Refuses a manifest that asks for more than any network needs, beyond the lengths of its lists.
      *
-     * @throws BundleError naming what there is too much of
+     * @throws BundleError with the exceeded limit
      */
     static void check(Manifest manifest, Map<String, byte[]> members) {
         long bytes = 0;
         for (Program.Texture texture : manifest.textures) {
             bytes += 4L * texture.width * texture.height;
         }
-        atMost("layers", manifest.layers.size(), FormatConstants.MAX_LAYERS);
-        atMost("textures", manifest.textures.size(), FormatConstants.MAX_TEXTURES);
-        atMost("programs", manifest.programs.size(), FormatConstants.MAX_PROGRAMS);
-        atMost("members with floats", manifest.floats.size(), FormatConstants.MAX_FLOATS);
-        atMost("passes", manifest.passCount, FormatConstants.MAX_PASSES);
-        atMost("quads", manifest.quadCount, FormatConstants.MAX_QUADS);
         atMost("bytes of textures", bytes, FormatConstants.MAX_TEXTURE_BYTES);
         for (Map.Entry<String, byte[]> member : members.entrySet()) {
             int size = member.getValue().length;
@@ -39,7 +33,7 @@ final class Caps {
     /**
      * Refuses passes that draw more than any network needs.
      *
-     * @throws BundleError saying how many texels there are
+     * @throws BundleError with the number of texels
      */
     static void check(List<Program.Pass> passes) {
         long drawn = 0;
@@ -51,7 +45,7 @@ final class Caps {
         atMost("texels drawn in a frame", drawn, FormatConstants.MAX_DRAWN_TEXELS);
     }
 
-    /** Refuses an input or an output, as {@code what} says, of more numbers than any network needs. */
+    /** Refuses an input or output ({@code what}) with more elements than any network needs. */
     static void checkNumbers(long numbers, String what) {
         atMost("numbers in " + what, numbers, FormatConstants.MAX_RESULT);
     }

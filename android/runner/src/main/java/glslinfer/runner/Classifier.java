@@ -7,7 +7,7 @@ import java.util.List;
 public final class Classifier {
     private Classifier() {}
 
-    /** One class, how probable it is, and its index. */
+    /** A class with its probability and index. */
     public static final class Prediction {
         public final String label;
         public final double probability;
@@ -24,8 +24,9 @@ public final class Classifier {
      * Returns the {@code top} most probable classes, best first; equal ones keep the order of the labels.
      *
      * @param bundle has an output for classes
-     * @param numbers of that output, one for each label: probabilities where it ends in softmax or sigmoid, else logits
-     * @param top how many, at least 1; all of them where there are fewer
+     * @param numbers values of that output, one for each label: probabilities if it ends in softmax or sigmoid,
+     *     otherwise logits
+     * @param top number of classes, at least 1; limited to all
      */
     public static List<Prediction> rank(Bundle bundle, float[] numbers, int top) {
         if (top < 1) {
@@ -43,11 +44,11 @@ public final class Classifier {
     }
 
     /**
-     * The same without allocating, for every frame of a camera.
+     * The same without allocation, for camera frames.
      *
-     * @param probable whether the numbers are probabilities; else softmax makes them so
-     * @param indices takes the classes, best first: as many as the array is long, at most as there are numbers
-     * @param probabilities takes theirs
+     * @param probable whether the values are probabilities; otherwise softmax is applied
+     * @param indices receives the classes, best first; its length is their number, limited to all
+     * @param probabilities receives their probabilities
      */
     public static void rank(float[] numbers, boolean probable, int[] indices, double[] probabilities) {
         double largest = Double.NEGATIVE_INFINITY;

@@ -13,7 +13,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.Pattern;
 
-/** The zip that a bundle is: its members, what they may be called, how large they may be, and their hashes. */
+/** The zip container of a bundle: its members, their allowed names and sizes, and their hashes. */
 final class Container {
     static final String MANIFEST = "manifest.json";
     static final String AGAIN = "export or copy the file again";
@@ -25,8 +25,8 @@ final class Container {
     /**
      * Returns all members by name.
      *
-     * @param stream read to its end, and left open
-     * @throws BundleError it is no zip, is damaged or cut off, has a name twice, or unpacks to too much
+     * @param stream read to its end, and not closed
+     * @throws BundleError it is not a zip, is damaged or truncated, has a duplicate name, or unpacks to too many bytes
      */
     static Map<String, byte[]> unpack(InputStream stream) throws IOException {
         byte[] file = read(stream);
@@ -57,7 +57,7 @@ final class Container {
         return members;
     }
 
-    /** Returns all bytes of a file: no bundle's has more than its members, its directory and as much again. */
+    /** Returns all bytes of a file, up to twice the largest size of members and directory. */
     private static byte[] read(InputStream stream) throws IOException {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         byte[] chunk = new byte[1 << 16];
@@ -83,7 +83,7 @@ final class Container {
         return member.equals(PassReader.MEMBER) ? FormatConstants.MAX_TABLE_BYTES : FormatConstants.MAX_BYTES;
     }
 
-    /** Refuses members that no bundle has. */
+    /** Refuses members that are not allowed in a bundle. */
     static void checkNames(Set<String> names) {
         for (String name : names) {
             if (!NAME.matcher(name).matches()) {
@@ -93,10 +93,10 @@ final class Container {
     }
 
     /**
-     * Compares members with the list of the manifest.
+     * Compares members with the list in the manifest.
      *
-     * @param digests the SHA-256 of each, by name
-     * @throws BundleError naming the first member that is missing, not listed or damaged
+     * @param digests SHA-256 of each member, by name
+     * @throws BundleError with the first member that is missing, not listed or damaged
      */
     static void checkHashes(Map<String, String> digests, Map<String, byte[]> members) {
         Set<String> missing = new TreeSet<String>(digests.keySet());

@@ -1,33 +1,33 @@
 package glslinfer.runner;
 
 /**
- * What is known of one OpenGL ES 2.0 context: how its stores round, and whose state it has.
+ * Properties and state of an OpenGL ES 2.0 context: the rounding of stores, and the owner of its state.
  *
- * <p>Make one for each context, in its thread; when a context is lost, make another. Where other code draws in the same
- * context (a preview), call {@link #touched()} after it, and sessions set their vertex arrays and fixed state again.
+ * <p>Create one for each context, on its thread, and again after a lost context. If other code draws in the same
+ * context (a preview), call {@link #touched()} after it; then sessions set their vertex arrays and fixed state again.
  */
 public final class Device {
     final Gl gl;
 
-    /** The session whose vertex arrays and fixed state the context has, if any. */
+    /** The session with the current vertex arrays and fixed state; null for none. */
     Object owner;
 
-    /** What {@link #deviceLines} returns, once it is known. */
+    /** Result of {@link #deviceLines}; null before the first call. */
     String lines;
 
     private double threshold;
 
-    /** @param gl the calls of the context that is current in this thread */
+    /** @param gl calls of the current context of this thread */
     public Device(Gl gl) {
         this.gl = gl;
     }
 
-    /** Says that somebody else changed vertex arrays, bound buffers or fixed state of the context. */
+    /** Marks the state of the context as changed by other code: vertex arrays, bound buffers or fixed state. */
     public void touched() {
         owner = null;
     }
 
-    /** Returns GL_RENDERER, empty where the driver has none. */
+    /** Returns GL_RENDERER; empty if the driver has none. */
     public String renderer() {
         String name = gl.glGetString(Gl.GL_RENDERER);
         return name == null ? "" : name;
@@ -39,7 +39,7 @@ public final class Device {
         return threshold;
     }
 
-    /** Returns the {@code #define} lines that fragment shaders get on this device, after the prelude. */
+    /** Returns the {@code #define} lines for fragment shaders on this device, after the prelude. */
     String deviceLines() {
         if (lines == null) {
             touched();

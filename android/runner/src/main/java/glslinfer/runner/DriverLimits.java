@@ -1,6 +1,6 @@
 package glslinfer.runner;
 
-/** What the driver offers, compared with what a bundle needs. */
+/** Comparison of the driver's limits with those a bundle needs. */
 final class DriverLimits {
     private static final int[] NAMES = {
         Gl.GL_MAX_TEXTURE_IMAGE_UNITS,
@@ -28,9 +28,9 @@ final class DriverLimits {
     private DriverLimits() {}
 
     /**
-     * Refuses a driver that offers less than a bundle needs.
+     * Refuses a driver with smaller limits than a bundle needs.
      *
-     * @throws Errors.LimitError naming every limit that is too small
+     * @throws Errors.LimitError with all limits that are too small
      */
     static void require(Manifest.Limits needed, Device device) {
         StringBuilder lacks = new StringBuilder();

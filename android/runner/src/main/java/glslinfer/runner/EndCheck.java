@@ -15,20 +15,20 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** Whether inputs, outputs and the probe of a manifest fit its textures and one another. */
+/** Checks that inputs, outputs and the probe of a manifest agree with its textures and with each other. */
 final class EndCheck {
     private final Manifest manifest;
     private final Map<String, Program.Texture> textures;
     private final Set<String> written;
 
-    /** @param written the textures that passes draw into */
+    /** @param written the target textures of passes */
     EndCheck(Manifest manifest, Map<String, Program.Texture> textures, Set<String> written) {
         this.manifest = manifest;
         this.textures = textures;
         this.written = written;
     }
 
-    /** Refuses inputs that do not fit their textures, and textures of kind {@code input} of no input, or of two. */
+    /** Refuses inputs that do not fit their textures, and textures of kind {@code input} with no input or with two. */
     void inputs() {
         Map<String, String> owners = new HashMap<String, String>();
         for (Input input : manifest.inputs) {
@@ -59,7 +59,7 @@ final class EndCheck {
         }
     }
 
-    /** Refuses outputs that do not fit their textures, or into which nothing is drawn, and two of classes. */
+    /** Refuses outputs that do not fit their textures or that no pass draws, and a second output for classes. */
     void outputs() {
         String classes = null;
         for (Output output : manifest.outputs) {
@@ -78,7 +78,7 @@ final class EndCheck {
         }
     }
 
-    /** Refuses a probe that has not one entry for each layer and each output, or whose records are not there. */
+    /** Refuses a probe without one entry for each layer and output, or with missing records. */
     void probe(byte[] member) {
         Set<String> left = new HashSet<String>(manifest.layers);
         for (Probe.Entry entry : manifest.probe.layers) {
@@ -112,7 +112,7 @@ final class EndCheck {
         Probe.check(manifest, member);
     }
 
-    /** Refuses a value in textures that nothing draws into; what only renames an input may lie in its textures. */
+    /** Refuses a value in textures that no pass draws; an alias of an input can be in its textures. */
     private void drawn(Collection<String> names, boolean mayBeInput, String where) {
         for (String name : names) {
             if (!written.contains(name) && !(mayBeInput && textures.get(name).isInput())) {
@@ -122,7 +122,7 @@ final class EndCheck {
         }
     }
 
-    /** Refuses a value that does not fit its textures; {@code where} is what messages call it. */
+    /** Refuses a value that does not fit its textures; {@code where} is its name in messages. */
     private void value(Value value, String where) {
         if (value instanceof FixedPoint) {
             FixedPoint point = (FixedPoint) value;
@@ -155,11 +155,6 @@ final class EndCheck {
             if (numbers.length != 1 && numbers.length != map.channels) {
                 throw new BundleError(where + ": " + map.scales.length + " scales, " + map.zeros.length
                         + " zeros; give one, or one a channel");
-            }
-        }
-        for (double scale : map.scales) {
-            if (scale == 0) {
-                throw new BundleError(where + ": a scale is 0");
             }
         }
     }

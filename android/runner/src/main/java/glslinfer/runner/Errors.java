@@ -1,18 +1,18 @@
 package glslinfer.runner;
 
 /**
- * Every exception that the runner throws on purpose; the same tree as {@code glsl_infer/errors.py}.
+ * All exceptions that the runner throws deliberately; {@code glsl_infer/errors.py} has the same hierarchy.
  *
  * <pre>
- *   GlslInferError             catch this one to catch them all
- *   ├── InputError             what was given cannot be used
- *   │   ├── BundleError        a model file that is damaged, foreign or too new
- *   │   ├── ImageError         a picture of the wrong shape
+ *   GlslInferError             base of all
+ *   ├── InputError             unusable input
+ *   │   ├── BundleError        a model file that is damaged, of another format or too new
+ *   │   ├── ImageError         an image of the wrong shape
  *   │   └── LimitError         the driver's limits are too small for the model
- *   └── RunError               it should have worked
+ *   └── RunError               a failure with valid input
  *       ├── ShaderError        the driver refused a shader
  *       ├── GlError            the driver reported an error
- *       └── SelfCheckError     the driver computed something else than the reference
+ *       └── SelfCheckError     the driver's results differ from the reference
  * </pre>
  */
 public final class Errors {
@@ -27,24 +27,24 @@ public final class Errors {
         }
     }
 
-    /** What was given cannot be used; the message says what can. */
+    /** The input is unusable; the message has the allowed values. */
     public static class InputError extends GlslInferError {
         private static final long serialVersionUID = 1L;
 
-        /** @param message what was given, what is allowed, what to do */
+        /** @param message the input, the allowed values, and a remedy */
         public InputError(String message) {
             super(message);
         }
     }
 
-    /** A {@code .glslnn} file that is damaged, foreign or too new. */
+    /** A {@code .glslnn} file that is damaged, of another format or too new. */
     public static final class BundleError extends InputError {
         private static final long serialVersionUID = 1L;
 
-        /** What it breaks, where the reader's cursor does not say it. */
+        /** The violated rule; null for that of the reader's cursor. */
         private final Rule broken;
 
-        /** @param message the part that is wrong, and how */
+        /** @param message the wrong part and its error */
         public BundleError(String message) {
             this(null, message);
         }
@@ -54,19 +54,19 @@ public final class Errors {
             this.broken = broken;
         }
 
-        /** Returns the name of the rule of bundle-format.md that the file breaks; null where it is about none. */
+        /** Returns the name of the violated rule of bundle-format.md; null if there is none. */
         public String rule() {
             return broken == null ? null : broken.key;
         }
 
-        /** Returns the same as a refusal of a file, which names the file and the rule. */
+        /** Returns this error with the name of the file and the rule. */
         BundleError of(String file, Rule checked) {
             Rule rule = broken == null ? checked : broken;
             return new BundleError(rule, file + ": " + getMessage() + " (rule: " + rule.key + ")");
         }
     }
 
-    /** A picture of the wrong shape. */
+    /** An image of the wrong shape. */
     public static final class ImageError extends InputError {
         private static final long serialVersionUID = 1L;
 
@@ -75,7 +75,7 @@ public final class Errors {
         }
     }
 
-    /** The driver's limits are too small for the model; the message names each. */
+    /** The driver's limits are too small for the model; the message has all of them. */
     public static final class LimitError extends InputError {
         private static final long serialVersionUID = 1L;
 
@@ -84,7 +84,7 @@ public final class Errors {
         }
     }
 
-    /** Something failed that should have worked. */
+    /** A failure with valid input. */
     public static class RunError extends GlslInferError {
         private static final long serialVersionUID = 1L;
 
@@ -111,7 +111,7 @@ public final class Errors {
         }
     }
 
-    /** The driver computed something else than the reference. */
+    /** The driver's results differ from the reference. */
     public static final class SelfCheckError extends RunError {
         private static final long serialVersionUID = 1L;
 

@@ -9,9 +9,9 @@ import java.util.Map;
 import java.util.TreeSet;
 
 /**
- * The fields of one JSON object, read strictly: every key is asked for by name and type, and none may be left over.
+ * Strict reader of the fields of a JSON object: each key is read by name and type, and others are refused.
  *
- * <p>Every method throws {@link BundleError}, which names the object and the field.
+ * <p>All methods throw {@link BundleError} with the object and the field.
  */
 public final class Fields {
     public final String where;
@@ -22,19 +22,19 @@ public final class Fields {
         this.left = new LinkedHashMap<String, Object>(object(value, where));
     }
 
-    /** Refuses the keys that nobody asked for. */
+    /** Refuses the keys that were not read. */
     public void done() {
         if (!left.isEmpty()) {
             throw new BundleError(where + ": unknown key '" + new TreeSet<String>(left.keySet()).first() + "'");
         }
     }
 
-    /** Returns whether a key is there and was not asked for yet. */
+    /** Returns whether a key exists and was not read yet. */
     public boolean has(String key) {
         return left.containsKey(key);
     }
 
-    /** Returns the value of a key, whatever it is; null where it is absent. */
+    /** Returns the value of a key without checks; null if it is absent. */
     public Object optional(String key) {
         return left.remove(key);
     }
@@ -50,7 +50,7 @@ public final class Fields {
         return text(any(key), where + ": '" + key + "'", oneOf);
     }
 
-    /** Returns an integer; {@code range} has the smallest and the largest. */
+    /** Returns an integer; {@code range} has the smallest and largest value. */
     public int integer(String key, int[] range) {
         return integer(any(key), where + ": '" + key + "'", range);
     }
@@ -71,22 +71,12 @@ public final class Fields {
         return out;
     }
 
-    /** Returns the numbers of an array, each one that a 32-bit float holds. */
-    double[] numbers(String key) {
-        List<Object> items = items(key);
-        double[] out = new double[items.size()];
-        for (int i = 0; i < out.length; i++) {
-            out[i] = number(items.get(i), where + "." + key, -FormatConstants.MAX_NUMBER);
-        }
-        return out;
-    }
-
     public Map<String, Object> mapping(String key) {
         return object(any(key), where + ": '" + key + "'");
     }
 
     @SuppressWarnings("unchecked")
-    private static Map<String, Object> object(Object value, String where) {
+    static Map<String, Object> object(Object value, String where) {
         if (!(value instanceof Map)) {
             throw new BundleError(where + " is not an object");
         }
@@ -142,7 +132,7 @@ public final class Fields {
         return number;
     }
 
-    /** Returns a value as a message shows it: 40 characters at most. */
+    /** Returns a value for messages, at most 40 characters. */
     public static String shown(Object value) {
         String text = String.valueOf(value);
         return text.length() > 40 ? text.substring(0, 40) : text;

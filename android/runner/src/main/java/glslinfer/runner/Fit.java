@@ -1,24 +1,24 @@
 package glslinfer.runner;
 
-/** How a picture of any size becomes that of a model: which part of it is taken, and where that goes. */
+/** Fitting of an image of any size to a model's input: the used region, and its region in the input. */
 public enum Fit {
-    /** The centred square, scaled to the model's picture, each axis on its own. */
+    /** The centred square, with each axis scaled to the input separately. */
     CENTER_SQUARE("center-square/area-average"),
-    /** The largest centred part that has the shape of the model's picture. */
+    /** The largest centred region with the input's aspect ratio. */
     CENTER_CROP("center-crop/area-average"),
-    /** The whole picture with its shape kept, and black beside it. */
+    /** The entire image with its aspect ratio, and black borders. */
     LETTERBOX("letterbox/area-average"),
-    /** The whole picture, each axis scaled on its own. */
+    /** The entire image, with each axis scaled separately. */
     STRETCH("stretch/area-average");
 
-    /** What a manifest calls it. */
+    /** Name in a manifest. */
     public final String key;
 
     Fit(String key) {
         this.key = key;
     }
 
-    /** Returns the fit that a manifest calls {@code key}; null where there is none. */
+    /** Returns the fit with a name in manifests; null for unknown names. */
     public static Fit of(String key) {
         for (Fit fit : values()) {
             if (fit.key.equals(key)) {
@@ -28,7 +28,7 @@ public enum Fit {
         return null;
     }
 
-    /** The part of the given picture that is taken, and the part of the model's picture that it fills; in pixels. */
+    /** The used region of the image, and the filled region of the input, in pixels. */
     public static final class Place {
         public final int left;
         public final int top;
@@ -52,12 +52,12 @@ public enum Fit {
     }
 
     /**
-     * Returns the two parts.
+     * Returns the two regions.
      *
-     * @param width of the given picture
-     * @param height of the given picture
-     * @param toWidth of the model's picture
-     * @param toHeight of the model's picture
+     * @param width width of the image
+     * @param height height of the image
+     * @param toWidth width of the input
+     * @param toHeight height of the input
      */
     public Place place(int width, int height, int toWidth, int toHeight) {
         int[] from = {0, 0, width, height};

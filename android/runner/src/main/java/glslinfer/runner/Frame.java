@@ -16,7 +16,7 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** A frame as a list of GL calls, worked out once and replayed for every picture without allocating. */
+/** A frame as a list of GL calls, created once and replayed for each image without allocation. */
 final class Frame {
     /** Two triangles of a quad, as x, y of each corner. */
     private static final int[][] CORNERS = {{0, 0}, {1, 0}, {0, 1}, {0, 1}, {1, 0}, {1, 1}};
@@ -26,7 +26,7 @@ final class Frame {
     /** A linked program: its GL name and the locations of its uniforms. */
     static final class Linked {
         final int name;
-        /** In the order of the program's uniforms; -1 where the compiler left one out. */
+        /** In the order of the program's uniforms; -1 for those removed by the compiler. */
         final int[] locations;
 
         Linked(int name, int[] locations) {
@@ -35,7 +35,9 @@ final class Frame {
         }
     }
 
-    /** GL names of everything that passes refer to, by the names of the manifest, and the first vertex of each pass. */
+    /**
+     * GL names of all objects referenced by passes, by their names in the manifest, and the first vertex of each pass.
+     */
     static final class Handles {
         final Map<String, Linked> programs = new HashMap<String, Linked>();
         final Map<String, Integer> textures = new HashMap<String, Integer>();
@@ -43,7 +45,7 @@ final class Frame {
         final Map<Pass, Integer> firstVertex = new IdentityHashMap<Pass, Integer>();
     }
 
-    /** Turns passes into GL calls, leaving out those that would set what is set already. */
+    /** Converts passes to GL calls, without those that have no effect on the current state. */
     static final class Recorder {
         private final Bundle bundle;
         private final Handles handles;
@@ -60,7 +62,7 @@ final class Frame {
             this.viewport = viewport;
         }
 
-        /** Returns the calls that set, once, what never changes within a frame; {@link #record} leaves these out. */
+        /** Returns the calls that set the constant uniforms of a frame; {@link #record} omits them. */
         Calls constantUniforms(List<Pass> passes) {
             Map<String, Boolean> varies = new HashMap<String, Boolean>();
             Map<String, Uniform> first = new HashMap<String, Uniform>();
@@ -112,7 +114,7 @@ final class Frame {
                     program = pass.program;
                     calls.add(Calls.USE_PROGRAM, handles.programs.get(program).name, 0, 0, 0);
                 }
-                // The active unit first: what changes there needs no glActiveTexture.
+                // The active unit first, because it needs no glActiveTexture.
                 int first = active;
                 for (int step = first < pass.textures.size() ? -1 : 0; step < pass.textures.size(); step++) {
                     int unit = step < 0 ? first : step;
@@ -140,13 +142,13 @@ final class Frame {
         }
 
         private static String key(String program, int uniform) {
-            return uniform + " " + program; // a number has no space, so no two pairs give the same key
+            return uniform + " " + program; // a number has no space, so keys of different pairs differ
         }
 
         private void uniform(Calls calls, String program, int index, Uniform value) {
             int location = handles.programs.get(program).locations[index];
             if (location < 0) {
-                return; // the compiler found that it has no influence
+                return; // the compiler removed it
             }
             FloatBuffer floats = values.get(value);
             if (floats == null) {
@@ -172,12 +174,12 @@ final class Frame {
                 all = GlObjects.direct(bytes.length);
                 ByteBuffer little = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
                 for (int at = 0; at < bytes.length; at += 4) {
-                    all.putInt(at, little.getInt(at)); // bits, not floats: those of a NaN may change on the way
+                    all.putInt(at, little.getInt(at)); // copied as bits, because a float copy can change a NaN
                 }
                 members.put(value.member, all);
             }
             ByteBuffer part = all.duplicate();
-            Buffer range = part; // as ByteBuffer's own, which later Javas have, old Androids lack these methods
+            Buffer range = part; // old Androids lack ByteBuffer's own methods, which later Javas have
             range.limit(4 * (value.offset + value.count));
             range.position(4 * value.offset);
             return part.slice().order(ByteOrder.nativeOrder()).asFloatBuffer();
@@ -185,11 +187,11 @@ final class Frame {
     }
 
     /**
-     * Returns the width and height of the viewport of all jobs, from (0, 0): no call sets one for each target.
+     * Returns the side of the viewport of all jobs, from (0, 0), so that no call sets it for a target.
      *
-     * <p>As a power of two, which drivers' limits are, it makes corners of quads exact in floats.
+     * <p>It is a power of two, like drivers' limits, with which corners of quads are exact in floats.
      *
-     * @param largest GL_MAX_TEXTURE_SIZE, which every driver's viewport may have. It is halved while all textures fit
+     * @param largest GL_MAX_TEXTURE_SIZE, which every driver allows for a viewport. It is halved while all textures fit
      */
     static int viewport(Collection<Texture> textures, int largest) {
         int longest = 1;
@@ -204,10 +206,10 @@ final class Frame {
     }
 
     /**
-     * Returns the vertices of all passes, and puts the first of each into {@code handles}.
+     * Returns the vertices of all passes, and stores the first one of each pass in {@code handles}.
      *
-     * <p>A vertex is its position in clip space for a square viewport, then the texture coordinate of every source, two
-     * to a vec4.
+     * <p>A vertex is its position in clip space for a square viewport, then the texture coordinates of all sources, two
+     * in each vec4.
      */
     static ByteBuffer vertices(
             List<Pass> passes, Map<String, Texture> textures, int varyings, int viewport, Handles handles) {

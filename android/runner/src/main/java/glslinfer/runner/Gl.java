@@ -4,12 +4,11 @@ import java.nio.ByteBuffer;
 import java.nio.FloatBuffer;
 
 /**
- * The OpenGL ES 2.0 calls that the runner makes, and nothing else; they act on the context that is current in the
- * calling thread.
+ * The OpenGL ES 2.0 calls of the runner; they act on the current context of the calling thread.
  *
- * <p>Names and constants are those of the Khronos header; what makes, deletes or asks for many at once there does so
- * for one here. Buffers are direct and in native byte order, and are read from (or written to) from their first
- * element on, whatever their position is.
+ * <p>Names and constants are those of the Khronos header; functions for several objects there create, delete or query a
+ * single one here. Buffers are direct and in native byte order, and are used from their first element, regardless of
+ * their position.
  */
 public interface Gl {
     int GL_ARRAY_BUFFER = 0x8892;

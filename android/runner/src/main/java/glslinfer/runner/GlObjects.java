@@ -7,7 +7,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Textures, framebuffers, buffers and programs of one user of a context; whatever is made here is deleted on close. */
+/** Textures, framebuffers, buffers and programs of one user of a context, all deleted on close. */
 public final class GlObjects {
     private final Gl gl;
     private final List<Integer> textures = new ArrayList<Integer>();
@@ -16,14 +16,14 @@ public final class GlObjects {
     private final List<Integer> programs = new ArrayList<Integer>();
     private final Map<String, Integer> shaders = new HashMap<String, Integer>();
 
-    /** Programs, each with a shader that is attached to it. */
+    /** Programs with their attached shaders. */
     private final List<int[]> attached = new ArrayList<int[]>();
 
     public GlObjects(Gl gl) {
         this.gl = gl;
     }
 
-    /** Switches off what would change stored values (dithering is on by default) and sets pixel alignment. */
+    /** Disables features that change stored values (dithering is on by default) and sets pixel alignment. */
     public void fixedState() {
         gl.glDisable(Gl.GL_DITHER);
         gl.glDisable(Gl.GL_BLEND);
@@ -36,7 +36,7 @@ public final class GlObjects {
         gl.glPixelStorei(Gl.GL_PACK_ALIGNMENT, 4);
     }
 
-    /** Makes an RGBA8 texture of {@code 4 * width * height} bytes: nearest, clamped to the edge. */
+    /** Creates an RGBA8 texture of {@code 4 * width * height} bytes: nearest, clamped to the edge. */
     public int texture(int width, int height, ByteBuffer texels) {
         int name = gl.glGenTexture();
         textures.add(name);
@@ -46,7 +46,7 @@ public final class GlObjects {
         return name;
     }
 
-    /** Makes a texture that takes its picture from outside (a camera): linear, clamped to the edge. */
+    /** Creates a texture for external images (a camera): linear, clamped to the edge. */
     public int externalTexture() {
         int name = gl.glGenTexture();
         textures.add(name);
@@ -63,7 +63,7 @@ public final class GlObjects {
     }
 
     /**
-     * Makes a framebuffer that renders into a texture.
+     * Creates a framebuffer that renders into a texture.
      *
      * @throws Errors.GlError the driver cannot render into it
      */
@@ -81,7 +81,7 @@ public final class GlObjects {
         return name;
     }
 
-    /** Makes a vertex buffer. */
+    /** Creates a vertex buffer. */
     public int buffer(ByteBuffer data) {
         int name = gl.glGenBuffer();
         buffers.add(name);
@@ -90,14 +90,14 @@ public final class GlObjects {
         return name;
     }
 
-    /** Compiles, links and checks one program; see {@link #startProgram} and {@link #checkProgram}. */
+    /** Compiles, links and checks a program; see {@link #startProgram} and {@link #checkProgram}. */
     public int program(String vertex, String fragment, String[] attributes, String where) {
         int name = startProgram(vertex, fragment, attributes);
         checkProgram(name, vertex, fragment, where);
         return name;
     }
 
-    /** Begins to compile and link; the k-th attribute gets location k. Asks for no status, so that nothing waits. */
+    /** Starts to compile and link; the k-th attribute has location k. No status is queried, so nothing waits. */
     int startProgram(String vertex, String fragment, String[] attributes) {
         int name = gl.glCreateProgram();
         programs.add(name);
@@ -130,7 +130,7 @@ public final class GlObjects {
     /**
      * Waits for a program.
      *
-     * @param where what messages call it
+     * @param where its name in messages
      * @throws Errors.ShaderError it did not compile or link; with the driver's log
      */
     void checkProgram(int name, String vertex, String fragment, String where) {
@@ -153,9 +153,9 @@ public final class GlObjects {
     }
 
     /**
-     * Deletes the shader objects; linked programs keep what they need.
+     * Deletes the shader objects, which linked programs do not need.
      *
-     * <p>A driver keeps shaders as long as they are attached, with their text and what it made of that.
+     * <p>A driver keeps attached shaders, with their text and compiled form.
      */
     public void dropShaders() {
         for (int[] pair : attached) {
@@ -192,9 +192,9 @@ public final class GlObjects {
     }
 
     /**
-     * Raises the driver's pending error, if any.
+     * Throws the driver's pending error, if any.
      *
-     * @param when for the message: "after preparing the model"
+     * @param when part of the message: "after preparing the model"
      */
     public static void check(Gl gl, String when) {
         int error = gl.glGetError();

@@ -5,9 +5,9 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * A step that the CPU does with an output after the last pass; docs/reference/bundle-format.md defines each.
+ * A computation on the CPU with an output after the last pass; docs/reference/bundle-format.md defines all of them.
  *
- * <p>An output begins as a list of arrays, and each step makes other arrays of them.
+ * <p>An output starts as a list of arrays, and each step converts them to other arrays.
  */
 public final class HostStep {
     static final String ROWS = "rows";
@@ -19,10 +19,10 @@ public final class HostStep {
 
     private static final double LEAST_SQUARE = 1e-12;
 
-    /** What it does. */
+    /** Name of the step. */
     public final String step;
 
-    /** The length of a row of {@code rows}; 0 in all other steps. */
+    /** Length of a row of {@code rows}; 0 in all other steps. */
     public final int columns;
 
     HostStep(String step, int columns) {
@@ -34,7 +34,7 @@ public final class HostStep {
         return step.equals(SOFTMAX) || step.equals(SIGMOID);
     }
 
-    /** Numbers and their shape. */
+    /** Values and their shape. */
     static final class Array {
         final int[] shape;
         final double[] data;
@@ -48,7 +48,7 @@ public final class HostStep {
     /**
      * Returns the shape of the result of steps.
      *
-     * @param shapes of the arrays that they begin with
+     * @param shapes shapes of the initial arrays
      * @throws IllegalArgumentException a step does not fit its arrays, or more than one array is left
      */
     static int[] shapeOf(List<HostStep> steps, List<int[]> shapes) {
@@ -63,7 +63,7 @@ public final class HostStep {
         return left.get(0);
     }
 
-    /** Returns the result of steps whose shapes fit; the arrays' numbers are changed. */
+    /** Returns the result of valid steps; the arrays' values are changed. */
     static Array apply(List<HostStep> steps, List<Array> arrays) {
         List<Array> left = arrays;
         for (HostStep step : steps) {
@@ -166,7 +166,7 @@ public final class HostStep {
         return step.equals(ARGMAX) ? largest : data;
     }
 
-    /** Returns the place of the first of the largest numbers, counted from the start. */
+    /** Returns the index of the first of the largest values, relative to the start. */
     private static int argmax(double[] data, int start, int length) {
         int best = 0;
         for (int i = 1; i < length; i++) {

@@ -2,17 +2,17 @@ package glslinfer.runner;
 
 import glslinfer.runner.Layout.FeatureMap;
 
-/** Images that models make, as pictures again. */
+/** Conversion of image outputs to images. */
 public final class Images {
     private Images() {}
 
     /**
-     * Returns an image as bytes: (height, width, channels), row by row.
+     * Returns an image as bytes (height, width, channels), in row-major order.
      *
-     * <p>A number becomes the byte that stands for it in the model's first picture of as many channels, or in [0, 1]
-     * where no picture has as many; rounded (halves upwards) and clipped.
+     * <p>A value becomes the byte that has this value in the model's first image input with as many channels, or the
+     * range [0, 1] is used without one; rounded (halves upwards) and clipped.
      *
-     * @param result of an output of {@code manifest}, (height, width, 1) or (height, width, 3)
+     * @param result result of an output of {@code manifest}, (height, width, 1) or (height, width, 3)
      * @throws Errors.InputError it has another shape
      */
     public static byte[] toBytes(Manifest manifest, Result result) {

@@ -4,22 +4,22 @@ import glslinfer.runner.Layout.Tiles;
 import glslinfer.runner.Layout.Value;
 import glslinfer.runner.Layout.View;
 
-/** What a model reads: a picture, or numbers. */
+/** An input of a model: an image, or values. */
 public final class Input {
     static final String PICTURE = "picture";
     static final String NUMBERS = "numbers";
 
     public final String name;
 
-    /** How any picture becomes this one; null where the input takes numbers. */
+    /** Fitting of an image to the input; null for values. */
     public final Fit fit;
 
-    /** Where the input lies in textures, and what the stored bytes stand for. */
+    /** Layout of the input in textures, and the encoding of its values. */
     public final Value value;
 
     /**
-     * @param fit null where the input takes numbers
-     * @param value for a picture, a feature map of one view
+     * @param fit null for values
+     * @param value for an image, a feature map with one view
      */
     Input(String name, Fit fit, Value value) {
         this.name = name;
@@ -27,32 +27,32 @@ public final class Input {
         this.value = value;
     }
 
-    /** Returns whether this is a picture; else it is numbers. */
+    /** Returns whether this is an image; otherwise it is values. */
     public boolean isPicture() {
         return fit != null;
     }
 
-    /** Returns the length of a vector, or the height, width and channels of a picture or map. */
+    /** Returns the length of a vector, or the height, width and channels of an image or map. */
     public int[] shape() {
         return value.shape();
     }
 
-    /** Returns the height of the picture, in pixels. */
+    /** Returns the height of the image, in pixels. */
     public int height() {
         return tiles().height;
     }
 
-    /** Returns the width of the picture, in pixels. */
+    /** Returns the width of the image, in pixels. */
     public int width() {
         return tiles().width;
     }
 
-    /** Returns the channels of the picture: 1 (grey), 3 (red, green, blue) or 4 (and alpha). */
+    /** Returns the channels of the image: 1 (grey), 3 (red, green, blue) or 4 (and alpha). */
     public int channels() {
         return tiles().channels;
     }
 
-    /** Returns the texture of the picture, and its texel of the top left pixel. */
+    /** Returns the texture of the image, and its texel of the top left pixel. */
     public View view() {
         return tiles().views.get(0);
     }

@@ -10,11 +10,11 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A strict reader of JSON (RFC 8259): no comments, no {@code NaN}, no byte order mark, no key twice in an object.
+ * A strict reader of JSON (RFC 8259): refuses comments, {@code NaN}, byte order marks and duplicate keys.
  *
  * <p>Objects become {@code Map<String, Object>}, arrays {@code List<Object>}, strings {@code String}; numbers are
- * {@code Long} where written without fraction and exponent, else {@code Double}; {@code true}, {@code false} and
- * {@code null} are themselves.
+ * {@code Long} without fraction and exponent, otherwise {@code Double}; {@code true} and {@code false} become {@code
+ * Boolean}, {@code null} null.
  */
 public final class Json {
     private static final int MAX_DEPTH = 64;
@@ -29,16 +29,16 @@ public final class Json {
         this.what = what;
     }
 
-    /** Returns the value that manifest.json is; see {@link #parse(byte[], String)}. */
+    /** Returns the parsed manifest.json; see {@link #parse(byte[], String)}. */
     static Object parse(byte[] utf8) {
         return parse(utf8, "manifest");
     }
 
     /**
-     * Returns the value that UTF-8 text is.
+     * Returns the parsed value of a UTF-8 text.
      *
-     * @param what it is called in messages, without {@code .json}
-     * @throws Errors.BundleError it is no UTF-8, no JSON, or has a key twice
+     * @param what its name in messages, without {@code .json}
+     * @throws Errors.BundleError it is not UTF-8 or JSON, or has a duplicate key
      */
     public static Object parse(byte[] utf8, String what) {
         Json reader = new Json(text(utf8), what);
@@ -50,7 +50,7 @@ public final class Json {
         return value;
     }
 
-    /** Returns UTF-8 bytes as text; {@link Errors.BundleError} where they are none. */
+    /** Returns UTF-8 bytes as text; {@link Errors.BundleError} for other bytes. */
     static String text(byte[] utf8) {
         try {
             return Charset.forName("UTF-8")
@@ -74,7 +74,7 @@ public final class Json {
         }
     }
 
-    /** Returns the next character after white space, without moving past it; 0 at the end. */
+    /** Returns the next character after white space, without advancing; 0 at the end. */
     private char next() {
         space();
         return at < text.length() ? text.charAt(at) : 0;
@@ -232,7 +232,7 @@ public final class Json {
         try {
             return Long.valueOf(number);
         } catch (NumberFormatException error) {
-            return Double.valueOf(number); // as other readers: a number, but no integer of this format
+            return Double.valueOf(number); // as in other readers, 1.0 is a number, but not an integer of the format
         }
     }
 

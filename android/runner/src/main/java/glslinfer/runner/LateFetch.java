@@ -1,8 +1,8 @@
 package glslinfer.runner;
 
 /**
- * Which GPUs want a shader's fetches one after the other: VideoCore IV, whose compiler has too few registers to hold
- * the texels of fetches that it moves to the front; see docs/engineering/videocore-shaders.md.
+ * Devices that need the fetches of a shader in sequence: VideoCore IV, whose compiler moves fetches to the front and
+ * then has too few registers for their texels; see docs/engineering/videocore-shaders.md.
  */
 final class LateFetch {
     static final String LATE_FETCH = "#define LATE_FETCH\n";
@@ -11,7 +11,7 @@ final class LateFetch {
 
     private LateFetch() {}
 
-    /** Returns whether shaders should define {@code LATE_FETCH} on a GPU, by its GL_RENDERER. */
+    /** Returns whether shaders define {@code LATE_FETCH} on a GPU, by its GL_RENDERER. */
     static boolean wanted(String renderer) {
         for (String name : RENDERERS) {
             if (renderer.contains(name)) {

@@ -7,7 +7,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 
-/** Where the output of a layer lies in textures, and what its bytes stand for. */
+/** Positions of layers' outputs in textures, and the encoding of their values. */
 public final class Layout {
     private Layout() {}
 
@@ -41,13 +41,13 @@ public final class Layout {
     public abstract static class Value {
         Value() {}
 
-        /** Returns the names of the textures that it lies in, each once. */
+        /** Returns the names of its textures, without duplicates. */
         public abstract List<String> textures();
 
-        /** Returns the lengths of its axes: (length), (columns, length), or (height, width, channels). */
+        /** Returns its shape: (length), (columns, length), or (height, width, channels). */
         public abstract int[] shape();
 
-        /** Returns how many numbers it holds. */
+        /** Returns the number of its elements. */
         public final long count() {
             long count = 1;
             for (int length : shape()) {
@@ -56,7 +56,7 @@ public final class Layout {
             return count;
         }
 
-        /** Returns everything that makes it up, for comparisons. */
+        /** Returns all its properties, for comparisons. */
         abstract List<Object> parts();
 
         @Override
@@ -84,7 +84,7 @@ public final class Layout {
             this.views = Collections.unmodifiableList(views);
         }
 
-        /** Returns how many channels a view has. */
+        /** Returns the number of channels in a view. */
         abstract int channelsOfView();
 
         @Override
@@ -113,18 +113,18 @@ public final class Layout {
             this.zeros = zeros;
         }
 
-        /** Returns what 255 steps of a channel are worth. */
+        /** Returns the range of a channel: the value of 255 steps. */
         public double scale(int channel) {
             return scales[scales.length == 1 ? 0 : channel];
         }
 
-        /** Returns the byte that stands for 0 in a channel. */
+        /** Returns the byte of the value 0 in a channel. */
         public double zero(int channel) {
             return zeros[zeros.length == 1 ? 0 : channel];
         }
     }
 
-    /** 8 bits: byte b of channel c stands for {@code scale(c) * (b - zero(c)) / 255}. */
+    /** 8 bits: byte b of channel c has the value {@code scale(c) * (b - zero(c)) / 255}. */
     public static final class FeatureMap extends Ranged {
         public final int gutter;
 
@@ -145,9 +145,9 @@ public final class Layout {
         }
     }
 
-    /** 16 bits: n of channel c, from 0 to 65280, stands for {@code scale(c) * (n / 256 - zero(c)) / 255}. */
+    /** 16 bits: n of channel c, from 0 to 65280, has the value {@code scale(c) * (n / 256 - zero(c)) / 255}. */
     public static final class FineMap extends Ranged {
-        /** What {@link Texels#fixed16} is of the bytes of n = 0. */
+        /** Result of {@link Texels#fixed16} for the bytes of n = 0. */
         static final int FIRST = -32768;
 
         FineMap(int height, int width, int channels, List<View> views, double[] scales, double[] zeros) {
@@ -166,7 +166,7 @@ public final class Layout {
         }
     }
 
-    /** 16-bit fixed point in a map, two channels a texel, as multiples of scale / 256. */
+    /** 16-bit fixed point in a map, two channels in a texel, as multiples of scale / 256. */
     public static final class FixedMap extends Tiles {
         public final double scale;
 
@@ -186,7 +186,7 @@ public final class Layout {
         }
     }
 
-    /** 16-bit fixed point, two values a texel: a vector ({@code columns} 0), or partial sums. */
+    /** 16-bit fixed point, two values in a texel: a vector ({@code columns} 0), or partial sums. */
     public static final class FixedPoint extends Value {
         public final String texture;
         public final int columns;
@@ -200,12 +200,12 @@ public final class Layout {
             this.scale = scale;
         }
 
-        /** Returns the width of its packing, in texels. */
+        /** Returns the width of its rectangle, in texels. */
         public int width() {
             return columns > 0 ? columns : slicesOf(length, 2);
         }
 
-        /** Returns the height of its packing, in texels. */
+        /** Returns the height of its rectangle, in texels. */
         public int height() {
             return columns > 0 ? slicesOf(length, 2) : 1;
         }
@@ -231,7 +231,7 @@ public final class Layout {
         }
     }
 
-    /** Returns how many texels of {@code perTexel} values hold {@code values}. */
+    /** Returns the number of texels for {@code values} values, {@code perTexel} in each. */
     static int slicesOf(int values, int perTexel) {
         return (values + perTexel - 1) / perTexel;
     }

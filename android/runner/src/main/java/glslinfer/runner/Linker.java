@@ -7,16 +7,16 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Makes a bundle's programs on a driver; the context must be current. */
+/** Compiles and links a bundle's programs; their context must be current. */
 final class Linker {
     private Linker() {}
 
     /**
-     * Compiles and links all programs, sets their samplers, and returns them by the names of the manifest.
+     * Compiles and links all programs, sets their samplers, and returns them by their names in the manifest.
      *
-     * @param objects what they belong to, and are deleted with
-     * @param varyings how many vec4 attributes the vertices have after their position
-     * @throws Errors.ShaderError the driver refuses one; names the layer and quotes the driver
+     * @param objects owner of the programs
+     * @param varyings number of vec4 attributes after the position of a vertex
+     * @throws Errors.ShaderError the driver refuses a shader; with the layer and the driver's log
      */
     static Map<String, Linked> link(Bundle bundle, Device device, GlObjects objects, int varyings) {
         Gl gl = device.gl;
@@ -26,7 +26,7 @@ final class Linker {
         for (int i = 0; i < varyings; i++) {
             attributes[1 + i] = "corner" + i;
         }
-        // All are begun before the first is asked for, so that a driver may work on several at a time.
+        // All are started before the first wait, so that a driver can compile several at a time.
         Map<String, String[]> sources = new HashMap<String, String[]>();
         Map<String, Integer> started = new HashMap<String, Integer>();
         for (ShaderProgram entry : bundle.manifest.programs) {
@@ -59,7 +59,7 @@ final class Linker {
         return Json.text(bundle.member(member));
     }
 
-    /** Returns the first layer that uses each program. */
+    /** Returns the first layer of each program. */
     private static Map<String, String> users(Bundle bundle) {
         Map<String, String> users = new HashMap<String, String>();
         for (Pass pass : bundle.passes) {

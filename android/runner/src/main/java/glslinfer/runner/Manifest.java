@@ -2,32 +2,33 @@ package glslinfer.runner;
 
 import glslinfer.runner.Layout.Value;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 
-/** Everything that manifest.json says; the passes are in {@code passes.bin}, see {@link Bundle#passes}. */
+/** Content of manifest.json; the passes are in {@code passes.bin}, see {@link Bundle#passes}. */
 public final class Manifest {
     /** Name of the network. */
     public final String name;
 
-    /** What a frame reads, in the order of the file. */
+    /** Inputs of a frame, in the order of the file. */
     public final List<Input> inputs;
 
     public final Limits limits;
     public final List<Program.Texture> textures;
     public final List<Program.ShaderProgram> programs;
 
-    /** The names of the layers that draw. */
+    /** Names of the drawing layers. */
     public final List<String> layers;
 
-    /** The members with 32-bit floats that uniforms are taken from. */
+    /** Members with the 32-bit floats of uniforms. */
     final List<String> floats;
 
     final int passCount;
     final int quadCount;
 
-    /** What a frame computes, in the order of the file. */
+    /** Outputs of a frame, in the order of the file. */
     public final List<Output> outputs;
 
     final Probe.Expected probe;
@@ -67,9 +68,9 @@ public final class Manifest {
     }
 
     /**
-     * Returns the only input, which is a picture.
+     * Returns the only input, an image.
      *
-     * @throws Errors.InputError there are several, or it takes numbers
+     * @throws Errors.InputError there are several, or it is not an image
      */
     public Input onlyPicture() {
         if (inputs.size() != 1 || !inputs.get(0).isPicture()) {
@@ -103,23 +104,23 @@ public final class Manifest {
         return outputs.get(0);
     }
 
-    /** Returns the output that is for classes; null where there is none. Allocates nothing. */
+    /** Returns the output for classes; null if there is none. Allocates nothing. */
     public Output classesOutput() {
         return classes;
     }
 
-    /** Returns how many classes the model knows: 0 where it has no output for classes. */
+    /** Returns the number of classes; 0 without an output for classes. */
     public int classes() {
         return classes == null ? 0 : classes.shape()[0];
     }
 
-    /** Returns where the output of a drawn layer lies, directly after its passes; null where there is no such layer. */
+    /** Returns the layout of a drawing layer's output, valid directly after its passes; null for other layers. */
     public Value valueOf(String layer) {
         Probe.Entry entry = probe.of(layer);
         return entry == null ? null : entry.value;
     }
 
-    /** Returns the drawn layers in the order of the probe, which is the self-check's. */
+    /** Returns the drawing layers in the order of the probe and the self-check. */
     public List<String> probedLayers() {
         List<String> names = new ArrayList<String>();
         for (Probe.Entry entry : probe.layers) {
@@ -128,7 +129,7 @@ public final class Manifest {
         return names;
     }
 
-    /** Returns the inputs' names and kinds, for messages. */
+    /** Returns the names and kinds of the inputs, for messages. */
     public String inputNames() {
         StringBuilder names = new StringBuilder();
         for (Input input : inputs) {
@@ -138,12 +139,16 @@ public final class Manifest {
         return names.toString();
     }
 
-    /** What the bundle needs of a driver, in the order of the format's table. */
+    /** Requirements of the bundle on the driver's limits, in the order of the format's table. */
     public static final class Limits {
         final int[] values;
 
-        Limits(int... values) {
-            this.values = values;
+        Limits(Collection<?> values) {
+            this.values = new int[values.size()];
+            int count = 0;
+            for (Object value : values) {
+                this.values[count++] = (Integer) value;
+            }
         }
     }
 }

@@ -8,11 +8,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** Whether the parts of a bundle fit together: what a runner may rely on without looking. */
+/** Checks that the parts of a bundle agree, so that the runner can rely on them. */
 final class ManifestCheck {
     static final String LABELS = "labels.txt";
 
-    /** What a runner never opens: the network, for the reference and for tools. */
+    /** The network's graph, unused by runners; for the reference and for tools. */
     static final String GRAPH = "graph.json";
 
     private final Manifest manifest;
@@ -23,7 +23,7 @@ final class ManifestCheck {
 
     /**
      * @param members has passes.bin, graph.json and labels.txt
-     * @param at is moved to the rule that is being checked
+     * @param at set to the rule being checked
      */
     ManifestCheck(Manifest manifest, Map<String, byte[]> members, Rule.Cursor at) {
         this.manifest = manifest;
@@ -32,9 +32,9 @@ final class ManifestCheck {
     }
 
     /**
-     * Refuses a manifest whose parts contradict one another, or its members, and returns the passes of passes.bin.
+     * Refuses a manifest whose parts contradict each other or its members, and returns the passes of passes.bin.
      *
-     * @throws BundleError naming the first part that does not fit
+     * @throws BundleError with the first inconsistent part
      */
     List<Program.Pass> check() {
         at.rule = Rule.CAPS;
@@ -115,16 +115,13 @@ final class ManifestCheck {
     private void textureMembers() {
         for (Program.Texture texture : manifest.textures) {
             String where = "texture '" + texture.name + "'";
-            if (texture.kind.equals(Program.Texture.CONSTANT) != (texture.member != null)) {
-                throw new BundleError(where + ": a member belongs to constant textures, and only to those");
-            }
             if (texture.member != null && member(texture.member) != 4L * texture.width * texture.height) {
                 throw new BundleError(where + ": its member has not 4 bytes for each of its texels");
             }
         }
     }
 
-    /** Returns how many bytes a member has, which must be there. */
+    /** Returns the size of a member in bytes; refuses a missing one. */
     private int member(String name) {
         if (!members.containsKey(name)) {
             throw new BundleError(Rule.MEMBERS, "member '" + name + "' is missing; export the model again");

@@ -5,7 +5,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 
-/** What a model computes: what its passes leave in textures, and what is done with that afterwards. */
+/** An output of a model: the values in textures after its passes, and the host steps. */
 public final class Output {
     static final String CLASSES = "classes";
     static final String IMAGE = "image";
@@ -14,18 +14,18 @@ public final class Output {
 
     public final String name;
 
-    /** What it is for: {@code classes}, {@code image}, {@code mask} or {@code values}. */
+    /** Its purpose: {@code classes}, {@code image}, {@code mask} or {@code values}. */
     public final String purpose;
 
-    /** What the passes leave. */
+    /** Values computed by the passes. */
     public final List<Value> values;
 
-    /** What the CPU does with these, in order. */
+    /** Host steps of these values, in order. */
     public final List<HostStep> steps;
 
     private final int[] shape;
 
-    /** @param shape of the result, after all steps */
+    /** @param shape shape of the result, after all steps */
     Output(String name, String purpose, List<Value> values, List<HostStep> steps, int[] shape) {
         this.name = name;
         this.purpose = purpose;
@@ -34,17 +34,17 @@ public final class Output {
         this.shape = shape;
     }
 
-    /** Returns the shape of the result: none, for a single number, to three lengths. */
+    /** Returns the shape of the result, with up to three axes; empty for a scalar. */
     public int[] shape() {
         return shape.clone();
     }
 
-    /** Returns whether the result has probabilities: it ends in softmax or sigmoid. */
+    /** Returns whether the result consists of probabilities: the last step is softmax or sigmoid. */
     public boolean isProbable() {
         return !steps.isEmpty() && steps.get(steps.size() - 1).isProbable();
     }
 
-    /** Returns the names of all textures that the values lie in. */
+    /** Returns the names of the textures of all values. */
     List<String> textures() {
         List<String> names = new ArrayList<String>();
         for (Value value : values) {
@@ -53,7 +53,7 @@ public final class Output {
         return names;
     }
 
-    /** Returns the vector whose numbers the probe lists: the only value, if it is one; else null. */
+    /** Returns the vector whose elements are in the probe: the only value, if it is a vector; otherwise null. */
     Layout.FixedPoint vector() {
         return values.size() == 1 && values.get(0) instanceof Layout.FixedPoint
                 ? (Layout.FixedPoint) values.get(0)

@@ -3,11 +3,11 @@ package glslinfer.runner;
 import java.util.Arrays;
 
 /**
- * A network over several frames of a screen: as many jobs at a time as fit a budget, so that a preview keeps moving.
+ * Spreads a network over several screen frames: each has the jobs that fit a budget, so that a preview stays smooth.
  *
- * <p>OpenGL ES 2.0 has no clock on the GPU. So what each job takes is measured now and then, in frames where the driver
- * is made to finish after each; in between, jobs are only handed to it, and what they took then decides where to stop.
- * A job is never divided: a change of render target is what a tile-based GPU has to write back anyway.
+ * <p>OpenGL ES 2.0 has no GPU timer. Therefore some frames wait for the driver after each job to measure its time. The
+ * other frames submit jobs without waiting, and stop by the measured times. A job is not divided: at its end, a change
+ * of render target, a tile-based GPU writes its tiles back anyway.
  *
  * <pre>
  *   if (!pace.running()) { ... draw the picture; pace.begin(); }
@@ -29,8 +29,8 @@ public final class Pace {
     private int stepsBefore;
 
     /**
-     * @param gl of the session's context
-     * @param budget milliseconds of the GPU that the jobs of one step may take; a single job may take longer
+     * @param gl calls of the session's context
+     * @param budget milliseconds of GPU time for the jobs of a step; a single job can exceed it
      * @throws Errors.InputError the budget is not above 0
      */
     public Pace(Session session, Gl gl, double budget) {
@@ -41,29 +41,29 @@ public final class Pace {
         this.gl = gl;
         this.budget = budget;
         costs = new double[session.jobs()];
-        Arrays.fill(costs, budget); // until measured, one at a time
+        Arrays.fill(costs, budget); // one job in each step until measured
         next = costs.length;
     }
 
-    /** Returns whether a frame was begun and has jobs left. */
+    /** Returns whether a frame has started and has remaining jobs. */
     public boolean running() {
         return next < costs.length;
     }
 
-    /** Begins a frame: the picture has been drawn. */
+    /** Starts a frame, after its image was drawn. */
     public void begin() {
         next = 0;
         steps = 0;
         frame++;
     }
 
-    /** Draws jobs until the budget is spent, one at least; returns whether that was the last one of the frame. */
+    /** Draws at least one job, and more within the budget; returns whether the frame is complete. */
     public boolean step() {
         boolean measure = frame <= WARM_UP || frame % MEASURE_EVERY == 0;
         double spent = 0;
         steps++;
         if (measure) {
-            gl.glFinish(); // so that what was handed over before is not counted
+            gl.glFinish(); // excludes earlier GPU work
         }
         do {
             long start = System.nanoTime();
@@ -79,7 +79,7 @@ public final class Pace {
         return !running();
     }
 
-    /** Returns what all jobs together took when they were last measured, in milliseconds. */
+    /** Returns the total time of all jobs in milliseconds, as last measured. */
     public double milliseconds() {
         double sum = 0;
         for (double cost : costs) {
@@ -88,7 +88,7 @@ public final class Pace {
         return sum;
     }
 
-    /** Returns how many steps the last frame took. */
+    /** Returns the number of steps of the last frame. */
     public int steps() {
         return stepsBefore;
     }

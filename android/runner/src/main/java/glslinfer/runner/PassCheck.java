@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** Whether passes fit what they name, and read only what has been drawn. */
+/** Checks that passes agree with their textures and programs, and read only drawn textures. */
 final class PassCheck {
     private final Map<String, Program.Texture> textures;
     private final Map<String, Program.ShaderProgram> programs;
@@ -17,10 +17,10 @@ final class PassCheck {
     }
 
     /**
-     * Refuses passes that do not fit textures and programs, and returns the targets that they draw into.
+     * Refuses passes that do not fit textures and programs, and returns their targets.
      *
-     * @param passes name textures and programs that exist
-     * @throws BundleError naming the first pass that does not fit
+     * @param passes their textures and programs exist
+     * @throws BundleError with the first inconsistent pass
      */
     Set<String> check(List<Program.Pass> passes) {
         Set<String> written = new HashSet<String>();

@@ -9,7 +9,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 
-/** passes.bin as data, strictly: bundle-format.md has its bytes. The manifest says what its indices stand for. */
+/** Strict reader of passes.bin, specified by bundle-format.md. Its indices refer to lists in the manifest. */
 final class PassReader {
     static final String MEMBER = "passes.bin";
 
@@ -21,10 +21,10 @@ final class PassReader {
     private final Map<String, byte[]> members;
     private final ByteBuffer bytes;
 
-    /** How messages begin: the pass that is being read. */
+    /** Start of messages: the current pass. */
     private String where = "";
 
-    /** Quads that the passes to come may have. */
+    /** Remaining number of quads. */
     private int quadsLeft;
 
     private PassReader(Manifest manifest, Map<String, byte[]> members) {
@@ -39,7 +39,7 @@ final class PassReader {
      *
      * @param manifest with counts within {@link Caps}
      * @param members has passes.bin and all of {@code manifest.floats}
-     * @throws BundleError naming the pass that does not follow the format
+     * @throws BundleError with the pass that violates the format
      */
     static List<Program.Pass> read(Manifest manifest, Map<String, byte[]> members) {
         PassReader reader = new PassReader(manifest, members);
@@ -117,7 +117,7 @@ final class PassReader {
         if (count < 1 || count > quadsLeft) {
             throw wrong(count + " quads; it must have one or more, and the manifest leaves it " + quadsLeft);
         }
-        // Compared before anything is made: the manifest's number may be far above what the file holds.
+        // Checked before an allocation, because the manifest's number can exceed the file's size.
         if (count * (8 + 4 * sources) > bytes.remaining()) {
             throw new BufferUnderflowException();
         }
@@ -129,7 +129,7 @@ final class PassReader {
             }
             int[] origins = new int[2 * sources];
             for (int k = 0; k < origins.length; k++) {
-                // An origin may lie before the texture: where windows begin in the padding.
+                // An origin is before the texture if windows start in the padding.
                 origins[k] = within(bytes.getShort(), -MAX_SIDE);
             }
             quads[i] = new Program.Quad(place[0], place[1], place[2], place[3], origins);

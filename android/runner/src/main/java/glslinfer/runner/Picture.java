@@ -1,10 +1,10 @@
 package glslinfer.runner;
 
 /**
- * A decoded picture of any size, upright and in sRGB; a {@link Session} makes the model's picture of it.
+ * A decoded image of any size, upright and in sRGB; a {@link Session} fits it to a model's input.
  *
- * <p>Decoding, EXIF orientation and colour profiles are the caller's: on Android, {@code BitmapFactory} and
- * {@code ExifInterface}.
+ * <p>The caller is responsible for decoding, EXIF orientation and colour profiles: on Android, with {@code
+ * BitmapFactory} and {@code ExifInterface}.
  */
 public final class Picture {
     public final int width;
@@ -12,8 +12,7 @@ public final class Picture {
     final int[] argb;
 
     /**
-     * @param argb a pixel each: alpha (not premultiplied), red, green, blue from the highest byte; top row first. Not
-     *     copied
+     * @param argb pixels: alpha (not premultiplied), red, green, blue from the highest byte; top row first. Not copied
      * @throws Errors.ImageError there are not width x height pixels, or none
      */
     public Picture(int[] argb, int width, int height) {

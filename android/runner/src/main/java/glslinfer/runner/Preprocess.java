@@ -1,15 +1,15 @@
 package glslinfer.runner;
 
-/** From a decoded picture to the bytes that a network reads: bundle-format.md, "Preprocessing", exactly. */
+/** Preprocessing, from a decoded image to the bytes of an input: exactly as in bundle-format.md, "Preprocessing". */
 public final class Preprocess {
     private Preprocess() {}
 
     /**
-     * Returns the picture that an input reads: the part that its fit takes, scaled.
+     * Returns the image for an input: the region of its fit, scaled.
      *
-     * @param input a picture
+     * @param input an image input
      * @return the channels of each pixel, top row first: height * width * channels bytes
-     * @throws Errors.InputError the input is not a picture
+     * @throws Errors.InputError the input is not an image
      */
     public static byte[] fit(Picture picture, Input input) {
         if (!input.isPicture()) {
@@ -18,7 +18,7 @@ public final class Preprocess {
         return fit(picture, input.fit, input.width(), input.height(), input.channels());
     }
 
-    /** The same for a picture of {@code width} x {@code height} pixels of 1 (grey), 3 or 4 {@code channels}. */
+    /** The same for an input of {@code width} x {@code height} pixels with 1 (grey), 3 or 4 {@code channels}. */
     public static byte[] fit(Picture picture, Fit fit, int width, int height, int channels) {
         Fit.Place place = fit.place(picture.width, picture.height, width, height);
         byte[] part = new byte[channels * place.width * place.height];
@@ -32,7 +32,7 @@ public final class Preprocess {
         byte[] out = new byte[channels * width * height];
         if (channels == 4 && (place.toWidth < width || place.toHeight < height)) {
             for (int i = 3; i < out.length; i += 4) {
-                out[i] = (byte) 255; // what a letterbox leaves is black, not transparent
+                out[i] = (byte) 255; // the borders of a letterbox are black, not transparent
             }
         }
         for (int y = 0; y < place.toHeight; y++) {
@@ -42,7 +42,7 @@ public final class Preprocess {
         return out;
     }
 
-    /** Writes the components of a pixel: over white, unless alpha is a channel of its own. */
+    /** Writes the components of a pixel, composited over white without an alpha channel. */
     private static void components(int pixel, int channels, byte[] out, int at) {
         int alpha = pixel >>> 24;
         if (channels == 4) {

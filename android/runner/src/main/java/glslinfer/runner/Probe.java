@@ -11,19 +11,19 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** The probe: a picture by formula, and what every layer of a network must make of it. */
+/** The probe: inputs computed by a formula, and the expected results of all layers. */
 public final class Probe {
     private static final int RECORD = 8;
 
     private Probe() {}
 
-    /** What the manifest says of it. */
+    /** The probe's part of the manifest. */
     static final class Expected {
         final String member;
         final List<Entry> layers;
         final List<Numbers> outputs;
 
-        /** @param outputs one for each of the manifest's, in the same order */
+        /** @param outputs one for each output of the manifest, in the same order */
         Expected(String member, List<Entry> layers, List<Numbers> outputs) {
             this.member = member;
             this.layers = layers;
@@ -40,12 +40,12 @@ public final class Probe {
         }
     }
 
-    /** What is expected of an output, before its host steps. */
+    /** Expected elements of an output, before its host steps. */
     static final class Numbers {
-        /** Of a vector; empty for other values. */
+        /** Elements of a vector; empty for other values. */
         final double[] numbers;
 
-        /** How far a number may be off; without numbers, a whole frame from its layers one by one. */
+        /** Tolerance of an element; for other values, that between a complete frame and its layers drawn one by one. */
         final double maxError;
 
         Numbers(double[] numbers, double maxError) {
@@ -54,14 +54,14 @@ public final class Probe {
         }
     }
 
-    /** The records of one layer and how far it may be off, in stored integers. */
+    /** The records of a layer and its tolerance, in stored integers. */
     static final class Entry {
         final String layer;
         final int offset;
         final int count;
         final double maxError;
         final double meanError;
-        /** Where the output of the layer lies, directly after its last pass. */
+        /** Layout of the layer's output, valid directly after its last pass. */
         final Value value;
 
         Entry(String layer, int offset, int count, double maxError, double meanError, Value value) {
@@ -74,17 +74,17 @@ public final class Probe {
         }
     }
 
-    /** How far one layer is off, in stored integers. */
+    /** Error of a layer, in stored integers. */
     public static final class LayerError {
         public final String layer;
         public final double worst;
         public final double mean;
 
-        /** What is tolerated of {@link #worst} and of {@link #mean}. */
+        /** Tolerances of {@link #worst} and of {@link #mean}. */
         public final double mostWorst;
         public final double mostMean;
 
-        /** How many were compared. */
+        /** Number of compared texels. */
         public final int texels;
 
         LayerError(double worst, double mean, Entry allowed) {
@@ -103,7 +103,7 @@ public final class Probe {
     }
 
     /**
-     * Returns the probe's bytes of a picture: the channels of each pixel, top row first.
+     * Returns the probe's bytes of an image input: the channels of each pixel, top row first.
      *
      * @param index of the input in the manifest
      */
@@ -117,7 +117,7 @@ public final class Probe {
         return bytes;
     }
 
-    /** Returns what the probe stores of every input. */
+    /** Returns the stored integers of the probe for all inputs. */
     static List<Stored> stored(Manifest manifest) {
         List<Stored> stored = new ArrayList<Stored>();
         for (Input input : manifest.inputs) {
@@ -141,7 +141,7 @@ public final class Probe {
         return (int) ((3 * x * x + 5 * y * y + 7 * x * y) / 8 + 89 * channel + 37 * input) & 255;
     }
 
-    /** Refuses records that lie outside the output of their layer. */
+    /** Refuses records outside of their layer's output. */
     static void check(Manifest manifest, byte[] member) {
         if (member.length % RECORD != 0) {
             throw new BundleError("probe: member '" + manifest.probe.member + "' is no sequence of 8-byte records");
@@ -168,10 +168,10 @@ public final class Probe {
     }
 
     /**
-     * Compares one layer's textures with its records.
+     * Compares a layer's textures with its records.
      *
-     * @param textures whole textures by name, as they are directly after the layer's last pass
-     * @param widths texels of a row of each
+     * @param textures complete textures by name, read directly after the layer's last pass
+     * @param widths widths of the textures in texels
      */
     static LayerError compare(
             Entry entry, byte[] member, Map<String, ByteBuffer> textures, Map<String, Integer> widths) {
@@ -194,7 +194,7 @@ public final class Probe {
                 if (value instanceof FixedPoint) {
                     FixedPoint point = (FixedPoint) value;
                     if (2 * (point.columns > 0 ? y : x) + lane >= point.length) {
-                        continue; // an odd length leaves a pad value
+                        continue; // with an odd length, the last value is padding
                     }
                 }
                 int off;

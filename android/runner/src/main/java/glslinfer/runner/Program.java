@@ -4,9 +4,9 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;
 
-/** What a runner executes: textures, shader programs and passes, as plain data; bundle-format.md explains them. */
+/** Data of a frame: textures, shader programs and passes; bundle-format.md explains them. */
 public final class Program {
-    /** The member that every fragment shader begins with. */
+    /** Member at the start of every fragment shader. */
     static final String PRELUDE = "shaders/prelude.glsl";
 
     private Program() {}
@@ -21,9 +21,9 @@ public final class Program {
         public final int width;
         public final int height;
         public final String kind;
-        /** Where the texels of a constant texture are; else null. */
+        /** Member with the texels of a constant texture; otherwise null. */
         public final String member;
-        /** Red, green, blue, alpha of a texel that nothing is drawn on, and nothing uploaded to. */
+        /** Red, green, blue, alpha of texels that are neither drawn nor uploaded. */
         final int[] clear;
 
         Texture(String name, int width, int height, String kind, String member, int[] clear) {
@@ -44,9 +44,9 @@ public final class Program {
         }
 
         /**
-         * Returns what it begins with.
+         * Returns the initial texels.
          *
-         * @param bytes of its member, if it is constant; else it is filled with its clear colour
+         * @param bytes bytes of its member for a constant texture; otherwise it has its clear colour
          */
         ByteBuffer texels(byte[] bytes) {
             ByteBuffer texels = GlObjects.direct(4 * width * height); // all zeros
@@ -88,7 +88,7 @@ public final class Program {
         }
     }
 
-    /** A uniform of a program: its name in GLSL, and how many floats it has. */
+    /** A uniform of a program: its name in GLSL, and its number of floats. */
     static final class Slot {
         final String name;
         final int floats;
@@ -99,9 +99,9 @@ public final class Program {
         }
     }
 
-    /** The value of a uniform: numbers, or floats of a member from the {@code offset}-th on. */
+    /** The value of a uniform: numbers, or floats of a member, starting at index {@code offset}. */
     static final class Uniform {
-        /** Null where the value is {@link #numbers}. */
+        /** Null if the value is {@link #numbers}. */
         final String member;
 
         final int offset;
@@ -140,7 +140,7 @@ public final class Program {
         }
     }
 
-    /** Where the fragments of a pass read: a texture unit, and the step in texels from pixel to pixel. */
+    /** Source of a pass: a texture unit, and the stride in texels between pixels. */
     static final class Source {
         final int unit;
         final float strideX;
@@ -153,7 +153,7 @@ public final class Program {
         }
     }
 
-    /** A rectangle of the target; origins are x, y of the texel that its first pixel reads, for each source. */
+    /** A rectangle of the target; origins are x, y of the texel of each source that its first pixel reads. */
     static final class Quad {
         final int x;
         final int y;
@@ -170,17 +170,17 @@ public final class Program {
         }
     }
 
-    /** One draw of one or more quads. */
+    /** A draw of one or more quads. */
     public static final class Pass {
         public final String layer;
         public final String program;
         public final String target;
-        /** Whether the target is cleared first: at the start of a job. */
+        /** True if the target is cleared first, at the start of a job. */
         public final boolean clear;
         public final List<String> textures;
         final List<Source> sources;
         final List<Quad> quads;
-        /** A value for each of the program's uniforms, in their order. */
+        /** A value for each uniform of the program, in their order. */
         final Uniform[] uniforms;
 
         Pass(

@@ -7,11 +7,11 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** The GL calls of a bundle: of a whole frame, of each job of it, and of each layer. */
+/** Recorded GL calls of a bundle: for each job of a frame, and for each layer. */
 final class Recordings {
     final Calls frame;
 
-    /** In the order of a frame. A job is the passes between two changes of render target. */
+    /** Jobs in the order of a frame. A job is the passes between two changes of render target. */
     final Calls[] jobs;
 
     private final Map<String, Calls> layers = new HashMap<String, Calls>();
@@ -31,7 +31,7 @@ final class Recordings {
         }
     }
 
-    /** Draws the passes of a layer, if there is such a layer. */
+    /** Draws the passes of a layer; no effect if it has none. */
     void drawLayer(Gl gl, String layer) {
         Calls calls = layers.get(layer);
         if (calls != null) {

@@ -1,16 +1,16 @@
 package glslinfer.runner;
 
-/** Scales pictures: an axis that shrinks is averaged by area, exactly; one that grows is bilinear. */
+/** Scaling of images: exact area average when shrinking, bilinear when enlarging, for each axis. */
 final class Resample {
     private static final int BITS = 22; // of the weights of the bilinear filter
 
     private Resample() {}
 
     /**
-     * Scales a picture.
+     * Scales an image.
      *
      * @param pixels (height, width, channels)
-     * @return (toHeight, toWidth, channels); {@code pixels} itself where nothing changes
+     * @return (toHeight, toWidth, channels); {@code pixels} itself if the size is unchanged
      */
     static byte[] scale(byte[] pixels, int width, int height, int toWidth, int toHeight, int channels) {
         byte[] out = pixels;
@@ -25,7 +25,7 @@ final class Resample {
         return high < toHeight ? enlarged(out, 1, high, channels * toWidth, toHeight) : out;
     }
 
-    /** Averages the axes that shrink, both before rounding once: a row at a time, for photographs are large. */
+    /** Averages the shrinking axes, with one rounding; row by row, because photographs are large. */
     private static byte[] averaged(byte[] pixels, int width, int height, int wide, int high, int channels) {
         byte[] out = new byte[wide * high * channels];
         long area = (wide < width ? (long) width : 1) * (high < height ? height : 1);
@@ -53,24 +53,24 @@ final class Resample {
         return out;
     }
 
-    /** Returns the first source pixel that an output pixel covers. */
+    /** Returns the first source pixel covered by an output pixel. */
     private static int first(int index, int side, int size) {
         return (int) ((long) index * side / size);
     }
 
-    /** Returns whether a source pixel from the first on is covered too. */
+    /** Returns whether a source pixel after the first is covered too. */
     private static boolean inside(int pixel, int index, int side, int size) {
         return pixel < side && (long) pixel * size < (long) (index + 1) * side;
     }
 
-    /** How much of source pixel {@code p} output pixel {@code i} covers, in 1 / size of a source pixel. */
+    /** Returns the part of source pixel {@code p} covered by output pixel {@code i}, in 1 / size of a source pixel. */
     private static long overlap(int i, int p, int side, int size) {
         return Math.max(
                 0, Math.min((i + 1L) * side, (p + 1L) * size) - Math.max((long) i * side, (long) p * size));
     }
 
     /**
-     * Enlarges one axis by the bilinear filter, and rounds.
+     * Enlarges an axis with the bilinear filter, and rounds.
      *
      * @param values (blocks, side, step)
      * @return (blocks, size, step)

@@ -1,11 +1,11 @@
 package glslinfer.runner;
 
-/** The numbers of an output, and their shape. */
+/** The elements of an output, and their shape. */
 public final class Result {
-    /** Of the output. */
+    /** Name of the output. */
     public final String name;
 
-    /** All numbers: the last axis first, so pixel by pixel and row by row. */
+    /** All elements in row-major order. */
     public final float[] data;
 
     private final int[] shape;
@@ -16,7 +16,7 @@ public final class Result {
         this.data = data;
     }
 
-    /** Returns the lengths of the axes: none for a single number; (height, width, channels) of a map. */
+    /** Returns the shape: empty for a scalar; (height, width, channels) of a map. */
     public int[] shape() {
         return shape.clone();
     }

@@ -3,25 +3,25 @@ package glslinfer.runner;
 import java.nio.ByteBuffer;
 
 /**
- * How a store to RGBA8 rounds: measured, because drivers differ and no query tells.
+ * Rounding of stores to RGBA8, measured because drivers differ and no query reports it.
  *
- * <p>Rounding to nearest turns at half a step. Where a driver turns elsewhere, shaders round for themselves.
+ * <p>Rounding to nearest changes at half a step; on other drivers the shaders round values themselves.
  */
 final class Rounding {
-    /** What shaders are told on such a device, after the prelude. */
+    /** Definition after the prelude on devices that do not round to nearest. */
     static final String ROUND_STORES = "#define ROUND_STORES\n";
 
     private static final int STEPS = 200;
     private static final int[] LEVELS = {2, 60, 100, 130, 200, 250};
 
-    /** How far from one half a turning point may be to count as rounding to nearest. */
+    /** Largest difference from 0.5 at which a driver counts as rounding to nearest. */
     private static final double TOLERANCE = 0.01;
 
     private static final String VERTEX =
             "#version 100\nattribute vec2 position;\nvarying float x;\n"
                     + "void main() {\n    x = position.x * 0.5 + 0.5;\n"
                     + "    gl_Position = vec4(position, 0.0, 1.0);\n}\n";
-    /** max() keeps a linker from moving the sum into the vertex shader, where it would not round at each pixel. */
+    /** With max(), a linker cannot move the sum to the vertex shader, where it would not round for each pixel. */
     private static final String FRAGMENT =
             "#version 100\nprecision highp float;\nvarying float x;\nuniform float level;\n"
                     + "void main() { gl_FragColor = vec4((level + max(x, 0.0)) / 255.0); }\n";
@@ -29,9 +29,9 @@ final class Rounding {
     private Rounding() {}
 
     /**
-     * Returns the fraction of a step from which a store rounds up: of all levels, the one farthest from 0.5.
+     * Returns the fraction of a step from which a store rounds up: of all levels, that farthest from 0.5.
      *
-     * <p>That changes the context's vertex arrays and fixed state; {@link Device} knows whose they are.
+     * <p>Changes the context's vertex arrays and fixed state; {@link Device} records their owner.
      */
     static double storeThreshold(Gl gl) {
         GlObjects objects = new GlObjects(gl);
@@ -70,7 +70,7 @@ final class Rounding {
         }
     }
 
-    /** Returns the {@code #define} lines that shaders need on a device with that threshold. */
+    /** Returns the {@code #define} lines of shaders for a device with that threshold. */
     static String deviceLines(double threshold) {
         return Math.abs(threshold - 0.5) <= TOLERANCE ? "" : ROUND_STORES;
     }

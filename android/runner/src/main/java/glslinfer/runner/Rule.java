@@ -1,6 +1,6 @@
 package glslinfer.runner;
 
-/** The rules of docs/reference/bundle-format.md, by which a refusal says what is wrong with a bundle. */
+/** The rules of docs/reference/bundle-format.md, named by refusals of a bundle. */
 enum Rule {
     CONTAINER("container"),
     VERSION("version"),
@@ -27,6 +27,11 @@ enum Rule {
 
     Rule(String key) {
         this.key = key;
+    }
+
+    /** Returns the rule of a name. */
+    static Rule of(String key) {
+        return valueOf(key.toUpperCase(java.util.Locale.ROOT));
     }
 
     /** The rule that a reader is checking at the moment: what it refuses breaks that one, unless it names another. */

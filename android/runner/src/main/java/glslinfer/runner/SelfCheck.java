@@ -7,9 +7,9 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Whether a driver computes what it should: the probe, layer by layer and then as a whole frame. */
+/** Comparison of a driver's results with the probe, layer by layer and then for a complete frame. */
 public final class SelfCheck {
-    /** How far an output of a whole frame is off, before its host steps. */
+    /** Error of an output of a complete frame, before its host steps. */
     public static final class OutputError {
         public final String output;
         public final double error;
@@ -23,14 +23,14 @@ public final class SelfCheck {
 
         /** Returns whether the error is within the tolerance. */
         public boolean passed() {
-            return error <= allowed; // a NaN is not
+            return error <= allowed; // false for NaN
         }
     }
 
-    /** Every layer's error, in the order of the probe. */
+    /** Errors of all layers, in the order of the probe. */
     public final List<LayerError> layers = new ArrayList<LayerError>();
 
-    /** Every output's of a whole frame, in the order of the manifest; none where a layer is wrong. */
+    /** Errors of all outputs of a complete frame, in the order of the manifest; empty if a layer is wrong. */
     public final List<OutputError> outputs = new ArrayList<OutputError>();
 
     private final String renderer;
@@ -42,7 +42,7 @@ public final class SelfCheck {
     /**
      * Runs the probe.
      *
-     * @param renderer the driver, for the message
+     * @param renderer name of the driver, for the message
      */
     static SelfCheck of(Session session, String renderer) {
         SelfCheck check = new SelfCheck(renderer);
@@ -57,7 +57,7 @@ public final class SelfCheck {
         return check;
     }
 
-    /** Returns the first layer that is further off than its tolerance; null where there is none. */
+    /** Returns the first layer whose error exceeds its tolerance; null if there is none. */
     public LayerError wrongLayer() {
         for (LayerError error : layers) {
             if (!error.passed()) {
@@ -67,7 +67,7 @@ public final class SelfCheck {
         return null;
     }
 
-    /** Returns what is wrong first, a layer's name or an output's; null where all is right. */
+    /** Returns the name of the first wrong layer or output; null if all are correct. */
     public String wrong() {
         LayerError layer = wrongLayer();
         if (layer != null) {
@@ -86,7 +86,9 @@ public final class SelfCheck {
         return null;
     }
 
-    /** Returns every layer's error, or throws a {@link Errors.SelfCheckError} that names what is wrong first. */
+    /**
+     * Returns the errors of all layers, or throws a {@link Errors.SelfCheckError} with the first wrong layer or output.
+     */
     List<LayerError> require() {
         LayerError layer = wrongLayer();
         if (layer != null) {
@@ -115,7 +117,7 @@ public final class SelfCheck {
         return layers;
     }
 
-    /** Compares a layer's textures with the probe, directly after its passes: later layers may share them. */
+    /** Compares a layer's textures with the probe, directly after its passes, because later layers can share them. */
     private static LayerError compare(Session session, Probe.Entry entry) {
         Map<String, ByteBuffer> texels = new HashMap<String, ByteBuffer>();
         Map<String, Integer> widths = new HashMap<String, Integer>();
@@ -127,8 +129,8 @@ public final class SelfCheck {
     }
 
     /**
-     * Draws a frame and compares what it leaves of every output, before host steps: a frame replays other calls than
-     * layer by layer. A vector is compared with the probe's numbers, any other with what the layers left.
+     * Draws a frame and compares all outputs before host steps, because a frame replays other calls than single layers.
+     * A vector is compared with the probe's numbers, other values with the results of the layers.
      */
     private void wholeFrame(Session session) {
         Manifest manifest = session.bundle.manifest;

@@ -10,11 +10,11 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A bundle, compiled and ready on the OpenGL ES 2.0 context that is current in this thread.
+ * A compiled bundle, ready to run on the current OpenGL ES 2.0 context of this thread.
  *
- * <p>Either {@link #run} whole inputs, or, where the picture is on the GPU already and a screen wants its share: draw
- * into {@link #inputFramebuffer}, then {@link #drawJob} for each of {@link #jobs()}, then {@link #readLogits} or
- * {@link #readOutputs}.
+ * <p>Either {@link #run} complete inputs, or, if the image is on the GPU and a screen shares its time: draw into {@link
+ * #inputFramebuffer}, then {@link #drawJob} for each of {@link #jobs()}, then {@link #readLogits} or {@link
+ * #readOutputs}.
  */
 public final class Session {
     public final Bundle bundle;
@@ -31,10 +31,10 @@ public final class Session {
     private boolean closed;
 
     /**
-     * Checks the driver's limits, compiles every program and makes every texture.
+     * Checks the driver's limits, compiles all programs and creates all textures.
      *
      * @throws Errors.LimitError the driver's limits are too small
-     * @throws Errors.ShaderError the driver refuses a shader; names the layer and quotes the driver
+     * @throws Errors.ShaderError the driver refuses a shader; with the layer and the driver's log
      * @throws Errors.GlError the driver reports an error
      */
     public Session(Device device, Bundle bundle) {
@@ -73,22 +73,22 @@ public final class Session {
     // Running ----------------------------------------------------------------------------------
 
     /**
-     * Returns the only output for the only input, a picture: logits, or (height, width, channels) row by row.
+     * Returns the only output for the only input, an image: logits, or (height, width, channels) in row-major order.
      *
-     * @param picture its bytes, as many as the input has pixels and channels: the channels of each pixel, top row first
-     * @throws Errors.InputError the model has other inputs or outputs, or reads another number of bytes
+     * @param picture bytes in the input's size: the channels of each pixel, top row first
+     * @throws Errors.InputError the model has other inputs or outputs, or another number of bytes
      * @throws Errors.GlError the driver reports an error in the first frame
      */
     public float[] run(byte[] picture) {
         return runOnly(picture);
     }
 
-    /** The same for a picture of any size, which the CPU fits. */
+    /** The same for an image of any size, fitted on the CPU. */
     public float[] run(Picture picture) {
         return runOnly(picture);
     }
 
-    /** The same for an only input that takes numbers. */
+    /** The same for an only input with values. */
     public float[] run(float[] numbers) {
         return runOnly(numbers);
     }
@@ -96,8 +96,8 @@ public final class Session {
     /**
      * Returns all outputs, by name, in the order of the manifest.
      *
-     * @param inputs by name; for a picture its bytes, or a {@link Picture} of any size; for numbers {@code float[]},
-     *     {@code double[]} or {@code int[]}, which are rounded to what the model can store
+     * @param inputs by name; for an image its bytes, or a {@link Picture} of any size; for values {@code float[]},
+     *     {@code double[]} or {@code int[]}, rounded to the nearest stored values
      * @throws Errors.InputError an input is missing, unknown, of another size or type, or not a number
      * @throws Errors.GlError the driver reports an error in the first frame
      */
@@ -107,13 +107,14 @@ public final class Session {
         return readOutputs();
     }
 
-    /** Returns how many jobs (changes of render target) a frame has. */
+    /** Returns the number of jobs (changes of render target) in a frame. */
     public int jobs() {
         return recordings.jobs.length;
     }
 
     /**
-     * Makes the context's vertex arrays and fixed state this session's; before {@link #drawJob} where others draw too.
+     * Sets the context's vertex arrays and fixed state for this session; before {@link #drawJob} if other code draws
+     * too.
      */
     public void activate() {
         if (closed) {
@@ -134,26 +135,26 @@ public final class Session {
         }
     }
 
-    /** Draws one job of a frame, 0 to {@code jobs() - 1} in order; {@link #activate} comes before. */
+    /** Draws a job of a frame, 0 to {@code jobs() - 1} in order, after {@link #activate}. */
     public void drawJob(int index) {
         recordings.jobs[index].replay(gl);
     }
 
     /**
-     * Returns a framebuffer that renders into a picture's texture. The picture lies from {@code input.view()} on, top
-     * row first, with alpha 255 unless alpha is a channel; a grey one has its grey in red, and 0 in green and blue.
+     * Returns a framebuffer that renders into an image input's texture. The image starts at {@code input.view()}, top
+     * row first, with alpha 255 unless alpha is a channel; a grey image has grey in red, and 0 in green and blue.
      *
-     * @param input one of the model's, a picture
+     * @param input an image input of the model
      */
     public int inputFramebuffer(Input input) {
         return transfers.framebuffer(input.view().texture);
     }
 
     /**
-     * Reads the classes of the last frame, after its last job and before another job of the next. Without host steps
-     * nothing is allocated.
+     * Reads the classes of the last frame, between its last job and the next frame's first. Allocates nothing without
+     * host steps.
      *
-     * @param out takes as many numbers as there are classes
+     * @param out receives a value for each class
      * @throws Errors.InputError the model has no classes
      */
     public void readLogits(float[] out) {
@@ -164,7 +165,7 @@ public final class Session {
         transfers.readLogits(classes, out);
     }
 
-    /** Returns all outputs of the last frame, after its last job, as {@link #run}. */
+    /** Returns all outputs of the last frame after its last job, as {@link #run}. */
     public Map<String, Result> readOutputs() {
         Map<String, Result> out = new LinkedHashMap<String, Result>();
         for (Output output : bundle.manifest.outputs) {
@@ -176,17 +177,17 @@ public final class Session {
 
     // Layer by layer ----------------------------------------------------------------------------------
 
-    /** Activates the session and uploads the only input, a picture, for {@link #drawJob} or {@link #drawLayer}. */
+    /** Activates the session and uploads the only input, an image, for {@link #drawJob} or {@link #drawLayer}. */
     public void upload(byte[] picture) {
         upload(bundle.manifest.onlyInput().name, picture);
     }
 
-    /** Activates the session and uploads inputs; as {@link #run(Map)}. Nothing is uploaded if one is refused. */
+    /** Activates the session and uploads inputs; as {@link #run(Map)}. If one is refused, none is uploaded. */
     public void upload(Map<String, ?> inputs) {
         write(Stored.all(bundle.manifest, inputs));
     }
 
-    /** The same for one input, where others stay as they are or are drawn: see {@link #inputFramebuffer}. */
+    /** The same for one input; others are unchanged or drawn: see {@link #inputFramebuffer}. */
     public void upload(String name, Object given) {
         for (Input input : bundle.manifest.inputs) {
             if (input.name.equals(name)) {
@@ -205,20 +206,20 @@ public final class Session {
         write(Probe.stored(bundle.manifest));
     }
 
-    /** Draws a frame of what was uploaded. */
+    /** Draws a frame of the uploaded inputs. */
     public void drawFrame() {
         recordings.frame.replay(gl);
     }
 
-    /** Draws the passes of one layer; those of the layers before it come first, in order. */
+    /** Draws the passes of a layer, after those of all earlier layers. */
     public void drawLayer(String layer) {
         recordings.drawLayer(gl, layer);
     }
 
     /**
-     * Returns a layer's output as numbers; directly after its passes, for later layers may share its textures.
+     * Returns the elements of a layer's output, directly after its passes, because later layers can share its textures.
      *
-     * @throws Errors.InputError no such layer is drawn
+     * @throws Errors.InputError the layer does not draw
      */
     public float[] readLayer(String layer) {
         Layout.Value value = bundle.manifest.valueOf(layer);
@@ -228,12 +229,12 @@ public final class Session {
         return Texels.floats(transfers.read(value));
     }
 
-    /** Returns what the passes left of an output, before its steps. */
+    /** Returns the values of an output, before its steps. */
     List<HostStep.Array> readValues(Output output) {
         return transfers.readValues(output);
     }
 
-    /** Returns a texture that passes render into, or an input's, as it is now: 4 bytes a texel, row 0 first. */
+    /** Returns the current content of a target or input texture: 4 bytes for each texel, row 0 first. */
     public ByteBuffer readTexture(String name) {
         if (!textures.containsKey(name) || textures.get(name).member != null) {
             throw new Errors.InputError("no texture '" + name + "' is rendered into or uploaded");
@@ -245,28 +246,28 @@ public final class Session {
         return textures.get(texture).width;
     }
 
-    /** As {@link #examine}; throws {@link Errors.SelfCheckError} naming the first layer or output that is wrong. */
+    /** As {@link #examine}; throws {@link Errors.SelfCheckError} with the first wrong layer or output. */
     public List<Probe.LayerError> selfCheck() {
         return examine().require();
     }
 
-    /** Runs the probe through all layers, then as a whole frame, and returns how far they are off. */
+    /** Runs the probe through all layers, then as a complete frame, and returns the errors. */
     public SelfCheck examine() {
         SelfCheck check = SelfCheck.of(this, device.renderer());
         checkOnce();
         return check;
     }
 
-    /** Returns how many GL calls a frame takes between upload and read-back. */
+    /** Returns the number of GL calls of a frame between upload and read-back. */
     public int callsPerFrame() {
         return recordings.frame.count();
     }
 
-    /** Deletes every GL object; further calls do nothing. Where the context is lost with all in it, just drop it. */
+    /** Deletes all GL objects; further calls have no effect. After a lost context, drop the session without closing. */
     public void close() {
         if (!closed) {
             closed = true;
-            // Arrays that stay enabled without their buffer would be read from the CPU's memory by the next draw.
+            // The next draw would read enabled arrays without a buffer from the CPU's memory.
             for (int location = 0; location <= varyings; location++) {
                 gl.glDisableVertexAttribArray(location);
             }

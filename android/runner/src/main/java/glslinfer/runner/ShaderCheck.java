@@ -15,16 +15,17 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The GLSL that bundles hold: a subset that the reader understands completely, so that no driver compiles anything else.
+ * Checker of a bundle's GLSL, a subset that it understands completely, so that drivers compile only checked code.
  *
- * <p>The checker follows each value as an interval, rounded outward by more than 32-bit floats are, through assignments,
- * both sides of conditions, loops (to a fixed point) and calls. Macros are expanded as the preprocessor expands them.
+ * <p>Each value is followed as an interval, rounded outward by more than the error of 32-bit floats, through
+ * assignments, both branches of conditions, loops (to a fixed point) and calls. Macros are expanded as by the
+ * preprocessor.
  */
 final class ShaderCheck {
     /** Kinds of uniforms by name. */
     final Map<String, String> uniforms = new TreeMap<String, String>();
 
-    /** Uniforms by which the shader divides: no component can be 0. */
+    /** Uniforms used as divisors, whose components must not be 0. */
     final Set<String> divisors = new HashSet<String>();
 
     private static final List<String> TYPES = Arrays.asList("int", "float", "vec2", "vec3", "vec4", "", "sampler2D");
@@ -33,7 +34,7 @@ final class ShaderCheck {
     private static final int BOOL = 5;
     private static final int SAMPLER = 6;
 
-    /** Marks: it can be NaN; compilers know it; it is a sum of small numbers, of any length. */
+    /** Marks: it can be NaN; it is known to compilers; it is a sum of small numbers, of any length. */
     private static final int WILD = 1;
 
     private static final int CONST = 2;
@@ -41,13 +42,13 @@ final class ShaderCheck {
 
     private static final double INFINITY = Double.POSITIVE_INFINITY;
 
-    /** More than four roundings of 32-bit floats, as drivers divide by multiplying, and add in another order. */
+    /** More than four roundings of 32-bit floats, because drivers can divide by multiplying, and reorder sums. */
     private static final double EPSILON = 1.0 / (1 << 22);
 
     private static final double TINY = 1e-30;
     private static final double SMALL = 1e24;
 
-    /** A sum of 10**10 small numbers, which is more than shaders compute. */
+    /** A sum of 10**10 small numbers, more than shaders compute. */
     private static final double MOST_GROWN = 1e34;
 
     private static final int LARGEST_INT = 1 << 30;
@@ -74,7 +75,8 @@ final class ShaderCheck {
     private static final Pattern DEFINE = Pattern.compile("(\\w+)(?:\\((\\w+(?:, \\w+)*)\\))?(?: (.*))?");
     private static final Pattern FOREIGN = Pattern.compile("[^ -~]|\\\\|/\\*");
 
-    // What a shader's lines hold: "#if", "#else" and "#endif" are left where a device decides; "#0", "#1" ... are definitions
+    // Lines of a shader: "#if", "#else" and "#endif" remain for conditions that depend on the device; "#0", "#1" ...
+    // are definitions
 
     private final String member;
     private final List<String> code = new ArrayList<String>();
@@ -100,7 +102,7 @@ final class ShaderCheck {
     private int calls;
     private int expanding;
 
-    /** Of the first macro around the tokens that are read, or -1; and whether nothing is next to it. */
+    /** Position of the first macro around the current tokens, or -1; and whether it has adjacent tokens. */
     private int place = -1;
 
     private boolean alone = true;
@@ -111,7 +113,7 @@ final class ShaderCheck {
     private int turning;
     private List<List<Map<String, Variable>>> breaks = new ArrayList<List<Map<String, Variable>>>();
 
-    /** What is known of a macro, or of the branch of a condition. */
+    /** State of a macro, or of the branch of a condition. */
     private enum State {
         YES,
         NO,
@@ -122,7 +124,7 @@ final class ShaderCheck {
         }
     }
 
-    /** One definition; without a body it is the end of one. */
+    /** A macro definition; without a body it is the end of one. */
     private static final class Macro {
         String name;
         List<String> params = Collections.emptyList();
@@ -130,7 +132,7 @@ final class ShaderCheck {
         boolean certain;
     }
 
-    /** What a value can be: its type, the smallest and largest that a component can be, marks, and its uniform or "". */
+    /** A value: its type, smallest and largest possible component, marks, and its uniform or "". */
     private static final class Value {
         final int type;
         final double least;
@@ -144,7 +146,7 @@ final class ShaderCheck {
 
         Value(int type, double least, double most, int marks, String uniform) {
             this.type = type;
-            this.least = least + 0.0; // no negative zero: values are compared
+            this.least = least + 0.0; // avoids negative zero, because values are compared
             this.most = most + 0.0;
             this.marks = marks;
             this.uniform = uniform;
@@ -186,7 +188,7 @@ final class ShaderCheck {
                     && uniform.equals(other.uniform);
         }
 
-        /** Returns a value that holds both. */
+        /** Returns the union of two values. */
         Value hull(Value other) {
             double low = Math.min(least, other.least);
             double high = Math.max(most, other.most);
@@ -198,7 +200,7 @@ final class ShaderCheck {
             return new Value(type, low, high, joined(marks, other.marks) | (grows ? GROWN : 0), both);
         }
 
-        /** Returns a value that holds both, and sums that grow from one to the other. */
+        /** Returns the union of two values, including sums that grow from one to the other. */
         Value widened(Value other) {
             Value both = hull(other);
             if (both.least >= least && both.most <= most) {
@@ -216,7 +218,7 @@ final class ShaderCheck {
         }
     }
 
-    /** A variable; {@code value} is null before it is assigned, {@code size} the elements of an array or 0. */
+    /** A variable; {@code value} is null before an assignment, {@code size} is the elements of an array or 0. */
     private static final class Variable {
         final String kind;
         final int type;
@@ -235,7 +237,7 @@ final class ShaderCheck {
         }
     }
 
-    /** A function: where its body begins, and the macros and functions that were defined before it. */
+    /** A function: the start of its body, and the macros and functions defined before it. */
     private static final class Called {
         String kind;
         int at;
@@ -245,7 +247,7 @@ final class ShaderCheck {
         Map<String, List<Called>> functions;
     }
 
-    /** What a call does. */
+    /** Result of a call. */
     private static final class Result {
         Value value;
         Map<String, Variable> globals;
@@ -253,7 +255,9 @@ final class ShaderCheck {
         long executed;
     }
 
-    /** A condition that a device decides: where it begins, and what holds before it and at the end of its first side. */
+    /**
+     * A condition that depends on the device: its start, and the states before it and at the end of its first branch.
+     */
     private static final class Branch {
         int blocks;
         List<Map<String, Variable>> before;
@@ -262,7 +266,7 @@ final class ShaderCheck {
         Value firstReturned;
     }
 
-    /** Work that is done in each of several ways. */
+    /** A function of an alternative. */
     private interface Way<T> {
         Value in(T way);
     }
@@ -270,14 +274,14 @@ final class ShaderCheck {
     /**
      * Checks a fragment shader, without the prelude.
      *
-     * @throws Errors.BundleError it is not of the format's GLSL; the message names the member and the line
+     * @throws Errors.BundleError it is not in the format's GLSL subset; with the member and the line
      */
     ShaderCheck(String member, String text) {
         this.member = member;
         read(text);
         scopes.add(new LinkedHashMap<String, Variable>());
         scopes.get(0).put("gl_FragColor", new Variable("output", 4, null, 0));
-        boolean isOver = false; // behind main
+        boolean isOver = false; // after main
         while (!take("")) {
             if (directive()) {
                 continue;
@@ -306,7 +310,7 @@ final class ShaderCheck {
         return (long) code.size() + used;
     }
 
-    /** Returns the operations as a compiler sees them. */
+    /** Returns the number of operations as compilers see them. */
     long written() {
         return written;
     }
@@ -551,7 +555,7 @@ final class ShaderCheck {
         return copy;
     }
 
-    /** Lets each variable hold its values in another state as well; returns whether that changed one. */
+    /** Extends each variable by its values in another state; returns whether one changed. */
     private boolean join(List<Map<String, Variable>> other, boolean widening) {
         boolean changed = false;
         for (int k = 0; k < Math.min(scopes.size(), other.size()); k++) {
@@ -577,7 +581,9 @@ final class ShaderCheck {
         return changed;
     }
 
-    /** Does some work in each of several ways from the same state; after it holds what holds after one of them. */
+    /**
+     * Calls a function for several alternatives from the same state; the state after it is the union of their states.
+     */
     private <T> Value each(List<T> ways, Way<T> work) {
         if (ways.size() == 1) {
             return work.in(ways.get(0));
@@ -594,7 +600,11 @@ final class ShaderCheck {
             written = startWritten;
             executed = startExecuted;
             Value value = work.in(way);
-            result = result != null && value != null ? result.hull(typed(result.type, value)) : result == null ? value : result;
+            if (result == null) {
+                result = value;
+            } else if (value != null) {
+                result = result.hull(typed(result.type, value));
+            }
             mostWritten = Math.max(mostWritten, written);
             mostExecuted = Math.max(mostExecuted, executed);
             if (after != null) {
@@ -636,7 +646,7 @@ final class ShaderCheck {
         }
     }
 
-    /** Returns the type of this name, or -1. */
+    /** Returns the type with this name, or -1. */
     private static int typeOf(String kind) {
         return kind.isEmpty() ? -1 : TYPES.indexOf(kind);
     }
@@ -724,7 +734,7 @@ final class ShaderCheck {
         return returned;
     }
 
-    /** Returns the value of a call of a function of the shader, and changes global variables as it does. */
+    /** Returns the value of a call of a shader's function, including its changes of global variables. */
     private Value call(String signature, final List<Value> given) {
         if (++calls > FormatConstants.GLSL_MOST_CALLS) {
             throw refused("calls of functions are too deep in each other");
@@ -815,7 +825,7 @@ final class ShaderCheck {
 
     // Statements
 
-    /** Reads a condition or a definition, if one is next; returns whether it was. */
+    /** Reads a condition or a definition, if it is next; returns whether it was. */
     private boolean directive() {
         String token = tokens.get(at);
         if (!token.startsWith("#")) {
@@ -1015,7 +1025,7 @@ final class ShaderCheck {
         scope.put(name, new Variable(variable.kind, variable.type, value.as(variable.type), 0));
     }
 
-    /** Reads a loop of a constant number of turns, until its variables hold their values in all turns. */
+    /** Reads a loop with a constant number of turns, until the intervals of its variables are valid for all turns. */
     private void loop() {
         expect("for", "(", "int");
         String turn = name();
@@ -1031,7 +1041,7 @@ final class ShaderCheck {
         if (!known || turns.least < 0 || turns.most > FormatConstants.GLSL_MOST_TURNS) {
             throw refused("a loop has a constant number of turns, at most " + FormatConstants.GLSL_MOST_TURNS);
         }
-        // TURNS can be more than it is given: it ends there.
+        // Ends before TURNS.
         String end = peek(bound + 2 - at);
         List<String> header = Arrays.asList("TURNS", "(", end, ")", "{", "END_AFTER", "(", end, ",", turn, ")");
         boolean isEnded = true;
@@ -1109,7 +1119,7 @@ final class ShaderCheck {
         }
     }
 
-    /** Returns the value of an operation, if it is one that no compiler can choke on. */
+    /** Returns the value of an operation; refuses operations that can crash compilers. */
     private Value combine(String sign, Value left, Value given) {
         operators++;
         cost(1, 1);
@@ -1160,7 +1170,7 @@ final class ShaderCheck {
         return new Value(INT, ends[0], ends[ends.length - 1], marks);
     }
 
-    /** Returns a value; as a constant, if it is neither infinite nor too far from the texture in a coordinate. */
+    /** Returns a value; refuses infinite constants, and coordinates too far from the texture. */
     private Value constant(Value value) {
         double far = inCoordinate ? FormatConstants.GLSL_MOST_COORDINATE : FormatConstants.MAX_FLOAT;
         if (value.has(CONST) && (value.has(WILD) || Math.max(-value.least, value.most) > far)) {
@@ -1177,7 +1187,7 @@ final class ShaderCheck {
         return least >= -MOST_GROWN && most <= MOST_GROWN;
     }
 
-    /** Returns a value with its ends rounded outward. */
+    /** Returns a value with its interval rounded outward. */
     private static Value rounded(int type, double least, double most, int marks) {
         double low = least - Math.abs(least) * EPSILON;
         double high = most + Math.abs(most) * EPSILON;
@@ -1230,7 +1240,7 @@ final class ShaderCheck {
         return rounded(type, ends[0], ends[ends.length - 1], marks);
     }
 
-    /** Returns the smaller or the larger of two; of NaN and a number, the number. */
+    /** Returns the smaller or the larger of two values; of NaN and a number, the number. */
     private static Value bounded(int type, Value one, Value other, boolean smaller) {
         double least = smaller ? Math.min(one.least, other.least) : Math.max(one.least, other.least);
         double most = smaller ? Math.min(one.most, other.most) : Math.max(one.most, other.most);
@@ -1348,7 +1358,7 @@ final class ShaderCheck {
         return new Value(FLOAT, value - value * EPSILON, value + value * EPSILON, CONST);
     }
 
-    /** Reads the arguments of a function; {@code names} are all that a macro can stand for. */
+    /** Reads the arguments of a function; {@code names} has all possible functions of a macro. */
     private Value called(List<String> names) {
         nested(1);
         expect("(");
@@ -1395,7 +1405,7 @@ final class ShaderCheck {
         return name.endsWith("Than") || name.endsWith("Equal");
     }
 
-    /** Returns the value of a function of GLSL. */
+    /** Returns the value of a built-in function. */
     private Value builtin(String name, List<Value> given) {
         boolean slow = SLOW.contains(name);
         cost(
@@ -1427,7 +1437,10 @@ final class ShaderCheck {
             throw refused("'" + name + "' has " + given.size() + " arguments");
         }
         if (isCurve && isConstant) {
-            throw refused("'" + name + "' of constants");
+            if (calls == 0) {
+                throw refused("'" + name + "' of constants");
+            }
+            marks &= WILD; // in a function, for some of its arguments: no exact value is known here
         }
         Value first = given.get(0);
         if (first.isInfinite() && Arrays.asList("sin", "cos", "tan", "fract").contains(name)) {
@@ -1509,6 +1522,7 @@ final class ShaderCheck {
         inCoordinate = true;
         Value value = expression();
         inCoordinate = outer;
+        // In a function a coordinate can be constant for one call and not for the next.
         if (value.type != 2 || value.has(calls > 0 ? WILD : CONST | WILD)) {
             throw refused("a coordinate is constant, or may be no number");
         }
@@ -1518,7 +1532,7 @@ final class ShaderCheck {
         return new Value(4, 0, 1, 0);
     }
 
-    /** Reads every definition that a macro can have here, in its place. */
+    /** Reads every possible definition of a macro at its use. */
     private Value macro(final String name, final boolean isStatement) {
         List<Macro> all = macros.get(name);
         final int here = at - 1;

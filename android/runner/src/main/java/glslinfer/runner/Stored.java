@@ -12,17 +12,17 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 
-/** The integers that an input's texels hold: bytes of a picture or feature map, 16 bits of a vector or 16-bit map. */
+/** The integers in an input's texels: bytes of an image or feature map, 16 bits of a vector or 16-bit map. */
 abstract class Stored {
-    /** Returns the integer of a column, row and channel; of a vector, the column is the index. */
+    /** Returns the integer of a column, row and channel; for a vector, the column is the index. */
     abstract int at(int x, int y, int channel);
 
     /**
-     * Returns what is stored of the pictures and numbers that a program gives, in the order of the manifest.
+     * Returns the stored integers for the inputs given by a program, in the order of the manifest.
      *
-     * @param given by name: for a picture its bytes, or a {@link Picture} of any size; for numbers {@code float[]},
+     * @param given by name: for an image its bytes, or a {@link Picture} of any size; for values {@code float[]},
      *     {@code double[]} or {@code int[]}
-     * @throws Errors.InputError one is missing, unknown, something else, of another size, or not a number
+     * @throws Errors.InputError an input is missing, unknown, of another type or size, or not a number
      */
     static List<Stored> all(Manifest manifest, Map<String, ?> given) {
         List<Stored> stored = new ArrayList<Stored>();
@@ -101,10 +101,10 @@ abstract class Stored {
     }
 
     /**
-     * Writes the texels of a vector, or of a view of a picture or map, row by row.
+     * Writes the texels of a vector, or of a view of an image or map, in row-major order.
      *
-     * @param view which view; 0 for a vector
-     * @param out takes 4 bytes a texel
+     * @param view index of the view; 0 for a vector
+     * @param out receives 4 bytes for each texel
      */
     final void write(Input input, int view, ByteBuffer out) {
         if (input.value instanceof FixedPoint) {
@@ -114,7 +114,7 @@ abstract class Stored {
         Tiles tiles = (Tiles) input.value;
         int each = tiles.channelsOfView();
         int bytes = 4 / each;
-        // A picture without alpha has 255 there: it tells shaders where the picture is.
+        // Without an alpha channel, alpha is 255, by which shaders detect pixels of the image.
         byte rest = (byte) (input.isPicture() && tiles.channels < 4 ? 255 : 0);
         for (int y = 0; y < tiles.height; y++) {
             for (int x = 0; x < tiles.width; x++) {
@@ -144,7 +144,7 @@ abstract class Stored {
         out.put(to + 1, (byte) n);
     }
 
-    /** The bytes of a picture. */
+    /** The bytes of an image. */
     private static final class Bytes extends Stored {
         private final byte[] bytes;
         private final int width;
@@ -162,7 +162,7 @@ abstract class Stored {
         }
     }
 
-    /** Numbers, rounded to what can be stored. */
+    /** Values, rounded to the nearest stored ones. */
     private static final class Numbers extends Stored {
         private final Value value;
         private final double[] numbers;

@@ -8,7 +8,7 @@ import glslinfer.runner.Layout.Tiles;
 import glslinfer.runner.Layout.View;
 import java.nio.ByteBuffer;
 
-/** From the RGBA8 texels that hold a layer's output to numbers. */
+/** Decoding of RGBA8 texels of a layer's output. */
 final class Texels {
     private Texels() {}
 
@@ -21,7 +21,7 @@ final class Texels {
      * Decodes a vector or partial sums.
      *
      * @param texels {@code value.width()} x {@code value.height()} texels from (0, 0) of its texture
-     * @param out takes (columns, length) or (length) numbers
+     * @param out receives (columns, length) or (length) elements
      */
     static void unpack(ByteBuffer texels, FixedPoint value, double[] out) {
         double unit = value.scale / 256.0;
@@ -37,9 +37,9 @@ final class Texels {
     /**
      * Decodes one view of a map.
      *
-     * @param texels a whole texture, {@code textureWidth} texels a row
-     * @param index which view
-     * @param out takes (height, width, channels) numbers, of which this view's are set
+     * @param texels a complete texture, {@code textureWidth} texels wide
+     * @param index index of the view
+     * @param out (height, width, channels) elements; those of this view are set
      */
     static void unpack(ByteBuffer texels, int textureWidth, Tiles value, int index, double[] out) {
         View view = value.views.get(index);

@@ -11,7 +11,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Between textures and the memory of the CPU: inputs up, outputs down. */
+/** Transfers between textures and the CPU's memory: uploads of inputs, and reads of outputs. */
 final class Transfers {
     private final Gl gl;
     private final GlObjects objects;
@@ -19,7 +19,7 @@ final class Transfers {
     private final Frame.Handles handles;
     private final ByteBuffer upload;
 
-    /** The vector of classes and its texels, where {@link #readLogits} need not allocate. */
+    /** Vector of classes and its texels, if {@link #readLogits} can avoid allocation. */
     private final FixedPoint logits;
 
     private final ByteBuffer logitTexels;
@@ -42,7 +42,7 @@ final class Transfers {
         logitNumbers = new double[logits == null ? 0 : logits.length];
     }
 
-    /** Makes all textures, and a framebuffer for each that passes render into. */
+    /** Creates all textures, and a framebuffer for each target. */
     void makeTextures(Bundle bundle) {
         gl.glActiveTexture(Gl.GL_TEXTURE0);
         for (Texture texture : bundle.manifest.textures) {
@@ -62,7 +62,7 @@ final class Transfers {
         return new int[] {((FixedPoint) value).width(), ((FixedPoint) value).height()};
     }
 
-    /** Uploads an input: the rectangles of its views, and nothing beside them. */
+    /** Uploads an input: only the rectangles of its views. */
     void write(Input input, Stored stored) {
         gl.glActiveTexture(Gl.GL_TEXTURE0);
         if (input.value instanceof FixedPoint) {
@@ -83,7 +83,9 @@ final class Transfers {
                 Gl.GL_TEXTURE_2D, 0, x, y, size[0], size[1], Gl.GL_RGBA, Gl.GL_UNSIGNED_BYTE, upload);
     }
 
-    /** Returns an output as numbers: (columns, length), (length), or (height, width, channels) row by row. */
+    /**
+     * Returns the elements of a value: (columns, length), (length), or (height, width, channels) in row-major order.
+     */
     double[] read(Value value) {
         if (value.count() > FormatConstants.MAX_RESULT) {
             throw new Errors.InputError("a value of " + value.count() + " numbers is too large to read");
@@ -108,7 +110,7 @@ final class Transfers {
         return out;
     }
 
-    /** Returns what the passes left of an output, before its steps. */
+    /** Returns the values of an output, before its steps. */
     List<HostStep.Array> readValues(Output output) {
         List<HostStep.Array> arrays = new ArrayList<HostStep.Array>();
         for (Value value : output.values) {
@@ -123,7 +125,7 @@ final class Transfers {
         return new Result(output.name, result.shape, Texels.floats(result.data));
     }
 
-    /** Reads the classes: without allocating where these are a vector and no step follows. */
+    /** Reads the classes, without allocation if they are a vector without steps. */
     void readLogits(Output classes, float[] out) {
         if (logits == null) {
             float[] data = read(classes).data;
@@ -137,7 +139,7 @@ final class Transfers {
         }
     }
 
-    /** Returns a whole texture that passes render into, or an input's, as it is now: 4 bytes a texel, row 0 first. */
+    /** Returns the current content of a target or input texture: 4 bytes for each texel, row 0 first. */
     ByteBuffer texels(String name) {
         Texture texture = textures.get(name);
         ByteBuffer texels = GlObjects.direct(4 * texture.width * texture.height);

@@ -15,19 +15,20 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * Whether fragment shaders are of the format's GLSL, and passes set every uniform that they declare: one that nobody
- * sets holds 0, and results are wrong.
+ * Checks that fragment shaders are in the format's GLSL subset, and that passes set all declared uniforms; an unset
+ * uniform would be 0 and give wrong results.
  */
 final class UniformCheck {
     private UniformCheck() {}
 
     /**
-     * Refuses a shader that is not of the format's GLSL, or declares other uniforms than its program sets.
+     * Refuses a shader that is not in the GLSL subset, or declares other uniforms than its program sets.
      *
      * @param members has the prelude and the fragment shader of each program
-     * @throws BundleError naming the shader and its line, or the program and the uniform
+     * @throws BundleError with the shader and its line, or the program and the uniform
      */
-    static Map<String, ShaderCheck> check(Collection<Program.ShaderProgram> programs, Map<String, byte[]> members, Rule.Cursor at) {
+    static Map<String, ShaderCheck> check(
+            Collection<Program.ShaderProgram> programs, Map<String, byte[]> members, Rule.Cursor at) {
         at.rule = Rule.SHADERS;
         if (!linesOf(text(members.get(Program.PRELUDE))).equals(Arrays.asList(FormatConstants.GLSL_PRELUDE))) {
             throw new BundleError(
@@ -74,7 +75,7 @@ final class UniformCheck {
     /**
      * Refuses uniforms that are not finite, too large, or 0 where a shader divides by them.
      *
-     * @throws BundleError naming the member, or the pass and the uniform
+     * @throws BundleError with the member, or the pass and the uniform
      */
     static void checkValues(
             Manifest manifest,
@@ -88,7 +89,7 @@ final class UniformCheck {
                     .asFloatBuffer();
             floats.put(name, all);
             for (int k = 0; k < all.limit(); k++) {
-                if (!(Math.abs(all.get(k)) <= FormatConstants.GLSL_MOST_UNIFORM)) { // NaN is not
+                if (!(Math.abs(all.get(k)) <= FormatConstants.GLSL_MOST_UNIFORM)) { // also refuses NaN
                     throw new BundleError("member '" + name + "' has a number that is not finite, or too large");
                 }
             }

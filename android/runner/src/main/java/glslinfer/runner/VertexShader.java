@@ -6,17 +6,17 @@ import java.util.Arrays;
 import java.util.Map;
 
 /**
- * The vertex shaders of a bundle are those that docs/reference/bundle-format.md prints, and no others.
+ * Check of vertex shaders: bundles can have only those printed in docs/reference/bundle-format.md.
  *
- * <p>A driver may crash on one that leaves a varying unwritten; comparing is all it takes to be safe from that.
+ * <p>A driver can crash on a shader that does not write a varying; comparing the text is sufficient against that.
  */
 final class VertexShader {
     private VertexShader() {}
 
     /**
-     * Refuses a vertex shader that is not the format's text for as many varyings as its program has.
+     * Refuses a vertex shader that differs from the format's text for its program's number of varyings.
      *
-     * @throws BundleError naming the program and its member
+     * @throws BundleError with the program and its member
      */
     static void check(Program.ShaderProgram program, Map<String, byte[]> members) {
         byte[] wanted = text(program.varyings).getBytes(Charset.forName("US-ASCII"));

@@ -9,10 +9,10 @@ import java.util.zip.DataFormatException;
 import java.util.zip.Inflater;
 
 /**
- * The zip file that a bundle is: a directory and members that can be read in one way only.
+ * Reader of a bundle's zip file, whose directory and members must be unambiguous.
  *
- * <p>Members lie one behind the other from the first byte on, then comes the directory, then its end record, and
- * nothing else. What a member's own header says, the directory says too.
+ * <p>Members follow each other from the first byte on, then comes the directory, then its end record, and nothing else.
+ * A member's own header agrees with the directory.
  */
 final class ZipDirectory {
     private static final long END = 0x06054b50;
@@ -21,11 +21,11 @@ final class ZipDirectory {
     private static final int ENTRY_LENGTH = 46;
     private static final long LOCAL = 0x04034b50;
     private static final int LOCAL_LENGTH = 30;
-    private static final int FLAGS = 0x0806; // how hard it was deflated, and that names are UTF-8
+    private static final int FLAGS = 0x0806; // compression level, and the flag of UTF-8 names
 
     private ZipDirectory() {}
 
-    /** A member, as the directory describes it. */
+    /** A member, as described by the directory. */
     static final class Entry {
         String name;
         int flags;
@@ -34,14 +34,14 @@ final class ZipDirectory {
         long packed;
         long size;
 
-        /** Where its header begins. */
+        /** Position of its header. */
         long offset;
 
-        /** Where the directory describes it. */
+        /** Position of its directory entry. */
         int told;
     }
 
-    /** Returns the members, in the order of the directory, or throws BundleError. */
+    /** Returns the members, in the order of the directory; throws BundleError. */
     static List<Entry> read(byte[] file) {
         int end = file.length - END_LENGTH;
         if (end < 0 || u32(file, end) != END) {
@@ -83,7 +83,7 @@ final class ZipDirectory {
         return entries;
     }
 
-    /** Refuses a file in which anything lies before, between or behind members, or that says two things of one. */
+    /** Refuses a file with data before, between or after members, or with contradictory descriptions of a member. */
     static void check(byte[] file, List<Entry> entries) {
         long at = 0;
         for (Entry entry : entries) {
@@ -109,7 +109,7 @@ final class ZipDirectory {
         }
     }
 
-    /** Returns the bytes of a member of a file that was checked; unpacking ends at the declared size. */
+    /** Returns the bytes of a member of a checked file; unpacking ends at the declared size. */
     static byte[] unpack(byte[] file, Entry entry) {
         int begin = (int) entry.offset + LOCAL_LENGTH + entry.name.length();
         byte[] data = new byte[(int) entry.size];
@@ -121,7 +121,7 @@ final class ZipDirectory {
             try {
                 inflater.setInput(file, begin, (int) entry.packed);
                 int made = 0;
-                byte[] more = new byte[1]; // an end without bytes may stand behind the last
+                byte[] more = new byte[1]; // the stream can have an end marker without data
                 while (!inflater.finished()) {
                     boolean full = made == data.length;
                     int count = full ? inflater.inflate(more) : inflater.inflate(data, made, data.length - made);

@@ -3,21 +3,21 @@ package glslinfer.tasks;
 import glslinfer.runner.Errors.InputError;
 import java.util.List;
 
-/** Anchors: the boxes that a detector's numbers are relative to, computed from a few lines of data. */
+/** Anchors: boxes to which a detector's outputs are relative, computed from parameters. */
 final class Anchors {
     private static final int MOST = 1 << 18;
 
     private Anchors() {}
 
-    /** The anchors of one feature map: the same boxes around the middle of each of its cells. */
+    /** The anchors of a feature map: the same boxes around the centre of each cell. */
     static final class Level {
         private final double[][] sizes;
         private final int stride;
         private final int[] cells;
 
         /**
-         * @param sizes width and height of each box of a cell, in parts of the network's picture
-         * @param stride pixels that a cell covers; 0 with {@code cells}
+         * @param sizes width and height of each box of a cell, relative to the network's input
+         * @param stride input pixels for each cell; 0 with {@code cells}
          * @param cells rows and columns; null with {@code stride}
          */
         Level(double[][] sizes, int stride, int[] cells) {
@@ -36,10 +36,10 @@ final class Anchors {
     }
 
     /**
-     * Returns all anchors: four numbers each, the middle's x and y, width and height, in parts of the picture.
+     * Returns all anchors, four numbers each: x and y of the centre, width and height, relative to the network's input.
      *
-     * @param height of the network's picture
-     * @param width of the network's picture
+     * @param height height of the network's input
+     * @param width width of the network's input
      */
     static float[] of(List<Level> levels, int height, int width) {
         long number = 0;

@@ -6,19 +6,19 @@ import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
 
-/** From a detector's numbers to boxes: decode what is likely enough, then let one box stand for all that overlap it. */
+/** Decoding of a detector's outputs: boxes with a sufficient score, and non-maximum suppression. */
 final class Boxes {
     private static final double LARGEST_EXPONENT = 20;
 
     private Boxes() {}
 
-    /** A box: left, top, right, bottom, then x, y of each point, in parts of the network's picture. */
+    /** A box: left, top, right, bottom, then x, y of each point, relative to the network's input. */
     static final class Box {
         final double[] numbers;
         final double score;
         final int index;
 
-        /** @param index of its class */
+        /** @param index index of its class */
         Box(double[] numbers, double score, int index) {
             this.numbers = numbers;
             this.score = score;
@@ -38,7 +38,7 @@ final class Boxes {
             return (numbers[2] - numbers[0]) * (numbers[3] - numbers[1]);
         }
 
-        /** Returns whether two boxes share more than a part of what they cover together. */
+        /** Returns whether the intersection over union of two boxes exceeds a limit. */
         private boolean overlaps(Box other, double part) {
             double across = Math.min(numbers[2], other.numbers[2]) - Math.max(numbers[0], other.numbers[0]);
             double down = Math.min(numbers[3], other.numbers[3]) - Math.max(numbers[1], other.numbers[1]);
@@ -52,11 +52,11 @@ final class Boxes {
     }
 
     /**
-     * Returns the boxes that are likely enough, decoded, in the order of the anchors.
+     * Returns the decoded boxes with a sufficient score, in the order of the anchors.
      *
-     * @param scores a number for each anchor and class (the background's first, where there is one)
+     * @param scores a number for each anchor and class (the background's first, if there is one)
      * @param raw {@code columns} numbers for each anchor
-     * @param pixels width and height of the network's picture
+     * @param pixels width and height of the network's input
      */
     static List<Box> decode(
             DetectionRules rules, float[] scores, float[] raw, int columns, float[] anchors, int[] pixels) {
@@ -85,7 +85,7 @@ final class Boxes {
         return out;
     }
 
-    /** Turns numbers into scores. */
+    /** Converts outputs to scores. */
     static void activate(String activation, float[] from, int at, double[] to) {
         double largest = Double.NEGATIVE_INFINITY;
         for (int k = 0; k < to.length; k++) {
@@ -142,7 +142,7 @@ final class Boxes {
         }
     }
 
-    /** Returns few boxes for many, best first: each stands for all that overlap it. */
+    /** Non-maximum suppression: returns the boxes, best first, each of which represents all that overlap it. */
     static List<Box> suppress(List<Box> boxes, double overlap, int most, boolean weighted) {
         List<Box> left = new ArrayList<Box>();
         for (Box box : boxes) {
@@ -165,7 +165,7 @@ final class Boxes {
         return kept;
     }
 
-    /** Returns the mean of boxes by their scores; its score is the best one's. */
+    /** Returns the mean of boxes weighted by scores, with the score of the best one. */
     private static Box mean(Box best, List<Box> same) {
         double total = 0;
         double[] sum = new double[best.numbers.length];
@@ -184,7 +184,7 @@ final class Boxes {
         return new Box(sum, best.score, best.index);
     }
 
-    /** Sorts by score, the best first; equal ones keep their order. */
+    /** Sorts by score, best first; equal ones keep their order. */
     static void sort(List<Box> boxes) {
         Collections.sort(
                 boxes,
@@ -196,7 +196,7 @@ final class Boxes {
                 });
     }
 
-    /** Returns outputs one after the other. */
+    /** Returns concatenated outputs. */
     static float[] joined(List<float[]> parts) {
         int length = 0;
         for (float[] part : parts) {

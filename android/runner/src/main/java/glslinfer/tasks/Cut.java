@@ -2,21 +2,21 @@ package glslinfer.tasks;
 
 import glslinfer.tasks.Description.Region;
 
-/** A turned rectangle of a picture: where it lies, and the way between its points and the picture's. */
+/** A rotated rectangle of an image, and the conversion of its points to the image and back. */
 public final class Cut {
     private static final double LEAST = 1;
 
-    /** Of the middle, in the picture's pixels. */
+    /** Centre, in pixels of the image. */
     public final double x;
 
     public final double y;
 
-    /** Along its own horizontal, in the picture's pixels. */
+    /** Sides, in pixels of the image. */
     public final double width;
 
     public final double height;
 
-    /** Of its horizontal to the picture's, in radians, clockwise as one sees it. */
+    /** Angle between its horizontal axis and the image's, clockwise in radians. */
     public final double angle;
 
     private final double cosine;
@@ -32,25 +32,25 @@ public final class Cut {
         sine = Math.sin(angle);
     }
 
-    /** Returns whether it is a rectangle at all: finite, and of a pixel or more. */
+    /** Returns whether it is valid: finite, and of at least a pixel. */
     boolean usable() {
         double sum = x + y + width + height + angle;
         return !Double.isNaN(sum) && !Double.isInfinite(sum) && Math.min(width, height) >= LEAST;
     }
 
-    /** Returns the pixel of the picture that a point in parts of the cut is. */
+    /** Converts a point relative to the cut to pixels of the image. */
     public double[] toPicture(double across, double down) {
         double right = (across - 0.5) * width;
         double below = (down - 0.5) * height;
         return new double[] {right * cosine - below * sine + x, right * sine + below * cosine + y};
     }
 
-    /** Returns the corners in pixels: from its own top left one clockwise. */
+    /** Returns the corners in pixels, clockwise from its top left corner. */
     public double[][] corners() {
         return new double[][] {toPicture(0, 0), toPicture(1, 0), toPicture(1, 1), toPicture(0, 1)};
     }
 
-    /** Returns how much of the area that two cuts cover they share, as if both stood upright. */
+    /** Returns the intersection over union of two cuts, computed as if both were upright. */
     double overlap(Cut other) {
         double wide = Math.min(x + width / 2, other.x + other.width / 2)
                 - Math.max(x - width / 2, other.x - other.width / 2);
@@ -60,7 +60,7 @@ public final class Cut {
         return shared / (width * height + other.width * other.height - shared);
     }
 
-    /** Returns whether it shows any of a picture: a follower may be led far away. */
+    /** Returns whether it overlaps an image, because a follower can drift away. */
     boolean reaches(int pictureWidth, int pictureHeight) {
         if (!usable() || Math.max(width, height) > 16.0 * Math.max(pictureWidth, pictureHeight)) {
             return false;
@@ -80,7 +80,7 @@ public final class Cut {
         }
     }
 
-    /** Returns the cut around points, turned as its region says. */
+    /** Returns the cut of a region around points. */
     static Cut around(Region region, double[][] known) {
         double angle = angle(region, known);
         double[][] points = known;
@@ -110,7 +110,7 @@ public final class Cut {
         return new Cut(middle[0], middle[1], wide * region.scale, tall * region.scale, angle);
     }
 
-    /** Returns the cut that shows a thing upright: around its box, or around points of it. */
+    /** Returns the cut in which an object is upright, around its box or points. */
     static Cut of(Region region, Detection thing) {
         if (region.points.length > 0) {
             return around(region, thing.points);

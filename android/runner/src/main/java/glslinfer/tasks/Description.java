@@ -4,35 +4,35 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 
-/** A task: which bundle, what its numbers mean, what is drawn. {@link DescriptionReader} reads it of a file. */
+/** A task: its bundle, the meaning of its outputs, and drawing. {@link DescriptionReader} reads it from a file. */
 public final class Description {
     public static final String DETECTION = "detection";
     public static final String LANDMARKS = "landmarks";
     public static final String SEGMENTATION = "segmentation";
     public static final String CLASSIFICATION = "classification";
 
-    /** Of the file, without suffix. */
+    /** Name of the file, without suffix. */
     public final String name;
 
-    /** One of the four above. */
+    /** One of the four kinds above. */
     public final String kind;
 
-    /** What it finds, in a few words. */
+    /** Short description of the objects that it finds. */
     public final String what;
 
-    /** A bundle: a file {@code *.glslnn} beside the task's, or a name that {@code glsl-infer get} knows. */
+    /** A bundle: a file {@code *.glslnn} in the folder of the task, or a name for {@code glsl-infer get}. */
     public final String model;
 
-    /** Of a detection, else null. */
+    /** Rules of a detection, otherwise null. */
     public final DetectionRules detection;
 
-    /** Of landmarks, else null. */
+    /** Rules of landmarks, otherwise null. */
     public final LandmarkRules landmarks;
 
-    /** Of a segmentation, else null. */
+    /** Rules of a segmentation, otherwise null. */
     public final SegmentationRules segmentation;
 
-    /** How many labels a classification tells. */
+    /** Number of labels of a classification. */
     public final int top;
 
     Description(String name, String kind, String what, String model, Object rules) {
@@ -46,7 +46,7 @@ public final class Description {
         top = rules instanceof Integer ? (Integer) rules : 0;
     }
 
-    /** Returns the name of the task that finds what landmarks are of; null where there is none. */
+    /** Returns the name of the task that detects the objects for landmarks; null if there is none. */
     public String detector() {
         if (landmarks == null) {
             return null;
@@ -55,7 +55,7 @@ public final class Description {
         return name.endsWith(".json") ? name.substring(0, name.length() - ".json".length()) : name;
     }
 
-    /** How boxes come out of a bundle; docs/reference/task-files.md explains every field. */
+    /** Decoding of a bundle's outputs to boxes; docs/reference/task-files.md explains all fields. */
     public static final class DetectionRules {
         List<String> boxes;
         List<String> scores;
@@ -71,7 +71,7 @@ public final class Description {
         boolean exclusive;
         int most;
 
-        /** Two points, the middle of a circle and one on it, whose square is the box; or null. */
+        /** Indices of two points, the centre of a circle and a point on it, whose square replaces the box; or null. */
         int[] body;
 
         public List<String> labels = Collections.singletonList("");
@@ -81,7 +81,7 @@ public final class Description {
         DetectionRules() {}
     }
 
-    /** Which cut belongs to points that are known. */
+    /** The cut for known points. */
     static final class Region {
         int[] begin = {};
         int[] end = {};
@@ -92,21 +92,21 @@ public final class Description {
         boolean square;
     }
 
-    /** How points come out of a bundle that reads a cut. */
+    /** Decoding of the outputs for a cut to points. */
     public static final class LandmarkRules {
         String detector;
         Region cut;
 
-        /** Null: the detector looks at every frame. */
+        /** Null if the detector processes every frame. */
         Region follow;
 
         String points;
         int dimensions;
 
-        /** What x and y are at the right and lower edge; 0: the cut's pixels. */
+        /** Value of x and y at the right and lower edge; 0 for the cut's pixels. */
         double unit;
 
-        /** Null: there always is something. */
+        /** Output with the presence of an object; null if it is always present. */
         String presence;
 
         boolean sigmoid;
@@ -119,7 +119,7 @@ public final class Description {
         LandmarkRules() {}
     }
 
-    /** How a mask comes out of a bundle. */
+    /** Decoding of an output to a mask. */
     public static final class SegmentationRules {
         String mask;
         String activation;

@@ -14,7 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Reads tasks of JSON files, strictly: docs/reference/task-files.md explains every key. */
+/** Strict reader of tasks from JSON files; docs/reference/task-files.md explains all keys. */
 public final class DescriptionReader {
     private static final int MOST_POINTS = 1 << 14;
     private static final double ANY = -Float.MAX_VALUE;
@@ -29,8 +29,8 @@ public final class DescriptionReader {
     /**
      * Reads a task.
      *
-     * @param name of the file, without {@code .json}
-     * @throws InputError it is no JSON, or says what it may not; names the file and the key
+     * @param name name of the file, without {@code .json}
+     * @throws InputError it is not JSON, or is invalid; with the file and the key
      */
     public static Description read(byte[] utf8, String name) {
         try {
@@ -87,7 +87,7 @@ public final class DescriptionReader {
         rules.exclusive = truth(fields, "'exclusive'", "exclusive", false);
         rules.most = integer("most", 100, 1, 1000);
         rules.lines = lines("lines", rules.points.size());
-        share("turned", 0); // of single photographs, on the command line
+        share("turned", 0); // for single photographs, on the command line
         return rules;
     }
 

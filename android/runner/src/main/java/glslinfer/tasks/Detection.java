@@ -1,21 +1,21 @@
 package glslinfer.tasks;
 
-/** A thing with a box around it. */
+/** An object with its box. */
 public final class Detection {
-    /** In pixels of the picture; a box may reach beyond it. */
+    /** Box in pixels of the image; it can extend beyond it. */
     public final double left;
 
     public final double top;
     public final double right;
     public final double bottom;
 
-    /** How sure the network is, 0 to 1. */
+    /** Confidence of the network, 0 to 1. */
     public final double score;
 
-    /** Of its class; empty where there is one class only. */
+    /** Label of its class; empty with a single class. */
     public final String label;
 
-    /** Of its class. */
+    /** Index of its class. */
     public final int index;
 
     /** x and y of each point, in pixels. */

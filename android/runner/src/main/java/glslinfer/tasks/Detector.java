@@ -9,7 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** Finds things by a network that says for each anchor whether there is one, and where: SSD and its kin. */
+/** Finds objects with a network such as SSD, which has a score and a box for each anchor. */
 final class Detector extends Task.Whole {
     private final DetectionRules rules;
     private final float[] anchors;

@@ -4,12 +4,12 @@ import glslinfer.runner.Classifier;
 import java.util.Collections;
 import java.util.List;
 
-/** What a task found in a picture: things, best first, or a mask, or labels. The other lists are empty. */
+/** Results of a task for an image: objects, best first, or a mask, or labels. The other lists are empty. */
 public final class Found {
-    /** What the task is, and what is to be drawn. */
+    /** The task, with its rules for drawing. */
     public final Description description;
 
-    /** Of the picture, in pixels. */
+    /** Size of the image, in pixels. */
     public final int width;
 
     public final int height;
@@ -17,10 +17,10 @@ public final class Found {
     public final List<Detection> detections;
     public final List<Landmarks> landmarks;
 
-    /** Of a segmentation, else null. */
+    /** Mask of a segmentation, otherwise null. */
     public final Mask mask;
 
-    /** Of a classification. */
+    /** Labels of a classification. */
     public final List<Classifier.Prediction> labels;
 
     private Found(
@@ -61,7 +61,7 @@ public final class Found {
         return Collections.emptyList();
     }
 
-    /** Returns how many things there are. */
+    /** Returns the number of objects. */
     public int count() {
         return detections.size() + landmarks.size();
     }

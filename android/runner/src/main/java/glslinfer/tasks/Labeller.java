@@ -6,7 +6,7 @@ import glslinfer.runner.Result;
 import glslinfer.runner.Session;
 import java.util.Map;
 
-/** Names what is in a picture. */
+/** Classifies images. */
 final class Labeller extends Task.Whole {
     private final Output classes;
 

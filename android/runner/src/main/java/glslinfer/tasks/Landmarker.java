@@ -12,9 +12,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Finds points of things: a detector says where they are, a network reads the cut around each. In a film each cut is
- * around the points of the frame before, and the detector looks only where nothing is followed, and from time to time
- * while fewer things are than may be.
+ * Finds points of objects: a detector locates them, and a network reads the cut around each. In a video, each cut is
+ * around the points in the previous frame. The detector runs if no object is followed, and periodically while there are
+ * fewer objects than the limit.
  */
 final class Landmarker extends Task {
     private static final double SAME = 0.4;
@@ -23,12 +23,12 @@ final class Landmarker extends Task {
     private final LandmarkRules rules;
     private final Detector detector;
 
-    /** Of the next frame. */
+    /** Cuts of the next frame. */
     private List<Cut> cuts = new ArrayList<Cut>();
 
     private int since;
 
-    // Of this frame: what is yet to be read, what was found, and whether the detector looked or is to.
+    // State of this frame: unread cuts, results, and whether the detector has run or must run.
     private List<Cut> left = new ArrayList<Cut>();
     private List<Landmarks> found = new ArrayList<Landmarks>();
     private boolean followed;
@@ -152,7 +152,7 @@ final class Landmarker extends Task {
         return Found.ofLandmarks(description, size, found);
     }
 
-    /** Returns what the network's numbers mean; null where it says that there is nothing. */
+    /** Returns the landmarks for the network's outputs; null if the object is absent. */
     private Landmarks points(Map<String, Result> outputs, Cut cut) {
         double score = 1;
         if (rules.presence != null) {
@@ -187,7 +187,7 @@ final class Landmarker extends Task {
         return new Landmarks(points, score, attributes, cut);
     }
 
-    /** Returns the cuts of the next frame: two that came to show one thing become one. */
+    /** Returns the cuts for the next frame, without those of an object that another one shows. */
     private List<Cut> distinct() {
         List<Cut> out = new ArrayList<Cut>();
         for (Landmarks item : found) {

@@ -3,18 +3,18 @@ package glslinfer.tasks;
 import java.util.Collections;
 import java.util.Map;
 
-/** Points of a thing. */
+/** Points of an object. */
 public final class Landmarks {
-    /** x and y of each point in pixels of the picture, and what more the network says of it. */
+    /** x and y of each point in pixels of the image, followed by further coordinates. */
     public final double[][] points;
 
-    /** How sure the network is that there is one, 0 to 1. */
+    /** Confidence that the object is present, 0 to 1. */
     public final double score;
 
-    /** Other numbers of the network, by the task's names. */
+    /** Further outputs of the network, by the task's names. */
     public final Map<String, Double> attributes;
 
-    /** What the network read. */
+    /** The cut read by the network. */
     public final Cut cut;
 
     Landmarks(double[][] points, double score, Map<String, Double> attributes, Cut cut) {

@@ -5,19 +5,19 @@ import glslinfer.runner.Input;
 import glslinfer.runner.Result;
 import glslinfer.tasks.Description.SegmentationRules;
 
-/** How much of each pixel belongs to what was looked for; computed for the size that one asks for. */
+/** The share of each pixel that belongs to the object, computed for any size. */
 public final class Mask {
-    /** Numbers of the network in a row, and rows. */
+    /** Columns and rows of the network's output. */
     public final int columns;
 
     public final int rows;
 
-    /** At and below the first number there is nothing, from the second on all; between them the edge is soft. */
+    /** Values between which the edge is smooth: nothing below the first, everything above the second. */
     public final double low;
 
     public final double high;
 
-    /** The part of the picture that the network saw, as a rectangle of it and of the network's own picture. */
+    /** The region of the image read by the network, and the corresponding region of the network's input. */
     public final Fit.Place place;
 
     private final float[] parts;
@@ -25,8 +25,8 @@ public final class Mask {
 
     /**
      * @param output (height, width, classes), or the classes' indices (height, width)
-     * @param width of the picture that was looked at
-     * @param height of it
+     * @param width width of the image
+     * @param height height of the image
      */
     Mask(Result output, SegmentationRules rules, Input input, int width, int height) {
         int[] shape = output.shape();
@@ -51,7 +51,7 @@ public final class Mask {
         }
     }
 
-    /** Returns the network's own numbers in 255ths, row by row: {@code rows} x {@code columns}. */
+    /** Returns the network's own values in 255ths, in row-major order: {@code rows} x {@code columns}. */
     public byte[] bytes() {
         byte[] out = new byte[parts.length];
         for (int i = 0; i < out.length; i++) {
@@ -60,12 +60,12 @@ public final class Mask {
         return out;
     }
 
-    /** Returns where the network's picture lies in that of its numbers: numbers a pixel, across and down. */
+    /** Returns the number of output values for each pixel of the network's input, horizontally and vertically. */
     public double[] density() {
         return new double[] {(double) columns / input.width(), (double) rows / input.height()};
     }
 
-    /** Returns the opacity of each pixel of the picture, 0 to 255: the mask with its edge made smooth. */
+    /** Returns the opacity of each pixel of the image, 0 to 255: the mask with a smooth edge. */
     public byte[] alpha(int width, int height) {
         byte[] out = new byte[width * height];
         Fit.Place at = input.fit.place(width, height, input.width(), input.height());
@@ -92,7 +92,7 @@ public final class Mask {
         return out;
     }
 
-    /** Returns how much of a picture it covers, 0 to 1. */
+    /** Returns the covered share of an image, 0 to 1. */
     public double share(int width, int height) {
         long sum = 0;
         for (byte one : alpha(width, height)) {
@@ -101,7 +101,7 @@ public final class Mask {
         return sum / 255.0 / width / height;
     }
 
-    /** Which numbers make a pixel along one axis, as Pillow's bilinear resize weighs them. */
+    /** Indices and weights of the values for each pixel along an axis, as in Pillow's bilinear resize. */
     private static final class Axis {
         final int[] first;
         final int[] count;

@@ -4,12 +4,12 @@ import glslinfer.runner.Fit;
 import glslinfer.runner.Picture;
 import glslinfer.runner.Preprocess;
 
-/** A picture as red, green and blue, and what is in a cut of it. */
+/** An image as red, green and blue, and the content of its cuts. */
 final class Pixels {
     final int width;
     final int height;
 
-    /** Three for each pixel, top row first. */
+    /** Three bytes for each pixel, top row first. */
     final byte[] rgb;
 
     Pixels(byte[] rgb, int width, int height) {
@@ -18,13 +18,13 @@ final class Pixels {
         this.height = height;
     }
 
-    /** Returns a picture, over white where it is transparent. */
+    /** Returns the pixels of an image, composited over white. */
     static Pixels of(Picture picture) {
         byte[] rgb = Preprocess.fit(picture, Fit.STRETCH, picture.width, picture.height, 3);
         return new Pixels(rgb, picture.width, picture.height);
     }
 
-    /** Returns the same as a picture. */
+    /** Returns the pixels as an image. */
     Picture picture() {
         int[] argb = new int[width * height];
         for (int i = 0; i < argb.length; i++) {
@@ -34,8 +34,8 @@ final class Pixels {
     }
 
     /**
-     * Returns what is in a cut. Pixels are averaged in whole numbers where it shrinks them by two or more, then the
-     * turned rectangle is read bilinearly; beyond the picture its edge goes on.
+     * Returns the content of a cut. If it shrinks pixels by two or more, they are averaged in integers first; then the
+     * rotated rectangle is read bilinearly. Edge pixels extend beyond the image.
      */
     Pixels cut(Cut cut, int toWidth, int toHeight) {
         int shrink = Math.max(1, (int) Math.floor(Math.min(cut.width / toWidth, cut.height / toHeight)));
@@ -76,7 +76,7 @@ final class Pixels {
         return new Pixels(out, wide, high);
     }
 
-    /** Returns the means of squares of {@code shrink} pixels; those at the right and lower edge may be narrower. */
+    /** Returns the means of squares of {@code shrink} pixels; those at the right and lower edge can be narrower. */
     private Pixels reduced(int shrink) {
         if (shrink == 1) {
             return this;

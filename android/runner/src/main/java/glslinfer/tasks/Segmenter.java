@@ -6,7 +6,7 @@ import glslinfer.tasks.Description.SegmentationRules;
 import java.util.Arrays;
 import java.util.Map;
 
-/** Finds the pixels of something by a network that ends in a mask. */
+/** Finds the pixels of an object with a network that has a mask as output. */
 final class Segmenter extends Task.Whole {
     private final SegmentationRules rules;
 

@@ -15,21 +15,21 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What finds something in pictures: sessions, and the steps behind them. Everything is called in the thread of the
- * context.
+ * A task that finds something in images: sessions, and the decoding of their outputs. All calls are on the thread of
+ * the context.
  *
- * <p>Either {@link #run} and {@link #follow} whole pictures or, where the picture is on the GPU already, {@link #begin}
- * a frame, then for each {@link #next} step draw what it reads into its session's input, run that, and {@link #take}
- * its outputs; at the end there is what was {@link #found}.
+ * <p>Either {@link #run} and {@link #follow} complete images or, if the image is on the GPU, {@link #begin} a frame,
+ * then for each {@link #next} step draw its region into its session's input, run that, and {@link #take} its outputs;
+ * {@link #found} returns the results at the end.
  */
 public abstract class Task {
-    /** Where tasks and bundles lie. */
+    /** Source of tasks and bundles. */
     public interface Files {
         /**
          * Returns the JSON file of a task.
          *
          * @param name without {@code .json}
-         * @throws Errors.InputError there is none
+         * @throws Errors.InputError it does not exist
          */
         byte[] task(String name);
 
@@ -37,19 +37,19 @@ public abstract class Task {
          * Returns a bundle.
          *
          * @param model a file {@code *.glslnn}, or the name of one
-         * @throws Errors.InputError there is none, or it cannot be used
+         * @throws Errors.InputError it does not exist, or is unusable
          */
         Bundle bundle(String model);
     }
 
-    /** What has to be drawn next: a picture into a session's input, and its network. */
+    /** The next step: an image to draw into a session's input, and its network to run. */
     public static final class Step {
         public final Session session;
 
-        /** The only one of the session. */
+        /** The only input of the session. */
         public final Input input;
 
-        /** What of the picture is read, over the whole input; null: the picture as the input's fit takes it. */
+        /** The cut to draw over the entire input; null for the image with the input's fit. */
         public final Cut cut;
 
         Step(Session session, Input input, Cut cut) {
@@ -78,8 +78,8 @@ public abstract class Task {
     /**
      * Opens a task and its sessions.
      *
-     * @param name of its file, without {@code .json}
-     * @throws Errors.InputError a file is wrong or missing, or does not fit its model; and as {@link Session}
+     * @param name name of its file, without {@code .json}
+     * @throws Errors.InputError a file is invalid or missing, or does not fit its model; and as {@link Session}
      */
     public static Task open(String name, Files files, Device device) {
         return open(DescriptionReader.read(files.task(name), name), files, device);
@@ -115,22 +115,22 @@ public abstract class Task {
         }
     }
 
-    /** Returns all sessions that it draws with, its own first. */
+    /** Returns all its sessions, its own first. */
     public List<Session> sessions() {
         return Collections.singletonList(session);
     }
 
-    /** Frees the GPU's resources. */
+    /** Frees the GPU resources. */
     public void close() {
         session.close();
     }
 
-    /** Returns what is in a picture. */
+    /** Returns the results for an image. */
     public final Found run(Picture picture) {
         return look(picture, false);
     }
 
-    /** Returns what is in the next frame of a film; tasks that can use what they found in the one before do. */
+    /** Returns the results for the next frame of a video; some tasks use those of the previous frame. */
     public final Found follow(Picture picture) {
         return look(picture, true);
     }
@@ -151,11 +151,11 @@ public abstract class Task {
     }
 
     /**
-     * Begins a picture.
+     * Starts an image.
      *
      * @param width in pixels
      * @param height in pixels
-     * @param followed whether it is the next frame of a film
+     * @param followed whether it is the next frame of a video
      */
     public final void begin(int width, int height, boolean followed) {
         boolean other = width != size[0] || height != size[1];
@@ -166,20 +166,20 @@ public abstract class Task {
 
     abstract void begin(boolean followed);
 
-    /** Returns what has to be drawn next; null once everything is found. */
+    /** Returns the next step; null at the end. */
     public abstract Step next();
 
-    /** Takes the outputs of the last step, by name. */
+    /** Processes the outputs of the last step, by name. */
     public abstract void take(Map<String, Result> outputs);
 
-    /** Returns what was found. */
+    /** Returns the results. */
     public abstract Found found();
 
     final InputError wrong(String what) {
         return new InputError(description.name + ".json, with the model " + session.bundle.file + ": " + what);
     }
 
-    /** Returns the output of a name. */
+    /** Returns the output with a name. */
     final Output output(String name) {
         List<String> names = new ArrayList<String>();
         for (Output output : session.bundle.manifest.outputs) {
@@ -192,7 +192,7 @@ public abstract class Task {
         throw wrong("there is no output '" + name + "'; the model has " + known.substring(1, known.length() - 1));
     }
 
-    /** Returns how many rows of so many numbers some outputs have together. */
+    /** Returns the total number of rows of some outputs. */
     final int rows(List<String> names, int columns) {
         int rows = 0;
         for (String name : names) {
@@ -208,7 +208,7 @@ public abstract class Task {
         return rows;
     }
 
-    /** A task of one network that reads the whole picture once. */
+    /** A task of one network that reads the entire image once. */
     abstract static class Whole extends Task {
         private boolean due;
         private Found last;

@@ -1,12 +1,12 @@
 /**
- * Tasks: what is in a picture, as pixels and scores; the same as the Python package {@code glsl_infer.tasks}.
+ * Tasks: find objects, points or masks in images, as the Python package {@code glsl_infer.tasks}.
  *
  * <pre>
- *   Description, DescriptionReader      description.py, reading.py: a task's JSON file, strictly
- *   Anchors, Boxes                      anchors.py, boxes.py: from a detector's numbers to boxes
- *   Cut, Pixels                         cuts.py: turned rectangles of a picture
+ *   Description, DescriptionReader      description.py, reading.py: strict reader of a task's JSON file
+ *   Anchors, Boxes                      anchors.py, boxes.py: decoding of a detector's outputs
+ *   Cut, Pixels                         cuts.py: rotated rectangles of an image
  *   Task, Detector, Landmarker, Segmenter, Labeller
- *   Detection, Landmarks, Mask, Found   results.py, masks.py: what was found
+ *   Detection, Landmarks, Mask, Found   results.py, masks.py: results
  * </pre>
  *
  * <pre>

@@ -1,0 +1,277 @@
+"""Reading JSON by its description: an interpreter of the objects and types of format.json.
+
+A reader takes a value and returns what it describes, or refuses it: unknown keys, missing ones, wrong types, integers
+and lengths out of their ranges. It is made when it is first needed. Rules between fields are code, in the functions
+that make something of what was read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from glsl_infer.bundle import format_constants
+from glsl_infer.bundle.format_constants import MAX_NUMBER, OBJECTS, ONLY, PROBE_FORMULA, RANGES, SECTIONS, TYPES
+from glsl_infer.errors import BundleError
+
+Read = Callable[[Any], Any]
+
+_LOWEST = {"number": -MAX_NUMBER, "nonzero": -MAX_NUMBER, "positive": 0.0, "tolerance": 0.0}
+_CHECKED_BEFORE = ("format", "version", "profile", "cpu_profile")
+
+
+class FieldError(BundleError):
+    """A value that does not follow its description; the readers around it add where it is.
+
+    Args:
+        problem: what is wrong; one that begins with ``is`` continues the name of the value.
+        rule: the rule that is broken; by default the section's.
+    """
+
+    def __init__(self, problem: str, rule: str | None = None) -> None:
+        super().__init__(problem, rule)
+        self.place: list[str] = []
+
+    def __str__(self) -> str:
+        problem, place = str(self.args[0]), self.place
+        if not problem.startswith("is "):
+            return f"{_path(place)}: {problem}"
+        return f"{_path(place[1:])}: '{place[0][1:]}' {problem}" if place[0][0] == "." else f"{_path(place)} {problem}"
+
+
+def _path(place: list[str]) -> str:
+    """Return a place, whose innermost part is the first and whose last is the name of the whole."""
+    return "".join(reversed(place[:-1])).lstrip(".") or place[0]
+
+
+class Described:
+    """Readers of objects.
+
+    Args:
+        make: by the name of an object or a type, a function of what was read that returns what it stands for. It gets
+            the values of an object's keys, in their order, None where a key belongs to other objects of the kind only.
+        own: readers of types that have no description, or of those that need a faster one.
+    """
+
+    def __init__(self, make: Mapping[str, Callable[..., Any]], own: Mapping[str, Read]) -> None:
+        self._make, self._readers = make, dict(own)
+
+    def read(self, kind: str, data: Any, name: str = "manifest") -> Any:
+        """Read an object.
+
+        Args:
+            kind: which of the objects of format.json.
+            data: parsed JSON.
+            name: what messages call the whole.
+
+        Raises:
+            FieldError: it does not follow the format.
+        """
+        try:
+            return self._reader(f"object {kind}")(data)
+        except FieldError as error:
+            error.place.append(name)
+            raise
+
+    def _reader(self, kind: Any) -> Read:
+        if not isinstance(kind, str):
+            return self._compound(kind)
+        if kind not in self._readers:
+            self._readers[kind] = self._simple(*kind.partition(" ")[::2])
+        return self._readers[kind]
+
+    def _simple(self, kind: str, name: str) -> Read:
+        """Return the reader of a type that has a name."""
+        if kind == "object":
+            return self._object(name)
+        if kind == "integer":
+            return _integer(*RANGES[name])
+        if kind == "word":
+            return _word(getattr(format_constants, name.upper()))
+        if kind == "pattern":
+            return _pattern(getattr(format_constants, f"{name.upper()}_PATTERN"))
+        if kind in _LOWEST:
+            return _number(_LOWEST[kind], zero=kind in ("number", "tolerance"))
+        if kind == "formula":
+            return _word((PROBE_FORMULA,))
+        if kind in _CHECKED_BEFORE:
+            return lambda value: value
+        if kind in ("name", "reference"):
+            return text
+        read, make = self._reader(TYPES[kind]), self._make.get(kind)
+        return read if make is None else lambda value: make(read(value))
+
+    def _compound(self, kind: Mapping[str, Any]) -> Read:
+        if "list" in kind:
+            return _list(self._reader(kind["list"]), kind)
+        if "tuple" in kind:
+            return _tuple([self._reader(item) for item in kind["tuple"]])
+        if "map" in kind:
+            return _map(self._reader(kind["map"]))
+        return _choice([(keys, self._object(name)) for name, keys in kind["choice"].items()])
+
+    def _object(self, name: str) -> Read:
+        keys = list(OBJECTS[name])
+        entries = []
+        for key, kind in OBJECTS[name].items():
+            other, words = ONLY.get((name, key), (key, ()))
+            entries.append((key, self._reader(kind), keys.index(other), words))
+        return _object(entries, SECTIONS.get(name, ()), self._make.get(name, lambda *values: values))
+
+
+def text(value: Any) -> str:
+    """Return a string."""
+    if not isinstance(value, str):
+        raise FieldError(f"is {value!r:.40}, not a string")
+    if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+        raise FieldError("is a string with half of a surrogate pair in it")
+    return value
+
+
+def scalar(value: Any) -> Any:
+    """Return a string, a number, true, false or null."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return text(value)
+    number = _any_number(value)
+    return value if isinstance(value, int) else number
+
+
+def _object(
+    entries: list[tuple[str, Read, int, tuple[str, ...]]], sections: tuple[str, ...], make: Callable[..., Any]
+) -> Read:
+    def read(value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise FieldError("is not an object")
+        found: list[Any] = []
+        left, key = len(value), ""
+        try:
+            for key, reader, other, words in entries:
+                if words and found[other] not in words:
+                    found.append(None)
+                    continue
+                if key not in value:
+                    raise FieldError(f"'{key}' is missing")
+                found.append(reader(value[key]))
+                left -= 1
+        except FieldError as error:
+            if key in value:
+                error.place.append(f".{key}")
+                error.rule = error.rule or (key if key in sections else None)
+            raise
+        if left:
+            raise FieldError(f"unknown key '{_surplus(value, entries, found)}'")
+        return make(*found)
+
+    return read
+
+
+def _surplus(value: Mapping[str, Any], entries: list[tuple[str, Read, int, tuple[str, ...]]], found: list[Any]) -> str:
+    """Return the first key that an object does not have."""
+    taken = {key for key, _, other, words in entries if not words or found[other] in words}
+    return f"{min(set(value) - taken):.60}"
+
+
+def _list(reader: Read, kind: Mapping[str, Any]) -> Read:
+    least, cap, unique = kind.get("least", 0), kind.get("cap"), kind.get("unique")
+    most = kind.get("most", cap)
+
+    def read(value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise FieldError("is not a list")
+        if len(value) < least or (most is not None and len(value) > most):
+            bounds = f"{least} or more" if most is None else f"{least} to {most}"
+            raise FieldError(f"is a list of {len(value)}, not of {bounds}", "caps" if cap and value else None)
+        items: list[Any] = []
+        try:
+            for item in value:
+                items.append(reader(item))
+        except FieldError as error:
+            error.place.append(f"[{len(items)}]")
+            raise
+        if unique and len(set(items)) != len(items):
+            twice = next(item for item, count in Counter(items).items() if count > 1)
+            raise FieldError(f"'{twice:.60}' is there twice; give every entry its own name", unique)
+        return tuple(items)
+
+    return read
+
+
+def _tuple(readers: list[Read]) -> Read:
+    def read(value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list) or len(value) != len(readers):
+            raise FieldError(f"expected a list of {len(readers)} entries")
+        return tuple([reader(item) for reader, item in zip(readers, value)])
+
+    return read
+
+
+def _map(reader: Read) -> Read:
+    def read(value: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise FieldError("is not an object")
+        items: dict[str, Any] = {}
+        key = ""
+        try:
+            for key, item in value.items():
+                items[key] = reader(item)
+        except FieldError as error:
+            error.place.append(f"['{key:.60}']")
+            raise
+        return items
+
+    return read
+
+
+def _choice(options: list[tuple[tuple[str, ...], Read]]) -> Read:
+    def read(value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise FieldError("is not an object")
+        return next(reader for keys, reader in options if all(key in value for key in keys))(value)
+
+    return read
+
+
+def _word(words: tuple[str, ...]) -> Read:
+    def read(value: Any) -> str:
+        if value not in words:
+            raise FieldError(f"is {value!r:.40}, not one of {', '.join(words)}")
+        return str(value)
+
+    return read
+
+
+def _pattern(pattern: str) -> Read:
+    def read(value: Any) -> str:
+        if not re.fullmatch(pattern, text(value)):
+            raise FieldError(f"is '{value:.40}', not a name that GLSL allows")
+        return str(value)
+
+    return read
+
+
+def _integer(low: int, high: int) -> Read:
+    def read(value: Any) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            raise FieldError(f"is {value!r:.40}, not an integer from {low} to {high}")
+        return value
+
+    return read
+
+
+def _number(low: float, *, zero: bool) -> Read:
+    def read(value: Any) -> float:
+        if not isinstance(value, (float, int)) or isinstance(value, bool) or not low <= value <= MAX_NUMBER:
+            least = "" if low < 0 else " of 0 or more"
+            raise FieldError(f"is {value!r:.40}, not a number{least} that a 32-bit float holds")
+        if not (value or zero):
+            raise FieldError("is 0; give another number")
+        return float(value)
+
+    return read
+
+
+_any_number = _number(-MAX_NUMBER, zero=True)

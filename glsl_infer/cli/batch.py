@@ -1,0 +1,183 @@
+"""Many images through one model: where their results go, a table, a summary, and images that cannot be read."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from glsl_infer.cli import arguments, progress
+from glsl_infer.cli.table_file import check_table, open_table
+from glsl_infer.cli.terminal_text import say_error
+from glsl_infer.errors import ImageError, InputError
+from glsl_infer.runtime.pictures import paths
+from glsl_infer.support.files import output_file
+from glsl_infer.support.plain_text import one_line
+
+if TYPE_CHECKING:
+    from glsl_infer.cli.table_file import TableFile
+
+Result = TypeVar("Result")
+
+
+def add_arguments(parser: argparse.ArgumentParser, row: str) -> None:
+    """Declare ``--out-dir`` and ``--csv``.
+
+    Args:
+        parser: of the command.
+        row: the content of the table.
+    """
+    output = arguments.group(parser, "Output")
+    output.add_argument(
+        "--out-dir", type=Path, metavar="DIR", help="Write a file for each image to this folder, by the image's name."
+    )
+    output.add_argument("--csv", type=Path, metavar="FILE.csv", help=f"Write {row} instead of printing lines.")
+
+
+def files_of(args: argparse.Namespace, given: Sequence[Path], *, also: Sequence[str] = ()) -> list[Path]:
+    """Return the images among files and folders, without those in ``--out-dir``.
+
+    Args:
+        args: with ``out``, ``out_dir`` and ``csv``.
+        given: files and folders.
+        also: suffixes of other files in folders to return.
+
+    Raises:
+        InputError: there are none, or the options do not fit their number.
+    """
+    files = paths.find(given, also=also)
+    if args.out is not None and args.out_dir is not None:
+        raise InputError("--out and --out-dir cannot be used together; leave one out")
+    if args.out is not None and (len(files) != 1 or args.csv is not None):
+        many = "--csv" if len(files) == 1 else f"{len(files)} images"
+        raise InputError(f"--out {args.out} is for one image; with {many}, give --out-dir DIR")
+    if args.csv is not None:
+        if not args.csv.absolute().parent.is_dir():
+            raise InputError(f"--csv {args.csv}: no such folder")
+        check_table(args.csv)
+    if args.out_dir is None:
+        return files
+    if args.out_dir.exists() and not args.out_dir.is_dir():
+        raise InputError(f"--out-dir {args.out_dir}: is not a folder; name another one")
+    out_dir, folders = args.out_dir.resolve(), {path.resolve() for path in given}
+    if out_dir in folders:
+        raise InputError(f"--out-dir {args.out_dir}: has the images themselves; name another folder")
+    if folders.isdisjoint(out_dir.parents):
+        return files
+    return [path for path in files if out_dir not in path.resolve().parents]  # an earlier run's results
+
+
+class Batch:
+    """Results of many images.
+
+    Args:
+        args: with ``out``, ``out_dir`` and ``debug``.
+        given: files and folders, as in ``files_of``.
+        files: the images.
+        table: gets a row for each result, if there is one.
+
+    Attributes:
+        failed: the number of images that could not be read.
+        written: the number of files that ``target`` returned a name for.
+    """
+
+    def __init__(
+        self,
+        args: argparse.Namespace,
+        given: Sequence[Path],
+        files: Sequence[Path],
+        table: TableFile | None,
+        columns: int,
+    ) -> None:
+        self._args, self._files, self._table, self._columns = args, files, table, columns
+        self._folders = [path for path in given if path.is_dir()]
+        self._sources = set() if args.out_dir is None else {path.resolve() for path in files}
+        self._names: set[Path] = set()
+        self.failed = self.written = 0
+
+    def results(self, compute: Callable[[Path], Result]) -> Iterator[tuple[Path, Result]]:
+        """Yield every image with its result. Report those that cannot be read, and go on.
+
+        Raises:
+            ImageError: with ``--debug``, at the first image that cannot be read.
+        """
+        for path in progress.bar(self._files, "images"):
+            try:
+                result = compute(path)
+            except ImageError as error:
+                if self._args.debug:
+                    raise
+                self.failed += 1
+                say_error(one_line(error))
+                reason = str(error).replace(f"{path}: ", "", 1)
+                self.row([path, reason, *[""] * self._columns])
+                continue
+            yield path, result
+
+    def row(self, cells: Sequence[object]) -> None:
+        """Write a row, if there is a table."""
+        if self._table is not None:
+            self._table.write(cells)
+
+    def target(self, path: Path, suffix: str = "") -> Path | None:
+        """Return the file to write the result of an image to; None without ``--out`` and ``--out-dir``.
+
+        Args:
+            path: the image.
+            suffix: of the file; by default the image's own.
+
+        Raises:
+            InputError: the file cannot be written there.
+        """
+        if self._args.out is not None:
+            self.written += 1
+            return Path(self._args.out)
+        if self._args.out_dir is None:
+            return None
+        folder = next((folder for folder in self._folders if folder in path.parents), path.parent)
+        name = path.relative_to(folder)
+        name = name.with_suffix(suffix) if suffix else name
+        if name in self._names:  # a.jpg and a.png, or two folders with an a.jpg each
+            name = name.with_name(f"{path.name}{name.suffix}")
+        stem, number = name.stem, 2
+        while name in self._names:
+            name, number = name.with_name(f"{stem}-{number}{name.suffix}"), number + 1
+        self._names.add(name)
+        target: Path = self._args.out_dir / name
+        if target.resolve() in self._sources:
+            raise InputError(f"--out-dir {self._args.out_dir}: {target} is one of the images; name another folder")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{target.parent}: cannot be made ({error.strerror}); name another --out-dir") from None
+        self.written += 1
+        return output_file(target)
+
+    def summary(self, *counts: str) -> None:
+        """Print the number of images, counts of the command, and where files were written, after many images."""
+        if self._args.csv is None and self._args.out_dir is None:
+            return
+        places = [] if self._args.csv is None else [str(self._args.csv)]
+        if self._args.out_dir is not None:
+            places.append(f"{self.written} {'file' if self.written == 1 else 'files'} in {self._args.out_dir}")
+        images = f"{len(self._files)} {'image' if len(self._files) == 1 else 'images'}"
+        print(one_line(f"{images}: {', '.join([*counts, f'{self.failed} cannot be read'])}; {', '.join(places)}"))
+
+
+@contextlib.contextmanager
+def opened(
+    args: argparse.Namespace, given: Sequence[Path], files: Sequence[Path], head: Sequence[str]
+) -> Iterator[Batch]:
+    """Yield a batch, with a table if ``--csv`` is given.
+
+    Args:
+        args: with ``csv``, and see ``Batch``.
+        given: see ``Batch``.
+        files: see ``Batch``.
+        head: names of the table's columns after file and error.
+    """
+    with contextlib.ExitStack() as stack:
+        table = None if args.csv is None else stack.enter_context(open_table(args.csv, ["file", "error", *head]))
+        yield Batch(args, given, files, table, len(head))

@@ -1,0 +1,78 @@
+"""Well-known model files that no reader here takes, and how each is converted."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+_PYTORCH = (
+    "a PyTorch file, which contains Python objects; export it in PyTorch: "
+    "torch.onnx.export(model, (example,), 'model.onnx')"
+)
+_WEIGHTS = (
+    "weights without a network; load them into their model in PyTorch, and export that: "
+    "torch.onnx.export(model, (example,), 'model.onnx')"
+)
+_CHECKPOINT = (
+    "a part of a TensorFlow checkpoint, without a network; load it into its model, and model.save('model.keras')"
+)
+_FROZEN = (
+    "a frozen graph of TensorFlow; convert it: pip install tf2onnx, and python -m tf2onnx.convert --graphdef {name} "
+    "--inputs INPUT:0 --outputs OUTPUT:0 --output {stem}.onnx"
+)
+_ORT = (
+    "a model in ONNX Runtime's own format; give the .onnx file that it was made from, or convert it: python -c "
+    "\"import onnxruntime as o; s = o.SessionOptions(); s.optimized_model_filepath = '{stem}.onnx'; "
+    "s.graph_optimization_level = o.GraphOptimizationLevel.ORT_DISABLE_ALL; "
+    "s.add_session_config_entry('session.save_model_format', 'ONNX'); o.InferenceSession('{name}', s)\""
+)
+_COREML = "a Core ML model, which has no converter to another format; export the model that it was made from to ONNX"
+_LANGUAGE = "a language model for llama.cpp; glsl-infer runs networks on images and arrays"
+_CAFFE = "a Caffe model; convert it: pip install caffe2onnx, and python -m caffe2onnx.convert"
+_PADDLE = (
+    "a PaddlePaddle model; convert it: pip install paddle2onnx, and paddle2onnx --model_dir . --model_filename "
+    "{stem}.pdmodel --params_filename {stem}.pdiparams --save_file {stem}.onnx"
+)
+_DARKNET = "a Darknet model; convert it to ONNX where it was trained"
+_NCNN = "an ncnn model; give the file that it was made from, such as .onnx"
+_COMPILED = "a model compiled for one kind of chip; give the file that it was made from, such as .onnx"
+_OPENVINO = "an OpenVINO model; give the file that it was made from, such as .onnx"
+_PICKLED = "a file of Python objects; convert a scikit-learn model with skl2onnx, others by their own library"
+_ARCHIVE = "an archive; unpack it, and give the model inside"
+
+_KINDS = {
+    **dict.fromkeys((".pt", ".pth", ".pt2", ".ckpt", ".bin", ".torchscript", ".ptl", ".mar"), _PYTORCH),
+    ".safetensors": _WEIGHTS,
+    **dict.fromkeys((".index", ".meta", ".data-00000-of-00001"), _CHECKPOINT),
+    **dict.fromkeys((".pb", ".pbtxt"), _FROZEN),
+    ".ort": _ORT,
+    **dict.fromkeys((".mlmodel", ".mlpackage", ".mlmodelc"), _COREML),
+    **dict.fromkeys((".gguf", ".ggml", ".litertlm"), _LANGUAGE),
+    **dict.fromkeys((".caffemodel", ".prototxt"), _CAFFE),
+    **dict.fromkeys((".pdmodel", ".pdiparams"), _PADDLE),
+    **dict.fromkeys((".weights", ".cfg"), _DARKNET),
+    ".param": _NCNN,
+    **dict.fromkeys((".engine", ".plan", ".trt", ".hef", ".kmodel", ".rknn", ".dlc", ".nb", ".blob"), _COMPILED),
+    **dict.fromkeys((".mnn",), _NCNN.replace("an ncnn", "an MNN")),
+    ".xml": _OPENVINO,
+    **dict.fromkeys((".pkl", ".pickle", ".joblib"), _PICKLED),
+    **dict.fromkeys((".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar"), _ARCHIVE),
+    ".glslnn": "exported already; use it: glsl-infer run, classify, inspect",
+}
+"""What a file is and how to convert it, by the end of its name."""
+
+_SHOWN = 5
+
+
+def described(path: Path) -> str:
+    """Return what a file is that no reader takes, and what to do; with the files inside an archive."""
+    if path.suffix.lower() == ".zip" and zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if not name.endswith("/")]
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        listed = ", ".join(f"{name:.60}" for name in names[:_SHOWN])
+        return f"an archive of {listed}{more}; unpack it, and give the model inside: unzip {path.name}"
+    if path.name == "saved_model.pb":
+        return "a part of a SavedModel; give its folder, with the folder 'variables' in it"
+    known = _KINDS.get(path.suffix.lower(), "not a kind of model file that can be read")
+    return known.replace("{name}", path.name).replace("{stem}", path.stem)

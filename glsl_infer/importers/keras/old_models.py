@@ -1,0 +1,141 @@
+"""Models that Keras 2 (.keras, .h5) or TensorFlow.js (model.json) saved: their configuration becomes Keras 3's."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from glsl_infer.errors import GlslInferError, ModelError
+from glsl_infer.importers.keras import keras2, saved, tfjs
+from glsl_infer.importers.keras.old_weights import Assignment
+from glsl_infer.support import json_text
+
+_NEW = 3
+"""The version of Keras whose configurations are read as they are."""
+
+_METADATA = "metadata.json"
+_WEIGHTS = "model.weights.h5"
+_H5 = (".h5", ".hdf5")
+
+
+@dataclass(frozen=True)
+class OldModel:
+    """A file that another library than Keras 3 wrote.
+
+    Attributes:
+        path: of the file.
+        writer: the library and its version: ``Keras 2.15.0``.
+        stored: the configuration of the model as the file has it.
+        config: the same as Keras 3 writes it.
+    """
+
+    path: Path
+    writer: str
+    stored: dict[str, Any]
+    config: dict[str, Any]
+
+    def load_weights(self, model: Any) -> None:
+        """Give a model that was built from ``config`` the weights of the file.
+
+        Raises:
+            ModelError: they do not fit.
+        """
+        assignment = Assignment(model)
+        import h5py
+
+        if self.path.suffix.lower() == tfjs.SUFFIX:
+            assignment.by_names(tfjs.weights_of(self.path))
+        elif self.path.suffix.lower() in _H5:
+            with h5py.File(self.path, "r") as root:
+                assignment.by_layers(root.get("model_weights", root))
+        else:
+            with zipfile.ZipFile(self.path) as archive, h5py.File(io.BytesIO(archive.read(_WEIGHTS)), "r") as root:
+                assignment.by_places(root, self.stored["config"])
+        assignment.finish()
+
+    def cannot(self, error: Exception) -> ModelError:
+        """Return the error that says why a file cannot be read, and how to convert it."""
+        cause: BaseException = error
+        while cause.__context__ is not None and not isinstance(cause, GlslInferError):
+            cause = cause.__context__  # Keras wraps it several times
+        advised = advice(self.path) if self.path.suffix.lower() != tfjs.SUFFIX else _TFJS_ADVICE
+        reason = str(cause).strip().splitlines()[0] if str(cause).strip() else type(cause).__name__
+        if isinstance(cause, GlslInferError):
+            reason = reason.removeprefix(f"{self.path}: ")
+        return ModelError(
+            f"{self.path}: saved by {self.writer}, and Keras 3 cannot build it ({reason:.300}); {advised}"
+        )
+
+
+_TFJS_ADVICE = (
+    "convert it with pip install tensorflowjs, and tensorflowjs_converter --input_format=tfjs_layers_model "
+    "--output_format=keras model.json model.h5"
+)
+
+
+def advice(path: Path) -> str:
+    """Return how to convert a file of Keras 2 by the library that wrote it."""
+    return (
+        'convert it with pip install tf_keras, and python -c "import tensorflow as tf, tf_keras; model = '
+        f"tf_keras.models.load_model('{path.name}'); open('{path.stem}.tflite', 'wb').write("
+        'tf.lite.TFLiteConverter.from_keras_model(model).convert())"'
+    )
+
+
+def read(path: Path) -> OldModel | None:
+    """Return the model of a file that Keras 2 saved; None of any other file, damaged ones among them.
+
+    Raises:
+        ModelError: Keras 2 saved it, and it cannot be rewritten.
+    """
+    try:
+        if path.suffix.lower() == tfjs.SUFFIX:
+            version, stored = tfjs.topology_of(path)
+        elif zipfile.is_zipfile(path):
+            version, stored = _of_zip(path)
+        elif path.suffix.lower() in _H5:
+            version, stored = _of_h5(path)
+        else:
+            return None
+    except (OSError, KeyError, ValueError, RuntimeError, RecursionError, zipfile.BadZipFile):
+        return None
+    is_new = (_number(version) or 0) >= _NEW
+    if is_new and path.suffix.lower() == tfjs.SUFFIX:
+        return OldModel(path, f"Keras {version}", stored, stored)
+    if is_new or not isinstance(stored, dict) or not isinstance(stored.get("config"), (dict, list)):
+        return None
+    writer = f"Keras {version}" if _number(version) else version or "an early version of Keras"
+    unread = OldModel(path, writer, stored, {})
+    try:
+        config = keras2.rewritten(stored, path)
+    except ModelError as error:
+        raise unread.cannot(error) from None
+    return OldModel(path, writer, stored, config)
+
+
+def _number(version: str) -> int | None:
+    match = re.match(r"\d+", version)
+    return int(match[0]) if match else None
+
+
+def _of_zip(path: Path) -> tuple[str, Any]:
+    with zipfile.ZipFile(path) as archive:
+        if archive.getinfo(saved.CONFIG).file_size > saved.MOST_CONFIG:
+            return "3", None
+        metadata = json_text.loads(archive.read(_METADATA))
+        return str(metadata["keras_version"]), json_text.loads(archive.read(saved.CONFIG))
+
+
+def _of_h5(path: Path) -> tuple[str, Any]:
+    import h5py
+
+    with h5py.File(path, "r") as root:
+        if "model_config" not in root.attrs:
+            return "3", None
+        version = root.attrs.get("keras_version", "")
+        version = version.decode() if isinstance(version, bytes) else str(version)
+        return version, json_text.loads(root.attrs["model_config"])

@@ -1,0 +1,189 @@
+"""Weights of files of Keras 2 and TensorFlow.js, given to the layers of a model that Keras 3 built."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.errors import ModelError
+from glsl_infer.importers.keras.installed import keras
+from glsl_infer.importers.keras.keras2 import plain_name
+
+Named = list[tuple[str, NDArray[Any]]]
+"""Weights in the order of the file, each with its name."""
+
+_CONTAINERS = ("layers", "_layer_checkpoint_dependencies")
+"""Groups in which versions of Keras 2 keep the layers of a model."""
+
+
+class Assignment:
+    """Gives weights to the layers of a model and remembers which have theirs.
+
+    Args:
+        model: the Keras 3 model.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._missing = {id(variable): variable for variable in model.weights}
+
+    def by_layers(self, group: Any) -> None:
+        """Read the group ``model_weights`` of an .h5 file: a group for each layer of the model, by its name."""
+        layers = {layer.name: layer for layer in self._model.layers}
+        for name in _texts(group, "layer_names"):
+            weights = [(weight, np.asarray(group[name][weight])) for weight in _texts(group[name], "weight_names")]
+            if plain_name(name) in layers:
+                self._of_layer(layers[plain_name(name)], weights)
+            elif weights:
+                raise ModelError.layer(name, "weights of a layer that the model does not have", "save it again")
+
+    def by_names(self, weights: Named) -> None:
+        """Take weights of any layers, also of models inside the model, by names such as ``block/conv/kernel``."""
+        self._of_layer(self._model, weights)
+
+    def by_places(self, group: Any, config: Mapping[str, Any]) -> None:
+        """Read the weights of a .keras file of Keras 2: groups are called like classes and counted.
+
+        Args:
+            group: of the model.
+            config: of the model, as the file has it.
+        """
+        self._of_model(self._model, group, config)
+
+    def finish(self) -> None:
+        """Refuse a model of which weights are still missing.
+
+        Raises:
+            ModelError: by the first of them.
+        """
+        for variable in self._missing.values():
+            raise ModelError(f"the file has no weights for '{variable.path}'")
+
+    def _of_layer(self, layer: Any, weights: Named) -> None:
+        if not _is_model(layer):
+            self._assign(layer, _variables(layer), weights)
+            return
+        leaves = {leaf.name: leaf for leaf in _leaves(layer)}
+        grouped: dict[str, Named] = {}
+        for name, values in weights:
+            owner = _owner(name, leaves)
+            grouped.setdefault(owner, []).append((name, values))
+        if "" in grouped:  # names of the file are older than names of the layers
+            self._assign(layer, _variables(layer), weights)
+            return
+        for owner, own in grouped.items():
+            self._assign(leaves[owner], _variables(leaves[owner]), own)
+
+    def _of_model(self, model: Any, group: Any, config: Mapping[str, Any]) -> None:
+        container: Any = next((group[name] for name in _CONTAINERS if name in group), {})
+        layers, counts = {layer.name: layer for layer in model.layers}, dict[str, int]()
+        for entry in config["layers"]:
+            kind = snake_case(entry["class_name"])
+            counts[kind] = counts.get(kind, -1) + 1
+            place = f"{kind}_{counts[kind]}" if counts[kind] else kind
+            layer = layers.get(plain_name(entry.get("name") or entry["config"].get("name")))
+            if layer is None or place not in container:
+                continue
+            if _is_model(layer) and "layers" in entry["config"]:
+                self._of_model(layer, container[place], entry["config"])
+            else:
+                self._of_parts(layer, container[place], set())
+
+    def _of_parts(self, layer: Any, group: Any, visited: set[int]) -> None:
+        """Give a layer and the layers inside it their weights: groups are called like attributes."""
+        if id(layer) in visited:
+            return
+        visited.add(id(layer))
+        if "vars" in group and len(group["vars"]):
+            stored = [(number, np.asarray(group["vars"][number])) for number in sorted(group["vars"], key=int)]
+            self._assign(layer, list(layer._trainable_variables + layer._non_trainable_variables), stored)
+        for name in sorted(set(group) - {"vars"}):
+            inner = getattr(layer, name, None)
+            if isinstance(inner, keras().layers.Layer):
+                self._of_parts(inner, group[name], visited)
+            elif isinstance(inner, (list, tuple)):
+                counts: dict[str, int] = {}
+                for part in inner:
+                    kind = snake_case(type(part).__name__)
+                    counts[kind] = counts.get(kind, -1) + 1
+                    place = f"{kind}_{counts[kind]}" if counts[kind] else kind
+                    if place in group[name] and isinstance(part, keras().layers.Layer):
+                        self._of_parts(part, group[name][place], visited)
+
+    def _assign(self, layer: Any, variables: Sequence[Any], weights: Named) -> None:
+        """Give a layer its weights, by their names if these are the same in both versions, else in order."""
+        last = [re.sub(r":\d+$", "", name).rpartition("/")[2] for name, _ in weights]
+        names = [variable.name for variable in variables]
+        stored = {name: values for name, (_, values) in zip(last, weights)}
+        if len(stored) == len(last) and len(set(names)) == len(names) and set(names) <= set(last):
+            values = [stored[name] for name in names]
+        elif len(weights) >= len(variables):  # the statistics of Normalization have a count behind them
+            values = [value for _, value in weights[: len(variables)]]
+        else:
+            values = []
+        alike = [_sides(value.shape) == _sides(variable.shape) for value, variable in zip(values, variables)]
+        surplus = [value for _, value in weights[len(variables) :] if value.ndim]
+        if len(values) != len(variables) or not all(alike) or (surplus and len(values) != len(stored)):
+            shapes = [value.shape for _, value in weights]
+            raise ModelError.layer(
+                layer.name,
+                f"weights of shapes {shapes}, where Keras 3 has {[v.shape for v in variables]}",
+                "convert it",
+            )
+        for variable, value in zip(variables, values):
+            variable.assign(np.reshape(value, variable.shape))
+            self._missing.pop(id(variable), None)
+        if hasattr(layer, "finalize_state"):
+            layer.finalize_state()
+
+
+def snake_case(name: str) -> str:
+    """Return how Keras calls a layer of a class: ``Conv2D`` is ``conv2d``, ``ReLU`` ``re_lu``."""
+    name = re.sub(r"\W+", "", name)
+    name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
+    return re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
+
+
+def _sides(shape: Sequence[int]) -> list[int]:
+    """Return the sizes of a shape without axes of 1: Normalization had them once."""
+    return [size for size in shape if size != 1]
+
+
+def _variables(layer: Any) -> list[Any]:
+    """Return the weights of a layer in the order of .h5 files."""
+    return [*layer.trainable_weights, *layer.non_trainable_weights]
+
+
+def _owner(weight: str, leaves: Mapping[str, Any]) -> str:
+    """Return the layer whose name a weight's has in it; an empty name if there is none."""
+    parts = weight.split("/")
+    for first in range(len(parts)):
+        for last in range(len(parts), first, -1):
+            if (name := "_".join(parts[first:last])) in leaves:  # names had slashes
+                return name
+    return ""
+
+
+def _leaves(model: Any) -> Iterator[Any]:
+    for layer in model.layers:
+        if _is_model(layer):
+            yield from _leaves(layer)
+        else:
+            yield layer
+
+
+def _is_model(layer: Any) -> bool:
+    return isinstance(layer, keras().Model)
+
+
+def _texts(group: Any, name: str) -> list[str]:
+    """Return the texts of an attribute, which a large one stores in several pieces."""
+    pieces = [group.attrs[name]] if name in group.attrs else []
+    while f"{name}{len(pieces)}" in group.attrs:
+        pieces.append(group.attrs[f"{name}{len(pieces)}"])
+    texts = [text for piece in pieces for text in piece]
+    return [text.decode() if isinstance(text, bytes) else str(text) for text in texts]

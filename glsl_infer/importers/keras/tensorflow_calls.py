@@ -1,0 +1,279 @@
+"""Calls of TensorFlow's functions on tensors of a Keras 2 model (``TFOpLambda``), computed by ``keras.ops``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+CLASS = "TensorFlowCall"
+NAME = f"glsl_infer>{CLASS}"
+"""Name under which Keras finds the class."""
+
+_MODULES = frozenset({"", "math", "nn", "linalg", "image", "__operators__", "keras.activations", "keras.backend"})
+_COMPAT = ("compat.v1.", "compat.v2.")
+
+
+@keras.saving.register_keras_serializable(package="glsl_infer")
+class TensorFlowCall(keras.layers.Layer):  # type: ignore[misc]
+    """Applies a function of ``tf`` while a model is built; what it adds to the model are operations of Keras.
+
+    Args:
+        function: name of the function in ``tf``, such as ``math.truediv``.
+    """
+
+    def __init__(self, function: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return what the function makes of tensors, with the names of options that ``tf`` has."""
+        kwargs.pop("name", None)
+        result = _FUNCTIONS[_short(self.function)](*args, **kwargs)
+        made = list(result) if isinstance(result, (list, tuple)) and any(map(_is_tensor, result)) else [result]
+        given = {id(value) for value in keras.tree.flatten((args, kwargs))}
+        if len(made) == 1 and _is_tensor(result) and id(result) not in given:
+            result._keras_history.operation.name = self.name
+        # Keras looks up the tensors that later calls read in this list.
+        self._inbound_nodes.append(SimpleNamespace(output_tensors=made))
+        return result
+
+
+def is_known(function: str) -> bool:
+    """Return whether there is a counterpart of a function of ``tf``."""
+    return _short(function) in _FUNCTIONS
+
+
+def _short(function: str) -> str:
+    for prefix in _COMPAT:
+        function = function.removeprefix(prefix)
+    module, _, name = function.rpartition(".")
+    return name if module in _MODULES else function
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, keras.KerasTensor)
+
+
+def _first_of_two(operation: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def apply(x: Any, y: Any) -> Any:
+        return operation(_constant(x), _constant(y))
+
+    return apply
+
+
+def _constant(value: Any) -> Any:
+    return np.asarray(value, np.float32) if isinstance(value, list) else value
+
+
+def _of_one(operation: Callable[[Any], Any]) -> Callable[..., Any]:
+    def apply(x: Any = None, **named: Any) -> Any:
+        return operation(next(iter(named.values())) if x is None else x)
+
+    return apply
+
+
+def _reduction(operation: Callable[..., Any]) -> Callable[..., Any]:
+    def apply(input_tensor: Any, axis: Any = None, keepdims: bool = False, **_: Any) -> Any:
+        return operation(input_tensor, axis=_axes(axis), keepdims=bool(keepdims))
+
+    return apply
+
+
+def _axes(axis: Any) -> Any:
+    return tuple(axis) if isinstance(axis, list) else axis
+
+
+def _sizes(shape: Any) -> tuple[int, ...]:
+    """Return a shape to reshape to: the batch, whose size is open, is -1."""
+    return tuple(-1 if size is None else int(size) for size in shape)
+
+
+def _getitem(value: Any, slice_spec: Any) -> Any:
+    entries = slice_spec if isinstance(slice_spec, (list, tuple)) else [slice_spec]
+    key = tuple(_slice(entry) for entry in entries)
+    if _is_tensor(value):
+        return value[key]
+    picked = np.asarray(value, object)[key]  # of a shape, whose batch is None
+    return picked.tolist() if isinstance(picked, np.ndarray) else picked
+
+
+def _slice(entry: Any) -> Any:
+    if isinstance(entry, dict) and entry.get("class_name") == "__ellipsis__":
+        return Ellipsis
+    if isinstance(entry, dict):
+        return slice(entry.get("start"), entry.get("stop"), entry.get("step"))
+    return entry
+
+
+def _pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0) -> Any:
+    mode = mode.lower()
+    return ops.pad(tensor, paddings, mode, constant_values) if mode == "constant" else ops.pad(tensor, paddings, mode)
+
+
+def _split(value: Any, num_or_size_splits: Any, axis: int = 0, num: Any = None) -> Any:
+    if isinstance(num_or_size_splits, int):
+        return ops.split(value, num_or_size_splits, axis)
+    return ops.split(value, np.cumsum(num_or_size_splits)[:-1].tolist(), axis)
+
+
+def _resize(
+    images: Any,
+    size: Any,
+    method: str = "bilinear",
+    preserve_aspect_ratio: bool = False,
+    antialias: bool = False,
+    align_corners: bool = False,
+    half_pixel_centers: bool = True,
+) -> Any:
+    if preserve_aspect_ratio or align_corners or not half_pixel_centers:
+        raise ValueError("a resize that keeps the shape of pictures, or aligns corners")
+    return ops.image.resize(images, tuple(size), interpolation=method, antialias=antialias)
+
+
+def _matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, **_: Any) -> Any:
+    def turned(value: Any, turn: bool) -> Any:
+        return ops.swapaxes(value, -1, -2) if turn else value
+
+    return ops.matmul(turned(_constant(a), transpose_a), turned(_constant(b), transpose_b))
+
+
+def _l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, **_: Any) -> Any:
+    square = ops.sum(ops.square(x), axis=_axes(axis), keepdims=True)
+    return x / ops.sqrt(ops.maximum(square, epsilon))
+
+
+def _batch_normalization(
+    x: Any, mean: Any, variance: Any, offset: Any = None, scale: Any = None, variance_epsilon: float = 0.0
+) -> Any:
+    factor = (1.0 if scale is None else np.asarray(scale)) / np.sqrt(np.asarray(variance) + variance_epsilon)
+    return (x - np.asarray(mean, np.float32)) * np.asarray(factor, np.float32) + np.asarray(
+        0.0 if offset is None else offset, np.float32
+    )
+
+
+def _pool(operation: Callable[..., Any]) -> Callable[..., Any]:
+    def apply(input: Any, ksize: Any, strides: Any = None, padding: str = "VALID", **_: Any) -> Any:
+        return operation(input, _window(ksize), _window(strides or ksize), padding.lower())
+
+    return apply
+
+
+def _window(value: Any) -> Any:
+    """Return (y, x) of a window of ``tf``: a number, two, or one for each axis."""
+    if not isinstance(value, Sequence):
+        return (int(value), int(value))
+    sides = list(value)[1:3] if len(value) == 4 else list(value)
+    return (int(sides[0]), int(sides[-1]))
+
+
+def _stack(values: Any, axis: int = 0) -> Any:
+    return ops.stack(values, axis) if any(map(_is_tensor, values)) else list(values)
+
+
+def _product(input_tensor: Any, axis: Any = None, keepdims: bool = False, **_: Any) -> Any:
+    if _is_tensor(input_tensor):
+        return ops.prod(input_tensor, axis=_axes(axis), keepdims=bool(keepdims))
+    return math.prod(input_tensor)
+
+
+# Not the functions themselves: names of arguments are those of ``tf``.
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    **{
+        name: _first_of_two(operation)
+        for name, operation in {
+            "add": ops.add,
+            "subtract": ops.subtract,
+            "multiply": ops.multiply,
+            "truediv": ops.true_divide,
+            "divide": ops.true_divide,
+            "maximum": ops.maximum,
+            "minimum": ops.minimum,
+            "pow": ops.power,
+            "floordiv": ops.floor_divide,
+            "squared_difference": lambda x, y: ops.square(x - y),
+        }.items()
+    },
+    **{
+        name: _of_one(operation)
+        for name, operation in {
+            "abs": ops.absolute,
+            "ceil": ops.ceil,
+            "convert_to_tensor": lambda x: x,
+            "cos": ops.cos,
+            "elu": ops.elu,
+            "erf": ops.erf,
+            "exp": ops.exp,
+            "expm1": ops.expm1,
+            "floor": ops.floor,
+            "hard_sigmoid": lambda x: ops.clip(0.2 * x + 0.5, 0.0, 1.0),
+            "identity": lambda x: x,
+            "log": ops.log,
+            "log1p": ops.log1p,
+            "log_sigmoid": ops.log_sigmoid,
+            "negative": ops.negative,
+            "reciprocal": ops.reciprocal,
+            "relu": ops.relu,
+            "relu6": ops.relu6,
+            "round": ops.round,
+            "rsqrt": ops.rsqrt,
+            "selu": ops.selu,
+            "sigmoid": ops.sigmoid,
+            "sign": ops.sign,
+            "silu": ops.silu,
+            "sin": ops.sin,
+            "softplus": ops.softplus,
+            "softsign": ops.softsign,
+            "sqrt": ops.sqrt,
+            "square": ops.square,
+            "stop_gradient": lambda x: x,
+            "swish": ops.silu,
+            "tanh": ops.tanh,
+        }.items()
+    },
+    "reduce_mean": _reduction(ops.mean),
+    "reduce_sum": _reduction(ops.sum),
+    "reduce_max": _reduction(ops.max),
+    "reduce_min": _reduction(ops.min),
+    "reduce_variance": _reduction(ops.var),
+    "reduce_std": _reduction(ops.std),
+    "reduce_prod": _product,
+    "argmax": lambda input, axis=None, output_type=None: ops.argmax(input, 0 if axis is None else axis),
+    "leaky_relu": lambda features, alpha=0.2: ops.leaky_relu(features, alpha),
+    "gelu": lambda features, approximate=False: ops.gelu(features, approximate=bool(approximate)),
+    "softmax": lambda logits, axis=-1: ops.softmax(logits, axis),
+    "log_softmax": lambda logits, axis=-1: ops.log_softmax(logits, axis),
+    "bias_add": lambda value, bias, **_: ops.add(value, _constant(bias)),
+    "l2_normalize": _l2_normalize,
+    "batch_normalization": _batch_normalization,
+    "max_pool2d": _pool(ops.max_pool),
+    "avg_pool2d": _pool(ops.average_pool),
+    "matmul": _matmul,
+    "clip_by_value": lambda t, clip_value_min, clip_value_max: ops.clip(t, clip_value_min, clip_value_max),  # noqa: PLW0108
+    "cast": lambda x, dtype: ops.cast(x, dtype) if _is_tensor(x) else x,
+    "shape": lambda input, **_: tuple(input.shape),
+    "reshape": lambda tensor, shape: ops.reshape(tensor, _sizes(shape)),
+    "transpose": lambda a, perm=None, **_: ops.transpose(a, perm),
+    "expand_dims": lambda input, axis: ops.expand_dims(input, axis),  # noqa: PLW0108
+    "squeeze": lambda input, axis=None: ops.squeeze(input, _axes(axis)),
+    "concat": lambda values, axis: ops.concatenate(values, axis),  # noqa: PLW0108
+    "stack": _stack,
+    "unstack": lambda value, num=None, axis=0: ops.unstack(value, num, axis),
+    "split": _split,
+    "tile": lambda input, multiples: ops.tile(input, multiples),  # noqa: PLW0108
+    "pad": _pad,
+    "reverse": lambda tensor, axis: ops.flip(tensor, _axes(axis)),
+    "gather": lambda params, indices, axis=0, **_: ops.take(params, np.asarray(indices), axis),
+    "getitem": _getitem,
+    "resize": _resize,
+    "resize_bilinear": lambda images, size, **options: _resize(images, size, **options),  # noqa: PLW0108
+    "resize_nearest_neighbor": lambda images, size, **options: _resize(images, size, "nearest", **options),
+    "depth_to_space": lambda input, block_size, **_: ops.depth_to_space(input, block_size),
+    "space_to_depth": lambda input, block_size, **_: ops.space_to_depth(input, block_size),
+}
+"""Functions of ``tf`` by the last part of their names, with its names of arguments."""

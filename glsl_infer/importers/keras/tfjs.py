@@ -1,0 +1,89 @@
+"""Models of TensorFlow.js: ``model.json`` with files of weights next to it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.errors import ModelError
+from glsl_infer.importers.keras.old_weights import Named
+from glsl_infer.importers.shared import caps
+from glsl_infer.importers.shared.whole_file import read_bytes
+from glsl_infer.support import json_text
+
+SUFFIX = ".json"
+_MOST_JSON = 256 << 20
+_TYPES = {"float32": "<f4", "float16": "<f2", "int32": "<i4", "uint8": "u1", "uint16": "<u2", "bool": "?"}
+
+
+def topology_of(path: Path) -> tuple[str, dict[str, Any]]:
+    """Return (the library that wrote a model.json, the configuration of the model).
+
+    Raises:
+        ModelError: the file is something else, or a graph model, which has no layers.
+    """
+    data = _json(path)
+    topology = data.get("modelTopology") or {}
+    if data.get("format") == "graph-model" or "node" in topology:
+        raise ModelError(
+            f"{path}: a graph model of TensorFlow.js, which has no layers; convert it: pip install "
+            f"tfjs-graph-converter, and tfjs_graph_converter {path.parent} saved_model --output_format=tf_saved_model; "
+            "then give the folder saved_model"
+        )
+    if "class_name" in data and "modelTopology" not in data:
+        raise ModelError(
+            f"{path}: a network without weights; load it where it was made, and give the file that "
+            "model.save('model.keras') writes"
+        )
+    config = topology.get("model_config", topology)
+    if not isinstance(config, dict) or "class_name" not in config or "weightsManifest" not in data:
+        raise ModelError(f"{path}: not a model.json of TensorFlow.js; give a model that tf.LayersModel.save wrote")
+    version = topology.get("keras_version", "")
+    return str(version) if str(version)[:1].isdigit() else "TensorFlow.js", config
+
+
+def weights_of(path: Path) -> Named:
+    """Return the weights of a model.json, by their names.
+
+    Raises:
+        ModelError: a file of weights is missing, or too short, or of an unknown type.
+    """
+    counter, weights = caps.Weights(path), Named()
+    for group in _json(path)["weightsManifest"]:
+        names = [str(name) for name in group["paths"]]
+        wrong = [name for name in names if Path(name).name != name]
+        if wrong:
+            raise ModelError(f"{path}: its weights are in '{wrong[0]:.60}'; only files next to it are read")
+        data = b"".join(read_bytes(path.parent / name, ".bin", caps.most_bytes()) for name in names)
+        first = 0
+        for entry in group["weights"]:
+            stored = entry.get("quantization") or {}
+            kind, shape = str(stored.get("dtype") or entry["dtype"]), tuple(int(size) for size in entry["shape"])
+            if kind not in _TYPES or min(shape, default=1) < 0:
+                raise ModelError(f"{path}: weights '{entry['name']:.60}' of type {kind} and shape {shape}")
+            dtype, count = np.dtype(_TYPES[kind]), math.prod(shape)
+            counter.add(4 * count, entry["name"])
+            if first + count * dtype.itemsize > len(data):
+                raise ModelError(f"{path}: the files {', '.join(names)} are too short; copy all files of the model")
+            values: NDArray[Any] = np.frombuffer(data, dtype, count, first).reshape(shape)
+            if "scale" in stored:
+                values = (values.astype(np.float32) * np.float32(stored["scale"]) + np.float32(stored["min"])).astype(
+                    "f4"
+                )
+            weights.append((str(entry["name"]), values))
+            first += count * dtype.itemsize
+    return weights
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        data = json_text.loads(read_bytes(path, SUFFIX, _MOST_JSON))
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, dict):
+        raise ModelError(f"{path}: not a model.json of TensorFlow.js; give a model that tf.LayersModel.save wrote")
+    return data

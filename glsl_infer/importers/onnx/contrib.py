@@ -1,0 +1,369 @@
+"""Operators of ONNX Runtime's own domain -> the operators of ONNX that they fuse.
+
+ONNX Runtime writes them when it saves a file that it has optimised or quantised. Those that need the ranks of tensors,
+and those that have a converter of their own, stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from glsl_infer.importers.onnx.model import Numbers, Operator, Part
+
+DOMAIN = "com.microsoft"
+
+_OPSET = 23
+"""Of the operators that are written instead."""
+
+_SAME = {"DequantizeLinear", "Gelu", "QuantizeLinear", "SimplifiedLayerNormalization"}
+"""Operators that are those of ONNX with the same name."""
+
+_CHANNELS_FIRST, _CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
+
+
+def in_onnx(part: Part) -> Part:
+    """Return a graph without those operators of ONNX Runtime's domain that others express."""
+    if all(operator.domain != DOMAIN for operator in part.operators):
+        return part
+    taken = {name for operator in part.operators for name in (*operator.inputs, *operator.outputs)}
+    constants = dict(part.constants)
+    operators: list[Operator] = []
+    for operator in part.operators:
+        rewrite = _REWRITES.get(operator.kind) if operator.domain == DOMAIN else None
+        pieces = _Pieces(operator, constants, taken)
+        if rewrite is not None and rewrite(pieces):
+            operators += pieces.operators
+            constants.update(pieces.constants)
+        else:
+            operators.append(operator)
+    return Part(tuple(operators), constants, part.outputs)
+
+
+class _Pieces:
+    """The operators that one operator of a file becomes.
+
+    Args:
+        operator: of the file.
+        stored: constants of its graph, by name.
+        taken: names of the graph's tensors; those of new ones are added.
+    """
+
+    def __init__(self, operator: Operator, stored: Mapping[str, Callable[[], Numbers]], taken: set[str]) -> None:
+        self.operator, self._stored, self._taken = operator, stored, taken
+        self.operators: list[Operator] = []
+        self.constants: dict[str, Callable[[], Numbers]] = {}
+
+    def input(self, place: int) -> str:
+        """Return the name of the input at a place; empty where it is left out."""
+        return self.operator.inputs[place] if place < len(self.operator.inputs) else ""
+
+    def output(self, place: int) -> str:
+        """Return the name of the output at a place; empty where it is left out."""
+        return self.operator.outputs[place] if place < len(self.operator.outputs) else ""
+
+    def attribute(self, name: str, default: Any) -> Any:
+        """Return an attribute of the file's operator."""
+        return self.operator.attributes.get(name, default)
+
+    def stored(self, *places: int) -> bool:
+        """Return whether the inputs at places are constants of the file, or left out."""
+        return all(not self.input(place) or self.input(place) in self._stored for place in places)
+
+    def number(self, place: int) -> Numbers | None:
+        """Return a constant of the file; None where it is left out."""
+        return self._stored[self.input(place)]() if self.input(place) else None
+
+    def name(self, what: str) -> str:
+        """Return a free name for a new tensor."""
+        name = wanted = f"{self.operator.outputs[0]}/{what}"
+        count = 0
+        while name in self._taken:
+            count += 1
+            name = f"{wanted}~{count}"
+        self._taken.add(name)
+        return name
+
+    def constant(self, what: str, read: Callable[[], Numbers]) -> str:
+        """Add a constant, which is computed when it is read; return its name."""
+        name = self.name(what)
+        self.constants[name] = read
+        return name
+
+    def add(self, kind: str, inputs: Sequence[str], outputs: Sequence[str] = (), **attributes: Any) -> str:
+        """Add an operator of ONNX; return its first output, by default a new tensor."""
+        made = tuple(outputs) or (self.name(kind),)
+        self.operators.append(Operator(kind, "", _OPSET, self.operator.name, tuple(inputs), made, attributes))
+        return made[0]
+
+    def end(self, name: str) -> bool:
+        """Make a new tensor the first output of the file's operator."""
+        last = self.operators[-1]
+        outputs = (self.operator.outputs[0], *last.outputs[1:])
+        assert last.outputs[0] == name
+        self.operators[-1] = replace(last, outputs=outputs)
+        return True
+
+    def sum(self, name: str, *places: int) -> str:
+        """Return a tensor plus the inputs at places that are not left out."""
+        for place in filter(self.input, places):
+            name = self.add("Add", [name, self.input(place)])
+        return name
+
+
+def _same(pieces: _Pieces) -> bool:
+    pieces.operators.append(replace(pieces.operator, domain="", opset=_OPSET))
+    return True
+
+
+def _activated(pieces: _Pieces, name: str, function: str, parameters: Sequence[float]) -> str:
+    """Return a tensor behind an activation of a fused operator; empty where it is not known."""
+    names = {"LeakyRelu": ("alpha",), "HardSigmoid": ("alpha", "beta"), "Elu": ("alpha",), "Relu": (), "Sigmoid": (),
+             "Tanh": (), "HardSwish": (), "Softplus": (), "Softsign": (), "ThresholdedRelu": ("alpha",)}  # fmt: skip
+    if not function:
+        return name
+    if function == "Clip":
+        ends = [
+            pieces.constant(what, lambda value=value: np.asarray(value, np.float32))  # type: ignore[misc]
+            for what, value in zip(("low", "high"), parameters)
+        ]
+        return pieces.add("Clip", [name, *ends])
+    if function not in names:
+        return ""
+    attributes: dict[str, Any] = dict(zip(names[function], parameters))
+    return pieces.add(function, [name], **attributes)
+
+
+def _convolution(pieces: _Pieces) -> bool:
+    """Write a FusedConv: a convolution, plus another tensor, then an activation."""
+    own = {"activation", "activation_params"}
+    plain = {name: value for name, value in pieces.operator.attributes.items() if name not in own}
+    name = pieces.add("Conv", [pieces.input(place) for place in range(3)], **plain)
+    function, parameters = str(pieces.attribute("activation", "")), pieces.attribute("activation_params", ())
+    name = _activated(pieces, pieces.sum(name, 3), function, parameters)
+    return bool(name) and pieces.end(name)
+
+
+def _gemm(pieces: _Pieces) -> bool:
+    """Write a FusedGemm: a Gemm, then an activation."""
+    own = ("activation", "activation_alpha", "activation_beta", "activation_gamma")
+    plain = {name: value for name, value in pieces.operator.attributes.items() if name not in own}
+    name = pieces.add("Gemm", [pieces.input(place) for place in range(3)], **plain)
+    parameters = [pieces.attribute(key, None) for key in own[1:]]
+    function = str(pieces.attribute("activation", ""))
+    name = _activated(pieces, name, function, [value for value in parameters if value is not None])
+    return bool(name) and pieces.end(name)
+
+
+def _gelu(approximate: str) -> Callable[[_Pieces], bool]:
+    def rewrite(pieces: _Pieces) -> bool:
+        return pieces.end(pieces.add("Gelu", [pieces.sum(pieces.input(0), 1)], approximate=approximate))
+
+    return rewrite
+
+
+def _quick_gelu(pieces: _Pieces) -> bool:
+    return pieces.end(pieces.add("Swish", [pieces.input(0)], alpha=pieces.attribute("alpha", 1.702)))
+
+
+def _skipped(kind: str) -> Callable[[_Pieces], bool]:
+    """Return the rewriting of a sum and its normalisation; the sum is an output, too."""
+
+    def rewrite(pieces: _Pieces) -> bool:
+        beta = 3 if kind == "LayerNormalization" else 0
+        total = pieces.sum(pieces.input(0), 1, beta + 1 if beta else 3)
+        if pieces.output(3):
+            last = pieces.operators[-1]
+            pieces.operators[-1] = replace(last, outputs=(pieces.output(3),))
+            total = pieces.output(3)
+        weights = [pieces.input(2), *([pieces.input(beta)] if beta and pieces.input(beta) else [])]
+        outputs = [pieces.operator.outputs[0], *filter(None, pieces.operator.outputs[1:3])]
+        pieces.add(kind, [total, *weights], outputs, axis=-1, epsilon=pieces.attribute("epsilon", 1e-5))
+        return True
+
+    return rewrite
+
+
+def _whole_product(pieces: _Pieces, left: str, weights: int, scale: int, zero: int, bias: int) -> bool:
+    """Write a product by quantised weights."""
+    given = [pieces.input(place) for place in (weights, scale, zero)]
+    kernel = pieces.add("DequantizeLinear", given if given[2] else given[:2], axis=-1)
+    return pieces.end(pieces.sum(pieces.add("MatMul", [left, kernel]), bias))
+
+
+def _dynamic_product(pieces: _Pieces) -> bool:
+    return _whole_product(pieces, pieces.input(0), 1, 2, 3, 4)
+
+
+def _integer_product(pieces: _Pieces) -> bool:
+    given = [pieces.input(place) for place in (0, 2, 4)]
+    left = pieces.add("DequantizeLinear", given if given[2] else given[:2])
+    return _whole_product(pieces, left, 1, 3, 5, 6)
+
+
+def _few_bits(pieces: _Pieces) -> bool:
+    """Write a MatMulNBits: a product by weights of 4 or 8 bits with a scale for each block of a column."""
+    bits, block = int(pieces.attribute("bits", 4)), int(pieces.attribute("block_size", 0))
+    rows, columns = int(pieces.attribute("K", 0)), int(pieces.attribute("N", 0))
+    if bits not in (4, 8) or min(block, rows, columns) < 1 or pieces.input(4) or not pieces.stored(1, 2, 3):
+        return False
+    blocks = -(-rows // block)
+
+    def unpacked(packed: Numbers, count: int) -> Numbers:
+        packed = packed.reshape(columns, -1)
+        if bits == 4:
+            packed = np.stack([packed & 15, packed >> 4], axis=-1).reshape(columns, -1)
+        return packed[:, :count].astype(np.float32)
+
+    def kernel() -> Numbers:
+        weights, scales, zeros = (pieces.number(place) for place in (1, 2, 3))
+        assert weights is not None and scales is not None
+        centre: Any = float(1 << (bits - 1))
+        if zeros is not None:
+            whole = zeros.dtype == np.uint8
+            centre = (unpacked(zeros, blocks) if whole else zeros.reshape(columns, blocks))[:, :, None]
+        values = unpacked(weights, blocks * block).reshape(columns, blocks, block) - centre
+        values = values * scales.reshape(columns, blocks, 1)
+        return np.ascontiguousarray(values.reshape(columns, -1)[:, :rows].T, np.float32)
+
+    product = pieces.add("MatMul", [pieces.input(0), pieces.constant("weights", kernel)])
+    return pieces.end(pieces.sum(product, 5))
+
+
+def _lstm(pieces: _Pieces) -> bool:
+    """Write a DynamicQuantizeLSTM: an LSTM whose weights are quantised, and turned."""
+    if not pieces.stored(1, 2, 8, 9, 10, 11):
+        return False
+
+    def weights(place: int, scale: int) -> Callable[[], Numbers]:
+        def read() -> Numbers:
+            stored, factor, zero = (pieces.number(each) for each in (place, scale, scale + 1))
+            assert stored is not None and factor is not None
+            values = stored.astype(np.float32)
+            values = values - _per_direction(np.zeros(1) if zero is None else zero, len(values))
+            values = values * _per_direction(factor, len(values))
+            return np.ascontiguousarray(values.transpose(0, 2, 1), np.float32)
+
+        return read
+
+    kernels = [pieces.constant("W", weights(1, 8)), pieces.constant("R", weights(2, 10))]
+    given = [pieces.input(0), *kernels, *(pieces.input(place) for place in range(3, 8))]
+    while not given[-1]:
+        given.pop()
+    pieces.add("LSTM", given, pieces.operator.outputs, **pieces.operator.attributes)
+    return True
+
+
+def _per_direction(numbers: Numbers, directions: int) -> Numbers:
+    """Return scales of (directions, inputs, gates): one, one for each direction, or one for each of its gates."""
+    return numbers.astype(np.float32).reshape(directions if numbers.size > 1 else 1, 1, -1)
+
+
+def _attention(pieces: _Pieces) -> bool:
+    """Write an Attention of queries, keys and values that one matrix makes."""
+    if any(map(pieces.input, (3, 4, 6))) or pieces.attribute("do_rotary", 0):
+        return False
+    made = pieces.sum(pieces.add("MatMul", [pieces.input(0), pieces.input(1)]), 2)
+    parts = [pieces.name(what) for what in ("query", "key", "value")]
+    sizes = pieces.attribute("qkv_hidden_sizes", ())
+    if sizes:
+        lengths = pieces.constant("sizes", lambda: np.asarray(sizes, np.int64))
+        pieces.add("Split", [made, lengths], parts, axis=2)
+    else:
+        pieces.add("Split", [made], parts, axis=2, num_outputs=3)
+    return _attended(pieces, parts, 5)
+
+
+def _many_heads(pieces: _Pieces) -> bool:
+    """Write a MultiHeadAttention of queries, keys and values with a bias each."""
+    if any(map(pieces.input, (4, 6, 7, 8, 9))) or not all(map(pieces.input, range(3))):
+        return False
+    parts = [pieces.input(place) for place in range(3)]
+    if pieces.input(3):
+        biases = [pieces.name(f"{what}-bias") for what in ("query", "key", "value")]
+        pieces.add("Split", [pieces.input(3)], biases, axis=0, num_outputs=3)
+        parts = [pieces.add("Add", [part, bias]) for part, bias in zip(parts, biases)]
+    return _attended(pieces, parts, 5)
+
+
+def _attended(pieces: _Pieces, parts: Sequence[str], bias: int) -> bool:
+    heads = int(pieces.attribute("num_heads", 0))
+    given = [*parts, *([pieces.input(bias)] if pieces.input(bias) else [])]
+    attributes: dict[str, Any] = {
+        "q_num_heads": heads,
+        "kv_num_heads": heads,
+        "is_causal": int(pieces.attribute("unidirectional", 0)),
+        "scale": float(pieces.attribute("scale", 0.0)),
+    }
+    return heads > 0 and pieces.end(pieces.add("Attention", given, **attributes))
+
+
+def _channels_last(pieces: _Pieces) -> bool:
+    """Write an operator on (batch, height, width, channels) between two transpositions."""
+    operator, attributes = pieces.operator, dict(pieces.operator.attributes)
+    if not attributes.pop("channels_last", int(operator.kind == "NhwcMaxPool")):
+        return operator.kind == "QLinearConv" and _same(pieces)
+    turned = pieces.add("Transpose", [pieces.input(0)], perm=_CHANNELS_FIRST)
+    kind, ours = operator.kind, operator.kind.startswith("QLinear") and operator.kind != "QLinearConv"
+    inner = pieces.name(kind)
+    pieces.operators.append(
+        replace(
+            operator,
+            kind="MaxPool" if kind == "NhwcMaxPool" else kind,
+            domain=DOMAIN if ours else "",
+            opset=1 if ours else _OPSET,
+            inputs=(turned, *operator.inputs[1:]),
+            outputs=(inner,),
+            attributes=attributes,
+        )
+    )
+    return pieces.end(pieces.add("Transpose", [inner], perm=_CHANNELS_LAST))
+
+
+def _quantized(kind: str, tensors: Sequence[int], plain: Sequence[int] = ()) -> Callable[[_Pieces], bool]:
+    """Return the rewriting of an operator of quantised tensors.
+
+    Args:
+        kind: ONNX's operator of real numbers.
+        tensors: places of what it reads, with a scale and a zero point behind each; the result's scale is behind them.
+        plain: places of inputs that are not quantised, which come first.
+    """
+
+    def rewrite(pieces: _Pieces) -> bool:
+        given = [pieces.input(place) for place in plain]
+        for place in tensors:
+            read = [pieces.input(place + offset) for offset in range(3)]
+            given.append(pieces.add("DequantizeLinear", read if read[2] else read[:2]))
+        result = tensors[-1] + 3
+        made = pieces.add(kind, given, **pieces.operator.attributes)
+        ends = [pieces.input(result), *filter(None, [pieces.input(result + 1)])]
+        return pieces.end(pieces.add("QuantizeLinear", [made, *ends]))
+
+    return rewrite
+
+
+_REWRITES: Mapping[str, Callable[[_Pieces], bool]] = {
+    **dict.fromkeys(_SAME, _same),
+    "Attention": _attention,
+    "BiasGelu": _gelu("none"),
+    "DynamicQuantizeLSTM": _lstm,
+    "DynamicQuantizeMatMul": _dynamic_product,
+    "FastGelu": _gelu("tanh"),
+    "FusedConv": _convolution,
+    "FusedGemm": _gemm,
+    "MatMulIntegerToFloat": _integer_product,
+    "MatMulNBits": _few_bits,
+    "MultiHeadAttention": _many_heads,
+    "NhwcMaxPool": _channels_last,
+    "QLinearAveragePool": _channels_last,
+    "QLinearConv": _channels_last,
+    "QLinearGlobalAveragePool": _channels_last,
+    "QLinearWhere": _quantized("Where", [1, 4], [0]),
+    "QuickGelu": _quick_gelu,
+    "SkipLayerNormalization": _skipped("LayerNormalization"),
+    "SkipSimplifiedLayerNormalization": _skipped("SimplifiedLayerNormalization"),
+}
+"""By the operator's type: adds what it is written as, or returns False to leave it as it is."""

@@ -1,0 +1,252 @@
+"""Bias correction for GPUs that truncate additions.
+
+VideoCore IV truncates each addition, which moves a sum toward zero by half of its last bit on average. In a
+convolution's shader this accumulates. The effect is largest in the fourth channel, which starts lower by ``LATE``
+(shaders/convolution.frag) and is negative until the end. The bias depends on the size of the partial sums, so it is
+computed from the feature maps of calibration images. The sum then starts farther from zero by that amount.
+
+Shaders for other devices start with the bias of the layer alone, and their bytes do not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.lowering import immediates, simulated_sums
+from glsl_infer.lowering.conv_columns import Columns, DepthwiseColumns
+from glsl_infer.lowering.findings import Arrays
+from glsl_infer.lowering.typical import PICTURES, Texels, Typical
+
+Floats = NDArray[np.float32]
+Indices = NDArray[np.int64]
+
+POSITIONS = 512
+"""Output pixels at which sums are simulated."""
+
+MOST_ADDITIONS = 1 << 23
+"""Largest number of simulated additions of a layer. With many weights, fewer pixels are simulated, down to
+``FEWEST``."""
+
+FEWEST = 8
+
+STRETCHES = (1.0, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0)
+"""Multiples of the least offset of a fourth component to try. A sum that stays between two powers of two loses about
+the same for all texels."""
+
+MOST_UNEVEN = 0.0008
+"""Largest deviation of the truncation error from its mean, in 8-bit steps (root mean square)."""
+
+
+def truncation_bound(factors: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return an upper bound of the truncation error, (channels,), for a sum of a few texels that is stored in 8 bits.
+
+    Sums of few texels are often exactly halfway between two steps, where an error of any size changes the result. These
+    sums start higher by the bound.
+
+    Args:
+        factors: factor of each texel, (channels,).
+    """
+    # The last bits of each texel and its product, and of a sum below 2.
+    bound: NDArray[np.float64] = (2.0 * np.abs(factors).sum(axis=0) + 2.0 * len(factors)) * 2.0**-24
+    return bound
+
+
+@dataclass(frozen=True)
+class Starts:
+    """Initial values of a layer's sums.
+
+    Attributes:
+        cut: biases corrected for devices that truncate, (slices, 4).
+        late: offset of the fourth component below its bias, (slices,), 0 for slices without ordered fetches; None if no
+            slice has them.
+    """
+
+    cut: Floats
+    late: Floats | None
+
+    def arrays(self) -> Arrays:
+        """Return the arrays to store in a file."""
+        return (self.cut,) if self.late is None else (self.cut, self.late)
+
+    @staticmethod
+    def known(typical: Typical, key: str, slices: int, find: Callable[[], Starts]) -> Starts:
+        """Return the stored values if they are for this number of slices, otherwise the result of ``find``."""
+
+        def fits(arrays: Arrays) -> bool:
+            return arrays[0].shape == (slices, 4) and all(array.shape[0] == slices for array in arrays)
+
+        cut, *late = typical.known(key, lambda: find().arrays(), fits)
+        return Starts(cut, late[0] if late else None)
+
+
+def starts(
+    columns: Columns,
+    constants: Floats,
+    biases: Floats,
+    texels: Texels,
+    strides: Sequence[int],
+    *,
+    least: Floats | None = None,
+    separate_slices: bool = False,
+    residual: Texels | None = None,
+    saturation: tuple[float, float] = (0.0, 1.0),
+) -> Starts:
+    """Return the initial values with which the sums have no bias after truncation.
+
+    Args:
+        columns: layout of the kernel's columns.
+        constants: columns of all slices, (slices, columns, 4), and the residual's factor last, if any.
+        biases: biases of the sums, (slices, 4).
+        texels: of the padded input.
+        strides: (y, x).
+        least: smallest offset of each slice's fourth component, (slices,); None without ordered fetches.
+        separate_slices: whether a slice can omit the offset, independent of others, if its truncation error is too
+            uneven.
+        residual: texels of the residual, if any.
+        saturation: values at which the stored sum saturates.
+    """
+    positions = _sample_positions(columns, texels, strides, constants.size)
+    windows = _windows(columns, texels, positions, strides)
+    residual_values = None if residual is None else residual.at(*positions)
+    cut, late = np.zeros((columns.slices, 4), np.float32), None if least is None else least.copy()
+    factors_by_reads: dict[tuple[int, ...], Floats] = {}
+    for group in simulated_sums.groups(columns, len(positions[0])):
+        reads = columns.read_by(group[0])
+        factors_by_reads = factors_by_reads if reads in factors_by_reads else {reads: windows.factors(reads)}
+        lanes = (
+            None
+            if residual_values is None
+            else residual_values[:, 4 * group[0] : 4 * group[-1] + 4].reshape(len(residual_values), len(group), 4)
+        )
+        sums = simulated_sums.simulate(
+            factors_by_reads[reads], constants[group], biases[group], fourth=late is not None, residual=lanes
+        )
+        unsaturated = (sums.sums > saturation[0]) & (sums.sums < saturation[1])
+        counts = unsaturated + np.float32(1e-6)  # all count equally if all saturate
+        counts /= counts.sum(axis=0)
+        cut[group] = biases[group] - (_losses(sums.sum_bits, sums.product_bits) * counts).sum(axis=0)
+        for member, index in enumerate(group):
+            if late is None or sums.fourth is None or sums.changed is None:
+                continue
+            product_bits = np.ascontiguousarray(sums.product_bits[:, member, 3])
+            fourth = _Fourth(sums.fourth[member], sums.changed[member], product_bits, counts[:, member, 3].copy())
+            offsets = [immediates.factor(float(late[index]) * stretch) for stretch in STRETCHES]
+            spread, late[index] = min((float(fourth.losses(lower)[1]), lower) for lower in offsets)
+            if separate_slices and 255.0 * spread**0.5 > MOST_UNEVEN:
+                late[index] = 0.0
+            cut[index, 3] = biases[index, 3] - np.float64(late[index]) - fourth.losses(float(late[index]))[0]
+    return Starts(immediates.streamed(cut), late)
+
+
+@dataclass
+class _Fourth:
+    """Partial sums of a slice's fourth component, (positions, columns).
+
+    ``changed`` marks the columns at which they changed, and ``counts`` are weights of the positions.
+    """
+
+    sums: Floats
+    changed: NDArray[np.bool_]
+    product_bits: Floats
+    counts: Floats
+
+    def losses(self, lower: float) -> tuple[Floats, Floats]:
+        """Return mean and variance of the truncation error of sums that start lower by ``lower``."""
+        bits = simulated_sums.last_bits(self.sums - np.float32(lower))
+        bits *= self.changed
+        losses = _losses(bits.sum(axis=1), self.product_bits)
+        mean = (losses * self.counts).sum(axis=0)
+        with np.errstate(over="ignore"):  # sums before an exponential can be huge; they are not corrected
+            spread = (losses - mean) ** 2 + (bits**2).sum(axis=1) / 12.0
+        return mean, (spread * self.counts).sum(axis=0)
+
+
+def _losses(sum_bits: Floats, product_bits: Floats) -> Floats:
+    """Return the truncation error of sums: half of the last bit of each addition and product, on average."""
+    losses: Floats = -0.5 * (sum_bits + product_bits)
+    return losses
+
+
+def byte_start(
+    columns: Columns,
+    constants: Floats,
+    bias_factor: float,
+    texels: Texels,
+    strides: Sequence[int],
+) -> float:
+    """Return the initial value of sums with 8-bit weights in a texture (shaders/convolution_bytes.frag).
+
+    Products with weights and with their zero point are summed separately, in sums equal for all channels. Therefore one
+    value is enough.
+
+    Args:
+        columns: layout of the kernel's columns.
+        constants: bytes of all slices divided by 255, (slices, columns, 4), with three columns of biases last.
+        bias_factor: factor of the biases.
+        texels: of the padded input.
+        strides: (y, x).
+    """
+    if isinstance(columns, DepthwiseColumns):
+        return 0.0  # its sums are small and have both signs
+    positions = _sample_positions(columns, texels, strides, constants.size)
+    windows = _windows(columns, texels, positions, strides)
+    biases = np.array([65536.0, 256.0, 1.0], np.float32)[:, None] * np.float32(bias_factor)
+    losses: list[float] = []
+    totals_by_reads: dict[tuple[int, ...], tuple[Floats, Floats]] = {}
+    for group in simulated_sums.groups(columns, len(positions[0])):
+        reads = columns.read_by(group[0])
+        if reads not in totals_by_reads:
+            lanes = windows.factors(reads)[:, :, 0]
+            factors = np.concatenate([lanes, np.broadcast_to(biases, (3, lanes.shape[1]))])
+            weight_factors = factors[:-2].T
+            total = np.cumsum(weight_factors, axis=1, dtype=np.float32)
+            total_bits = np.where(weight_factors != 0.0, simulated_sums.last_bits(total), np.float32(0.0)).sum(
+                axis=1, keepdims=True
+            )
+            totals_by_reads = {reads: (factors, total_bits)}
+        factors, total_bits = totals_by_reads[reads]
+        bits = simulated_sums.byte_product_bits(factors, constants[group])
+        remainder = np.ascontiguousarray((bits - 128.0 / 255.0 * total_bits[:, :, None]).transpose(1, 0, 2))
+        losses += [0.5 * float(mean) for mean in remainder.reshape(len(group), -1).mean(axis=1)]
+    return -float(np.mean(losses))
+
+
+def _sample_positions(
+    columns: Columns, texels: Texels, strides: Sequence[int], weights: int
+) -> tuple[Indices, Indices, Indices]:
+    """Return (images, rows, columns) of the pixels at which a layer's sums are simulated; they are deterministic."""
+    return _spread_positions(columns, texels, strides, int(np.clip(MOST_ADDITIONS // weights, FEWEST, POSITIONS)))
+
+
+def column_factors(
+    columns: Columns, texels: Texels, strides: Sequence[int], count: int
+) -> Callable[[Sequence[int]], Floats]:
+    """Return a function from input slices to the texel values that multiply the columns, at about ``count`` pixels.
+
+    It returns (columns, positions, 1), or (columns, positions, 4) for a depthwise layer.
+    """
+    return _windows(columns, texels, _spread_positions(columns, texels, strides, count), strides).factors
+
+
+def _spread_positions(
+    columns: Columns, texels: Texels, strides: Sequence[int], count: int
+) -> tuple[Indices, Indices, Indices]:
+    height = (texels.size[0] - (columns.kernel_height - 1) * columns.dilations[0] - 1) // strides[0] + 1
+    width = (texels.size[1] - (columns.kernel_width - 1) * columns.dilations[1] - 1) // strides[1] + 1
+    indices = ((np.arange(count) + 0.5) * (height * width / count)).astype(np.int64)
+    return np.arange(count) % PICTURES, indices // width, indices * 7919 % width
+
+
+def _windows(columns: Columns, texels: Texels, at: Sequence[Indices], strides: Sequence[int]) -> simulated_sums.Windows:
+    """Return the texel values that the columns of weights multiply, at some positions."""
+    rows, cols = (
+        np.repeat(np.arange(columns.kernel_height), columns.kernel_width) * columns.dilations[0],
+        np.tile(np.arange(columns.kernel_width), columns.kernel_height) * columns.dilations[1],
+    )
+    pictures = np.broadcast_to(at[0][:, None], (len(at[0]), len(rows)))
+    texels_at_taps = texels.at(pictures, at[1][:, None] * strides[0] + rows, at[2][:, None] * strides[1] + cols)
+    return simulated_sums.Windows(columns, texels_at_taps)

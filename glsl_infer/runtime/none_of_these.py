@@ -1,0 +1,34 @@
+"""Answers of ``none of these`` by classifiers that were trained without a class for it.
+
+none_of_these.json has a logit for this answer, for the models that come with the project, by the SHA-256 of their
+manifests. A picture is of none of the classes if a class with this logit is more probable than all others together.
+scripts/none_of_these.py measures it on photographs that the models have not seen. The models of
+``glsl-infer train`` have a class for this answer instead.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from glsl_infer.bundle import Bundle
+
+NONE = "none of these"
+"""The answer to pictures of other things; models of ``glsl-infer train`` have a class with this label."""
+
+FILE = Path(__file__).with_name("none_of_these.json")
+
+
+def none_logit(bundle: Bundle) -> float | None:
+    """Return the logit of the answer; None for models that are not listed."""
+    entry = _entries().get(bundle.digest or "")
+    return None if entry is None else entry["logit"]
+
+
+@cache
+def _entries() -> dict[str, Any]:
+    entries: dict[str, Any] = json.loads(FILE.read_text("utf-8"))["models"]
+    return entries

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Choose the logit with which each model answers "none of these": glsl_infer/runtime/none_of_these.json.
+
+    python scripts/none_of_these.py data/grocery data/trashnet [--unknown DIR ...]
+
+Of the val split of a model's data set, 95 % are answered with a class. The script prints the shares of pictures that
+are answered "none of these": of the test split, of the other data set's, and of folders with pictures of other things.
+Run it again after a model was exported anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.runtime.none_of_these import FILE
+from glsl_infer.runtime.pictures import paths, preprocess
+from glsl_infer.runtime.session import Session
+
+MODELS = Path(__file__).resolve().parents[1] / "models"
+COVERED = 0.95
+
+
+def main() -> None:
+    """Measure all classifiers, print a table, and write the file."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("data", nargs=2, type=Path, metavar="DIR", help="data sets: grocery, then trashnet")
+    parser.add_argument("--unknown", nargs="*", default=[], type=Path, metavar="DIR", help="pictures of other things")
+    args = parser.parse_args()
+    made = {}
+    for model in sorted(MODELS.glob("*-x22-*.glslnn")):
+        own, other = args.data if model.stem.startswith("grocery") else reversed(args.data)
+        with Session(model) as session:
+            logit = float(np.quantile(_together(session, [own / "val"]), 1.0 - COVERED))
+            digest = session.bundle.digest
+            shares = [
+                f"{folder}: {100 * np.mean(_together(session, [folder]) < logit):.1f} %"
+                for folder in (own / "test", other / "test", *args.unknown)
+            ]
+        made[digest] = {"model": model.stem, "logit": round(logit, 3)}
+        print(f"{model.stem}: logit {logit:.3f}; answered 'none of these': {', '.join(shares)}", flush=True)
+    FILE.write_text(json.dumps({"models": made}, indent=1) + "\n", "utf-8")
+
+
+def _together(session: Session, folders: list[Path]) -> NDArray[np.float64]:
+    """Return log(sum(exp(logits))) of each picture."""
+    entry = session.bundle.manifest.input
+    return np.array(
+        [np.logaddexp.reduce(session.run(preprocess.load_for(path, entry))) for path in paths.find(folders)]
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,202 @@
+"""Inputs whose sizes the file leaves open or has wrong, inputs as constants, and states of recurrent layers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import command_line
+import numpy as np
+import pytest
+from onnx_networks import File, TensorProto, helper, onnx, run
+
+from glsl_infer.errors import InputError
+from glsl_infer.graph import reference
+from glsl_infer.importers import onnx as importer
+from glsl_infer.tools.validate.job import ABOUT, ends_file
+from glsl_infer.tools.validate.onnx_outputs import work
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+def retyped(model: Any, name: str, kind: int, shape: list[Any]) -> None:
+    """Give an input another type and shape."""
+    place = [value.name for value in model.graph.input].index(name)
+    model.graph.input[place].CopyFrom(helper.make_tensor_value_info(name, kind, shape))
+
+
+def compared(model: Any, feeds: dict[str, Any], constants: tuple[str, ...] = ()) -> importer.Imported:
+    """Compare an import for the shapes of arrays with ONNX Runtime; return it."""
+    ends = importer.Ends(
+        fits={name: "none" for name, value in feeds.items() if value.ndim in (3, 4) and name not in constants},
+        shapes={name: value.shape for name, value in feeds.items() if name not in constants},
+        constants={name: feeds[name] for name in constants},
+    )
+    imported = importer.imported(model, ends=ends)
+    graph = imported.survey.whole()
+    given = {name: imported.given(name, value) for name, value in feeds.items() if name not in constants}
+    assert {node.name for node in graph.inputs} == set(given)
+    made = reference.run(graph, given, mode="float")
+    for output, expected in zip(graph.outputs, run(model, feeds)):
+        returned = imported.returned(output.name, made[output.name])
+        assert returned.shape == expected.shape
+        assert np.abs(returned - expected).max() <= 2e-5 * max(1.0, np.abs(expected).max())
+    return imported
+
+
+def random(*shape: int, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+def rows_of(made: File, x: str) -> str:
+    """A convolution of frames of a sound (1, length)."""
+    line = made.axes("Unsqueeze", x, [1], (1, 1, 64))
+    y = made.op("Conv", [line, made.random(6, 1, 5), made.random(6)], (1, 6, 60))
+    return made.op("ReduceMean", [y], (1, 6, 1), axes=[2])
+
+
+def test_a_size_of_any_axis() -> None:
+    made = File(1)
+    made.output(rows_of(made, made.input((1, 64))))
+    model = made.model()
+    retyped(model, "x", TensorProto.FLOAT, ["batch", "samples"])
+    compared(model, {"x": random(1, 48)})
+
+
+def test_a_wrong_size_is_replaced() -> None:
+    """As CenterFace declares 10 pictures of 32x32, and computes one of any size; other tensors have wrong ones too."""
+    made = File(2)
+    made.output(made.op("Relu", [made.conv(made.input((1, 3, 16, 24)), 4)], (1, 4, 16, 24)))
+    model = made.model()
+    values = {"x": random(1, 3, 16, 24)}
+    expected = run(model, values)
+    retyped(model, "x", TensorProto.FLOAT, [10, 3, 32, 32])
+    model.graph.value_info.append(helper.make_tensor_value_info(model.graph.node[0].output[0], 1, [10, 4, 32, 32]))
+    with pytest.raises(InputError, match="one picture at a time can be computed; give --input-shape x=1x3x32x32"):
+        importer.imported(model).survey.whole()
+    ends = importer.Ends(fits={"": "none"}, shapes={"": (1, 3, 16, 24)})
+    imported = importer.imported(model, ends=ends)
+    (name,) = imported.outputs
+    made_ = reference.run(imported.survey.whole(), {"x": imported.given("x", values["x"])}, mode="float")
+    assert np.abs(imported.returned(name, made_[name]) - expected[0]).max() < 2e-5
+
+
+def gained(made: File) -> Any:
+    """A sound times a gain of integers, if it is sampled at a rate."""
+    x, rate = made.input((1, 64)), made.input((), "rate")
+    factor = made.op("Cast", [rate], (), to=1)
+    fast = made.op("Equal", [rate, made.constant(16000, "int64")], ())
+    branches = []
+    for name, value in (("fast", 1e-4), ("slow", 1e-3)):
+        held = onnx.numpy_helper.from_array(np.float32(value))
+        nodes = [helper.make_node("Constant", [], [f"{name}-c"], value=held),
+                 helper.make_node("Mul", [factor, f"{name}-c"], [name])]  # fmt: skip
+        branches.append(helper.make_graph(nodes, name, [], [helper.make_tensor_value_info(name, 1, None)]))
+    gain = made.op("If", [fast], (), then_branch=branches[0], else_branch=branches[1])
+    made.output(made.op("Mul", [rows_of(made, x), gain], (1, 6, 1)))
+    model = made.model()
+    retyped(model, "rate", TensorProto.INT64, [])
+    return model
+
+
+@pytest.mark.parametrize("rate", [16000, 8000])
+def test_an_input_that_is_a_constant(rate: int) -> None:
+    imported = compared(gained(File(3)), {"x": random(1, 64), "rate": np.asarray(rate, np.int64)}, ("rate",))
+    assert imported.constants["rate"] == rate
+
+
+@pytest.mark.parametrize(
+    ("shapes", "constants", "message"),
+    [
+        ({}, {}, "'rate': an input of type int64; .* give its value: --constant rate=VALUE"),
+        ({}, {"rate": (1.5,)}, r"'rate': a constant of \(1.5,\); give numbers of the type int64"),
+        ({}, {"rate": (1, 2)}, r"a constant of 2 numbers for the shape \(\); give one number"),
+        ({"y": (1, 2)}, {"rate": (1,)}, "--input-shape y=.*: the model has no such name; it has x"),
+        ({"x": (1, 2, 3)}, {"rate": (1,)}, r"--input-shape 1x2x3 for an input of shape \(1, 64\); give 2 sizes"),
+    ],
+)
+def test_what_does_not_fit(shapes: Shapes, constants: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        importer.imported(gained(File(3)), ends=importer.Ends(shapes=shapes, constants=constants)).survey.whole()
+
+
+def test_an_open_size_names_the_option() -> None:
+    made = File(1)
+    made.output(made.op("Relu", [made.input((1, 64))], (1, 64)))
+    model = made.model()
+    retyped(model, "x", TensorProto.FLOAT, ["N", "samples", 7])
+    with pytest.raises(InputError, match="leaves open; give --input-shape x=1xSIZEx7"):
+        importer.imported(model).survey.whole()
+
+
+def test_the_command_line_takes_both(tmp_path: Path) -> None:
+    path = tmp_path / "net.onnx"
+    onnx.save(gained(File(3)), path)
+    options = ("--input-shape", "x=1x32", "--constant", "rate=16000", "--json")
+    described = json.loads(command_line.run("inspect", path, *options).stdout)
+    assert described["exports"] and described["layers"][0]["shape"] == [32]
+
+
+def test_validation_feeds_both(tmp_path: Path) -> None:
+    model, values = gained(File(3)), random(1, 48)
+    (tmp_path / "net.onnx").write_bytes(model.SerializeToString())
+    graph = importer.load(
+        tmp_path / "net.onnx", ends=importer.Ends(shapes={"x": (1, 48)}, constants={"rate": (8000.0,)})
+    )
+    np.save(tmp_path / "x.npy", values)
+    layers = [node.name for node in graph.nodes if not node.operator.is_input]
+    end = graph.outputs[0]
+    work({"model": str(tmp_path / "net.onnx"), "inputs": {"x": str(tmp_path / "x.npy")}, "numbers": [],
+          "input_ranges": {}, "input_shapes": {"x": [1, 48]}, "constants": {"rate": [8000.0]}, "layers": layers,
+          "outputs": [{"name": end.name, "layers": list(end.layers), "steps": 0}], "count": 1, "layer_pictures": 1,
+          "out": str(tmp_path)})  # fmt: skip
+    made = reference.run(graph, {"x": values[0]}, mode="float")[end.name]
+    assert np.abs(np.load(tmp_path / ends_file(0))[0] - made).max() < 1e-4
+    assert json.loads((tmp_path / ABOUT).read_text("utf-8"))["layers"]
+
+
+def recurrent(made: File, kind: str, *, known: bool = False, both: bool = False) -> Any:
+    """A layer whose states are inputs, or one of them a constant, with all its outputs."""
+    gates, directions = {"LSTM": 4, "GRU": 3, "RNN": 1}[kind], 1 + both
+    weights = [made.random(directions, gates * 5, 7), made.random(directions, gates * 5, 5),
+               made.random(directions, 2 * gates * 5)]  # fmt: skip
+    state = (directions, 1, 5)
+    states = [made.constant(random(*state)) if known else made.input(state, "h")]
+    states += [made.input(state, "c")] if kind == "LSTM" else []
+    count = len(states)
+    options = {"direction": "bidirectional"} if both else {}
+    given, shapes = [made.input((3, 1, 7)), *weights, "", *states], [(3, directions, 1, 5), *[state] * count]
+    outputs = made.several(kind, given, shapes, hidden_size=5, **options)
+    for name in outputs:
+        made.output(name)
+    return made.model()
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+@pytest.mark.parametrize(("known", "both"), [(False, False), (False, True), (True, False)])
+def test_states_are_inputs_and_outputs(kind: str, known: bool, both: bool) -> None:
+    model = recurrent(File(4), kind, known=known, both=both)
+    shapes = {value.name: [size.dim_value for size in value.type.tensor_type.shape.dim] for value in model.graph.input}
+    compared(model, {name: random(*shape, seed=place) for place, (name, shape) in enumerate(shapes.items())})
+
+
+def test_the_batch_of_a_state_is_known() -> None:
+    """An axis with the name of another input's batch has one entry."""
+    made = File(5)
+    x, h = made.input((1, 8)), made.input((2, 1, 4), "h")
+    flat = made.op("Reshape", [h, made.constant([1, 8], "int64")], (1, 8))
+    made.output(made.op("Add", [x, flat], (1, 8)))
+    model = made.model()
+    retyped(model, "x", TensorProto.FLOAT, ["batch", 8])
+    retyped(model, "h", TensorProto.FLOAT, [2, "batch", 4])
+    imported = importer.imported(model)
+    assert imported.inputs["h"].shape == (2, 1, 4) and not imported.survey.problems
+
+
+def test_a_cache_of_many_axes_is_an_input() -> None:
+    made = File(6)
+    cache = made.input((2, 1, 3, 2, 2), "cache")
+    flat = made.op("Reshape", [cache, made.constant([1, 24], "int64")], (1, 24))
+    made.output(made.op("Add", [made.input((1, 24)), flat], (1, 24)))
+    compared(made.model(), {"x": random(1, 24), "cache": random(2, 1, 3, 2, 2)})

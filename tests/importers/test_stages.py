@@ -1,0 +1,50 @@
+"""``glsl-infer inspect --stage``: the graph as imported, optimised, and cut into parts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from onnx_networks import File, onnx
+
+from glsl_infer.cli import main
+
+
+def model(folder: Path) -> Path:
+    """A convolution with a ReLU, a sum along rows, which has no shader, and a convolution."""
+    made = File(3)
+    y = made.op("Relu", [made.conv(made.input((1, 3, 8, 6)), 4)], (1, 4, 8, 6))
+    made.output(made.conv(made.op("CumSum", [y, made.constant(2, "int64")], (1, 4, 8, 6)), 4))
+    path = folder / "m.onnx"
+    onnx.save(made.model(), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("stage", "operators", "parts"),
+    [
+        ("imported", ["input", "conv2d", "activation", "cumulative_sum", "conv2d"], [""]),
+        ("optimized", ["input", "conv2d", "cumulative_sum", "conv2d"], [""]),
+        ("placed", ["input", "conv2d", "cumulative_sum", "conv2d"], ["", "1 gpu", "2 cpu", "3 gpu"]),
+    ],
+)
+def test_a_stage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], stage: str, operators: list[str], parts: list[str]
+) -> None:
+    path = model(tmp_path)
+    assert main(["inspect", str(path), "--stage", stage, "--json"]) == 0
+    nodes = json.loads(capsys.readouterr().out)["nodes"]
+    assert [node["op"] for node in nodes] == operators
+    assert list(dict.fromkeys(node["part"] for node in nodes)) == parts
+    assert main(["inspect", str(path), "--stage", stage]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("part ") == len([part for part in parts if part]) and "cumulative_sum" in printed
+
+
+def test_a_stage_of_a_model_that_cannot_be_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = File(3)
+    made.output(made.op("Odd", [made.conv(made.input((1, 3, 8, 6)), 4)], (1, 4, 8, 6), domain="own"))
+    onnx.save(made.model(), tmp_path / "m.onnx")
+    assert main(["inspect", str(tmp_path / "m.onnx"), "--stage", "placed"]) != 0
+    assert "cannot be imported" in capsys.readouterr().err

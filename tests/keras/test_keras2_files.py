@@ -1,0 +1,147 @@
+"""Files of Keras 2: read as Keras 2 computes them, or refused with a command that converts them."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import keras
+import numpy as np
+import pytest
+
+from glsl_infer.errors import ModelError
+from glsl_infer.importers import keras as importer
+from glsl_infer.importers.keras import keras2
+
+FILES = Path(__file__).with_name("keras2")
+NETWORKS = sorted(path.name for path in FILES.iterdir() if path.suffix in (".h5", ".keras") and path.stem != "lambda")
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_outputs_are_those_of_keras_2(name: str) -> None:
+    path = FILES / name
+    expected = np.load(path.with_suffix(".npz"))
+    inputs = [expected[key] for key in sorted(expected) if key.startswith("x")]
+    model = importer.load_model(path)
+    outputs = keras.tree.flatten(model(inputs if len(inputs) > 1 else inputs[0], training=False))
+    wanted = [expected[key] for key in sorted(expected) if key.startswith("y")]
+    assert len(outputs) == len(wanted)
+    tolerance = 2e-3 if "float16" in name else 2e-6
+    for output, right in zip(outputs, wanted):
+        np.testing.assert_allclose(output, right, rtol=0, atol=tolerance * max(1.0, np.abs(right).max()))
+    assert not importer.survey(path).problems
+    assert not importer.survey(path).warnings
+
+
+def test_names_of_layers_are_those_of_the_file() -> None:
+    names = {node.name for node in importer.load(FILES / "tensorflow_calls.keras").nodes}
+    assert {"input_2", "tf.math.truediv", "tf.nn.relu6", "tf.concat", "conv2d_1"} <= names
+
+
+def test_the_warning_about_code_is_for_a_lambda_that_is_in_the_file() -> None:
+    with pytest.raises(ModelError, match="layer 'lambda': a Lambda cannot be exported: it holds Python code, of which"):
+        importer.load(FILES / "lambda.h5")
+    (refused,) = [row for row in importer.survey(FILES / "lambda.h5").rows if row.runs == "refused"]
+    assert refused.kind == "Lambda"
+
+
+def changed(name: str, folder: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """Return a copy of an .h5 file with another configuration."""
+    path = folder / name
+    path.write_bytes((FILES / name).read_bytes())
+    with h5py.File(path, "r+") as root:
+        config = json.loads(root.attrs["model_config"])
+        change(config)
+        root.attrs["model_config"] = json.dumps(config)
+    return path
+
+
+def layer(config: dict[str, Any], kind: str) -> dict[str, Any]:
+    return next(entry for entry in config["config"]["layers"] if entry["class_name"] == kind)
+
+
+def test_an_option_without_a_counterpart_is_named_with_the_conversion(tmp_path: Path) -> None:
+    path = changed("mixed_float16.h5", tmp_path, lambda config: layer(config, "Conv2D")["config"].update(folded=7))
+    with pytest.raises(ModelError) as error:
+        importer.survey(path)
+    assert "saved by Keras 2.21.0" in str(error.value)
+    assert "layer 'conv2d_5' (Conv2D) has the option folded=7" in str(error.value)
+    assert "pip install tf_keras" in str(error.value)
+    assert "trust" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("policy", "read"),
+    [
+        ({"class_name": "Policy", "config": {"name": "mixed_float16"}}, "mixed_float16"),
+        (
+            {"class_name": "PolicyV1", "config": {"name": "mixed_float16", "loss_scale": {"class_name": "x"}}},
+            "mixed_float16",
+        ),
+        ({"class_name": "Policy", "config": {"name": "_infer"}}, "float32"),
+        ("float32", "float32"),
+    ],
+)
+def test_policies_of_types_of_all_versions(tmp_path: Path, policy: Any, read: str) -> None:
+    path = changed("mixed_float16.h5", tmp_path, lambda config: layer(config, "Conv2D")["config"].update(dtype=policy))
+    assert importer.load_model(path).get_layer("conv2d_5").dtype_policy.name == read
+
+
+def test_a_function_of_tensorflow_without_a_counterpart_is_a_row(tmp_path: Path) -> None:
+    def change(config: dict[str, Any]) -> None:
+        layer(config, "TFOpLambda")["config"]["function"] = "signal.fft2d"
+
+    path = changed("shapes.h5", tmp_path, change)
+    with pytest.raises(
+        ModelError, match=r"tf\.signal\.fft2d, called by a model of Keras 2, has no counterpart.*convert"
+    ):
+        importer.load(path)
+
+
+def test_layers_of_a_class_that_is_not_in_the_file(tmp_path: Path) -> None:
+    def change(config: dict[str, Any]) -> None:
+        layer(config, "Conv2D").update(class_name="mine>Own")
+
+    with pytest.raises(ModelError, match="layer 'conv2d_5': the layer's class 'Own' is none of Keras"):
+        importer.load(changed("mixed_float16.h5", tmp_path, change))
+
+
+def test_weights_of_another_network_are_refused(tmp_path: Path) -> None:
+    path = changed("mixed_float16.h5", tmp_path, lambda config: layer(config, "Conv2D")["config"].update(filters=9))
+    with pytest.raises(ModelError, match=r"saved by Keras 2\.21\.0.*layer 'conv2d_5': weights of shapes"):
+        importer.load_model(path)
+
+
+def test_a_damaged_configuration_is_named(tmp_path: Path) -> None:
+    path = changed("mixed_float16.h5", tmp_path, lambda config: config["config"].pop("input_layers"))
+    with pytest.raises(ModelError, match="mixed_float16"):
+        importer.load_model(path)
+
+
+def test_a_sequential_that_is_a_list_and_a_shape_among_options() -> None:
+    dense = {"class_name": "Dense", "config": {"name": "d", "units": 2, "batch_input_shape": [None, 5]}}
+    config = keras2.rewritten({"class_name": "Sequential", "config": [dense]}, "m.h5")
+    model = keras.saving.deserialize_keras_object(config)
+    assert model.input_shape == (None, 5)
+
+
+def test_code_that_a_file_of_keras_2_names_is_not_loaded(tmp_path: Path) -> None:
+    """An entry that pretends to be of Keras keeps no module of its own."""
+    data = io.BytesIO((FILES / "functional.keras").read_bytes())
+    path = tmp_path / "m.keras"
+    with zipfile.ZipFile(data) as source, zipfile.ZipFile(path, "w") as target:
+        for name in source.namelist():
+            content = source.read(name)
+            if name == "config.json":
+                config = json.loads(content)
+                function = {"module": "os", "class_name": "function", "config": "system", "registered_name": "function"}
+                layer(config, "Conv2D")["config"]["activation"] = function
+                content = json.dumps(config).encode()
+            target.writestr(name, content)
+    with pytest.raises(ModelError, match=r"names the function 'os\.system'.*do not trust this file"):
+        importer.load_model(path)

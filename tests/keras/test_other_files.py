@@ -1,0 +1,223 @@
+"""Models from other places: modules of the user, TensorFlow's converter, containers, TensorFlow.js."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import h5py
+import keras
+import numpy as np
+import pytest
+from command_line import Capture, refused
+
+from glsl_infer import importers
+from glsl_infer.cli import main
+from glsl_infer.errors import InputError, ModelError
+from glsl_infer.graph import reference
+from glsl_infer.importers import keras as keras_importer
+
+L = keras.layers
+FILES = Path(__file__).with_name("keras2")
+
+MODULE = """
+import keras
+from keras import layers as L, ops as K
+
+@keras.saving.register_keras_serializable(package="mine")
+class Gate(L.Layer):
+    def build(self, shape):
+        self.dense = L.Dense(shape[-1], activation="sigmoid")
+        self.dense.build((None, shape[-1]))
+        self.gain = self.add_weight((shape[-1],), "random_normal", name="gain")
+    def call(self, x, training=None):
+        weights = self.dense(K.mean(x, axis=(1, 2)))
+        return self.gain * x * K.reshape(weights, (-1, 1, 1, x.shape[-1])) + 0.5
+
+class Unregistered(Gate):
+    pass
+
+@keras.saving.register_keras_serializable(package="mine")
+class Net(keras.Model):
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.conv, self.pool, self.dense = L.Conv2D(4, 3), L.GlobalAveragePooling2D(), L.Dense(3)
+    def call(self, x):
+        return self.dense(self.pool(self.conv(x)))
+
+def functional(kind):
+    x = keras.Input((8, 8, 3))
+    y = kind(name="gate")(L.Conv2D(4, 3, activation="relu")(x))
+    return keras.Model(x, L.Dense(3)(L.GlobalAveragePooling2D()(y)))
+
+def subclassed():
+    net = Net()
+    net(K.zeros((1, 8, 8, 3)))
+    return net
+"""
+
+PICTURE = np.random.default_rng(0).integers(0, 256, (8, 8, 3), np.uint8)
+
+
+@pytest.fixture(scope="module")
+def module(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A module of the user; what it registers is forgotten where a file is read without it."""
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "own_net_layers.py").write_text(MODULE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        patch.setenv("PYTHONPATH", str(folder), prepend=":")
+        patch.setattr(importers.own_modules, "_remembered", [])
+        import own_net_layers
+
+        yield own_net_layers
+
+
+@pytest.mark.parametrize("kind", ["Gate", "Unregistered"])
+def test_a_layer_of_the_user_is_traced(module: Any, kind: str, tmp_path: Path) -> None:
+    model = module.functional(getattr(module, kind))
+    model.save(tmp_path / "m.keras")
+    importers.own_modules.remember(["own_net_layers"])
+    survey = importers.survey(tmp_path / "m.keras")
+    wanted = np.asarray(model(PICTURE[None] / np.float32(255)))[0]
+    np.testing.assert_allclose(reference.run(survey.whole(), PICTURE, mode="float"), wanted, rtol=0, atol=1e-5)
+    assert {row.runs for row in survey.rows} == {"shader"}
+    assert any(row.layer.startswith("gate/") for row in survey.rows)
+    assert not survey.warnings
+
+
+def test_a_module_that_is_not_there(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importers.own_modules, "_remembered", [])
+    arguments = ["inspect", FILES / "functional.keras", "--import", "no_such_module_here"]
+    assert "--import no_such_module_here: the module cannot be imported" in refused(capsys, arguments)
+    monkeypatch.setattr(importers.own_modules, "_remembered", [])
+    assert "give the name of a Python module" in refused(capsys, [*arguments[:-1], "a b"])
+
+
+def test_a_subclassed_model_goes_through_tensorflows_converter(module: Any, tmp_path: Path) -> None:
+    model = module.subclassed()
+    model.save(tmp_path / "m.keras")
+    importers.own_modules.remember(["own_net_layers"])
+    survey = importers.survey(tmp_path / "m.keras")
+    wanted = np.asarray(model(PICTURE[None] / np.float32(255)))[0]
+    np.testing.assert_allclose(reference.run(survey.whole(), PICTURE, mode="float"), wanted, rtol=0, atol=1e-5)
+    assert "converted the model to TensorFlow Lite, which names the layers, because" in survey.warnings[0]
+
+
+def test_a_layer_without_an_entry_goes_through_tensorflows_converter(tmp_path: Path, capsys: Capture) -> None:
+    x = keras.Input((8, 8, 3))
+    y = L.Dense(3)(L.GlobalAveragePooling2D()(L.AutoContrast()(L.Conv2D(4, 3, activation="relu")(x))))
+    model = keras.Model(x, y)
+    model.save(tmp_path / "m.keras")
+    assert main(["inspect", str(tmp_path / "m.keras"), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["exports"]
+    assert "because no entry reads AutoContrast" in said["warnings"][0]
+
+
+def test_a_saved_model_and_containers_of_its_conversion(tmp_path: Path, capsys: Capture) -> None:
+    x = keras.Input((8, 8, 3))
+    model = keras.Model(x, L.Dense(3)(L.GlobalAveragePooling2D()(L.Conv2D(4, 3, activation="relu")(x))))
+    model.export(tmp_path / "saved", verbose=False)
+    wanted = np.asarray(model(PICTURE[None] / np.float32(255)))[0]
+    for path in (tmp_path / "saved", tmp_path / "saved" / "saved_model.pb"):
+        survey = importers.survey(path)
+        np.testing.assert_allclose(reference.run(survey.whole(), PICTURE, mode="float"), wanted, rtol=0, atol=1e-5)
+        assert "is a SavedModel: TensorFlow has converted it" in survey.warnings[0]
+        assert importers.kind_of(path) == "tflite"
+    with pytest.raises(ModelError, match="SavedModel"):
+        keras_importer.load_model(tmp_path / "saved")
+
+    data = importers.plain_file(tmp_path / "saved", tmp_path).read_bytes()
+    with zipfile.ZipFile(tmp_path / "two.task", "w") as task:
+        task.writestr("a.tflite", data)
+        task.writestr("b.tflite", data)
+    with zipfile.ZipFile(tmp_path / "outer.task", "w") as task:
+        task.write(tmp_path / "two.task", "inner.task")
+    with zipfile.ZipFile(tmp_path / "one.task", "w") as task:
+        task.writestr("only.tflite", data)
+    for name in ("one.task", "two.task/b.tflite", "outer.task/inner.task/a.tflite"):
+        assert importers.exists(tmp_path / name)
+        result = reference.run(importers.survey(tmp_path / name).whole(), PICTURE, mode="float")
+        np.testing.assert_allclose(result, wanted, rtol=0, atol=1e-5)
+    capsys.readouterr()
+    assert main(["inspect", str(tmp_path / "two.task"), "--json"]) == 0
+    models = json.loads(capsys.readouterr().out)["models"]
+    assert models == [str(tmp_path / "two.task" / name) for name in ("a.tflite", "b.tflite")]
+    with pytest.raises(ModelError, match=r"contains several models; give one of them: .*two\.task/a\.tflite"):
+        importers.survey(tmp_path / "two.task")
+    with pytest.raises(ModelError, match=r"contains no 'c\.tflite'"):
+        importers.survey(tmp_path / "two.task" / "c.tflite")
+
+
+def test_a_saved_model_that_reads_files_is_not_run(tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    class Reader(tf.Module):  # type: ignore[misc, name-defined]
+        @tf.function(input_signature=[tf.TensorSpec((1, 4), tf.float32)])  # type: ignore[untyped-decorator]
+        def serve(self, x: Any) -> Any:
+            return x + tf.cast(tf.strings.length(tf.io.read_file("/etc/hostname")), tf.float32)
+
+    made = Reader()
+    tf.saved_model.save(made, str(tmp_path / "saved"), signatures=made.serve)
+    with pytest.raises(InputError, match=r"holds the operation ReadFile.*do not trust this model"):
+        importers.survey(tmp_path / "saved")
+
+
+def tfjs_of(name: str, folder: Path, *, quantized: bool = False) -> Path:
+    """Return a model.json as TensorFlow's converter makes it of an .h5 file of Keras 2."""
+    entries, data = [], b""
+    with h5py.File(FILES / name) as root:
+        config = json.loads(root.attrs["model_config"])
+        for layer in root["model_weights"].attrs["layer_names"]:
+            group = root["model_weights"][layer]
+            for weight in group.attrs["weight_names"]:
+                values = np.asarray(group[weight], np.float32)
+                entry: dict[str, Any] = {"name": weight.removesuffix(":0"), "shape": list(values.shape)}
+                if quantized:
+                    low, step = float(values.min()), float(np.ptp(values)) / 65535 or 1.0
+                    entry["quantization"] = {"dtype": "uint16", "min": low, "scale": step, "original_dtype": "float32"}
+                    values = np.rint((values - low) / step).astype("<u2")
+                entries.append({**entry, "dtype": "float32"})
+                data += values.tobytes()
+    half = len(data) // 2
+    (folder / "a.bin").write_bytes(data[:half])
+    (folder / "b.bin").write_bytes(data[half:])
+    topology = {"keras_version": "2.4.0", "backend": "tensorflow", "model_config": config}
+    manifest = [{"paths": ["a.bin", "b.bin"], "weights": entries}]
+    path = folder / "model.json"
+    path.write_text(json.dumps({"format": "layers-model", "modelTopology": topology, "weightsManifest": manifest}))
+    return path
+
+
+@pytest.mark.parametrize("quantized", [False, True])
+@pytest.mark.parametrize("name", ["teachable_machine.h5", "bidirectional.h5"])
+def test_a_layers_model_of_tensorflow_js(name: str, quantized: bool, tmp_path: Path) -> None:
+    expected = np.load((FILES / name).with_suffix(".npz"))
+    path = tfjs_of(name, tmp_path, quantized=quantized)
+    found = np.asarray(keras_importer.load_model(path)(expected["x0"], training=False))
+    np.testing.assert_allclose(found, expected["y0"], rtol=0, atol=1e-3 if quantized else 1e-6)
+    assert not importers.survey(path).problems
+
+
+def test_files_of_tensorflow_js_that_cannot_be_read(tmp_path: Path) -> None:
+    path = tfjs_of("bidirectional.h5", tmp_path)
+    made = json.loads(path.read_text())
+    (tmp_path / "b.bin").unlink()
+    with pytest.raises(ModelError, match=r"b\.bin: no such file"):
+        importers.survey(path)
+    made["weightsManifest"][0]["paths"] = ["../a.bin"]
+    path.write_text(json.dumps(made))
+    with pytest.raises(ModelError, match=r"only files next to it are read"):
+        importers.survey(path)
+    path.write_text(json.dumps({"format": "graph-model", "modelTopology": {"node": []}, "weightsManifest": []}))
+    with pytest.raises(ModelError, match=r"a graph model.*tfjs_graph_converter .* --output_format=tf_saved_model"):
+        importers.survey(path)
+    path.write_text(json.dumps(made["modelTopology"]["model_config"]))
+    with pytest.raises(ModelError, match="a network without weights"):
+        importers.survey(path)
+    path.write_text("[1]")
+    with pytest.raises(ModelError, match=r"not a model\.json of TensorFlow\.js"):
+        importers.survey(path)

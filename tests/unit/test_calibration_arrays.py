@@ -1,0 +1,76 @@
+"""Arrays as calibration data: of pictures, and of inputs that are none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from graphs import conv_node, input_node, pool_node
+
+from glsl_infer.errors import InputError
+from glsl_infer.graph import Graph
+from glsl_infer.importers.shared.ends import NO_PICTURE, Ends, with_ends
+from glsl_infer.tools.calibration import samples
+
+RANDOM = np.random.default_rng(0)
+NODES = (input_node(12), conv_node(RANDOM, "a", ("image",), 3, 5, activation="relu"), pool_node("pool", "a"))
+PICTURES = with_ends(Graph("g", NODES, "pool"), Ends())
+SIGNED = with_ends(Graph("g", NODES, "pool"), Ends({"": (-1.0, 1.0)}))
+NUMBERS = with_ends(Graph("g", NODES, "pool"), Ends(fits={"": NO_PICTURE}))
+BYTES = RANDOM.integers(0, 256, (4, 12, 12, 3), np.uint8)
+DECIBELS = RANDOM.uniform(-80.0, 0.0, (4, 12, 12, 3)).astype(np.float32)
+
+
+def saved(path: Path, **arrays: np.ndarray) -> Path:
+    np.savez(path, **arrays)
+    return path
+
+
+@pytest.mark.parametrize(("graph", "low", "high"), [(PICTURES, 0.0, 1.0), (SIGNED, -1.0, 1.0)])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_floats_in_the_range_of_a_picture_are_its_bytes(
+    graph: Graph, low: float, high: float, dtype: type, tmp_path: Path
+) -> None:
+    np.save(tmp_path / "x.npy", (low + BYTES / 255 * (high - low)).astype(dtype))
+    found = np.stack([sample["image"] for sample in samples(graph, [tmp_path / "x.npy"])])
+    assert found.dtype == np.uint8
+    assert np.abs(found.astype(int) - BYTES).max() <= (0 if dtype != np.float16 else 1)
+
+
+@pytest.mark.parametrize("name", ["image", "anything"])
+def test_a_spectrogram_that_is_no_picture_is_taken_with_fit_none(name: str, tmp_path: Path) -> None:
+    path = saved(tmp_path / "x.npz", **{name: DECIBELS})
+    with pytest.raises(
+        InputError, match=r"values from -\d+\.?\d* to .* stand for 0 to 1; give --input-range.*--fit none"
+    ):
+        samples(PICTURES, [path])
+    assert len(samples(NUMBERS, [path])) == 4
+    np.save(tmp_path / "one.npy", DECIBELS[0])
+    (only,) = samples(NUMBERS, [tmp_path / "one.npy"])
+    np.testing.assert_array_equal(only["image"], DECIBELS[0])
+
+
+def test_arrays_without_an_axis_of_one(tmp_path: Path) -> None:
+    node = replace(input_node(12), attrs={"shape": (12, 9, 1), "fit": None, "scales": None, "zeros": None})
+    graph = Graph("g", (node, conv_node(RANDOM, "a", ("image",), 1, 5), pool_node("pool", "a")), "pool")
+    for shape, count in (((12, 9), 1), ((12, 9, 1), 1), ((5, 12, 9), 5), ((1, 12, 9, 1), 1)):
+        np.save(tmp_path / "x.npy", np.zeros(shape, np.float32))
+        assert len(samples(graph, [tmp_path / "x.npy"])) == count
+
+
+def test_what_does_not_fit_is_named_with_the_shape(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros((12, 7, 3), np.float32))
+    with pytest.raises(
+        InputError, match=r"shape \(12, 7, 3\) and type float32 .* values of shape \(12, 12, 3\), or --fit none"
+    ):
+        samples(PICTURES, [tmp_path / "x.npy"])
+    with pytest.raises(InputError, match=r"give an array of shape \(12, 12, 3\), or several samples"):
+        samples(NUMBERS, [tmp_path / "x.npy"])
+    (tmp_path / "y.npy").write_bytes(b"no array")
+    with pytest.raises(InputError, match=r"y\.npy: not a \*\.npy file of NumPy"):
+        samples(NUMBERS, [tmp_path / "y.npy"])
+    np.save(tmp_path / "z.npy", np.full((12, 12, 3), np.nan, np.float32))
+    with pytest.raises(InputError, match="values from nan"):
+        samples(PICTURES, [tmp_path / "z.npy"])
