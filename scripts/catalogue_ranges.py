@@ -20,6 +20,7 @@ from pathlib import Path
 from glsl_infer.errors import GlslInferError
 from glsl_infer.tools import ranges_file, videocore
 from glsl_infer.tools.calibrate import calibrate
+from glsl_infer.tools.export import export
 from glsl_infer.tools.get import catalogue, making
 from glsl_infer.tools.videocore import estimate
 
@@ -57,8 +58,11 @@ def main() -> int:
 
 def milliseconds(model: catalogue.Model) -> int:
     """Return what a frame of a network of the catalogue takes a Pi Zero W, by the estimate, as ``get`` exports it."""
-    making.compile_kept(model, lambda _: None)
-    report = videocore.report(*videocore.measure(making.bundle_of(model), videocore.find()), model.name)
+    labels = None if model.labels is None else making.labels_of(model)
+    with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
+        path = Path(folder) / f"{model.name}.glslnn"
+        export(making.source_of(model), path, labels, options=making.options_of(model), ranges=making.ranges_of(model))
+        report = videocore.report(*videocore.measure(path, videocore.find()), model.name)
     return round(estimate.estimate(report, estimate.BOARDS[0]).total)
 
 

@@ -184,7 +184,9 @@ def java(data: Data) -> str:
     def strings(name: str, words: Sequence[str]) -> str:
         return _listed(f"static final String[] {name} = {{", _strings(words), "};", "    ")
 
-    lines = ["package glslinfer.runner;", "", f"/** {HEADER} */", "final class FormatConstants {"]
+    lines = ["package glslinfer.runner;", ""]
+    lines += [f"import java.util.{name};" for name in ("Arrays", "HashMap", "List", "Map")]
+    lines += ["", f"/** {HEADER} */", "final class FormatConstants {"]
     lines += [
         f"    static final String FORMAT = {json.dumps(data['format'])};",
         f"    static final int VERSION = {data['version']};",
@@ -215,9 +217,66 @@ def java(data: Data) -> str:
             f"    /** {about} */",
             f"    static final {kind} GLSL_MOST_{name.upper()} = {value}{'' if kind == 'int' else '.0'};",
         ]
-    lines += ["", strings("LIMITS_KEYS", list(data["objects"]["limits"]["keys"]))]
-    lines += ["", "    private FormatConstants() {}", "}", ""]
+    lines += ["", *_java_tables(data), "", "    private FormatConstants() {}", "}", ""]
     return "\n".join(lines)
+
+
+def _java_tables(data: Data) -> list[str]:
+    """Return the descriptions of what a runner reads."""
+    runner = _reachable(data, "object manifest", {})
+    sections = ", ".join(_strings(data["objects"]["manifest"]["sections"]))
+    lines = [
+        "    /** Keys of the manifest whose contents break the rule of their own name. */",
+        f"    static final List<String> SECTIONS = Arrays.asList({sections});",
+        "",
+        "    /** The keys of the objects of manifest.json, each before its type. */",
+        "    static final Map<String, Object[]> OBJECTS = new HashMap<String, Object[]>();",
+        "",
+        "    /** Types that have a description. */",
+        "    static final Map<String, Object> TYPES = new HashMap<String, Object>();",
+        "",
+        "    static {",
+    ]
+    for name, entry in runner.items():
+        if "keys" not in entry:
+            lines.append(f"        TYPES.put({json.dumps(name)}, {_java(data, entry)});")
+            continue
+        lines.append(f"        OBJECTS.put({json.dumps(name)}, new Object[] {{")
+        for key, kind in entry["keys"].items():
+            made = _java(data, kind)
+            for other, words in entry.get("only", {}).get(key, {}).items():
+                made = _java_array(['"only"', made, *_strings([other, *words])])
+            lines.append(f"            {json.dumps(key)}, {made},")
+        lines.append("        });")
+    return [*lines, "    }"]
+
+
+def _java(data: Data, kind: Any) -> str:
+    """Return a type as the Java interpreter takes it."""
+    if isinstance(kind, dict):
+        if "choice" in kind:
+            made = [f"new String[] {{{', '.join(_strings([name, *keys]))}}}" for name, keys in kind["choice"].items()]
+            return _java_array(['"choice"', *made], ",\n            ")
+        if "tuple" in kind:
+            return _java_array(['"tuple"', *(_java(data, item) for item in kind["tuple"])])
+        if "map" in kind:
+            return _java_array(['"map"', _java(data, kind["map"])])
+        ends = [str(kind.get("least", 0)), *(str(kind[key]) for key in ("most", "cap") if key in kind)]
+        return _java_array(['"capped"' if "cap" in kind else '"list"', _java(data, kind["list"]), *ends])
+    what, _, name = str(kind).partition(" ")
+    if what == "integer":
+        rule = data["integers"][name][3:]
+        return _java_array(['"range"', f"{name.upper()}_RANGE"]) if rule else f"{name.upper()}_RANGE"
+    if what == "word":
+        return name.upper()
+    if what == "formula":
+        return "new String[] {PROBE_FORMULA}"
+    named = {"object": name, "pattern": name, "reference": "name"}
+    return json.dumps(named.get(what, "any" if what in CHECKED_BEFORE else what))
+
+
+def _java_array(items: Sequence[str], between: str = ", ") -> str:
+    return f"new Object[] {{{between.join(items)}}}"
 
 
 def typescript(data: Data) -> str:

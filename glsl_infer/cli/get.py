@@ -88,7 +88,7 @@ def _list(models: list[Model], *, as_json: bool) -> None:
         time = "-" if model.zero_ms is None else f"{model.zero_ms} ms"
         print(
             f"{model.name:30} {model.bytes / 1e6:4.1f} {time:>8}  {model.licence:10} {here:4}  "
-            f"{', '.join(model.tasks)}: {model.what}"
+            f"{', '.join(model.tasks) or 'classify'}: {model.what}"
         )
     print("Pi Zero: milliseconds a frame of a Pi Zero W, estimated. To fetch one: glsl-infer get NAME")
 

@@ -164,9 +164,9 @@ class Cost:
     work: float
     draws: int
 
-    def over(self, other: Cost) -> float:
-        """Return the larger of the ratios to another cost: of work, and of draws."""
-        return max(self.work / max(other.work, 1.0), self.draws / max(other.draws, 1))
+    def over(self, other: Cost) -> tuple[float, float]:
+        """Return the ratios to another cost: of work, and of draws."""
+        return self.work / max(other.work, 1.0), self.draws / max(other.draws, 1)
 
 
 def longest_array(requested: str, uniform_vectors: int) -> int:

@@ -11,7 +11,7 @@ from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
 from random_networks import KINDS, fine_rounding, layer_errors, random_bundle
 
 from glsl_infer.compiler.build import Options, build
-from glsl_infer.compiler.ranges import eight_bits, spread, varied
+from glsl_infer.compiler.ranges import eight_bits, varied
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, GraphOutput, Node
 from glsl_infer.lowering import fine
@@ -28,7 +28,6 @@ SEEDS = (1, 2, 4)
 def test_every_operator_reads_and_stores_16_bits(context: Context, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(eight_bits, "MANY", 1)  # the random values fill ranges that few images leave mostly empty
     monkeypatch.setattr(varied, "FEW", 0)
-    monkeypatch.setattr(spread, "MOST", 1.0)
     maps = 0
     for seed in SEEDS:
         monkeypatch.setattr(fine, "ONE_DRAW", 64 * 64 * (seed % 2))  # both tiles at once, or one by one

@@ -14,6 +14,9 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import format_constants as script
 
 from glsl_infer.bundle import format_constants
+from glsl_infer.bundle.described import Described
+from glsl_infer.bundle.manifest_json import OWN
+from glsl_infer.errors import BundleError
 
 DATA = script.read()
 
@@ -53,6 +56,21 @@ def test_every_type_has_a_schema(name: str) -> None:
     assert list(entry["properties"]) == list(DATA["objects"][name]["keys"])
     references = {word for word in json.dumps(made).split('"') if word.startswith("#/$defs/")}
     assert {reference.removeprefix("#/$defs/") for reference in references} <= set(made["$defs"])
+
+
+@pytest.mark.parametrize("name", DATA["objects"])
+def test_every_object_has_a_reader(name: str) -> None:
+    """It is made of the description alone."""
+    readers = Described({}, OWN)
+    first = next(iter(DATA["objects"][name]["keys"]))
+    for data, message in (
+        ([], "whole is not an object"),
+        ({}, f"whole: '{first}' is missing"),
+        ({"unknown": 1}, f"whole: '{first}' is missing"),
+    ):
+        with pytest.raises(BundleError) as caught:
+            readers.read(name, data, "whole")
+        assert str(caught.value) == message
 
 
 def test_the_limits_page_has_the_limits() -> None:

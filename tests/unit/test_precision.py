@@ -18,6 +18,8 @@ from glsl_infer.program.layout import FeatureMap, FineMap
 
 RNG = np.random.default_rng(5)
 PICTURES = [RNG.integers(0, 256, (16, 16, 3), np.uint8) for _ in range(2)]
+MANY = [RNG.integers(0, 256, (16, 16, 3), np.uint8) for _ in range(40)]
+"""So many that ranges in 16 bits need no more room than those in 8."""
 
 
 def network(*outputs: GraphOutput, activation: str = "linear", more: tuple[Node, ...] = ()) -> Graph:
@@ -135,16 +137,16 @@ def test_refusals() -> None:
 
 
 def test_the_reference_rounds_to_the_finer_steps() -> None:
-    """Finer by 256, of a range that is up to 30 times as wide where there are so few images."""
+    """Finer by 256, of a range that is up to 2.25 times as wide."""
     graph = network(GraphOutput("boxes", ("head",), purpose="values"))
     floats = reference.run(graph, PICTURES[0], mode="float")
     errors = []
     for how in ("8", "16"):
-        made = prepare(graph, PICTURES, precision=how).graph
+        made = prepare(graph, MANY, precision=how).graph
         bundle = to_bundle(lower.to_program(made), ())
         assert (reference.run(bundle, PICTURES[0]) == reference.run(bundle.graph, PICTURES[0])).all()
         errors.append(float(np.abs(reference.run(made, PICTURES[0]) - floats).max()))
-    assert errors[1] < errors[0] / 8.0
+    assert errors[1] < errors[0] / 64.0
 
 
 def test_without_numbers_no_rule_asks_for_16_bits() -> None:
@@ -176,7 +178,7 @@ def test_what_a_padded_map_is_put_together_of_has_one_zero_point(
         conv_node(RNG, "last", ("both",), 9, 4, kernel=(3, 3), padding=(1, 1, 1, 1), activation="linear"),
     ]
     graph = Graph("network", body, [GraphOutput("numbers", ("last",), purpose="values")])
-    made = prepare(graph, PICTURES, precision="16").graph
+    made = prepare(graph, MANY, precision="16").graph
     program = lower.to_program(made)
     assert type(program.values["both"]) is (FineMap if bits == 16 else FeatureMap)
     zeros = {zero for name in ("first", "second") for zero in made.by_name[name].attrs["zeros"]}
@@ -184,4 +186,4 @@ def test_what_a_padded_map_is_put_together_of_has_one_zero_point(
     bundle = to_bundle(program, ())
     floats = reference.run(graph, PICTURES[0], mode="float")
     off = np.abs(reference.run(bundle, PICTURES[0]) - floats).max()
-    assert off < np.abs(floats).max() * (0.03 if bits == 8 else 0.002)
+    assert off < np.abs(floats).max() * (0.03 if bits == 8 else 0.0005)

@@ -171,7 +171,7 @@ def test_it_needs_pictures_and_a_model_of_one_part() -> None:
 
 
 def test_what_pictures_do_not_show_counts() -> None:
-    """One of four pictures is stronger: without it, small maps at the end would saturate."""
+    """Some of sixteen pictures are stronger: without them, small maps at the end would saturate."""
     body = [
         input_node(20),
         conv_node(RNG, "large", ("image",), 3, 12, kernel=(3, 3), activation="relu"),
@@ -179,9 +179,9 @@ def test_what_pictures_do_not_show_counts() -> None:
         conv_node(RNG, "numbers", ("small",), 8, 4, activation="linear"),
     ]
     graph = Graph("g", body, [GraphOutput("numbers", ("numbers",), purpose="values")])
-    weak = [RNG.integers(0, 64, (20, 20, 3), np.uint8) for _ in range(3)]
-    alike, one_other = [*weak, weak[0]], [*weak, RNG.integers(0, 256, (20, 20, 3), np.uint8)]
-    before = [prepare(graph, pictures, precision="auto").spent.before for pictures in (alike, one_other)]  # type: ignore[union-attr]
+    weak = [RNG.integers(0, 64, (20, 20, 3), np.uint8) for _ in range(16)]
+    others = [*weak[:12], *(RNG.integers(0, 256, (20, 20, 3), np.uint8) for _ in range(4))]
+    before = [prepare(graph, pictures, precision="auto").spent.before for pictures in (weak, others)]  # type: ignore[union-attr]
     assert before[1] > 3.0 * before[0]
 
 

@@ -63,7 +63,7 @@ def rounding(*before: Node) -> Graph:
 def test_a_network_that_must_clip_is_found_with_its_layer() -> None:
     made = exported(clipping(), images(60, 60, 60, 255), "8")
     (found,) = made.unseen
-    assert found.held_out and found.images == 4
+    assert found.held_out and found.images == 12
     assert found.worst.output == "numbers" and found.worst.cause == "clipping" and not found.worst.is_small
     assert found.worst.clipped > 5.0 * found.worst.rounded
     assert found.losing("clipping")[0].layer == "threshold"
@@ -93,7 +93,7 @@ def test_auto_spends_until_the_outputs_are_of_use() -> None:
     )
     made = exported(rounding(*before), images(255, 255, 255), "auto")
     assert made.spent is not None and made.spent.times is not None
-    assert sensitivity.MOST_COST < made.spent.times <= sensitivity.FAR_COST
+    assert sensitivity.MOST_COST < made.spent.times <= sensitivity.FAR_DRAWS
     assert all(output.is_small for output in made.unseen[0].outputs)
     assert not any(text.startswith("worst output") for text in made.warnings)
     assert "offset" in {choice.layer for choice in made.precision}
@@ -140,6 +140,15 @@ def test_copies_reach_further_than_a_flat_image() -> None:
     assert varied.in_bright_colours(image).mean() > image.mean() + 30
 
 
+def test_copies_of_few_images_show_what_clips() -> None:
+    """Three images that are alike: only their negatives reach beyond the ranges."""
+    (found,) = exported(clipping(), images(60, 60, 60), "8").unseen
+    assert found.worst.few and found.worst.cause == "clipping" and not found.worst.is_small
+    assert found.losing("clipping")[0].layer == "threshold"
+    (many,) = exported(clipping(), images(*[60] * varied.FEW), "8").unseen
+    assert not many.worst.few and many.worst.clipped < 0.1 * found.worst.clipped
+
+
 def test_an_output_of_one_number_is_compared_over_all_images() -> None:
     """The cosine of one number is its sign: near 0 that is no error."""
     image = Node("image", "input", (), {"shape": (1, 1, 3)})
@@ -147,4 +156,4 @@ def test_an_output_of_one_number_is_compared_over_all_images() -> None:
     graph = Graph("test", [image, layer], [GraphOutput("number", ("number",), (), VALUES)])
     calibration = [np.full((1, 1, 3), value, np.uint8) for value in (255, 0, 86, 20)]
     (found,) = exported(graph, calibration, "8").unseen
-    assert found.worst.cosine > 0.9
+    assert found.worst.cosine > 0.8

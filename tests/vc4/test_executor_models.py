@@ -33,7 +33,7 @@ dozens takes up to 0.002 of a step from sums above 64.
 """
 
 
-FINE_CUT_PRODUCTS = 0.4
+FINE_CUT_PRODUCTS = 0.35
 """The same where the texels of a sum have 16 bits: 0.31 was seen, where weights of 16 bits lie in a texture too."""
 
 FINE_STEPS = 8.0

@@ -42,7 +42,10 @@ def measure(built: Built, images: Sequence[Inputs]) -> UnseenError:
             yield Change("--precision 16", _Parts(built, [graph for graph, _ in finer]), work=1.0 + added / work)
 
     runs = Runs(
-        lambda image: outputs_of(built.graph, run(built.graph, image, as_it_is)), work, images, max(folds, default=0)
+        built.graph,
+        lambda image: outputs_of(built.graph, run(built.graph, image, as_it_is)),
+        images,
+        max(folds, default=0),
     )
     return runs.measure(_Parts(built, drawn), changes)
 

@@ -27,8 +27,17 @@ from glsl_infer.compiler.ranges.known import KnownRanges
 from glsl_infer.compiler.ranges.lowest import with_lowest
 from glsl_infer.compiler.ranges.precision import BY_RULE, PrecisionChoice
 from glsl_infer.compiler.ranges.room import with_room
-from glsl_infer.compiler.ranges.sensitivity import AUTO_NUMBERS, AUTO_SHARE, AUTO_TOLERANCE, Spent, spend
+from glsl_infer.compiler.ranges.sensitivity import (
+    AUTO_NUMBERS,
+    AUTO_SHARE,
+    AUTO_TOLERANCE,
+    PICTURES,
+    PICTURES_OF_FEW,
+    Spent,
+    spend,
+)
 from glsl_infer.compiler.ranges.unseen_runs import OnGpu, Runs
+from glsl_infer.compiler.ranges.varied import FEW
 from glsl_infer.compiler.ranges.wide import EXACTNESS, Parts, WideLayer, split_wide
 from glsl_infer.compiler.ranges.zero_maps import zeros_once
 from glsl_infer.errors import ModelError, with_article
@@ -174,10 +183,11 @@ def prepare(
         chosen, spent = spend(
             ranged,
             chosen,
-            pictures,
+            [image for image, _ in runs.samples],
             tolerance=enough,
             share=AUTO_SHARE,
-            apart=apart,
+            apart=[Fold() if fold is None else folds[fold] for _, fold in runs.samples],
+            most=PICTURES_OF_FEW if len(pictures) < FEW else PICTURES,
             counted=counted,
             badness=badness,
         )
@@ -216,8 +226,10 @@ def _range_of(graph: Graph, layer: str) -> Range:
     return Range(tuple(attrs["scales"]), tuple(attrs["zeros"]))
 
 
-def _times(in_eight: Cost, plan: Callable[[Graph], Cost], drawn: Callable[[Graph], Graph], stored: Graph) -> float:
-    """Return how many times another graph's a graph with bits costs."""
+def _times(
+    in_eight: Cost, plan: Callable[[Graph], Cost], drawn: Callable[[Graph], Graph], stored: Graph
+) -> tuple[float, float]:
+    """Return how many times the work and the draws of another graph one with bits takes."""
     return plan(drawn(stored)).over(in_eight)
 
 

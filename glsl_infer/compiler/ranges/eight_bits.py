@@ -13,7 +13,7 @@ from types import MappingProxyType
 import numpy as np
 
 from glsl_infer import ops
-from glsl_infer.compiler.ranges import calibration, data_free, expected_error, held_out, observed, spread, varied
+from glsl_infer.compiler.ranges import calibration, data_free, expected_error, held_out, observed, varied
 from glsl_infer.compiler.ranges.bounds import range_of
 from glsl_infer.compiler.ranges.constraints import constraints, shown_by
 from glsl_infer.compiler.ranges.covering import HEADROOM, choose
@@ -24,9 +24,6 @@ from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.node import NORMAL, SEEN
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.program.layout import Range
-
-ENOUGH, MOST_HEADROOM = 16, 1.98
-"""With fewer pictures than ``ENOUGH`` a range is made wider yet, with 4 or fewer by ``MOST_HEADROOM``."""
 
 MANY = 40
 """Images that show all that other images will, up to ``HEADROOM`` and ``room.ROOM``."""
@@ -98,7 +95,6 @@ def assign_ranges(
     unknown = {node.name for node in learnt if SEEN not in node.attrs and node.name not in known}
     by_error = per_channel and headroom is None and percentile >= 100.0
     shown_of = observed.observe(graph, unknown, pictures) if pictures and by_error else {}
-    typical_spread = spread.typical(shown_of.values())
     if shown_of:
         shown_of = varied.reached(graph, unknown, pictures, shown_of)
     seen = calibration.extremes(graph, unknown, pictures, percentile) if pictures and not by_error else {}
@@ -132,8 +128,6 @@ def assign_ranges(
                     (low_end, high_end),
                     common=node.name in common,
                     equal=node.name in equal,
-                    headroom=_headroom(len(shown_here)),
-                    typical_spread=typical_spread,
                 )
                 chosen = way(shown_here)
 
@@ -226,31 +220,23 @@ def few_images(images: int) -> float:
     return float(max(1.0, (MANY / images) ** 0.7))
 
 
-def _headroom(pictures: int) -> float:
-    """Return how much wider than so many pictures show a range is made."""
-    return float(np.clip(HEADROOM * (ENOUGH / pictures) ** 0.2, HEADROOM, MOST_HEADROOM))
-
-
 def _best_way(
     seen: Sequence[observed.Shown],
     function: tuple[float, float],
     *,
     common: bool,
     equal: bool,
-    headroom: float,
-    typical_spread: float,
 ) -> tuple[str, held_out.Way]:
     """Return the way of choosing a layer's range that suits its pictures best: what it is called, and itself."""
     low, high = function
 
-    def widened(shown: Sequence[observed.Shown], factor: float, *, whole: bool) -> Range:
-        growth = spread.growth(shown, typical_spread)
-        lowest, highest = (np.clip(growth * ends, low, high) for ends in observed.extremes(shown))
-        return choose(lowest, highest, common=common, equal=equal or whole, headroom=factor)
+    def widened(shown: Sequence[observed.Shown], *, whole: bool) -> Range:
+        lowest, highest = (np.clip(ends, low, high) for ends in observed.extremes(shown))
+        return choose(lowest, highest, common=common, equal=equal or whole)
 
     ways: dict[str, held_out.Way] = {
-        "maximum": lambda shown: widened(shown, headroom, whole=False),
-        "layer": lambda shown: widened(shown, headroom, whole=True),
+        "maximum": lambda shown: widened(shown, whole=False),
+        "layer": lambda shown: widened(shown, whole=True),
         "error": lambda shown: expected_error.choose(shown, low, high, common=common, equal=equal),
     }
     best = held_out.best(ways, seen, low, high)

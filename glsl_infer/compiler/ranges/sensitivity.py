@@ -11,8 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from glsl_infer.compiler.ranges import precision
-from glsl_infer.compiler.ranges.held_out import FEWEST as ENOUGH
-from glsl_infer.compiler.ranges.held_out import Fold, part_of
+from glsl_infer.compiler.ranges.held_out import Fold
 from glsl_infer.compiler.ranges.precision import PrecisionChoice
 from glsl_infer.compiler.ranges.rounded_runs import Runs
 from glsl_infer.errors import InputError
@@ -24,8 +23,8 @@ from glsl_infer.lowering.fine import ONE_DRAW
 from glsl_infer.lowering.weights_plan import DRAW, INSTRUCTIONS, LayerWeights
 from glsl_infer.program.layout import slices_of
 
-PICTURES = 4
-"""Calibration pictures that are looked at, from all over the list."""
+PICTURES, PICTURES_OF_FEW = 4, 6
+"""Calibration pictures that are looked at, from all over the list, and where they are few, with their copies."""
 
 BY_MEASURE = "measured"
 """Why a map has 16 bits here."""
@@ -52,9 +51,11 @@ face-detection at 0.981, with 0.3 weights had nothing left, and it was at 0.980;
 FAR_COST, FAR_WORTH = 2.0, 0.1
 """``MOST_COST`` and ``WORTH`` of a network whose outputs are too far off otherwise."""
 
-FAR, FAR_OF_FEW, NEAR = 1.0, 0.5, 0.7
-"""Times the limits for a warning from which on ``FAR_COST`` is spent: with enough images, and with few, on which errors
-seem smaller than they are. And the share of that at which it is enough."""
+FAR_DRAWS = 2.5
+"""Times the draws that such a network may take: small networks of many layers take little work and many draws."""
+
+FAR, NEAR = 1.0, 0.7
+"""Times the limits for a warning from which on ``FAR_COST`` is spent, and at which it is enough."""
 
 LESS, LEAST_GAIN = 0.6, 0.98
 """Share of the error at which such a network is looked at again, and the share at which 16 bits are no help."""
@@ -115,8 +116,9 @@ def spend(
     budget: float | None = None,
     share: float | None = None,
     apart: Sequence[Fold] = (),
-    counted: Callable[[Graph], float] | None = None,
+    counted: Callable[[Graph], tuple[float, float]] | None = None,
     badness: Callable[[Graph], float] | None = None,
+    most: int = PICTURES,
 ) -> tuple[dict[str, PrecisionChoice | None], Spent]:
     """Return a choice with more maps in 16 bits, until a tolerance holds or a budget or share is used up.
 
@@ -128,11 +130,12 @@ def spend(
         budget: milliseconds that may be added to a frame on a Pi Zero W; None: as many as it takes.
         share: of the work in 8 bits, and of the draws, that all maps in 16 bits may add, those of ``chosen`` among
             them; up to ``FAR_COST`` where the outputs are useless otherwise; None: any.
-        apart: ranges in 8 bits for each part of the pictures, chosen without it: what pictures that nobody has shown
-            lose counts, too.
-        counted: how many times the cost of all 8 bits a graph with bits takes, as it will be drawn: instead of
-            ``share``, ``MOST_COST`` bounds it.
+        apart: for each picture the ranges that were chosen without it: values that they clip count, too. None: those of
+            the graph.
+        counted: how many times the work and the draws of all 8 bits a graph with bits takes, as it will be drawn:
+            instead of ``share``, ``MOST_COST`` bounds them.
         badness: how many times the limits for a warning the outputs of a graph with bits are off.
+        most: pictures that are looked at.
 
     Raises:
         InputError: there are no pictures.
@@ -157,9 +160,9 @@ def spend(
         and sum(cost[one] for one in groups[name] if one not in made) <= left
         and sum(shares[one] for one in groups[name] if one not in made) <= room
     ]
-    seen, count = looked_at(graph, {one for name in waiting for one in groups[name]}, len(pictures))
+    seen, count = looked_at(graph, {one for name in waiting for one in groups[name]}, len(pictures), most)
     shown = [index * len(pictures) // count for index in range(count)]
-    ranges = [apart[part_of(index, len(pictures), len(apart))] if apart else Fold() for index in shown]
+    ranges = [apart[index] if apart else Fold() for index in shown]
     runs = Runs(graph, [pictures[index] for index in shown], ranges, {name: None for name in possible if name in seen})
     errors = runs.errors
 
@@ -174,9 +177,9 @@ def spend(
         assigned, _ = precision.assign(graph, made)
         return runs.error({node.name: node.attrs["bits"] for node in assigned.nodes if "bits" in node.attrs})
 
-    counts, costs = MOST_COUNTS, None if counted is None else counted(precision.assign(graph, made)[0])
+    counts, costs = MOST_COUNTS, None if counted is None else max(counted(precision.assign(graph, made)[0]))
 
-    def affordable(new: Sequence[str], share_of_error: float, most: float, worth: float) -> bool:
+    def affordable(new: Sequence[str], share_of_error: float, most: tuple[float, float], worth: float) -> bool:
         nonlocal counts, costs
         if counted is None or costs is None:
             return sum(cost[one] for one in new) <= left and sum(shares[one] for one in new) <= room
@@ -184,8 +187,9 @@ def spend(
         if counts < 0:
             return False
         more = {**made, **{one: PrecisionChoice(one, BY_MEASURE) for one in new}}
-        then = counted(precision.assign(graph, more)[0])
-        if then > most or share_of_error < worth * (then - costs):
+        work, draws = counted(precision.assign(graph, more)[0])
+        then = max(work, draws)
+        if work > most[0] or draws > most[1] or share_of_error < worth * (then - costs):
             return False
         costs = then
         return True
@@ -194,7 +198,7 @@ def spend(
     in_eight = sum(error**2 for name, error in errors.items() if made.get(name) is None)
     others = max(before**2 - in_eight, 0.0) if len(errors) < len(possible) else 0.0
 
-    def buy(enough: float, most: float, worth: float) -> None:
+    def buy(enough: float, most: tuple[float, float], worth: float) -> None:
         nonlocal left, room, found
         target, offered = enough, list(waiting)
         for _ in range(ROUNDS):
@@ -216,16 +220,19 @@ def spend(
             found = measured()
             target *= min(0.8, enough / max(found, 1e-12))
 
-    buy(tolerance or 0.0, MOST_COST, WORTH)
-    far = limit = FAR if len(pictures) >= ENOUGH else FAR_OF_FEW
-    while badness is not None and found > 0.0 and badness(precision.assign(graph, made)[0]) > limit:
-        limit = NEAR * far
+    buy(tolerance or 0.0, (MOST_COST, MOST_COST), WORTH)
+    bad = 0.0 if badness is None else badness(precision.assign(graph, made)[0])
+    limit = FAR
+    while badness is not None and found > 0.0 and bad > limit:
+        limit = NEAR
         counts, room = MOST_COUNTS, FAR_COST - 1.0 - sum(shares[one] for one, why in made.items() if why is not None)
         before_this = dict(made), found, costs
-        buy(LESS * found, FAR_COST, FAR_WORTH)
-        if found > LEAST_GAIN * before_this[1]:  # values clip in 16 bits as well
+        buy(LESS * found, (FAR_COST, FAR_DRAWS), FAR_WORTH)
+        then = badness(precision.assign(graph, made)[0])
+        if then > LEAST_GAIN * bad and found > LEAST_GAIN * before_this[1]:  # values clip in 16 bits as well
             made, found, costs = before_this
             break
+        bad = then
     fine = {choice.layer for choice in precision.assign(graph, made)[1]}
     order = sorted(errors, key=lambda name: errors[name] ** 2 / max(prices[name], 1e-12), reverse=True)
     rows = (Sensitivity(name, errors[name], cost[name], 16 if name in fine else 8) for name in order)
@@ -271,13 +278,14 @@ def _own_draws(graph: Graph, node: Node) -> int:
     return 1 if weights_plan.choose(layer, "auto").mode == "texture" else layer.slices
 
 
-def looked_at(graph: Graph, names: Collection[str], pictures: int) -> tuple[set[str], int]:
+def looked_at(graph: Graph, names: Collection[str], pictures: int, most: int = PICTURES) -> tuple[set[str], int]:
     """Return the layers whose rounding is measured, and with how many pictures: within ``MOST_WORK``.
 
     Args:
         graph: with ranges.
         names: layers that may have 16 bits.
         pictures: how many there are.
+        most: how many are looked at.
     """
     behind: dict[str, set[str]] = {}
     for node in reversed(graph.nodes):
@@ -285,7 +293,7 @@ def looked_at(graph: Graph, names: Collection[str], pictures: int) -> tuple[set[
     works = {node.name: precision.work(graph, [node]) for node in graph.nodes}
     takes = {name: sum(works[after] for after in behind[name]) for name in names}
     whole = (ROUNDS + 2) * sum(works.values())
-    count = min(PICTURES, pictures, max(1, int(MOST_WORK / (whole + sum(takes.values())))))
+    count = min(most, pictures, max(1, int(MOST_WORK / (whole + sum(takes.values())))))
     left, chosen = MOST_WORK / count - whole, set()
     for name in sorted(takes, key=lambda name: (takes[name], name)):
         left -= takes[name]

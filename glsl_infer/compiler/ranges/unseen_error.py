@@ -7,6 +7,9 @@ from dataclasses import dataclass
 MOST_ERROR, LEAST_COSINE = 0.05, 0.99
 """An output that is further off, as a share of its range, or less similar, gets a warning."""
 
+FEW_LIMITS = 0.5
+"""Share of these limits where the images are few: errors on other images are larger than on them and their copies."""
+
 WORST_LAYERS = 3
 
 
@@ -20,6 +23,7 @@ class OutputError:
         cosine: the smallest cosine similarity of an image's output, or of all images' where an output has few numbers.
         clipped: ``error`` where values are clipped to the ranges and not rounded.
         rounded: ``error`` where they are rounded and not clipped.
+        few: whether the images are few, and copies of them were measured as well.
     """
 
     output: str
@@ -27,16 +31,18 @@ class OutputError:
     cosine: float
     clipped: float
     rounded: float
+    few: bool = False
 
     @property
     def is_small(self) -> bool:
         """Whether the output needs no warning."""
-        return self.error <= MOST_ERROR and self.cosine >= LEAST_COSINE
+        return self.badness <= 1.0
 
     @property
     def badness(self) -> float:
         """How many times the limits it is off."""
-        return max(self.error / MOST_ERROR, (1.0 - self.cosine) / (1.0 - LEAST_COSINE))
+        off = max(self.error / MOST_ERROR, (1.0 - self.cosine) / (1.0 - LEAST_COSINE))
+        return off / FEW_LIMITS if self.few else off
 
     @property
     def cause(self) -> str:
@@ -88,7 +94,7 @@ class UnseenError:
     Attributes:
         outputs: the worst first.
         layers: all feature maps that lose anything, in the order of computation.
-        images: how many were measured.
+        images: how many were measured, copies among them.
         held_out: whether the ranges were chosen without them.
         remedies: changes that were tried because an output is too far off, the best first.
     """
@@ -119,7 +125,8 @@ def sentence(found: UnseenError) -> str:
     seen = "that its ranges have not seen" if found.held_out else "that chose its ranges"
     return (
         f"worst output '{worst.output}': {worst.error:.2g} of its range off the float network, cosine "
-        f"{worst.cosine:.4f}, on {found.images} calibration image{'s' * (found.images > 1)} {seen}; mostly by "
+        f"{worst.cosine:.4f}, on {found.images} calibration image{'s' * (found.images > 1)}"
+        f"{' and copies' * worst.few} {seen}; mostly by "
         f"{worst.cause} (clipping {worst.clipped:.2g}, rounding {worst.rounded:.2g})"
     )
 

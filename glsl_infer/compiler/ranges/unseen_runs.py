@@ -1,7 +1,8 @@
 """Networks run on calibration images that their ranges have not seen, with rounding and clipping apart.
 
 The images are split into parts. Each image is computed with the ranges that all other parts chose, as an image of the
-user's will be: an error measured on the images that chose the ranges contains no clipping.
+user's will be: an error measured on the images that chose the ranges contains no clipping. A few images are often
+alike, so copies of them in another light are computed, too.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Optional, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.compiler.ranges import precision
+from glsl_infer.compiler.ranges import precision, varied
 from glsl_infer.compiler.ranges.held_out import Fold, part_of
 from glsl_infer.compiler.ranges.precision import PrecisionChoice
 from glsl_infer.compiler.ranges.reach import reach
@@ -26,14 +27,20 @@ from glsl_infer.graph.reference import Inputs
 from glsl_infer.program.layout import Range
 from glsl_infer.support.side_by_side import in_order
 
-IMAGES = 4
-"""Most images that are measured, from all over the list."""
+IMAGES = 12
+"""Most images and copies that are measured, from all over the list."""
 
 MOST_WORK = 2e10
 """Operations of the float network that one measurement may take: half a minute of one core. At least two images are
 measured, whatever they take."""
 
 FEW_NUMBERS = 16
+
+COPIES = (varied.with_contrast, varied.inverted, varied.darker)
+"""Copies of each image where there are few."""
+
+Sample = tuple[Inputs, Optional[int]]
+"""An image or a copy, and the fold whose ranges have not seen it; None for the ranges that all images chose."""
 
 Store = Callable[[Node, Array], Array]
 """(layer, exact values) -> stored values."""
@@ -78,9 +85,25 @@ class Change:
     work: float = 1.0
 
 
+def _samples(graph: Graph, images: Sequence[Inputs], folds: int) -> list[Sample]:
+    """Return calibration images, with copies where there are few, and the folds that have not seen them.
+
+    Args:
+        graph: that reads them.
+        images: as ``reference.run`` takes them.
+        folds: how many there are; 0: the ranges were chosen with all images.
+    """
+    found: list[Sample] = []
+    for index, image in enumerate(images):
+        fold = part_of(index, len(images), folds) if folds else None
+        more = varied.copies(graph, image, COPIES) if folds and len(images) < varied.FEW else []
+        found += [(one, fold) for one in (image, *more)]
+    return found
+
+
 def of_graph(graph: Graph, images: Sequence[Inputs], folds: int) -> Runs:
     """Run the float network on some images; see ``Runs``."""
-    return Runs(lambda image: outputs_of(graph, run(graph, image, as_it_is)), precision.work(graph), images, folds)
+    return Runs(graph, lambda image: outputs_of(graph, run(graph, image, as_it_is)), images, folds)
 
 
 def measure(
@@ -129,19 +152,23 @@ class Runs:
     """Images and the float network's outputs for them.
 
     Args:
-        floats: returns the float network's outputs for an image.
-        work: operations of the float network.
-        images: the calibration images.
+        graph: of the float network.
+        floats: returns its outputs for an image.
+        images: the calibration images, at least one.
         folds: how many there are; 0: the ranges were chosen with all images.
+
+    Attributes:
+        samples: the images and copies; some of them are measured.
     """
 
     def __init__(
-        self, floats: Callable[[Inputs], dict[str, Array]], work: float, images: Sequence[Inputs], folds: int
+        self, graph: Graph, floats: Callable[[Inputs], dict[str, Array]], images: Sequence[Inputs], folds: int
     ) -> None:
-        count = min(IMAGES, len(images), max(2, int(MOST_WORK / (4.0 * work))))
-        self._places = [index * len(images) // count for index in range(count)]
-        self._images, self._folds = images, folds
-        self._floats = list(in_order(lambda at: floats(images[at]), self._places))
+        self.samples = _samples(graph, images, folds)
+        count = min(IMAGES, len(self.samples), max(2, int(MOST_WORK / (4.0 * precision.work(graph)))))
+        self._samples = [self.samples[index * len(self.samples) // count] for index in range(count)]
+        self._held_out, self._few = folds > 0, len(self.samples) > len(images)
+        self._floats = list(in_order(lambda sample: floats(sample[0]), self._samples))
         self._spans = {}
         for name in self._floats[0]:
             low = min(float(one[name].min()) for one in self._floats)
@@ -154,7 +181,7 @@ class Runs:
         if all(output.is_small for output in found.outputs):
             return found
         tried = [*changes()]
-        if self._folds:
+        if self._held_out:
             tried.append(Change("--images with more images, until ranges cover what they show", drawn, seen=True))
         remedies = []
         for change in tried:
@@ -172,9 +199,8 @@ class Runs:
             seen: take the ranges that all images chose.
         """
 
-        def measured(index: int) -> tuple[list[dict[str, Array]], dict[str, tuple[float, float, float]]]:
-            place = self._places[index]
-            fold = None if seen or not self._folds else part_of(place, len(self._images), self._folds)
+        def measured(sample: Sample) -> tuple[list[dict[str, Array]], dict[str, tuple[float, float, float]]]:
+            image, fold = sample
             losses: dict[str, tuple[float, float, float]] = {}
 
             def stored(node: Node, value: Array) -> Array:
@@ -186,9 +212,9 @@ class Runs:
                 return made
 
             stores: list[Store] = [stored, within_ends, in_steps] if causes else [stored]
-            return [network.run(self._images[place], fold, store) for store in stores], losses
+            return [network.run(image, None if seen else fold, store) for store in stores], losses
 
-        found = list(in_order(measured, range(len(self._places))))
+        found = list(in_order(measured, self._samples))
         outputs = [
             OutputError(
                 name,
@@ -196,6 +222,7 @@ class Runs:
                 self._least_cosine(name, [ways[0] for ways, _ in found]),
                 self._furthest(name, [ways[1] for ways, _ in found]) if causes else 0.0,
                 self._furthest(name, [ways[2] for ways, _ in found]) if causes else 0.0,
+                self._few,
             )
             for name in self._floats[0]
         ]
@@ -205,7 +232,7 @@ class Runs:
             energy, clipped, rounded = np.sum([losses[name] for _, losses in found], axis=0)
             if clipped or rounded:
                 layers.append(LayerLoss(name, float(clipped / max(energy, 1e-30)), float(rounded / max(energy, 1e-30))))
-        return UnseenError(tuple(outputs), tuple(layers), len(self._places), bool(self._folds) and not seen)
+        return UnseenError(tuple(outputs), tuple(layers), len(self._samples), self._held_out and not seen)
 
     def _least_cosine(self, name: str, results: Sequence[Mapping[str, Array]]) -> float:
         """Return the smallest cosine of an image's output; for outputs of a few values, that of all images together."""

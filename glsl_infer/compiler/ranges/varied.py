@@ -1,12 +1,12 @@
-"""Copies of a few calibration images in another light: more contrast, more colour, brighter.
+"""Copies of a few calibration images in another light: more contrast, more colour, darker, bright on dark.
 
-Three photographs seldom include a bright one with deep shadows. What a layer would reach for one is learnt from copies
-of those that there are.
+Three photographs seldom include a bright one with deep shadows. The values that a layer would reach for one are learnt
+from copies, and the error on images that the ranges have not seen is measured on copies as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +25,10 @@ FEW = 16
 MOST = 1.5
 """How much further than on all images a copy's values may reach: some networks explode on images of no use to them."""
 
-CONTRAST, COLOUR, GAMMA = 1.6, 1.8, 0.6
+CONTRAST, COLOUR, GAMMA, DARKEST = 1.6, 1.8, 0.6, 0.8
+
+Change = Callable[[NDArray[Any]], NDArray[np.uint8]]
+"""A picture, uint8 (height, width, channels) -> a changed copy."""
 
 
 def reached(
@@ -41,7 +44,8 @@ def reached(
     """
     if len(images) >= FEW or not any(is_picture(node) for node in graph.inputs):
         return {name: list(shown[name]) for name in names}
-    ends = [calibration.extremes(graph, names, list(_copies(graph, image))) for image in images]
+    brighter = (with_contrast, in_bright_colours)
+    ends = [calibration.extremes(graph, names, copies(graph, image, brighter)) for image in images]
     found: dict[str, list[Shown]] = {}
     for name in names:
         low, high = (
@@ -59,11 +63,14 @@ def reached(
     return found
 
 
-def _copies(graph: Graph, image: Inputs) -> Iterator[Inputs]:
+def copies(graph: Graph, image: Inputs, changes: Sequence[Change]) -> list[Inputs]:
+    """Return the inputs with each change of their pictures; none for a network that reads no picture."""
     given = reference.by_name(graph, image)
     pictures = [node.name for node in graph.inputs if is_picture(node)]
-    for change in (with_contrast, in_bright_colours):
-        yield {name: change(array) if name in pictures else array for name, array in given.items()}
+    return [
+        {name: change(array) if name in pictures else array for name, array in given.items()}
+        for change in (changes if pictures else ())
+    ]
 
 
 def with_contrast(picture: NDArray[Any]) -> NDArray[np.uint8]:
@@ -78,6 +85,16 @@ def in_bright_colours(picture: NDArray[Any]) -> NDArray[np.uint8]:
     grey = values.mean(axis=2, keepdims=True)
     strong = np.clip(grey + (values - grey) * np.float32(COLOUR), 0.0, 255.0)
     return _bytes(255.0 * (strong / np.float32(255.0)) ** np.float32(GAMMA))
+
+
+def darker(picture: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return a picture that is darker, with less contrast in the shadows."""
+    return _bytes(255.0 * DARKEST * (np.asarray(picture, np.float32) / np.float32(255.0)) ** (1.0 / GAMMA))
+
+
+def inverted(picture: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return the negative of a picture: dark objects on white become bright ones on black."""
+    return np.asarray(255 - np.asarray(picture, np.uint8), np.uint8)
 
 
 def _bytes(values: NDArray[np.floating]) -> NDArray[np.uint8]:

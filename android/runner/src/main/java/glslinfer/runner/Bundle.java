@@ -73,7 +73,7 @@ public final class Bundle {
         }
         at.rule = Rule.KEYS;
         Object data = Json.parse(text);
-        Fields fields = ManifestReader.checkVersion(data, at); // first, because a newer version can have other content
+        ManifestReader.checkVersion(data, at); // first: in a newer version the rest may look different
         at.rule = Rule.CONTAINER;
         Container.checkNames(members.keySet());
         at.rule = Rule.MEMBERS;
@@ -82,7 +82,7 @@ public final class Bundle {
                 throw new BundleError("member '" + name + "' is missing; " + Container.AGAIN);
             }
         }
-        Manifest manifest = ManifestReader.read(fields, at);
+        Manifest manifest = ManifestReader.read(data, at);
         at.rule = Rule.CONTAINER;
         Container.checkHashes(manifest.members, members);
         List<Program.Pass> passes = new ManifestCheck(manifest, members, at).check();

@@ -9,7 +9,7 @@ final class Caps {
     private Caps() {}
 
     /**
-     * Refuses a manifest with larger resources than any network needs.
+     * Refuses a manifest that asks for more than any network needs, beyond the lengths of its lists.
      *
      * @throws BundleError with the exceeded limit
      */
@@ -18,12 +18,6 @@ final class Caps {
         for (Program.Texture texture : manifest.textures) {
             bytes += 4L * texture.width * texture.height;
         }
-        atMost("layers", manifest.layers.size(), FormatConstants.MAX_LAYERS);
-        atMost("textures", manifest.textures.size(), FormatConstants.MAX_TEXTURES);
-        atMost("programs", manifest.programs.size(), FormatConstants.MAX_PROGRAMS);
-        atMost("members with floats", manifest.floats.size(), FormatConstants.MAX_FLOATS);
-        atMost("passes", manifest.passCount, FormatConstants.MAX_PASSES);
-        atMost("quads", manifest.quadCount, FormatConstants.MAX_QUADS);
         atMost("bytes of textures", bytes, FormatConstants.MAX_TEXTURE_BYTES);
         for (Map.Entry<String, byte[]> member : members.entrySet()) {
             int size = member.getValue().length;

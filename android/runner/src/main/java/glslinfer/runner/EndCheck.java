@@ -157,10 +157,5 @@ final class EndCheck {
                         + " zeros; give one, or one a channel");
             }
         }
-        for (double scale : map.scales) {
-            if (scale == 0) {
-                throw new BundleError(where + ": a scale is 0");
-            }
-        }
     }
 }

@@ -71,22 +71,12 @@ public final class Fields {
         return out;
     }
 
-    /** Returns the numbers of an array, which must fit 32-bit floats. */
-    double[] numbers(String key) {
-        List<Object> items = items(key);
-        double[] out = new double[items.size()];
-        for (int i = 0; i < out.length; i++) {
-            out[i] = number(items.get(i), where + "." + key, -FormatConstants.MAX_NUMBER);
-        }
-        return out;
-    }
-
     public Map<String, Object> mapping(String key) {
         return object(any(key), where + ": '" + key + "'");
     }
 
     @SuppressWarnings("unchecked")
-    private static Map<String, Object> object(Object value, String where) {
+    static Map<String, Object> object(Object value, String where) {
         if (!(value instanceof Map)) {
             throw new BundleError(where + " is not an object");
         }

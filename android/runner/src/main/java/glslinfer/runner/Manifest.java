@@ -2,6 +2,7 @@ package glslinfer.runner;
 
 import glslinfer.runner.Layout.Value;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -142,8 +143,12 @@ public final class Manifest {
     public static final class Limits {
         final int[] values;
 
-        Limits(int... values) {
-            this.values = values;
+        Limits(Collection<?> values) {
+            this.values = new int[values.size()];
+            int count = 0;
+            for (Object value : values) {
+                this.values[count++] = (Integer) value;
+            }
         }
     }
 }

@@ -115,9 +115,6 @@ final class ManifestCheck {
     private void textureMembers() {
         for (Program.Texture texture : manifest.textures) {
             String where = "texture '" + texture.name + "'";
-            if (texture.kind.equals(Program.Texture.CONSTANT) != (texture.member != null)) {
-                throw new BundleError(where + ": a member belongs to constant textures, and only to those");
-            }
             if (texture.member != null && member(texture.member) != 4L * texture.width * texture.height) {
                 throw new BundleError(where + ": its member has not 4 bytes for each of its texels");
             }

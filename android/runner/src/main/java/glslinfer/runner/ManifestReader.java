@@ -1,28 +1,37 @@
 package glslinfer.runner;
 
 import glslinfer.runner.Errors.BundleError;
+import glslinfer.runner.Layout.FeatureMap;
+import glslinfer.runner.Layout.FineMap;
+import glslinfer.runner.Layout.FixedMap;
+import glslinfer.runner.Layout.FixedPoint;
+import glslinfer.runner.Layout.Value;
+import glslinfer.runner.Layout.View;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
-import java.util.LinkedHashMap;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** Strict reader of manifest.json: refuses unknown and missing keys, wrong types and values out of range. */
-final class ManifestReader {
-    private static final int[] MANY = {1, 1 << 30}; // the limits are checked later in Caps, with better messages
+/** manifest.json as data, strictly: what its description refuses, and rules between the fields of an object. */
+final class ManifestReader extends Described {
+    private static final int[] VERSIONS = {1, 1 << 30};
     private static final int MOST_NAMED = 20;
 
-    private ManifestReader() {}
+    private ManifestReader(Rule.Cursor at) {
+        super(at);
+    }
 
     /**
-     * Checks the keys that determine the kind of file, and returns the others.
+     * Looks at the keys that say what kind of file it is.
      *
      * @param data parsed JSON
      * @throws BundleError the format or version is another, or the profile is unsupported
      */
-    static Fields checkVersion(Object data, Rule.Cursor at) {
+    static void checkVersion(Object data, Rule.Cursor at) {
         at.rule = Rule.KEYS;
         Fields fields = new Fields(data, "manifest");
         at.rule = Rule.VERSION;
@@ -30,7 +39,7 @@ final class ManifestReader {
             throw new BundleError(
                     "manifest: 'format' is not 'glslnn': this is no glsl-infer model; give a *.glslnn file");
         }
-        int version = fields.integer("version", MANY);
+        int version = fields.integer("version", VERSIONS);
         if (version < FormatConstants.VERSION) {
             throw new BundleError("the model has format version " + version + "; export it again");
         }
@@ -53,7 +62,6 @@ final class ManifestReader {
             throw new BundleError("the model needs profile '" + Fields.shown(profile) + "'; this runner has "
                     + FormatConstants.PROFILE + "; update the runner");
         }
-        return fields;
     }
 
     /** Returns the names of the operators of CPU parts, without duplicates. */
@@ -80,69 +88,178 @@ final class ManifestReader {
     }
 
     /**
-     * Reads a manifest.
+     * Reads a manifest, whose version was looked at.
      *
-     * @param fields result of {@link #checkVersion}
-     * @param at set to the rule of each part
-     * @throws BundleError with the wrong key
+     * @param data parsed JSON
+     * @param at is moved to the rule of each part
+     * @throws BundleError naming the key that is wrong
      */
-    static Manifest read(Fields fields, Rule.Cursor at) {
+    static Manifest read(Object data, Rule.Cursor at) {
         at.rule = Rule.KEYS;
-        String name = fields.text("name");
-        List<Input> inputs = new ArrayList<Input>();
-        for (Object entry : part(fields, "inputs", Rule.INPUTS, FormatConstants.MAX_INPUTS, at)) {
-            inputs.add(EndReader.input(entry, "inputs[" + inputs.size() + "]"));
+        return (Manifest) new ManifestReader(at).read("manifest", data, "manifest");
+    }
+
+    @Override
+    Object make(String name, Object given, String where) {
+        switch (name) {
+            case "manifest":
+                return manifest(given);
+            case "input":
+                return input(given, where);
+            case "limits":
+                return new Manifest.Limits(((Map<?, ?>) given).values());
+            case "texture":
+                return texture(given);
+            case "program":
+                return program(given, where);
+            case "output":
+                return output(given, where);
+            case "host_step":
+                Integer columns = get(given, "columns");
+                return new HostStep(get(given, "step"), columns == null ? 0 : columns);
+            case "probe":
+                return new Probe.Expected(get(given, "member"), get(given, "layers"), get(given, "outputs"));
+            case "probe_layer":
+                return new Probe.Entry(
+                        get(given, "layer"), get(given, "offset"), get(given, "count"), get(given, "max_error"),
+                        get(given, "mean_error"), get(given, "value"));
+            case "probe_output":
+                return new Probe.Numbers(numbers(given, "numbers"), get(given, "max_error"));
+            case "whole_value":
+                if (given instanceof FixedPoint && !((FixedPoint) given).isVector()) {
+                    throw new BundleError(where + ": partial sums; give a vector ('columns' 0) or a map");
+                }
+                return given;
+            case "view":
+                List<?> view = (List<?>) given;
+                return new View((String) view.get(0), (Integer) view.get(1), (Integer) view.get(2));
+            case "fixed_point":
+                return new FixedPoint(
+                        get(given, "texture"), get(given, "columns"), get(given, "length"), get(given, "scale"));
+            case "fixed_map":
+                return new FixedMap(
+                        get(given, "height"), get(given, "width"), get(given, "channels"), get(given, "scale"),
+                        get(given, "views"));
+            case "feature_map":
+                return new FeatureMap(
+                        get(given, "height"), get(given, "width"), get(given, "channels"), get(given, "gutter"),
+                        get(given, "views"), numbers(given, "scales"), numbers(given, "zeros"));
+            case "fine_map":
+                return new FineMap(
+                        get(given, "height"), get(given, "width"), get(given, "channels"), get(given, "views"),
+                        numbers(given, "scales"), numbers(given, "zeros"));
+            default:
+                return given;
         }
-        Object needed = any(fields, "limits", Rule.LIMITS, at);
-        Manifest.Limits limits = PartReader.limits(needed);
-        List<Program.Texture> textures = new ArrayList<Program.Texture>();
-        for (Object entry : part(fields, "textures", Rule.TEXTURES, 0, at)) {
-            textures.add(PartReader.texture(entry, "textures[" + textures.size() + "]"));
-        }
-        List<Program.ShaderProgram> programs = new ArrayList<Program.ShaderProgram>();
-        for (Object entry : part(fields, "programs", Rule.PROGRAMS, 0, at)) {
-            programs.add(PartReader.program(entry, "programs[" + programs.size() + "]"));
-        }
-        at.rule = Rule.KEYS;
-        List<String> layers = fields.texts("layers");
-        List<String> floats = fields.texts("floats");
-        Fields passes = new Fields(fields.any("passes"), "passes");
-        int passCount = passes.integer("count", MANY);
-        int quadCount = passes.integer("quads", MANY);
-        passes.done();
-        List<Output> outputs = new ArrayList<Output>();
-        for (Object entry : part(fields, "outputs", Rule.OUTPUTS, FormatConstants.MAX_OUTPUTS, at)) {
-            outputs.add(EndReader.output(entry, "outputs[" + outputs.size() + "]"));
-        }
-        Object expected = any(fields, "probe", Rule.PROBE, at);
-        Probe.Expected probe = PartReader.probe(expected);
-        at.rule = Rule.KEYS;
-        Map<String, String> members = new LinkedHashMap<String, String>();
-        for (Map.Entry<String, Object> entry : fields.mapping("members").entrySet()) {
-            members.put(
-                    entry.getKey(), Fields.text(entry.getValue(), "members['" + Fields.shown(entry.getKey()) + "']"));
-        }
-        fields.done();
+    }
+
+    private static Manifest manifest(Object given) {
+        Object passes = get(given, "passes");
         return new Manifest(
-                name, inputs, limits, textures, programs, layers, floats, passCount, quadCount, outputs, probe,
-                members);
+                get(given, "name"), get(given, "inputs"), get(given, "limits"), get(given, "textures"),
+                get(given, "programs"), get(given, "layers"), get(given, "floats"), get(passes, "count"),
+                get(passes, "quads"), get(given, "outputs"), get(given, "probe"), get(given, "members"));
     }
 
-    /** Returns the value of a key. Its absence violates the rule for keys, its content the given rule. */
-    private static Object any(Fields fields, String key, Rule rule, Rule.Cursor at) {
-        at.rule = Rule.KEYS;
-        Object value = fields.any(key);
-        at.rule = rule;
-        return value;
-    }
-
-    /** Returns the entries of a non-empty list; at most {@code most}, unless that is 0. */
-    private static List<Object> part(Fields fields, String key, Rule rule, int most, Rule.Cursor at) {
-        List<Object> entries = Fields.items(any(fields, key, rule, at), "manifest: '" + key + "'");
-        if (entries.isEmpty() || (most > 0 && entries.size() > most)) {
-            throw new BundleError(
-                    entries.size() + " " + key + "; a model has 1 or more" + (most > 0 ? ", at most " + most : ""));
+    private static Input input(Object given, String where) {
+        String fit = get(given, "fit");
+        Value value = get(given, "value");
+        Caps.checkNumbers(value.count(), "an input");
+        if (fit != null) {
+            FeatureMap map = value instanceof FeatureMap ? (FeatureMap) value : null;
+            boolean colours = map != null && (map.channels == 1 || map.channels == 3 || map.channels == 4);
+            if (!colours || map.views.size() != 1) {
+                throw new BundleError(where + ": a picture is a feature map of 1, 3 or 4 channels with 1 view");
+            }
+            if (map.channels != 4 && map.gutter != 0) {
+                throw new BundleError(where + ": a picture of " + map.channels + " channels has a gutter of "
+                        + map.gutter + ", not 0");
+            }
         }
-        return entries;
+        return new Input(get(given, "name"), fit == null ? null : Fit.of(fit), value);
+    }
+
+    private static Program.Texture texture(Object given) {
+        List<Integer> bytes = get(given, "clear");
+        int[] clear = new int[4];
+        for (int i = 0; bytes != null && i < clear.length; i++) {
+            clear[i] = bytes.get(i);
+        }
+        return new Program.Texture(
+                get(given, "name"), get(given, "width"), get(given, "height"), get(given, "kind"),
+                get(given, "member"), clear);
+    }
+
+    private static Program.ShaderProgram program(Object given, String where) {
+        List<Program.Slot> uniforms = new ArrayList<Program.Slot>();
+        Set<String> names = new HashSet<String>();
+        List<List<Object>> pairs = get(given, "uniforms");
+        for (List<Object> pair : pairs) {
+            String place = where + ".uniforms[" + uniforms.size() + "]: '";
+            Program.Slot uniform = new Program.Slot((String) pair.get(0), (Integer) pair.get(1));
+            if (!names.add(uniform.name)) {
+                throw new BundleError(place + Fields.shown(uniform.name) + "' is there twice");
+            }
+            if (uniform.floats > 4 && uniform.floats % 4 != 0) {
+                throw new BundleError(place + Fields.shown(uniform.name) + "' has " + uniform.floats
+                        + " numbers; give 1 to 4, or whole vec4s");
+            }
+            uniforms.add(uniform);
+        }
+        return new Program.ShaderProgram(
+                get(given, "name"), get(given, "vertex"), get(given, "fragment"), get(given, "samplers"),
+                get(given, "varyings"), uniforms);
+    }
+
+    private static Output output(Object given, String where) {
+        List<Value> values = get(given, "values");
+        List<HostStep> steps = get(given, "steps");
+        List<int[]> shapes = new ArrayList<int[]>();
+        long numbers = 0;
+        for (Value value : values) {
+            shapes.add(value.shape());
+            numbers += value.count();
+        }
+        Caps.checkNumbers(numbers, "an output");
+        int[] shape;
+        try {
+            shape = HostStep.shapeOf(steps, shapes);
+        } catch (IllegalArgumentException error) {
+            throw new BundleError(where + ": " + error.getMessage());
+        }
+        Output output = new Output(get(given, "name"), get(given, "purpose"), values, steps, shape);
+        checkPurpose(output, where);
+        return output;
+    }
+
+    private static void checkPurpose(Output output, String where) {
+        int[] shape = output.shape();
+        if (output.purpose.equals(Output.CLASSES) && shape.length != 1) {
+            throw new BundleError(
+                    where + ": the result has shape " + Arrays.toString(shape) + "; 'classes' need a vector");
+        }
+        if (output.purpose.equals(Output.MASK) && shape.length != 2 && shape.length != 3) {
+            throw new BundleError(where + ": the result has shape " + Arrays.toString(shape)
+                    + "; a 'mask' is (height, width) or (height, width, channels)");
+        }
+        boolean image = output.values.size() == 1 && output.values.get(0) instanceof FeatureMap;
+        if (output.purpose.equals(Output.IMAGE) && !(image && output.steps.isEmpty())) {
+            throw new BundleError(where + ": an 'image' is one 8-bit feature map without steps");
+        }
+    }
+
+    private static double[] numbers(Object given, String key) {
+        List<Double> numbers = get(given, key);
+        double[] out = new double[numbers.size()];
+        for (int i = 0; i < out.length; i++) {
+            out[i] = numbers.get(i);
+        }
+        return out;
+    }
+
+    /** Returns what was read of a key; null where the object has none. */
+    @SuppressWarnings("unchecked")
+    private static <T> T get(Object given, String key) {
+        return (T) ((Map<String, Object>) given).get(key);
     }
 }

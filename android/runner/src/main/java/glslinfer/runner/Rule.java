@@ -29,7 +29,12 @@ enum Rule {
         this.key = key;
     }
 
-    /** The rule being checked by a reader, for refusals without another rule. */
+    /** Returns the rule of a name. */
+    static Rule of(String key) {
+        return valueOf(key.toUpperCase(java.util.Locale.ROOT));
+    }
+
+    /** The rule that a reader is checking at the moment: what it refuses breaks that one, unless it names another. */
     static final class Cursor {
         Rule rule = CONTAINER;
     }

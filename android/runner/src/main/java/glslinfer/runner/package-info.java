@@ -5,9 +5,8 @@
  *
  * <pre>
  *   Bundle, Container                   bundle.py, container.py: the file, its hashes, its labels
- *   ManifestReader, EndReader, ValueReader, PartReader
- *                                       manifest_json.py and its parts: strict readers of manifest.json
- *   PassReader                          pass_table.py: strict reader of passes.bin
+ *   Described, ManifestReader           described.py, manifest_json.py: manifest.json, strictly
+ *   PassReader                          pass_table.py: passes.bin, strictly
  *   ManifestCheck, PassCheck, EndCheck, UniformCheck, VertexShader, Caps
  *                                       manifest_check.py, ends_check.py, uniforms.py ...: consistency
  *   Rule, FormatConstants               rules.py, format_constants.py
