@@ -50,7 +50,6 @@ NEWCOMERS = (
         (
             Step(README, "make classify IMAGE=docs/images/example.jpg"),
             Step(FIRST, "glsl-infer run models/superres-x2-96.glslnn photo.jpg --whole -o large.png"),
-            Step(FIRST, "pip install tflite"),
             Step(FIRST, "glsl-infer get face-mesh"),
             Step(FIRST, "glsl-infer landmarks photo.jpg -o mesh.jpg"),
         ),

@@ -6,7 +6,8 @@
 
 A round has a seed, which the log gives first: networks of every operator, drawn layer by layer; convolutions
 of many shapes, compiled for VideoCore IV; damaged bundles, read and run; the same files for the readers in Java and
-TypeScript. The first fault ends the sweep with exit code 1, and the command that repeats it is printed.
+TypeScript; random shaders, judged by the checker and executed. The first fault ends the sweep with exit code 1, and the
+command that repeats it is printed.
 """
 
 from __future__ import annotations
@@ -63,11 +64,17 @@ def readers(seed: int) -> bool:
     return _script("reliability/readers.py", "--files", 500, "--seed", seed)
 
 
+def shaders(seed: int) -> bool:
+    """Return whether no random shader that the checker accepts does what it must not."""
+    return _script("reliability/shader_values.py", "--programs", 20_000, "--seconds", 600, "--seed", seed)
+
+
 KINDS: dict[str, Callable[[int], bool]] = {
     "networks": networks,
     "convolutions": convolutions,
     "damage": damage,
     "readers": readers,
+    "shaders": shaders,
 }
 
 

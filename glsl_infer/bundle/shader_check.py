@@ -712,7 +712,7 @@ class _Checker:
         self.at += 1
         self.cost(GLSL_LIMITS["choice"])
         self.expect("(")
-        self.expression()
+        self.typed(BOOL, self.expression())
         self.expect(")")
         if self.tokens[self.at] in ("if", "for", "{", "const", "return") or self.tokens[self.at] in _TYPES:
             raise self.refused("an assignment or 'break' is expected after 'if'")
@@ -825,6 +825,7 @@ class _Checker:
         """Read an expression."""
         value = self.binary(1)
         if self.tokens[self.at] == "?":
+            self.typed(BOOL, value)
             self.at += 1
             self.cost(GLSL_LIMITS["choice"])
             value = self.binary(1)
@@ -854,6 +855,8 @@ class _Checker:
         if self.operators > _MOST_OPERATORS:
             raise self.refused(f"a statement has more than {GLSL_LIMITS['operators']} operations")
         if _LEVELS[sign] < 5:
+            if (left.type != right.type) or (_LEVELS[sign] < 3 and left.type != BOOL):
+                raise self.refused("an operation on values of two types")
             return Value(BOOL, 0.0, 1.0)
         kind = left.type if right.type == FLOAT else right.type
         if kind > 4 or (left.type not in (kind, FLOAT)) or (kind == INT) != (left.type == right.type == INT):

@@ -46,10 +46,15 @@ class Rescaling(GraphOnlyOperator):
         """Return the two attributes."""
         return np.asarray(node.attrs["scales"], np.float64), np.asarray(node.attrs["offsets"], np.float64)
 
-    def merged(self, node: Node, before: Node) -> Node:
-        """Return a single node for ``s2 (s1 x + o1) + o2``."""
+    def merged(self, node: Node, before: Node) -> Node | None:
+        """Return a single node for ``s2 (s1 x + o1) + o2``; None if its factors exceed 32-bit floats."""
         (inner, shift), (scale, offset) = self.affine(before), self.affine(node)
-        attrs = {"scales": tuple((scale * inner).tolist()), "offsets": tuple((scale * shift + offset).tolist())}
+        with np.errstate(over="ignore", invalid="ignore"):
+            scales, offsets = scale * inner, scale * shift + offset
+            fits = np.isfinite(np.concatenate([scales, offsets], dtype=np.float32, casting="same_kind")).all()
+        if not fits:
+            return None
+        attrs = {"scales": tuple(scales.tolist()), "offsets": tuple(offsets.tolist())}
         return replace(node.with_attrs(**attrs), inputs=before.inputs)
 
     def is_identity(self, node: Node, shape: Shape) -> bool:

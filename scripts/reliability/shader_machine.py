@@ -443,6 +443,6 @@ def _expanded(
                     given[-1].append(tokens[at])
                 at += 1
             at += 1
-            bound = dict(zip(params, given))
+            bound = {param: list(_expanded(words, macros, hidden)) for param, words in zip(params, given)}
             body = [part for word in body for part in bound.get(word, [word])]
         yield from _expanded(body, macros, hidden | {token})

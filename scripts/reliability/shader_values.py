@@ -296,7 +296,7 @@ def texels(rng: np.random.Generator) -> Callable[[NDArray[Any]], NDArray[Any]]:
 
 
 def judge(text: str, seed: int) -> str:
-    """Return "refused", "accepted", or the finding."""
+    """Return "refused", "accepted", "no GLSL" for a text that a driver refuses as well, or the finding."""
     try:
         shader = parse("random", text)
     except BundleError:
@@ -313,6 +313,8 @@ def judge(text: str, seed: int) -> str:
         )
         try:
             machine.run()
+        except (TypeError, ValueError, IndexError, KeyError):
+            return "no GLSL"  # a driver refuses it in words
         except UnsoundError as error:
             return f"{error}, with {', '.join(sorted(device)) or 'no macros'}"
     return "accepted"
@@ -327,7 +329,7 @@ def check(seed: int, programs: int, seconds: float) -> dict[str, Any]:
         verdict = judge(text, number)
         made["programs"] += 1
         made["accepted"] += verdict != "refused"
-        if verdict not in ("refused", "accepted"):
+        if verdict not in ("refused", "accepted", "no GLSL"):
             made["findings"].append({"number": number, "finding": verdict, "text": text})
         if time.monotonic() > end or len(made["findings"]) >= 20:
             break

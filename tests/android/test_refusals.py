@@ -115,8 +115,14 @@ TABLES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "no source": (first_pass((10, b"\0")), "pass 0: 0 sources; a pass has 1 to 14"),
     "15 sources": (first_pass((10, b"\x0f")), "pass 0: 15 sources"),
     "unit": (first_pass((11, b"\x20")), "pass 0: source 0 reads texture unit 32, not one from 0 to 31"),
-    "infinity": (first_pass((12, struct.pack("<f", float("inf")))), "pass 0: a number is not finite"),
-    "not a number": (first_pass((16, struct.pack("<f", float("nan")))), "pass 0: a number is not finite"),
+    "infinity": (
+        first_pass((12, struct.pack("<f", float("inf")))),
+        "pass 0: a number that is not finite, or too large",
+    ),
+    "not a number": (
+        first_pass((16, struct.pack("<f", float("nan")))),
+        "pass 0: a number that is not finite, or too large",
+    ),
     "no quad": (first_pass((20, b"\0\0\0\0")), "pass 0: 0 quads"),
     "quads without end": (first_pass((20, b"\xff\xff\xff\xff")), "pass 0: 4294967295 quads; .* leaves it "),
     "far quad": (first_pass((24, b"\1\x20")), "pass 0: a quad has the number 8193, not one from 0 to 8192"),

@@ -88,9 +88,9 @@ def test_numbers_of_every_kind_of_file(numbers: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "give a PICTURE, or --input NAME=FILE for each input of the model"),
+        ([], "give an IMAGE, or --input NAME=FILE for each input of the model"),
         (["PICTURE"], "has the inputs 'image' (picture, 144x256x1), 'numbers' (numbers, 7); give --input NAME=FILE"),
-        (["PICTURE", "--input", "image=PICTURE"], "give PICTURE or --input, not both"),
+        (["PICTURE", "--input", "image=PICTURE"], "give IMAGE or --input, not both"),
         (["--input", "image=PICTURE"], "no file for input 'numbers'"),
         (["--input", "sound=PICTURE"], "--input sound=PICTURE; give NAME=FILE once for each input"),
         (["--input", "PICTURE"], "give NAME=FILE once for each input"),

@@ -157,7 +157,6 @@ sys.exit(main_classify(sys.argv[3:]) if sys.argv[2] == "classify" else main(sys.
     ("module", "package", "argv"),
     [
         ("numpy", "numpy", ["classify"]),
-        ("numpy", "numpy", ["--help"]),
         ("PIL", "pillow", ["classify"]),
         ("PIL", "pillow", ["detect"]),
     ],

@@ -62,7 +62,7 @@ def test_a_model_that_is_not_fetched_says_how(tmp_path: Path, monkeypatch: pytes
         (DETECTOR, {"anchors": [{"stride": 8, "sizes": []}]}, "has no sizes"),
         (DETECTOR, {"anchors": [{"stride": 8, "sizes": [[1]]}]}, "has 1 entries, not 2"),
         (DETECTOR, {"units": [1, 1, 1, 0]}, "'units'"),
-        (DETECTOR, {"anchors": [{"stride": 8, "scale": 3e38}]}, "'scale' is 3e+38; at most 1e+06"),
+        (DETECTOR, {"anchors": [{"stride": 8, "scale": 3e38}]}, "'scale' is 3e+38"),
         (LANDMARKS, {"cut": {"shift": [0, 1e7]}}, "at most 1e+06"),
         (LANDMARKS, {"attributes": {"\ud800": "green"}}, "half of a surrogate pair"),
         (MASK, {"edge": [0, 1e-45]}, "the second number must be the larger one"),

@@ -618,7 +618,7 @@ export function parse(member: string, text: string): Shader {
   function condition(): void {
     cost(GLSL_MOST_CHOICE);
     expect("(");
-    expression();
+    typed(BOOL, expression());
     expect(")");
     if (["if", "for", "{", "const", "return"].includes(peek()) || TYPES.has(peek())) fail("an assignment or 'break' is expected after 'if'");
     const before = saved();
@@ -712,6 +712,7 @@ export function parse(member: string, text: string): Shader {
   function expression(): Value {
     let value = binary(1);
     if (take("?")) {
+      typed(BOOL, value);
       cost(GLSL_MOST_CHOICE);
       value = binary(1);
       expect(":");
@@ -736,7 +737,11 @@ export function parse(member: string, text: string): Shader {
     operators += 1;
     cost(1);
     if (operators > GLSL_MOST_OPERATORS) fail(`a statement has more than ${GLSL_MOST_OPERATORS} operations`);
-    if (LEVELS.get(sign)! < 5) return [BOOL, 0, 1, 0];
+    const own = LEVELS.get(sign)!;
+    if (own < 5) {
+      if (left[0] !== given[0] || (own < 3 && left[0] !== BOOL)) fail("an operation on values of two types");
+      return [BOOL, 0, 1, 0];
+    }
     const type = given[0] === FLOAT ? left[0] : given[0];
     if (type > 4 || ![type, FLOAT].includes(left[0]) || (type === INT) !== (left[0] === INT && given[0] === INT)) {
       fail("an operation on values of two types");

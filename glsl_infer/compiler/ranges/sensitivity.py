@@ -229,7 +229,7 @@ def spend(
         before_this = dict(made), found, costs
         buy(LESS * found, (FAR_COST, FAR_DRAWS), FAR_WORTH)
         then = badness(precision.assign(graph, made)[0])
-        if then > LEAST_GAIN * bad:  # values clip in 16 bits as well
+        if then > LEAST_GAIN * bad and found > LEAST_GAIN * before_this[1]:  # values clip in 16 bits as well
             made, found, costs = before_this
             break
         bad = then

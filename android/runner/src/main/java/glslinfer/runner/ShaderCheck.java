@@ -955,7 +955,7 @@ final class ShaderCheck {
     private void condition() {
         cost(FormatConstants.GLSL_MOST_CHOICE, 1);
         expect("(");
-        expression();
+        typed(BOOL, expression());
         expect(")");
         String token = peek(0);
         if (Arrays.asList("if", "for", "{", "const", "return").contains(token) || typeOf(token) >= 0) {
@@ -1089,6 +1089,7 @@ final class ShaderCheck {
     private Value expression() {
         Value value = binary(1);
         if (take("?")) {
+            typed(BOOL, value);
             cost(FormatConstants.GLSL_MOST_CHOICE, 1);
             value = binary(1);
             expect(":");
@@ -1127,6 +1128,9 @@ final class ShaderCheck {
             throw refused("a statement has more than " + FormatConstants.GLSL_MOST_OPERATORS + " operations");
         }
         if (levelOf(sign) < 5) {
+            if (left.type != given.type || levelOf(sign) < 3 && left.type != BOOL) {
+                throw refused("an operation on values of two types");
+            }
             return new Value(BOOL, 0, 1, 0);
         }
         int type = given.type == FLOAT ? left.type : given.type;

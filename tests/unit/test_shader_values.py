@@ -1,0 +1,30 @@
+"""Random shaders that the checker accepts do nothing that it promises to refuse; a sample of `make sweep`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from hostile_shaders import FOLLOWED, HEAD
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts/reliability"))
+
+import shader_values
+
+from glsl_infer.bundle.shader_check import Shader
+
+
+def test_a_sample_of_random_shaders() -> None:
+    made = shader_values.check(seed=0, programs=150, seconds=3600.0)
+    assert made["findings"] == []
+    assert made["accepted"] > 20, "they are too wild to tell anything"
+
+
+@pytest.mark.parametrize("what", ["assigned in no turn", "assigned after a break", "infinite difference"])
+def test_the_machine_finds_harm(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It judges texts that the checker refuses, as if it accepted them."""
+    monkeypatch.setattr(shader_values, "parse", lambda *_: Shader(executed=1 << 20))
+    before, lines = FOLLOWED[what]
+    text = f"{HEAD}{before}void main() {{\n{lines}\ngl_FragColor = coord0;\n}}\n"
+    assert shader_values.judge(text, 0).startswith(("NaN is a coordinate", "'u' is undefined"))
