@@ -155,8 +155,11 @@ def test_json_on_the_screen(several: Path, tmp_path: Path, capsys: Capture) -> N
     assert printed["written"] == str(tmp_path / "out.npz")
     assert printed["outputs"]["mask"] == {"shape": [36, 64], "purpose": "mask"}
     label = printed["outputs"]["label"]
-    assert (label["shape"], label["purpose"], label["labels"]) == ([3], "classes", ["class 0", "class 1", "class 2"])
-    np.testing.assert_allclose(label["values"], expected(several, given)["label"])
+    assert (label["shape"], label["purpose"]) == ([3], "classes")
+    predictions = {one["label"]: one["probability"] for one in label["predictions"]}
+    values = expected(several, given)["label"]
+    assert list(predictions) == [f"class {index}" for index in np.argsort(-values)]
+    np.testing.assert_allclose(list(predictions.values()), np.sort(values)[::-1])
 
 
 @pytest.mark.parametrize(
