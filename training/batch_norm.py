@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 class Recalibrator(keras.Model):  # type: ignore[misc]
     """Replaces the running mean and variance of all batch norms of a network by their mean over batches.
 
-    Running statistics lag behind weights that change, and include augmented images. The mean over a few batches of
-    unmodified images, with final weights, matches the network's later inputs.
+    Running statistics are delayed relative to changing weights, and include augmented images. The mean over a few
+    batches of unmodified images, with final weights, matches the network's later inputs.
 
     Args:
         network: its weights do not change.

@@ -39,7 +39,7 @@ LIMITS = f"""
   leads to Dense, a Reshape or the output.
 - A texture with all slices of a layer has at most {MAX_TEXTURE_SIZE}x{MAX_TEXTURE_SIZE} texels. A pass reads at most
   {MAX_TEXTURES} textures.
-- Lambda layers, layers of your own classes without a [function](cpu-operators.md#custom-operators), quantised weights
+- Lambda layers, custom layers without `--import` or a [function](cpu-operators.md#custom-operators), quantised weights
   (except int8 Dense) and `channels_first` are refused, with the name of the layer.
 """
 

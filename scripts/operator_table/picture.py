@@ -34,7 +34,8 @@ def _augmented(x: Any) -> Any:
         x = getattr(L, name)()(x)
     for name in ("ElasticTransform", "Erasing", "GaussianBlur", "Grayscale", "Invert", "Perspective"):
         x = getattr(L, f"Random{name}")()(x)
-    return conv(L.MaxNumBoundingBoxes(1)(x))
+    height, width = x.shape[1:3]
+    return conv(L.MaxNumBoundingBoxes(1)(L.RandomCrop(height, width)(x)))
 
 
 _PICTURE = "any height and width"

@@ -7,14 +7,14 @@ from typing import Any
 from operator_table.row import KERAS, K, L, Refusal, stem
 
 
-def _custom(x: Any) -> Any:
-    kind = type("Dense", (L.Dense,), {"__module__": "somewhere"})
-    return kind(4, name="subject")(stem(x))
-
-
-def _subclassed(x: Any) -> Any:
-    kind = type("Subclassed", (KERAS.Model,), {"call": lambda self, inputs: inputs})
-    return kind(name="subject")(x)
+def _untraceable(kind: Any) -> Any:
+    """Return a layer of another module, whose call needs a tensor of another framework."""
+    members = {
+        "__module__": "somewhere",
+        "compute_output_spec": lambda self, inputs: KERAS.KerasTensor(inputs.shape),
+        "call": lambda self, inputs: inputs.numpy(),
+    }
+    return type("Own", (kind,), members)(name="subject")
 
 
 def _quantised(x: Any) -> Any:
@@ -27,20 +27,20 @@ UNKNOWN = (
     Refusal(
         "Lambda",
         "any",
-        "a Lambda cannot be exported; write what it computes with keras.ops",
+        "a Lambda cannot be exported; write its computation with keras.ops",
         lambda x: L.Lambda(lambda y: y, name="subject")(stem(x)),
     ),
     Refusal(
-        "Dense",
-        "a class of your own",
-        "a Dense cannot be exported; build it from Keras' own layers and keras.ops",
-        _custom,
+        "Layer",
+        "a class of your own whose call cannot be traced",
+        "an Own cannot be exported; give the module that registers it, --import MODULE",
+        lambda x: _untraceable(L.Layer)(stem(x)),
     ),
     Refusal(
         "Model",
         "subclassed, inside the model",
-        "the model Subclassed inside the model cannot be exported; build it with keras.Input",
-        _subclassed,
+        "the model Own inside the model cannot be exported; build it with keras.Input",
+        lambda x: _untraceable(KERAS.Model)(x),
     ),
 )
 

@@ -107,7 +107,7 @@ def test_layers_of_a_class_that_is_not_in_the_file(tmp_path: Path) -> None:
     def change(config: dict[str, Any]) -> None:
         layer(config, "Conv2D").update(class_name="mine>Own")
 
-    with pytest.raises(ModelError, match="layer 'conv2d_5': the layer's class 'Own' is none of Keras"):
+    with pytest.raises(ModelError, match="layer 'conv2d_5': the layer's class 'Own' is not part of Keras"):
         importer.load(changed("mixed_float16.h5", tmp_path, change))
 
 

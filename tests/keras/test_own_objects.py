@@ -82,5 +82,5 @@ def test_a_layer_of_ones_own_is_named_though_nothing_fits_in_its_place(tmp_path:
     y = Block(name="block")(x)
     for head in (L.Conv2D(4, 3)(y), L.Add()([y, L.Conv2D(9, 1)(x)]), L.Reshape((10, 27))(y)):
         path = saved(keras.Model(x, head), tmp_path)
-        with pytest.raises(InputError, match="layer 'block': the layer's class 'Block' is none of Keras"):
+        with pytest.raises(InputError, match="layer 'block': the layer's class 'Block' is not part of Keras"):
             importer.load(path)

@@ -260,3 +260,14 @@ def test_a_quad_that_no_table_holds_is_refused_when_it_is_read_back(tmp_path: Pa
     with pytest.raises(ModelError, match=r"not written, .*: pass 0: a quad beyond 8192 texels; give the network fewer"):
         bundles.write(Bundle(replace(manifest, members=hashes), members), tmp_path / "wide.glslnn", read_back=True)
     assert files_of(tmp_path) == []
+
+
+def test_classes_without_labels_are_numbered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    survey = Survey((), tiny.tiny_graph())
+    monkeypatch.setattr("glsl_infer.importers.keras.survey", lambda *_, **__: survey)
+    report = export("tiny.keras", tmp_path / "tiny.glslnn")
+    assert bundles.read(tmp_path / "tiny.glslnn").labels == ("0", "1", "2")
+    assert report.classes == 3
+    assert any(
+        "3 classes have no labels and are numbered from 0; give --labels FILE" in text for text in report.warnings
+    )

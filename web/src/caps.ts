@@ -12,7 +12,10 @@ import { sum } from "./lists.ts";
 import type { Manifest, Pass } from "./manifest.ts";
 import { refuse } from "./refusal.ts";
 
-/** Refuse a manifest that asks for more than any network needs, beyond the lengths of its lists. Throws BundleError. */
+/**
+ * Refuse a manifest with larger resources than any network needs, other than the lengths of its lists. Throws
+ * BundleError.
+ */
 export function checkCaps({ inputs, outputs, textures }: Manifest, members: Members): void {
   for (const { value } of inputs) atMost("numbers in an input", sizeOf(value), MAX_RESULT);
   for (const { values } of outputs) atMost("numbers in an output", sum(values, sizeOf), MAX_RESULT);

@@ -1,15 +1,17 @@
 /**
- * Reading JSON by its description, strictly: an interpreter of the objects and types of `formatConstants.ts`.
+ * Strict reader of JSON by its description: interprets the objects and types of `formatConstants.ts`.
  *
- * Unknown keys, missing ones, wrong types, and integers and lengths out of their ranges are refused, as BundleError.
- * Rules between fields are code, in functions that get what was read.
+ * Unknown and missing keys, wrong types, and integers and lengths out of range are refused with BundleError. Rules
+ * between fields are functions of the values.
  */
 
 import { ANY, MAX_NUMBER, NAME, NUMBER, POSITIVE, SECTIONS } from "./formatConstants.ts";
 import { refuse, short, under, type Rule } from "./refusal.ts";
 import { WrittenAsFraction, type Json, type JsonObject } from "./strictJson.ts";
 
-/** A built-in type, the name of an object or a type, a pattern, the ends of a range, words, or what is made of others. */
+/**
+ * A built-in type, the name of an object or type, a pattern, the limits of a range, words, or a composition of others.
+ */
 export type Type = number | string | RegExp | Range | readonly string[] | Compound;
 
 /** The smallest and the largest integer, and the rule that a larger one breaks, if it is not that of its section. */
@@ -41,7 +43,7 @@ const HALF_PAIR = /\p{Surrogate}/u;
 /**
  * Return a reader of some objects and types.
  *
- * @param make by name, functions of what was read of an object or a type, which return what it stands for.
+ * @param make functions by name, which convert the values of an object or type to its result.
  */
 export function describedBy(
   objects: Table<Table<Type>>,

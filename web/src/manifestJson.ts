@@ -1,4 +1,6 @@
-/** The manifest from JSON, strictly: what its description refuses, and rules between the fields of an object. */
+/**
+ * Strict reader of the manifest: refuses violations of its description, and of rules between the fields of an object.
+ */
 
 import { describedBy } from "./described.ts";
 import { COUNT_RANGE, CPU_PROFILE, FORMAT, NAME, OBJECTS, PROFILE, TYPES, VERSION } from "./formatConstants.ts";
@@ -19,7 +21,7 @@ export function checkUnique(given: Iterable<string>, where: string): void {
   }
 }
 
-/** What is made of objects and types, after their rules were checked. */
+/** Results for objects and types, after a check of their rules. */
 export const MAKE = {
   value: (given: object) => ({
     kind: "gutter" in given ? "map" : "bits" in given ? "fineMap" : "views" in given ? "fixedMap" : "fixed",

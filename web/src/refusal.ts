@@ -18,7 +18,7 @@ export function refusalOf(part: string): Refuse {
   return (message) => refuse(`${part}: ${message}`);
 }
 
-/** Do a part of the reader's work: what is refused there, and has no rule yet, breaks this one, if there is one. */
+/** Call a function. Its refusals without a rule have this rule, if any. */
 export function under<T>(rule: Rule | undefined, work: () => T): T {
   try {
     return work();

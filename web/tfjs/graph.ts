@@ -34,7 +34,7 @@ export interface Graph {
   readonly layers: readonly Layer[];
 }
 
-/** What an attribute is: a string, a number, true, false, null, or a list of these. */
+/** Value of an attribute: a string, a number, true, false, null, or a list of these. */
 const scalar = (given: Json, where: string): Scalar => {
   if (given === null || typeof given === "boolean") return given;
   return read(typeof given === "string" ? NAME : NUMBER, given, where);

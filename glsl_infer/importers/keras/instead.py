@@ -1,4 +1,4 @@
-"""What to use instead of layers and operations of Keras that cannot be exported, by their class."""
+"""Alternatives to layers and operations of Keras that cannot be exported, by their class."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ INSTEAD: Mapping[str, str] = {
     **_for(_FOREIGN, "FlaxLayer JaxLayer TFSMLayer TorchModuleWrapper"),
     **_for(_DETERMINISTIC, "AutoContrast ContrastLimitedAdaptiveHistogramEqualization Equalization"),
     "Pipeline": "put its layers into the model one by one",
-    "Lambda": "write what it computes with keras.ops (x * 2.0, keras.ops.relu(x), ...) on Keras tensors",
+    "Lambda": "write its computation with keras.ops (x * 2.0, keras.ops.relu(x), ...) on Keras tensors",
 }
-"""What to do, by class name."""
+"""Advice by class name."""
 
 OF_YOUR_OWN = (
     "give the module that registers it, --import MODULE, if its call is made of keras.ops and Keras' layers, or a "
     "function that computes it on the CPU, --operator MODULE:FUNCTION"
 )
-"""What to do where a class is none of Keras."""
+"""Advice for a class that is not part of Keras."""
 
 OF_KERAS_2 = "convert the model to TensorFlow Lite with the package tf_keras, and give that file"
 """Advice for a file of Keras 2 that Keras 3 cannot build."""

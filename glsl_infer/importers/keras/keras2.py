@@ -263,7 +263,7 @@ def _call(node: Any, layers: Mapping[str, Any], first: Mapping[str, int], *, rec
 
 
 def _tensor(layer: str, call: int, number: int) -> Config:
-    """Return what stands for a tensor in a node. Keras looks at its history alone; the shape is a placeholder."""
+    """Return the entry of a tensor in a node. Keras reads its history alone; the shape is a placeholder."""
     return {
         "class_name": "__keras_tensor__",
         "config": {"shape": [None], "dtype": "float32", "keras_history": [layer, call, number]},
@@ -302,7 +302,7 @@ def _options_of(kind: type) -> set[str]:
         parameters = inspect.signature(base.__init__).parameters  # type: ignore[misc]
         names |= {name for name, parameter in parameters.items() if parameter.kind is not parameter.VAR_KEYWORD}
         if all(parameter.kind is not parameter.VAR_KEYWORD for parameter in parameters.values()):
-            break  # the classes below it get what it chooses
+            break  # it passes no other options to the classes below it
     return names - {"self"}
 
 
@@ -343,7 +343,7 @@ def _is_of_keras(module: str) -> bool:
 
 
 def _dtype(value: Any) -> Any:
-    """Return the name of a type or of a policy of types; what a policy infers from its input is float32."""
+    """Return the name of a type or of a policy of types; a type inferred from the input is float32."""
     if isinstance(value, dict):
         value = (value.get("config") or {}).get("name")
     return "float32" if value in (None, "_infer", "infer") else str(value)

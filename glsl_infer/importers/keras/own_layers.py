@@ -48,14 +48,14 @@ def traced(layer: Any, call: Any) -> Any | None:
         with _symbolic_variables(installed):
             outputs = layer.call(*args, **kwargs)
         return installed.Model(inputs, installed.tree.flatten(outputs), name=layer.name)
-    except Exception as error:  # of the user's code, or of what it calls
+    except Exception as error:  # of the user's code, or of functions that it calls
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         object.__setattr__(layer, _REASON, f"{type(error).__name__}: {lines[0] if lines else ''}")
         return None
 
 
 def advice(layer: Any) -> str:
-    """Return what to do about a layer of the user that is refused."""
+    """Return the advice for a refused layer of the user."""
     reason = getattr(layer, _REASON, "")
     return f"{OF_YOUR_OWN} (its call cannot be traced: {reason:.200})" if reason else OF_YOUR_OWN
 

@@ -25,7 +25,7 @@ NAME = "glsl_infer>StandIn"
 LAMBDA = "Lambda"
 
 _ADVICE = {
-    LAMBDA: "write what it computes with keras.ops (x * 2.0, keras.ops.relu(x), ...) on Keras tensors, and save again",
+    LAMBDA: "write its computation with keras.ops (x * 2.0, keras.ops.relu(x), ...) on Keras tensors, and save again",
 }
 
 
@@ -156,7 +156,7 @@ def _stand_in_class() -> Any:
             elif self.stands_for in RUN_OTHERS | READ_FILES:
                 what = f"a {self.stands_for} cannot be exported: it may run code or read files, so it was not loaded"
             else:
-                what = f"the layer's class '{self.stands_for}' is none of Keras, and its code is not in the file"
+                what = f"the layer's class '{self.stands_for}' is not part of Keras, and its code is not in the file"
             return what, _ADVICE.get(self.stands_for, OF_YOUR_OWN)
 
         def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:

@@ -21,7 +21,7 @@ _COMPAT = ("compat.v1.", "compat.v2.")
 
 @keras.saving.register_keras_serializable(package="glsl_infer")
 class TensorFlowCall(keras.layers.Layer):  # type: ignore[misc]
-    """Applies a function of ``tf`` while a model is built; what it adds to the model are operations of Keras.
+    """Applies a function of ``tf`` while a model is built, and adds operations of Keras to it.
 
     Args:
         function: name of the function in ``tf``, such as ``math.truediv``.
@@ -32,7 +32,7 @@ class TensorFlowCall(keras.layers.Layer):  # type: ignore[misc]
         self.function = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what the function makes of tensors, with the names of options that ``tf`` has."""
+        """Return the result of the function, whose options have the names of ``tf``."""
         kwargs.pop("name", None)
         result = _FUNCTIONS[_short(self.function)](*args, **kwargs)
         made = list(result) if isinstance(result, (list, tuple)) and any(map(_is_tensor, result)) else [result]

@@ -9,7 +9,7 @@ final class Caps {
     private Caps() {}
 
     /**
-     * Refuses a manifest that asks for more than any network needs, beyond the lengths of its lists.
+     * Refuses a manifest with larger resources than any network needs, other than the lengths of its lists.
      *
      * @throws BundleError with the exceeded limit
      */

@@ -31,7 +31,7 @@ abstract class Described {
         this.at = at;
     }
 
-    /** Returns what an object or a type with a name stands for, given what was read: a map by key, or a list. */
+    /** Returns the result for a named object or type from its values: a map by key, or a list. */
     abstract Object make(String name, Object given, String where);
 
     /** Returns a value of a type; {@code where} names it in messages. */

@@ -16,7 +16,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** manifest.json as data, strictly: what its description refuses, and rules between the fields of an object. */
+/**
+ * Strict reader of manifest.json: refuses violations of its description, and of rules between the fields of an object.
+ */
 final class ManifestReader extends Described {
     private static final int[] VERSIONS = {1, 1 << 30};
     private static final int MOST_NAMED = 20;
@@ -26,7 +28,7 @@ final class ManifestReader extends Described {
     }
 
     /**
-     * Looks at the keys that say what kind of file it is.
+     * Checks the keys that determine the kind of file.
      *
      * @param data parsed JSON
      * @throws BundleError the format or version is another, or the profile is unsupported
@@ -257,7 +259,7 @@ final class ManifestReader extends Described {
         return out;
     }
 
-    /** Returns what was read of a key; null where the object has none. */
+    /** Returns the value of a key; null if the object does not have it. */
     @SuppressWarnings("unchecked")
     private static <T> T get(Object given, String key) {
         return (T) ((Map<String, Object>) given).get(key);

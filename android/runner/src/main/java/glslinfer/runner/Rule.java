@@ -34,7 +34,7 @@ enum Rule {
         return valueOf(key.toUpperCase(java.util.Locale.ROOT));
     }
 
-    /** The rule that a reader is checking at the moment: what it refuses breaks that one, unless it names another. */
+    /** The rule being checked by a reader, for refusals without another rule. */
     static final class Cursor {
         Rule rule = CONTAINER;
     }
