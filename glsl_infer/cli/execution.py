@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import errno
-import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -253,7 +252,7 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
         try:
             args = parser.parse_args(argv)
             debug = args.debug
-            os.getcwd()  # raises if the folder was removed
+            Path.cwd()  # raises if the folder was removed
             interrupts.as_exceptions()
             advice.refuse_urls(args)
             advice.fetched_model(args)
