@@ -266,7 +266,7 @@ def _number(low: float, *, zero: bool) -> Read:
     def read(value: Any) -> float:
         if not isinstance(value, (float, int)) or isinstance(value, bool) or not low <= value <= MAX_NUMBER:
             least = "" if low < 0 else " of 0 or more"
-            raise FieldError(f"is {value!r:.40}, not a number{least} that a 32-bit float holds")
+            raise FieldError(f"is {value!r:.40}, not a number{least} up to {MAX_NUMBER:g}")
         if not (value or zero):
             raise FieldError("is 0; give another number")
         return float(value)

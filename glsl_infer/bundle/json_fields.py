@@ -54,7 +54,7 @@ class Fields:
         return integer(self.any(key), f"{self.where}: '{key}'", low, high)
 
     def number(self, key: str, *, low: float = -MAX_NUMBER) -> float:
-        """Return a number that a 32-bit float can hold, ``low`` at least."""
+        """Return a number from ``low`` to ``MAX_NUMBER``."""
         return number(self.any(key), f"{self.where}: '{key}'", low=low)
 
     def items(self, key: str) -> list[Any]:
@@ -92,10 +92,10 @@ def integer(value: Any, where: str, low: int, high: int) -> int:
 
 
 def number(value: Any, where: str, *, low: float = -MAX_NUMBER) -> float:
-    """Return ``value`` if it is a number that a 32-bit float can hold, ``low`` at least."""
+    """Return ``value`` if it is a number from ``low`` to ``MAX_NUMBER``."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= MAX_NUMBER:
         least = "" if low == -MAX_NUMBER else f" of {low:g} or more"
-        raise BundleError(f"{where} is {value!r:.40}, not a number{least} that a 32-bit float holds")
+        raise BundleError(f"{where} is {value!r:.40}, not a number{least} up to {MAX_NUMBER:g}")
     return float(value)
 
 

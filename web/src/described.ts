@@ -117,7 +117,7 @@ function scalar(type: number, value: Json, where: string): Json {
   const given = value instanceof WrittenAsFraction ? value.value : value;
   const low = type < POSITIVE ? -MAX_NUMBER : 0;
   if (typeof given !== "number" || !(given >= low && given <= MAX_NUMBER)) {
-    return refuse(`${where} is ${show(value)}, not a number from ${low} on that a 32-bit float holds`);
+    return refuse(`${where} is ${show(value)}, not a number from ${low} to ${MAX_NUMBER}`);
   }
   return given || type === NUMBER || type > POSITIVE ? given : refuse(`${where} is 0; give another number`);
 }

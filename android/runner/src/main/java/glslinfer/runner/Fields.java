@@ -127,7 +127,7 @@ public final class Fields {
             boolean any = low == -FormatConstants.MAX_NUMBER;
             String least = any ? "" : " of " + (low == 0 ? "0" : String.valueOf(low)) + " or more";
             throw new BundleError(where + " is " + shown(value) + ", not a number" + least
-                    + " that a 32-bit float holds");
+                    + " up to " + FormatConstants.MAX_NUMBER);
         }
         return number;
     }
