@@ -1015,7 +1015,7 @@ class _Checker:
         if at - self.at > _LONGEST_VECTOR:
             return None
         self.at = at + 1
-        self.cost(1 + signs)
+        self.cost(1 + signs, 1 + signs)
         return self.constant(Value(_TYPES[name], least, most, CONST))
 
     def called(self, names: list[str]) -> Value:
