@@ -69,6 +69,7 @@ FOLLOWED: dict[str, tuple[str, str]] = {
     "macro in a macro": ("#define F -1.0 + 1.0\n#define G F\n", "float y = 1.0 / (G * 1.0); //!"),
     "infinite difference": ("", "float e = exp(coord0.x);\n    vec4 y = texture2D(source, vec2(e - e)); //!"),
     "infinite product": ("", "float e = exp(coord0.x);\n    vec4 y = texture2D(source, e * coord0.xy); //!"),
+    "infinite mix": ("", "vec4 y = texture2D(source, mix(vec2(1.0), exp(coord0.xy), coord0.zw)); //!"),
     "infinite sine": ("", "vec4 y = texture2D(source, sin(exp(coord0.xy))); //!"),
     "infinite quotient": ("", "float e = exp(coord0.x) + 1.0;\n    vec4 y = texture2D(source, vec2(e / e)); //!"),
     "itself among overloads": (

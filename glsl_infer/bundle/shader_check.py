@@ -1015,7 +1015,7 @@ class _Checker:
         if at - self.at > _LONGEST_VECTOR:
             return None
         self.at = at + 1
-        self.cost(1 + signs)
+        self.cost(1 + signs, 1 + signs)
         return self.constant(Value(_TYPES[name], least, most, CONST))
 
     def called(self, names: list[str]) -> Value:
@@ -1234,7 +1234,8 @@ def _mixed(kind: int, left: Value, right: Value, share: Value) -> Value:
         far = 1e-4 * max(abs(both.least), abs(both.most))
         return _rounded(kind, both.least - far, both.most + far, marks)
     rest = _add(FLOAT, Value(FLOAT, 1.0, 1.0, CONST), _negative(share), marks)
-    return _add(kind, _multiply(kind, left, rest, marks), _multiply(kind, right, share, marks), marks)
+    first, second = _multiply(kind, left, rest, marks), _multiply(kind, right, share, marks)
+    return _add(kind, first, second, marks | ((first.marks | second.marks | rest.marks) & WILD))
 
 
 def _widened(one: Value, other: Value) -> Value:

@@ -202,7 +202,8 @@ function mixed(type: number, left: Value, right: Value, share: Value): Value {
     return rounded(type, both[1] - far, both[2] + far, marks);
   }
   const rest = sum(FLOAT, [FLOAT, 1, 1, CONST], negative(share), marks);
-  return sum(type, product(type, left, rest, marks), product(type, right, share, marks), marks);
+  const [first, second] = [product(type, left, rest, marks), product(type, right, share, marks)];
+  return sum(type, first, second, marks | ((first[3] | second[3] | rest[3]) & WILD));
 }
 
 /**

@@ -1279,7 +1279,9 @@ final class ShaderCheck {
             return rounded(type, both.least - far, both.most + far, marks);
         }
         Value rest = sum(FLOAT, new Value(FLOAT, 1, 1, CONST), share.negative(), marks);
-        return sum(type, product(type, left, rest, marks), product(type, right, share, marks), marks);
+        Value first = product(type, left, rest, marks);
+        Value second = product(type, right, share, marks);
+        return sum(type, first, second, marks | (first.marks | second.marks | rest.marks) & WILD);
     }
 
     private Value unary() {
