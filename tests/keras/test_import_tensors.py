@@ -204,8 +204,7 @@ def test_a_layer_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     y = my_layers.TwiceAndMore(0.5)(L.Conv2D(4, 1)(X))
     model = randomise(keras.Model(X, L.Conv2D(2, 1)(y)), 0)
-    with pytest.raises(ModelError, match="a TwiceAndMore cannot be exported"):
-        to_graph(model)
+    assert all(node.op != "custom" for node in to_graph(model).nodes)  # its call is traced
     custom.load("my_layers:twice_and_more")
     graph = check_model(model)
     (node,) = [node for node in graph.nodes if node.op == "custom"]
