@@ -14,6 +14,7 @@ _STEPS = {
 _START = {
     "context": "make the context",
     "bundle": "read the rest of the bundle",
+    "isolation": "check it in a child, once",
     "rounding_test": "measure its rounding",
     "programs": "compile the programs",
     "program_cache": "keep them for the next start",
@@ -39,7 +40,9 @@ def result(measured: dict[str, Any]) -> list[str]:
     if counts["peak_rss_bytes"] is not None:
         lines.append(f"{'memory':12} {counts['peak_rss_bytes'] / 1e6:.1f} MB at the most, this whole process")
     lines += ["", f"{'start':28} {'ms':>9}"]
-    lines += [f"{name:28} {measured['start_ms'][step]:9.2f}" for step, name in _START.items()]
+    lines += [
+        f"{name:28} {measured['start_ms'][step]:9.2f}" for step, name in _START.items() if step in measured["start_ms"]
+    ]
     settings = measured["settings"]
     head = f"{settings['runs']} runs after {settings['warm_up']}, ms"
     lines += ["", f"{head:28} {'median':>9} {'5 %':>9} {'95 %':>9}"]
