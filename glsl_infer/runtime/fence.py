@@ -107,7 +107,7 @@ def _but(folder: Path, kept: set[Path]) -> Iterable[Path]:
 
 
 def _writable() -> Iterable[Path]:
-    """Yield the writable paths: /dev and /proc only. The parent writes the caches of drivers and of compiled programs."""
+    """Yield the writable paths: /dev and /proc. The parent writes the caches of drivers and of compiled programs."""
     yield from (Path("/dev"), Path("/proc"))
 
 

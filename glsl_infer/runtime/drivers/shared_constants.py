@@ -123,7 +123,7 @@ def _numbers(constant: str) -> tuple[float, ...]:
 
 
 def _packed(sizes: Sequence[int]) -> tuple[list[tuple[int, int]], int]:
-    """Return the position of constants with 1 to 4 numbers in an array, (vec4, first lane) each, and its length in vec4."""
+    """Return the positions of constants (1 to 4 numbers each) in an array, (vec4, first lane), and its size in vec4."""
     places, vectors = [], 0
     free: dict[int, list[int]] = {lanes: [] for lanes in range(1, len(_LANES))}  # vec4 by number of free lanes
     for size in sizes:

@@ -34,8 +34,8 @@ range in some shaders (tests/gl/test_widths.py), where constants in the source a
 """
 
 MOST_BYTES = 64 << 20
-"""Size limit of the texture; X22's takes 0.25 MB, Inception-ResNet's 57 MB. Slices can overlap, so that a small file could
-otherwise need far more.
+"""Size limit of the texture; X22's takes 0.25 MB, Inception-ResNet's 57 MB. Slices can overlap, so that a small file
+could otherwise need far more.
 """
 
 _READ = r"\b{0}\[([^\[\]]*)\]"
@@ -48,8 +48,8 @@ class Rows:
 
     Attributes:
         bundle: with rewritten shaders, and with coordinates of rows where passes had arrays.
-        values: float32 (height, width, 4), with zeros after the end of an array; None if none of the arrays became a row
-            and the bundle is unchanged.
+        values: float32 (height, width, 4), with zeros after the end of an array; None if none of the arrays became a
+            row and the bundle is unchanged.
     """
 
     bundle: Bundle
