@@ -35,7 +35,8 @@ _HALF = 0.5
 class Prediction:
     """One class: its label as in labels.txt, its probability in [0, 1] and its index.
 
-    If the picture belongs to none of the classes, the first label is ``NONE``, with index -1 unless a class has this label.
+    If the picture belongs to none of the classes, the first label is ``NONE``. Its index is -1 unless a class has this
+    label.
     """
 
     label: str
@@ -112,7 +113,8 @@ class Classifier(Closing):
             Default: the model's own rule if it has one (``none_of_these``), else 0.
 
     Raises:
-        InputError: the model has no output for classes or more inputs than a picture, or the threshold is outside [0, 1].
+        InputError: the model has no output for classes, or more inputs than a picture; or the threshold is outside
+            [0, 1].
         As ``Session``.
     """
 
@@ -162,7 +164,7 @@ class Classifier(Closing):
         return self.rank(self.session.run({self._input.name: self._load(image)}), top)
 
     def start(self, image: ImageSource) -> PendingFrame[Results]:
-        """Start a picture on the GPU and return before it is classified; pass the frame's ``result()`` to ``rank`` later.
+        """Start a picture on the GPU and return at once; pass the frame's ``result()`` to ``rank`` later.
 
         Raises:
             ImageError: the picture cannot be read.

@@ -30,7 +30,7 @@ from glsl_infer.support.stopwatch import Stopwatch
 
 
 class Drawable(Closing):
-    """All resources that drawing a bundle needs, and the state of the context. ``Session`` draws with it.
+    """All resources for drawing a bundle, and the state of the context; the base class of ``Session``.
 
     Args:
         model, context, cache, isolated: as for ``Session``.
@@ -149,7 +149,7 @@ class Drawable(Closing):
         warn_unclosed(f"session of {self.bundle.path or self.bundle.manifest.name}", self)
 
     def activate(self) -> None:
-        """Make the context current, and set this session's vertex arrays and fixed state, as every use of the session does.
+        """Make the context current, with this session's vertex arrays and fixed state. Every use of a session does so.
 
         Raises:
             RunError: the session is closed.

@@ -153,7 +153,8 @@ def run_whole(
         overlap: margin in pixels that a tile reads beyond its kept region, except at the edges of the picture. Default:
             ``overlap_of``. If it covers the receptive field, the result equals that of the full image at once.
         raw: return the output's values, float32 (height, width, channels), instead of bytes from ``to_picture``.
-        watch: called with the tiles and a word for them; returns an iterable over the tiles, such as a progress bar.
+        watch: called with the tiles and their name in the plural; returns an iterable over the tiles, such as a
+            progress bar.
 
     Raises:
         ImageError: the picture cannot be read.

@@ -26,7 +26,7 @@ from glsl_infer.runtime import first_use
 from glsl_infer.support.child_process import module_command
 
 Isolation = Union[bool, Literal["first"]]
-"""Whether a child draws a bundle before this process does: never, always, or until it has passed on this driver."""
+"""Setting for sandboxing: never, always, or until the bundle has passed on this driver."""
 
 CHILD = "glsl_infer.runtime.isolated_run"
 PASSED = "passed"
@@ -37,8 +37,8 @@ VARIABLE = "GLSL_INFER_ISOLATION"
 """Environment variable that disables ``first`` with the value ``off``."""
 
 SECONDS, SECONDS_A_MEGABYTE = 180.0, 5.0
-"""CPU time that a child can take for a layer, because other processes can keep the machine busy; and additional time for
-the first layer per megabyte of shaders, because many drivers compile all shaders first.
+"""CPU time in seconds that a child can take for a layer (other processes can keep the machine busy), and additional
+time for the first layer per megabyte of shaders, because many drivers compile all shaders first.
 """
 SECONDS_A_PROGRAM, OPERATIONS, MOST_SECONDS = 2.0, 1e8, 3600.0
 """Time limit for all layers: ``SECONDS``, the time for the shaders' bytes, this time per program, and a second per this
@@ -47,8 +47,8 @@ number of fragment operations, up to a maximum. softpipe, which interprets shade
 IDLE = 0.05
 """Share of CPU time below which a child is waiting indefinitely."""
 MEMORY, TEXTURES, SHADERS = 1 << 30, 8, 32
-"""Memory limit of a child in bytes, plus multiples of the bytes of the bundle's textures and of its shaders. llvmpipe took
-115 bytes for each byte of shaders in a network with all weights in the source (SqueezeNet).
+"""Memory limit of a child in bytes, plus multiples of the bytes of the bundle's textures and of its shaders. llvmpipe
+took 115 bytes for each byte of shaders in a network with all weights in the source (SqueezeNet).
 """
 MOST_SAID = 1 << 20
 """Limit of a child's output in bytes; it prints a word for each layer."""
@@ -185,7 +185,7 @@ def _watched(job: str, memory: int, opening: float, whole: float) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment variables for Python, a display and a driver, with the driver's caches on disk disabled."""
+    """Return the environment variables for Python, a display and a driver; the driver's caches on disk are disabled."""
     needed = {name: value for name, value in os.environ.items() if _ENVIRONMENT.match(name)}
     return {**needed, "MESA_SHADER_CACHE_DISABLE": "true", "__GL_SHADER_DISK_CACHE": "0"}
 

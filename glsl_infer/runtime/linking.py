@@ -32,8 +32,8 @@ class LinkedBundle:
     Attributes:
         programs: by the names of the manifest.
         restored: number of programs from the cache.
-        compiled: number of compiled programs. The sum of both can be lower than the bundle's number of programs, because
-            programs can be merged for a driver.
+        compiled: number of compiled programs. The sum of both can be lower than the bundle's number of programs,
+            because programs can be merged for a driver.
     """
 
     programs: Mapping[str, Linked]
@@ -83,7 +83,7 @@ class Linker:
             self._cache = ProgramCache(folder, key_of(driver_strings(context.gl), self._attributes, self._sources))
 
     def start(self) -> None:
-        """Restore every program or start its compilation; wait only for those started more than ``AT_ONCE`` programs ago.
+        """Restore every program or start its compilation; wait only for those started ``AT_ONCE`` programs earlier.
 
         Several are started before the first is queried, so that a driver with threads compiles them in parallel.
 
@@ -120,7 +120,7 @@ class Linker:
         self._objects.drop_fragment(program, fragment)
 
     def keep(self) -> None:
-        """Write the programs to the cache for the next start if any had to be compiled. A failure has no other effect."""
+        """Write the programs to the cache for the next start if any had to be compiled. Failures are ignored."""
         if self._cache is None or not self._missing:
             return
         binaries = {name: self._binaries.get(program) for name, program in self._programs.items()}

@@ -1,4 +1,4 @@
-"""Outputs of a session: values of a frame, decoded, and the host steps applied to them."""
+"""Outputs of a session: decoded values of a frame, with host steps applied."""
 
 from __future__ import annotations
 

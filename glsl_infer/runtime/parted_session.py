@@ -146,7 +146,7 @@ class PartedSession(Session):
                     yield name, value
 
     def run_layer(self, name: str, inputs: Sequence[NDArray[np.floating]]) -> NDArray[np.float32]:
-        """Run one layer alone, as ``Session.run_layer`` does; a layer of a CPU part takes its inputs without rounding."""
+        """Run one layer alone, as ``Session.run_layer`` does; inputs of a CPU part's layer are not rounded."""
         for part in self._sessions:
             if isinstance(part, Session):
                 if name in part._computed:
@@ -294,7 +294,7 @@ class PartedSession(Session):
         return numbers_of(entry, self._pixels(entry, given) if entry.kind == PICTURE else given)
 
     def _pixels(self, entry: Input, given: Any) -> NDArray[np.uint8]:
-        """Return a picture as the network reads it. A GPU part with this picture as its input fits it, else the CPU does."""
+        """Return a picture as the network reads it, fitted by a GPU part with this input, or else by the CPU."""
         if isinstance(given, np.ndarray) and given.dtype == np.uint8 and given.shape == entry.shape:
             return given
         for session in self.gpu_sessions:

@@ -37,7 +37,7 @@ class OutputError:
 
     @property
     def passed(self) -> bool:
-        """Whether the error is within the tolerance; False for NaN."""
+        """True if the error is within the tolerance; False for NaN."""
         return self.error <= self.allowed
 
 

@@ -39,9 +39,9 @@ Alone = Union[Picture, Numbers]
 class Session(Drawable):
     """A bundle, compiled on an OpenGL ES 2.0 context in this process. Open untrusted files with ``isolated="first"``.
 
-    Use it as a context manager, or ``close`` it. A session belongs to the thread that created it: while that thread runs,
-    every use and ``close`` in another thread raise ContextError. A session without other references is freed even if it was
-    not closed, with a ResourceWarning; its unread frames are lost. A model with parts for the CPU gets a
+    Use it as a context manager, or ``close`` it. A session belongs to the thread that created it: while that thread
+    runs, every use and ``close`` in another thread raise ContextError. A session without other references is freed even
+    if it was not closed, with a ResourceWarning; its unread frames are lost. A model with parts for the CPU gets a
     ``PartedSession``.
 
     Args:
@@ -124,26 +124,27 @@ class Session(Drawable):
     def run(self, inputs: Alone) -> NDArray[np.float32]: ...
 
     def run(self, inputs: Union[Named, Alone]) -> Answer:
-        """Return the outputs for a picture, or for pictures and numbers by name.
+        """Return the outputs for a picture, or for pictures and arrays by name.
 
         Args:
-            inputs: a dict with an array for each input; or what the only input takes, where the model has one output
-                too. A picture input takes uint8 (height, width, channels), a grey one (height, width) too: pixels of
-                its own size are taken as they are. Shaders fit those of another size, a ``TexturePicture`` of the
-                session's context and a ``DmaBuf``: within 2 of 255 of what ``preprocess`` makes of it. What no texture
-                can hold is fitted by the CPU. A dma-buf is imported for this frame alone (``gl.dma_import.refusal``
-                says whether a context can), and its bytes and file descriptors have to stay until the output is there.
-                An input of numbers takes an array of its shape, of any float or integer type; numbers out of range are
-                clipped.
+            inputs: a dict with an array for each input, or the value of the only input if the model has one output as
+                well. A picture input takes uint8 (height, width, channels), a grey one (height, width) as well. Pixels
+                of its own size are used unchanged. Shaders fit pictures of other sizes, a ``TexturePicture`` of the
+                session's context and a ``DmaBuf``: within 2 of 255 of the result of ``preprocess``. The CPU fits
+                pictures too large for a texture. A dma-buf is imported for this frame alone (``gl.dma_import.refusal``
+                returns whether a context can), and its bytes and file descriptors must stay valid until the output has
+                been read. A numeric input takes an array of its shape, of any float or integer type; values outside the
+                range are clipped.
 
         Returns:
-            float32 arrays: a dict of outputs by name for a dict, the output alone else: logits (classes,), a feature
-            map (height, width, channels), or what the output's host steps make. ``manifest.outputs`` has the shapes.
+            float32 arrays: a dict of outputs by name for a dict, otherwise the output alone: logits (classes,), a
+            feature map (height, width, channels), or the result of the output's host steps. ``manifest.outputs`` has
+            the shapes.
 
         Raises:
-            ImageError: a picture of another shape or type, no such texture, or a dma-buf that the driver does not take;
-                ``preprocess.load_for`` takes any picture.
-            InputError: an input is missing or unknown; numbers of another shape or type, or NaN.
+            ImageError: a picture has another shape or type, a texture does not exist, or the driver cannot import a
+                dma-buf; ``preprocess.load_for`` converts any picture.
+            InputError: an input is missing or unknown, its values have another shape or type, or a value is NaN.
             ShaderError: the driver refuses the shaders that scale.
             GlError: the driver reports an error on the first run.
         """
@@ -162,11 +163,11 @@ class Session(Drawable):
     def run_async(self, inputs: Alone) -> PendingFrame[NDArray[np.float32]]: ...
 
     def run_async(self, inputs: Union[Named, Alone]) -> PendingFrame[Any]:
-        """Give the GPU a frame and return before it is computed; ask the answer for its ``result`` later.
+        """Start a frame on the GPU and return before it is computed; call ``result`` of the returned frame later.
 
-        Two frames may be on their way. When a third comes, the first is waited for, if its result has not been asked
-        for yet; it stays to be had. So the GPU is never idle in a loop that starts a frame and then reads the one
-        before; ``stream`` is that loop.
+        Two frames can be in flight. A third one first waits for the oldest if its result has not been read; that result
+        stays available. So the GPU is never idle in a loop that starts a frame and then reads the one before, such as
+        ``stream``.
 
         Raises:
             As ``run``.
@@ -200,15 +201,16 @@ class Session(Drawable):
     def stream(self, inputs: Iterable[Alone], *, wait: Wait = "sleep") -> Iterator[NDArray[np.float32]]: ...
 
     def stream(self, inputs: Iterable[Any], *, wait: Wait = "sleep") -> Iterator[Any]:
-        """Yield what ``run`` returns for each of many inputs, in order, while the GPU already computes the next one.
+        """Yield the result of ``run`` for each of many inputs, in order, while the GPU already computes the next one.
 
         Args:
-            inputs: as for ``run``; the next is asked for as soon as the GPU has the one before, so that a camera or a
-                decoder works while the GPU does. What lies in a dma-buf stays there until its own output is yielded.
-            wait: ``sleep`` until the GPU has ended a frame, or ``spin``, which takes a CPU core and less time.
+            inputs: as for ``run``. The next input is fetched as soon as the GPU has the one before, so that a camera or
+                a decoder works at the same time. The contents of a dma-buf must not change until its own output is
+                yielded.
+            wait: ``sleep`` until the GPU has finished a frame, or ``spin``, which takes a CPU core and less time.
 
         Raises:
-            InputError: another word for ``wait``.
+            InputError: ``wait`` is neither ``sleep`` nor ``spin``.
             As ``run``.
         """
         check_wait(wait)
@@ -285,7 +287,7 @@ class Session(Drawable):
             raise InputError(f"layer '{name}' has {len(wanted)} inputs ({', '.join(wanted)}), {len(inputs)} were given")
         values = self.bundle.values
         self._transfers.clear({texture for source in wanted for texture in textures_of(values[source])}, self._handles)
-        # Mesa 22.3's vc4, but not 25.0's, draws what is queued for a texture over a later upload (videocore.md).
+        # Mesa 22.3's vc4, but not 25.0's, runs queued draws to a texture after a later upload (videocore.md).
         self._gl.Finish()
         for source, array in zip(wanted, inputs):
             self._transfers.write(f"input '{source}'", values[source], array, self._handles)

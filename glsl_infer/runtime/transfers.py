@@ -65,7 +65,7 @@ class Transfers:
         return self._objects.read(self._textures[name].width, self._textures[name].height)
 
     def clear(self, textures: Iterable[str], handles: Handles) -> None:
-        """Clear the render targets among textures, because a layer that shares a target can have drawn in the gutters."""
+        """Clear the render targets among textures, because a layer sharing a target can have drawn in the gutters."""
         for name in textures:
             if name in handles.framebuffers:
                 self._gl.BindFramebuffer(FRAMEBUFFER, handles.framebuffers[name])

@@ -53,32 +53,32 @@ class DriverFacts:
 
     @cached_property
     def rounds_stores(self) -> bool:
-        """Whether shaders round stored values: the device does not, or a test would take longer (``nvidia``)."""
+        """True if shaders must round stored values: the device does not, or a test would take longer (``nvidia``)."""
         return is_nvidia(self._text(GL.GL_VENDOR)) or rounding.is_off(self._context.store_threshold)
 
     @cached_property
     def nearest_sums(self) -> bool:
-        """Whether additions round to nearest; see ``videocore``."""
+        """True if additions round to nearest; see ``videocore``."""
         return not rounding.is_off(self._context.sum_threshold)
 
     @cached_property
     def late_fetch(self) -> bool:
-        """Whether shaders fetch texels one after the other; see ``videocore``."""
+        """True if shaders must fetch texels one after the other; see ``videocore``."""
         return wants_late_fetch(self._text(GL.GL_RENDERER))
 
     @cached_property
     def fetches_uniforms(self) -> bool:
-        """Whether to read weights from a texture instead of uniforms; see ``llvmpipe``."""
+        """True if weights are read from a texture instead of uniforms; see ``llvmpipe``."""
         return is_llvmpipe(self._text(GL.GL_RENDERER))
 
     @cached_property
     def rolled_fetches(self) -> bool:
-        """Whether shaders that fetch all they read are written as loops; see ``ROLLED_FETCHES``."""
+        """True if shaders with all values in textures are written as loops; see ``ROLLED_FETCHES``."""
         return is_llvmpipe(self._text(GL.GL_RENDERER)) or is_nvidia(self._text(GL.GL_VENDOR))
 
     @cached_property
     def draws_at_once(self) -> bool:
-        """Whether clears save the GPU no work; see ``nvidia``."""
+        """True if clears save the GPU no work; see ``nvidia``."""
         return is_nvidia(self._text(GL.GL_VENDOR))
 
     def set_blending(self) -> None:

@@ -16,7 +16,7 @@ MOST_SHARE = 0.75
 """Share of the free memory that decoding can use. A picture that needs more is decoded smaller, or refused."""
 
 _PLAIN, _CUT, _CONVERTED, _LAYERED = 8, 6, 14, 20
-"""Bytes per pixel at the peak, as measured: RGB, L or P; only a square of these; other modes; alpha, WebP, AVIF, HEIC."""
+"""Measured peak bytes per pixel: RGB, L or P; only a square of these; other modes; alpha, WebP, AVIF, HEIC."""
 
 _COEFFICIENTS = 6
 """Bytes per pixel that libjpeg keeps of a progressive JPEG at any decoded size."""

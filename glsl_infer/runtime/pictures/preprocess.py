@@ -39,8 +39,8 @@ _FORMATS = (
     *("JPEG", "MPO", "PNG", "WEBP", "AVIF", "HEIF", "GIF", "BMP", "DIB", "TIFF", "PPM", "JPEG2000", "TGA", "QOI"),
     *("PCX", "SGI", "XBM"),
 )
-"""Formats that Pillow is allowed to decode from untrusted files. Icons can contain pictures of another size than declared.
-Many other formats are rarely used, and their decoders little tested.
+"""Formats that Pillow is allowed to decode from untrusted files. Icons can contain pictures of another size than
+declared. Many other formats are rarely used, and their decoders little tested.
 """
 
 _UPRIGHT = {

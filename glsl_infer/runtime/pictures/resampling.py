@@ -187,7 +187,7 @@ class Resampler(Closing):
         gl.Disable(GL.GL_SCISSOR_TEST)
 
     def _prepare(self, width: int, height: int, between: int) -> None:
-        """Create textures for regions of this size and a scaled width of ``between``, replacing those of other sizes."""
+        """Create textures for regions of this size scaled to a width of ``between``, replacing those of other sizes."""
         if (width, height, between) == self._sizes:
             return
         self._textures.close()

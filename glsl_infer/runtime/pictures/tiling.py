@@ -19,7 +19,7 @@ from glsl_infer.support.records import dataclass
 
 @dataclass(frozen=True)
 class Span:
-    """One axis of a tile: it reads from pixel ``start`` on, and supplies the output of pixels ``first`` to ``last`` - 1."""
+    """One axis of a tile: reads from pixel ``start`` on, supplies the output of pixels ``first`` to ``last`` - 1."""
 
     start: int
     first: int
@@ -37,7 +37,7 @@ class Tile:
 def spans(length: int, size: int, overlap: int, step: int = 1) -> list[Span]:
     """Divide an axis of ``length`` pixels into as few spans of ``size`` as possible, spread evenly.
 
-    A ``length`` below ``size`` takes one span, which reads beyond the end. So can the last span if all have to begin at a
+    A ``length`` below ``size`` takes one span, which reads beyond the end. So can the last span if all must begin at a
     multiple of ``step``.
 
     Raises:
@@ -63,7 +63,7 @@ def tiles(height: int, width: int, size: int, overlap: int, step: int = 1) -> li
 
 
 def cut_out(picture: NDArray[np.uint8], tile: Tile, size: int) -> NDArray[np.uint8]:
-    """Return the pixels that a tile reads, (size, size, channels). Beyond the picture, its last row and column repeat."""
+    """Return the input pixels of a tile, (size, size, channels). Beyond the picture, its last row and column repeat."""
     rows, columns = (
         np.minimum(span.start + np.arange(size), length - 1)
         for span, length in zip((tile.rows, tile.columns), picture.shape)

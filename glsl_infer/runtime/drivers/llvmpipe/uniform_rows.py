@@ -44,12 +44,12 @@ _DECLARATION = r"(?m)^uniform vec4 {0}\[\w+\];"
 
 @dataclass(frozen=True)
 class Rows:
-    """A bundle that draws the same bytes, and the additional texture for it.
+    """A bundle that draws the same bytes, and its additional texture.
 
     Attributes:
         bundle: with rewritten shaders, and with coordinates of rows where passes had arrays.
-        values: float32 (height, width, 4), with zeros after the end of an array; None if none of the arrays became a
-            row and the bundle is unchanged.
+        values: float32 (height, width, 4), with zeros after the end of an array; None if all arrays stay uniforms and
+            the bundle is unchanged.
     """
 
     bundle: Bundle
