@@ -48,7 +48,7 @@ class Bundle:
 
     @property
     def gpu_parts(self) -> tuple[Bundle, ...]:
-        """The bundles that the GPU executes: the GPU parts, or the bundle itself if it has no parts."""
+        """The bundles for the GPU: the GPU parts, or the bundle itself if it has no parts."""
         return tuple(part for part in self.parts if isinstance(part, Bundle)) or (self,)
 
     @property

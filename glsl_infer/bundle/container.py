@@ -71,7 +71,7 @@ def has_parts(path: Path) -> bool:
 
 
 def unpack_all(file: BinaryIO, suffix: str) -> tuple[Any, str, dict[str, bytes]]:
-    """Return the same as ``read_members`` for an open file; ``suffix`` is that of its name.
+    """Return the same as ``read_members`` for an open file; ``suffix`` is the suffix of its name.
 
     Raises:
         BundleError: the file is not a bundle, or one of another version.
@@ -104,7 +104,7 @@ def _unpacked(file: BinaryIO, entries: Sequence[Entry], suffix: str) -> tuple[An
 
 
 def _check_container(entries: Sequence[Entry], *, parted: bool) -> None:
-    """Refuse unknown members, and members that unpack to too many bytes. In a bundle of parts each part has a folder."""
+    """Refuse unknown members, and members with too many unpacked bytes. With ``parted``, parts have folders."""
     seen: set[str] = set()
     for entry in entries:
         name = re.sub(f"^{PART_FOLDER_PATTERN}", "", entry.name) if parted else entry.name

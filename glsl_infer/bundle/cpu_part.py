@@ -25,7 +25,7 @@ class CpuPart:
     """Operators that NumPy computes, in order.
 
     Attributes:
-        inputs: the tensors from outside that it reads.
+        inputs: the tensors read from outside.
         outputs: its tensors that others read; a tensor has the name of its operator.
         nodes: the operators, with their weights.
     """
@@ -58,7 +58,7 @@ def with_weights(
         where: names the part in messages.
 
     Raises:
-        BundleError: the member's size differs from that of the weights.
+        BundleError: the member's size differs from the total of the weights.
     """
     wanted = 4 * sum(math.prod(shape) for weights in shapes for shape in weights.values())
     if wanted != len(member):

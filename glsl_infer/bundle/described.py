@@ -2,7 +2,7 @@
 
 A reader takes a value and returns the object for it, or refuses the value: unknown or missing keys, wrong types,
 integers and lengths out of range. Readers are created at their first use. Rules between fields are code, in the
-functions that construct objects from the values.
+constructors of the objects.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Described:
 
     Args:
         make: constructors by the name of an object or a type. A constructor gets the values of an object's keys, in
-            order, with None for keys that belong only to other variants of the object.
+            order, with None for keys only in other variants of the object.
         own: readers of types without a description, or faster readers of described types.
     """
 

@@ -67,7 +67,7 @@ def _output(output: TensorOutput, steps: Mapping[str, tuple[tuple[str, ...], tup
 
 
 def _input(entry: Input) -> Node:
-    """Return the input node for a CPU part that is the first reader."""
+    """Return the input node for an input with a CPU part as its first reader."""
     if entry.kind != PICTURE:
         return Node(entry.name, "tensor_input", (), {"shape": entry.shape})
     assert isinstance(entry.value, FeatureMap)

@@ -51,7 +51,7 @@ PICTURE, NUMBERS = INPUT_KINDS
 
 @dataclass(frozen=True)
 class Input:
-    """An input that the runner uploads: a picture or an array of values, its location, and the meaning of its bytes.
+    """An input, uploaded by the runner: a picture or an array of values, its location, and the meaning of its bytes.
 
     Attributes:
         fit: rule for pictures of other sizes; None for numeric inputs.

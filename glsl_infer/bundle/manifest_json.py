@@ -34,7 +34,7 @@ from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap, FixedPoint,
 
 CONSTANT = "constant"
 PICTURE_CHANNELS = (1, 3, 4)
-"""Numbers of channels of a picture that a runner uploads: grey, colour, colour with alpha."""
+"""Numbers of channels of an uploaded picture: grey, colour, colour with alpha."""
 
 
 def to_json(manifest: Manifest) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """graph.json: the network as a graph, for the reference, validation and inspection. Runners do not read it.
 
 It contains every layer, including those without passes: operator, attributes, the shapes of the weights and the members
-that contain them, and the location of the output.
+with their values, and the location of the output.
 """
 
 from __future__ import annotations

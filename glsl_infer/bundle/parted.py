@@ -1,8 +1,8 @@
 """Bundles of parts: reading of their folders, and consistency checks between parts.
 
 A GPU part is a complete bundle in a folder of the file: parts/0/manifest.json and so on. The reader of such bundles
-checks it. This module checks the connections: every tensor is computed before it is read, with the shape that its
-reader expects.
+checks it. This module checks the connections: every tensor is computed before it is read, with the shape expected by
+its reader.
 """
 
 from __future__ import annotations

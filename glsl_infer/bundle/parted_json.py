@@ -39,7 +39,7 @@ class PartEntry:
 
     Attributes:
         kind: ``gpu`` or ``cpu``.
-        inputs, outputs: names of the tensors that it reads and computes.
+        inputs, outputs: names of the tensors it reads and computes.
         nodes: of a CPU part, without weights.
         weights: the shapes of each node's weights.
     """

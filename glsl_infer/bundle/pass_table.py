@@ -89,7 +89,7 @@ def pack(passes: Sequence[Pass], names: Names) -> bytes:
 
 
 class _Bytes:
-    """Sequential reader; its errors name the pass that is incomplete."""
+    """Sequential reader; its errors name the incomplete pass."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self.at, self.where = data, 0, ""

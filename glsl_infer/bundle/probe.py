@@ -1,7 +1,7 @@
 """The probe of a bundle: inputs defined by a formula, and the expected result of every layer.
 
 A bundle contains a few hundred texels of every layer. With these, a runner can check on any machine whether the driver
-computes correctly, and find the layer that is wrong. ``compiler.probe`` computes them.
+computes correctly, and find a wrong layer. ``compiler.probe`` computes them.
 """
 
 from __future__ import annotations

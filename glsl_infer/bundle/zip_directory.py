@@ -27,7 +27,7 @@ _NO_ZIP = f"not a glsl-infer model, or cut off before its end; {AGAIN}"
 
 @dataclass(frozen=True)
 class Entry:
-    """A directory entry; ``offset`` is that of the member's header, ``told`` the expected bytes of that header."""
+    """A directory entry; ``offset`` is the position of the member's header, ``told`` the header's expected bytes."""
 
     name: str
     flags: int

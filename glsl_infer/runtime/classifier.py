@@ -57,7 +57,7 @@ def probabilities(numbers: NDArray[np.floating], output: Output) -> NDArray[np.f
 
     Args:
         numbers: the output of ``Session.run``. Unless the output ends in a softmax or a sigmoid, these are logits, and
-            the softmax that was removed at export is applied.
+            export has removed the softmax, which is applied here.
         output: its entry in the manifest.
     """
     wide: NDArray[np.float64] = np.asarray(numbers, np.float64)
@@ -98,7 +98,7 @@ def predictions(
 
 
 def _ranked(values: NDArray[np.float64], labels: Sequence[str], indices: Mapping[int, int]) -> list[Prediction]:
-    """Return all predictions, best first; ``indices`` has the indices that differ from the position of the label."""
+    """Return all predictions, best first; ``indices`` replaces the position of a label as its index."""
     order = [int(index) for index in np.argsort(-values, kind="stable")]
     return [Prediction(labels[index], float(values[index]), indices.get(index, index)) for index in order]
 

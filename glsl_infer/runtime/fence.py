@@ -25,7 +25,7 @@ _EXECUTE, _WRITE, _READ, _READ_FOLDER, _TRUNCATE, _REFER, _IOCTL = 1, 2, 4, 8, 1
 _CHANGES = 0x1FF0
 """Rights to remove and create files, folders, links, sockets and devices."""
 _OF_FILES = _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL
-"""The rights that a rule for a single file can grant."""
+"""Rights in a rule for a single file."""
 _TCP, _ABSTRACT_SOCKETS, _SIGNALS = 3, 1, 2
 
 _NEEDLESS = (

@@ -1,8 +1,8 @@
 """Self-check at the first use of a model on a driver. A pass is recorded in a file, and the check is not repeated.
 
 The name of the file (``verdicts``) is a hash of the driver's strings, the lines added to shaders on this device and the
-whole bundle. Another driver, version or model is therefore checked again. Only passes are recorded: a driver that
-fails is checked at every start until it passes.
+whole bundle. Another driver, version or model is therefore checked again. Only passes are recorded: a failing
+driver is checked at every start until it passes.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _verdict(context: Context, bundle: Bundle, folder: Path | None) -> Verdict |
 
 
 def key_of(context: Context, bundle: Bundle) -> str:
-    """Return the hash that a pass is recorded under: 64 hexadecimal digits. The context is current."""
+    """Return the hash for the record of a pass: 64 hexadecimal digits. The context is current."""
     digest = bundle.digest  # a Pi Zero would need a second to write the manifest again, at every start
     if digest is None:
         digest = json.dumps(manifest_json.to_json(bundle.manifest), sort_keys=True)

@@ -67,8 +67,8 @@ class Recorder:
 
         Args:
             passes: complete jobs, in order.
-            constant: the (program, uniform) pairs that are already set.
-            spare_clears: omit clears of texels that are already clear or will be drawn over (``gl.nvidia``).
+            constant: the (program, uniform) pairs already set.
+            spare_clears: omit clears of texels already clear or drawn over later (``gl.nvidia``).
         """
         gl = self._gl
         spared = needless_clears(passes, self._sizes) if spare_clears else frozenset[int]()

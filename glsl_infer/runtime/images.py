@@ -150,7 +150,7 @@ def run_whole(
     Args:
         session: of a model whose image is as large as its input, or 2, 3 ... times as large.
         image: a path, a Pillow image, or a uint8 array (height, width[, 3 or 4]).
-        overlap: margin in pixels that a tile reads beyond its kept region, except at the edges of the picture. Default:
+        overlap: margin in pixels around the kept region of a tile, except at the edges of the picture. Default:
             ``overlap_of``. If it covers the receptive field, the result equals that of the full image at once.
         raw: return the output's values, float32 (height, width, channels), instead of bytes from ``to_picture``.
         watch: called with the tiles and their name in the plural; returns an iterable over the tiles, such as a

@@ -113,7 +113,7 @@ class Inputs:
 
         Raises:
             InputError: an input is missing or unknown, names are needed, or a value does not fit its input.
-            ImageError: the value of a picture input is not a picture that the input accepts.
+            ImageError: the value of a picture input is not a picture in an accepted form.
         """
         names = list(self._all)
         if not isinstance(given, Mapping):

@@ -31,7 +31,7 @@ _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 
 
 def limit(seconds: float) -> None:
-    """Drop rights and resources that this process does not need.
+    """Drop unneeded rights and resources.
 
     The process ends with its parent on Linux, or after ``seconds`` + 60 seconds of CPU time.
     """

@@ -191,7 +191,7 @@ def _environment() -> dict[str, str]:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """Kill a child and the processes that it has started."""
+    """Kill a child and its own child processes."""
     child.kill()
     with contextlib.suppress(OSError, AttributeError):  # Windows has no process groups
         os.killpg(child.pid, signal.SIGKILL)

@@ -143,7 +143,7 @@ class Linker:
         entry, gl = self._entries[name], self._gl
         gl.UseProgram(program)
         units = {**self._samplers, **{sampler: unit for unit, sampler in enumerate(entry.samplers)}}
-        for sampler, unit in units.items():  # GL ignores samplers that a program does not have
+        for sampler, unit in units.items():  # GL ignores samplers unknown to a program
             gl.Uniform1i(gl.GetUniformLocation(program, sampler.encode()), unit)
         return Linked(program, {key: gl.GetUniformLocation(program, key.encode()) for key in entry.uniforms})
 

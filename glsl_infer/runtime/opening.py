@@ -71,7 +71,7 @@ def read_beside(path: Union[str, Path], choice: str, clock: Stopwatch) -> tuple[
 
 
 def opened(model: Union[str, Path, Bundle], context: Union[str, Context], clock: Stopwatch) -> tuple[Bundle, Context]:
-    """Return a bundle and a context; read and create those that were not passed as objects.
+    """Return a bundle and a context; read or create those not passed as objects.
 
     Args:
         model: a ``.glslnn`` file, or a bundle.

@@ -31,8 +31,8 @@ class Slot:
     """Resources of one frame in flight.
 
     Attributes:
-        handles: the GL names of everything that its passes refer to.
-        calls: the GL calls that draw it.
+        handles: the GL names of all objects in its passes.
+        calls: the GL calls to draw it.
         frame: the frame in the slot, until its output has been read.
     """
 

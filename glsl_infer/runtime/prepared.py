@@ -1,4 +1,4 @@
-"""Everything that a bundle needs to be drawn in a context: programs, textures, vertices, and the calls of a frame."""
+"""Everything needed to draw a bundle in a context: programs, textures, vertices, and the calls of a frame."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Prepared:
 
     @cached_property
     def layers(self) -> Mapping[str, list[frame.Call]]:
-        """The calls of each layer that draws, by its name. A frame does not use these."""
+        """The calls of each layer with passes, by its name. A frame does not use these."""
         by_layer: dict[str, list[Pass]] = {}
         for entry in self._drawn.bundle.manifest.passes:
             by_layer.setdefault(entry.layer, []).append(entry)

@@ -117,5 +117,5 @@ def _open_ends(bundle: Bundle) -> dict[str, Ends]:
 
 
 def _levels_off(node: Node) -> bool:
-    """Return whether a node only applies a function that is nearly flat at its bounds, such as a sigmoid."""
+    """Return whether a node only applies a function nearly flat at its bounds, such as a sigmoid."""
     return "function" in node.attrs and node.activation.bounded and not node.activation.clips

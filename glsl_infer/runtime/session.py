@@ -132,9 +132,9 @@ class Session(Drawable):
                 of its own size are used unchanged. Shaders fit pictures of other sizes, a ``TexturePicture`` of the
                 session's context and a ``DmaBuf``: within 2 of 255 of the result of ``preprocess``. The CPU fits
                 pictures too large for a texture. A dma-buf is imported for this frame alone (``gl.dma_import.refusal``
-                returns whether a context can), and its bytes and file descriptors must stay valid until the output has
-                been read. A numeric input takes an array of its shape, of any float or integer type; values outside the
-                range are clipped.
+                returns the reason if it cannot), and its bytes and file descriptors must stay valid until the output
+                has been read. A numeric input takes an array of its shape, of any float or integer type; values outside
+                the range are clipped.
 
         Returns:
             float32 arrays: a dict of outputs by name for a dict, otherwise the output alone: logits (classes,), a

@@ -1,4 +1,4 @@
-"""State of recurrent and streaming models: outputs that a session passes to inputs of the next frame."""
+"""State of recurrent and streaming models: outputs passed to inputs of the next frame."""
 
 from __future__ import annotations
 

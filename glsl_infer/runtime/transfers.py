@@ -81,7 +81,7 @@ class Transfers:
         self._gl.TexSubImage2D(TEXTURE_2D, 0, x, y, width, height, RGBA, UNSIGNED_BYTE, data.ctypes.data)
 
     def framebuffer(self, name: str, handles: Handles) -> int:
-        """Return the framebuffer of a texture; that of an input is created at its first use."""
+        """Return the framebuffer of a texture; for an input it is created at the first use."""
         if name in handles.framebuffers:
             return handles.framebuffers[name]
         texture = handles.textures[name]

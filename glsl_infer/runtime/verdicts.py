@@ -1,4 +1,4 @@
-"""Files that record a passed check, so that later starts need not repeat it.
+"""Records of passed checks in files, so that later starts need not repeat them.
 
 They are next to the compiled programs (``program_cache``). The file's name and its text have a hash of everything the
 verdict depends on. A verdict counts only if the file and its folder belong to this user and others cannot write them.

@@ -82,7 +82,7 @@ class DriverFacts:
         return is_nvidia(self._text(GL.GL_VENDOR))
 
     def set_blending(self) -> None:
-        """Set the blending that suits the driver; stored bytes never change. See ``llvmpipe.renderer``."""
+        """Set the driver's preferred blending; stored bytes never change. See ``llvmpipe.renderer``."""
         if is_llvmpipe(self._text(GL.GL_RENDERER)):
             self._context.gl.Enable(GL.GL_BLEND)
             self._context.gl.BlendFunc(GL.GL_ONE, GL.GL_ZERO)

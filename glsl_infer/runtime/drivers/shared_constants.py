@@ -1,9 +1,9 @@
 """Merges programs that differ only in their constants, so that a driver compiles fewer.
 
-If the weights of a layer do not fit a uniform array of the size that every phone has, each output slice gets a program
-with the weights as constants in its source. A network can have hundreds of these, which cost a compiler seconds and
-megabytes. A driver with longer arrays gets one program for all slices and all similar layers: the constants become an
-array that is set before a draw. The order of products and sums does not change, and neither do the stored bytes.
+If the weights of a layer do not fit a uniform array of a size available on every phone, each output slice gets a
+program with the weights as constants in its source. A network can have hundreds of these, which cost a compiler seconds
+and megabytes. A driver with longer arrays gets one program for all slices and all similar layers: the constants become
+an array, set before a draw. The order of products and sums does not change, and neither do the stored bytes.
 
 A session on llvmpipe merges programs when it starts (``llvmpipe.drawn``). The bundle itself does not change.
 """
@@ -39,7 +39,7 @@ _LINE = re.compile(
 _LANES = "xyzw"
 
 Likeness = tuple[str, tuple[int, ...], str, tuple[str, ...], int, tuple[tuple[str, int], ...]]
-"""Key of programs that can be merged: the source around the constants, their sizes, and the manifest's entry."""
+"""Key of equal programs: the source around the constants, their sizes, and the manifest's entry."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from glsl_infer.support import memory
 from glsl_infer.support.files import reading
 
 MOST_SHARE = 0.75
-"""Share of the free memory that decoding can use. A picture that needs more is decoded smaller, or refused."""
+"""Share of the free memory available to decoding. A picture that needs more is decoded smaller, or refused."""
 
 _PLAIN, _CUT, _CONVERTED, _LAYERED = 8, 6, 14, 20
 """Measured peak bytes per pixel: RGB, L or P; only a square of these; other modes; alpha, WebP, AVIF, HEIC."""

@@ -18,7 +18,7 @@ class Region:
 
 @dataclass(frozen=True)
 class Fitted:
-    """The region of a picture that is read, and its scaled place in the network's picture.
+    """The source region of a picture, and its scaled place in the network's picture.
 
     The remainder of the network's picture, if any, is black.
     """

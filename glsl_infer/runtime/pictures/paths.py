@@ -17,7 +17,7 @@ SUFFIXES = {
 """Suffixes of images in folders. Pillow needs a plugin for some of them (``formats``)."""
 
 _COPIES = ("__MACOSX", "@eaDir")
-"""Folders in which macOS and network disks keep data about images in files that have the images' names."""
+"""Folders in which macOS and network disks keep data about images in files with the images' names."""
 
 
 def is_image(path: Path) -> bool:
@@ -34,7 +34,7 @@ def in_folder(folder: Path, *, also: Sequence[str] = ()) -> list[Path]:
     """Return the images in a folder and below it, sorted.
 
     Args:
-        folder: its own name may be that of a hidden folder.
+        folder: can itself be a hidden folder.
         also: suffixes of other files to return.
     """
     files = []

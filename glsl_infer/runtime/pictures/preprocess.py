@@ -3,7 +3,7 @@
 1. The first frame of an animation, EXIF orientation applied, 16-bit values scaled to 8 bits.
 2. Alpha over white, or kept for networks that read it; an ICC profile converted to sRGB; no linearisation: bytes are
    averaged as they are. Grey for networks that read one channel.
-3. The region of the picture that the input's fit selects (``fits``).
+3. The region selected by the input's fit (``fits``).
 4. Scaling (``scaling``): shrinking, the exact area average in integers; enlarging, Pillow's bilinear filter.
 
 docs/reference/bundle-format.md repeats this definition for authors of runners.
@@ -39,7 +39,7 @@ _FORMATS = (
     *("JPEG", "MPO", "PNG", "WEBP", "AVIF", "HEIF", "GIF", "BMP", "DIB", "TIFF", "PPM", "JPEG2000", "TGA", "QOI"),
     *("PCX", "SGI", "XBM"),
 )
-"""Formats that Pillow is allowed to decode from untrusted files. Icons can contain pictures of another size than
+"""Formats allowed in untrusted files. Icons can contain pictures of another size than
 declared. Many other formats are rarely used, and their decoders little tested.
 """
 

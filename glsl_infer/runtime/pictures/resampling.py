@@ -73,7 +73,7 @@ class Target:
         framebuffer: GL name of the texture's framebuffer.
         width, height: of the texture.
         place: the rectangle of the network's picture in it.
-        clear: bytes of all texels around that.
+        clear: bytes of all texels around this rectangle.
     """
 
     framebuffer: int
@@ -101,10 +101,10 @@ class Resampler(Closing):
         self._uploaded: int | None = None
 
     def upload(self, pixels: NDArray[np.uint8], fitted: Fitted) -> Picture:
-        """Upload the region of a picture that is read, and return its texture; the next call can reuse it.
+        """Upload the source region of a picture, and return its texture; the next call can reuse it.
 
         Args:
-            pixels: of that region, uint8 (height, width, channels).
+            pixels: of this region, uint8 (height, width, channels).
             fitted: the fit of the picture.
         """
         height, width = pixels.shape[:2]

@@ -1,4 +1,4 @@
-"""The form of a bundle that a session draws: the bundle itself, or on llvmpipe a form that compiles sooner.
+"""Form of a bundle for drawing: the bundle itself, or on llvmpipe a form that compiles sooner.
 
 That form stores the same bytes with as many draws and calls. It is created when a session starts, and stays internal.
 If the session has read the file itself, a texture's bytes are released as soon as GL has them (``bundle.streamed``).
@@ -35,7 +35,7 @@ class Drawn:
 
     Attributes:
         bundle: the bundle to draw.
-        samplers: texture units of samplers that are in shaders but not in the programs of ``bundle``.
+        samplers: texture units of samplers in the shaders but not in the programs of ``bundle``.
     """
 
     def __init__(self, bundle: Bundle, context: Context, objects: Objects) -> None:
@@ -81,7 +81,7 @@ class Drawn:
         self.bundle = replace(self.bundle, members=members)
 
     def bind(self) -> None:
-        """Bind the texture that passes never bind, if it exists. Unit 0 is active afterwards."""
+        """Bind the additional texture for all passes, if it exists. Unit 0 is active afterwards."""
         if self._rows is not None:
             (unit,) = self.samplers.values()
             self._gl.ActiveTexture(GL.GL_TEXTURE0 + unit)

@@ -1,6 +1,6 @@
 """Merges programs that differ only in their shared coordinates, so that llvmpipe compiles fewer.
 
-If the tiles that a draw reads are in one row or one column of their texture, the exporter interpolates their common
+If the tiles read by a draw are in one row or one column of their texture, the exporter interpolates their common
 coordinate once, which saves VideoCore IV instructions (``lowering.taps.Coordinates``). Layers with another pattern of
 tiles then have another program. This module gives each fetch the coordinate of its own source. The float is identical,
 because both are computed from the same numbers, and the sources of such programs often become equal.
@@ -21,7 +21,7 @@ _FETCH = re.compile(r"(texture2D\(\w+, vec2\()coord(\d)\.([xz])(, (?:WAIT\()?)co
 """A fetch at purely interpolated coordinates: the varyings, and the half of each."""
 
 Identity = tuple[str, str, tuple[str, ...], int, tuple[tuple[str, int], ...]]
-"""Key of programs that can be merged: the source, and the manifest's entry."""
+"""Key of equal programs: the source, and the manifest's entry."""
 
 
 def merged(bundle: Bundle) -> Bundle:
