@@ -1,8 +1,8 @@
 """Self-check at the first use of a model on a driver. A pass is recorded in a file, and the check is not repeated.
 
 The name of the file (``verdicts``) is a hash of the driver's strings, the lines added to shaders on this device and the
-whole bundle. Another driver, version or model is therefore checked again. Only passes are recorded: a failing
-driver is checked at every start until it passes.
+whole bundle. Another driver, version or model is therefore checked again. Only passes are recorded: a failing driver is
+checked at every start until it passes.
 """
 
 from __future__ import annotations

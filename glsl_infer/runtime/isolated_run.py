@@ -1,7 +1,7 @@
 """Child process of ``isolation``: compiles and draws a bundle, and prints ``met`` if it finishes.
 
-It prints ``passed`` instead if the self-check has passed. The parent records the pass, because the child writes no
-file for later starts. An error that the engine raises on purpose counts as finished: the parent will raise it as well.
+It prints ``passed`` instead if the self-check has passed. The parent records the pass, because the child writes no file
+for later starts. An error that the engine raises on purpose counts as finished: the parent will raise it as well.
 """
 
 from __future__ import annotations

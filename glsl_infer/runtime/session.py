@@ -48,15 +48,15 @@ class Session(Drawable):
         model: path of a ``.glslnn`` file, or a bundle from ``bundle.read``.
         context: ``auto``, ``surfaceless``, ``device``, ``glfw``, or a ``Context``, which the caller has to close.
         selfcheck: run the probe through every layer first.
-        cache: whether to store compiled programs for the next start, if the driver can export them: in the user's
-            cache folder (``program_cache.default_folder``), in a folder of your own, or not at all.
+        cache: whether to store compiled programs for the next start, if the driver can export them: in the user's cache
+            folder (``program_cache.default_folder``), in a folder of your own, or not at all.
         operators: functions for a model's custom operators, by their names in the model.
         isolated: let a child process compile and draw the model first, in case the file makes the driver crash, hang or
             fill the memory; ``"first"``: unless the model has passed on this driver before.
         state: outputs that are inputs of the next frame, ``{input: output}``. ``run`` then sets those inputs to the
             outputs of the frame before, and to zeros in the first frame. ``state.reset()`` begins a new sequence.
-        check_ranges: let ``run`` draw every input layer by layer first, and warn (``UserWarning``) if
-            ranges clip its values.
+        check_ranges: let ``run`` draw every input layer by layer first, and warn (``UserWarning``) if ranges clip its
+            values.
 
     Attributes:
         start_up: seconds of each step of the start: ``context`` and ``bundle`` (0 for an object from the caller; if
@@ -271,8 +271,8 @@ class Session(Drawable):
 
         Args:
             name: the layer's name.
-            inputs: one array for each of its inputs: (height, width, channels) of a feature map, (length,)
-                of a vector. They are rounded to the stored format of their textures, and clipped to their ranges.
+            inputs: one array for each of its inputs: (height, width, channels) of a feature map, (length,) of a vector.
+                They are rounded to the stored format of their textures, and clipped to their ranges.
 
         Raises:
             InputError: the layer does not exist, or the inputs do not fit it.

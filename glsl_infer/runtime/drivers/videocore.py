@@ -4,8 +4,8 @@ The compiler of its open driver (Mesa's vc4) schedules fetches first and their u
 registers for the texels: it copies them to and fro, and threads wait. Shaders for this GPU make the coordinate of each
 fetch depend on the sum so far. This costs one operation per fetch, so it does not suit other GPUs.
 
-This GPU also truncates every addition toward zero. Shaders with ordered fetches compensate for this
-(``truncation.py``) unless ``NEAREST_SUMS`` is defined because the device rounds: no board has been tested.
+This GPU also truncates every addition toward zero. Shaders with ordered fetches compensate for this (``truncation.py``)
+unless ``NEAREST_SUMS`` is defined because the device rounds: no board has been tested.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ _FORMATS = (
     *("JPEG", "MPO", "PNG", "WEBP", "AVIF", "HEIF", "GIF", "BMP", "DIB", "TIFF", "PPM", "JPEG2000", "TGA", "QOI"),
     *("PCX", "SGI", "XBM"),
 )
-"""Formats allowed in untrusted files. Icons can contain pictures of another size than
-declared. Many other formats are rarely used, and their decoders little tested.
+"""Formats allowed in untrusted files. Icons can contain pictures of another size than declared. Many other formats are
+rarely used, and their decoders little tested.
 """
 
 _UPRIGHT = {
@@ -89,8 +89,8 @@ def open_image(source: ImageSource) -> Image.Image:
     Arrays are ``(height, width)`` grey, ``(height, width, 3)`` RGB or ``(height, width, 4)`` RGBA.
 
     Raises:
-        ImageError: the file is missing, is not a picture, is damaged, is larger than Pillow's safety limit
-            (about 179 million pixels), would take more memory than is free, or the array has another shape or type.
+        ImageError: the file is missing, is not a picture, is damaged, is larger than Pillow's safety limit (about 179
+            million pixels), would take more memory than is free, or the array has another shape or type.
     """
     return _read(source, whole=True)
 

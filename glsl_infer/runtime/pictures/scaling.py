@@ -51,9 +51,9 @@ def fit(image: Image.Image, how: str, height: int, width: int) -> Pixels:
 def area_average(pixels: Pixels, size: int) -> Pixels:
     """Shrink uint8 ``(side, side, channels)`` to ``(size, size, channels)`` by the exact area average.
 
-    In units of 1/size of a source pixel all overlaps are integers, so the result is exact: each output
-    pixel is ``floor(sum / side**2 + 1/2)`` of the sum of overlap times value. (Pillow's BOX filter is not exact:
-    it gives every pixel with its centre inside the window the same weight.)
+    In units of 1/size of a source pixel all overlaps are integers, so the result is exact: each output pixel is
+    ``floor(sum / side**2 + 1/2)`` of the sum of overlap times value. (Pillow's BOX filter is not exact: it gives every
+    pixel with its centre inside the window the same weight.)
     """
     height, width = pixels.shape[:2]
     return _average(lambda begin, end: pixels[begin:end], height, width, size, size)

@@ -1,8 +1,8 @@
 """Pictures of any size through a network of one size: positions of tiles, and assembly of their outputs.
 
 Tiles overlap. The output of two neighbours is cut in the middle of their overlap, so that each pixel comes from a tile
-with at least ``overlap`` pixels around it, or up to the picture's edge. If the receptive field of the network is
-no larger, the result is the same as for the full picture at once.
+with at least ``overlap`` pixels around it, or up to the picture's edge. If the receptive field of the network is no
+larger, the result is the same as for the full picture at once.
 """
 
 from __future__ import annotations

@@ -2,11 +2,10 @@
 
 Such a texture has two halves, high bytes above low bytes. Shaders find the lower half by adding 0.5 to a coordinate.
 
-llvmpipe compiles separate machine code for textures with powers of two as width and height, and for others.
-Layers with a common program can have textures of either type, for example 64 and 96 rows in X22. With an additional row
-at the end of each half, none of the heights is a power of two. The lower half still starts in the middle, and
-coordinates of rows follow from the texture's height when vertices are computed (``frame.vertices``). So llvmpipe
-compiles once.
+llvmpipe compiles separate machine code for textures with powers of two as width and height, and for others. Layers with
+a common program can have textures of either type, for example 64 and 96 rows in X22. With an additional row at the end
+of each half, none of the heights is a power of two. The lower half still starts in the middle, and coordinates of rows
+follow from the texture's height when vertices are computed (``frame.vertices``). So llvmpipe compiles once.
 
 llvmpipe compiles shaders that fetch floats in half the time of shaders that fetch bytes, but draws them slower. If few
 fragments fetch, floats replace the bytes, converted exactly as the driver would.
