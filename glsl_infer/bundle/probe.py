@@ -85,7 +85,7 @@ def compare(
     Args:
         probe: from the manifest.
         member: bytes of its member.
-        outputs: for every layer in the probe's order its name and its textures, uint8 (height, width, 4) by name.
+        outputs: the name of every layer in the probe's order, and its textures by name, uint8 (height, width, 4).
     """
     records = np.frombuffer(member, RECORD)
     allowed = {layer.layer: layer for layer in probe.layers}

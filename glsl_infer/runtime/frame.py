@@ -68,7 +68,7 @@ class Recorder:
         Args:
             passes: complete jobs, in order.
             constant: the (program, uniform) pairs already set.
-            spare_clears: omit clears of texels already clear or drawn over later (``gl.nvidia``).
+            spare_clears: omit clears of texels already clear or drawn over later (``drivers.nvidia``).
         """
         gl = self._gl
         spared = needless_clears(passes, self._sizes) if spare_clears else frozenset[int]()

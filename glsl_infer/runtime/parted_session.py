@@ -117,7 +117,7 @@ class PartedSession(Session):
         return self.read_back()
 
     def run_async(self, inputs: Any) -> PendingFrame[Any]:
-        """Compute a frame at once, and return it as ``Session.run_async`` does."""
+        """Compute a frame at once, and return it in the form of ``Session.run_async``."""
         return finished(self.run(inputs))
 
     def stream(self, inputs: Any, *, wait: Any = "sleep") -> Iterator[Any]:

@@ -45,7 +45,7 @@ class Session(Drawable):
     ``PartedSession``.
 
     Args:
-        model: path of a ``.glslnn`` file, or a bundle from ``bundle.read``.
+        model: path of a ``.glslnn`` file, or a ``Bundle``.
         context: ``auto``, ``surfaceless``, ``device``, ``glfw``, or a ``Context``, which the caller has to close.
         selfcheck: run the probe through every layer first.
         cache: whether to store compiled programs for the next start, if the driver can export them: in the user's cache

@@ -73,7 +73,7 @@ class DriverFacts:
 
     @cached_property
     def rolled_fetches(self) -> bool:
-        """True if shaders with all values in textures are written as loops; see ``ROLLED_FETCHES``."""
+        """True if shaders that fetch all their operands are written as loops; see ``ROLLED_FETCHES``."""
         return is_llvmpipe(self._text(GL.GL_RENDERER)) or is_nvidia(self._text(GL.GL_VENDOR))
 
     @cached_property

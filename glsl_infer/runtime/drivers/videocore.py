@@ -29,9 +29,9 @@ class Fault:
     """A fault of some versions of the open driver; docs/engineering/videocore.md lists all faults.
 
     Attributes:
-        version: beginning of the Mesa versions that have it, with a dot at the end.
+        version: beginning of the affected Mesa versions, with a dot at the end.
         words: the effect of the fault.
-        answer: how this package deals with it.
+        answer: the workaround in this package.
     """
 
     version: str
