@@ -104,7 +104,7 @@ def _unpacked(file: BinaryIO, entries: Sequence[Entry], suffix: str) -> tuple[An
 
 
 def _check_container(entries: Sequence[Entry], *, parted: bool) -> None:
-    """Refuse unknown members, and members with too many unpacked bytes. With ``parted``, parts have folders."""
+    """Refuse unknown members, and members with too many unpacked bytes. In a bundle of parts, parts have folders."""
     seen: set[str] = set()
     for entry in entries:
         name = re.sub(f"^{PART_FOLDER_PATTERN}", "", entry.name) if parted else entry.name

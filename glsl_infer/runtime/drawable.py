@@ -124,7 +124,7 @@ class Drawable(Closing):
         """Make the context current; return whether it succeeded. A thread that has ended can still have it current.
 
         Raises:
-            ContextError: it failed, and the context does not belong to the session, which would otherwise free it.
+            ContextError: it failed, and the session does not own the context: closing that would free all objects.
         """
         try:
             self.context.make_current()
