@@ -1,6 +1,6 @@
 """The bundle file, ``.glslnn``: a zip with manifest.json, passes.bin, graph.json, shaders/*, weights/* and labels.txt.
 
-docs/reference/bundle-format.md specifies it. Nothing in a bundle is executed but GLSL.
+docs/reference/bundle-format.md specifies it. GLSL is the only code in a bundle.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from glsl_infer.errors import BundleError, InputError, ModelError
 from glsl_infer.program.layout import Value
 from glsl_infer.program.texels import shape_of
 
-# What only graph.json and bundles of parts need is imported when they are read: others start sooner.
+# Imports for graph.json and bundles of parts are made when these are read, so that other starts are faster.
 if TYPE_CHECKING:
     from glsl_infer.bundle.cpu_part import CpuPart
     from glsl_infer.bundle.network import Layer, Network
@@ -33,8 +33,9 @@ class Bundle:
     """A bundle in memory: its manifest and the bytes of every member but manifest.json.
 
     Attributes:
-        path: the file that it was read from.
-        digest: sha256 of that file's manifest.json, which has the hash of every member; None for one made in memory.
+        path: the file of the bundle.
+        digest: sha256 of the file's manifest.json, which has the hash of every member; None for a bundle made in
+            memory.
         parts: of a bundle of parts, in order: a bundle for each GPU part, and the CPU parts. Its manifest has inputs,
             outputs and limits, and neither textures nor passes.
     """
@@ -47,7 +48,7 @@ class Bundle:
 
     @property
     def gpu_parts(self) -> tuple[Bundle, ...]:
-        """The bundles that the GPU executes: the parts for it, or the whole where there are none."""
+        """The bundles for the GPU: the GPU parts, or the bundle itself if it has no parts."""
         return tuple(part for part in self.parts if isinstance(part, Bundle)) or (self,)
 
     @property
@@ -57,10 +58,10 @@ class Bundle:
         return tuple(dict.fromkeys(names))
 
     def require_whole(self, what: str) -> None:
-        """Refuse a bundle of parts; ``what`` needs one that the GPU computes alone.
+        """Refuse a bundle of parts; ``what`` names the feature that needs a bundle for the GPU alone.
 
         Raises:
-            InputError: naming the operators of its CPU parts.
+            InputError: the bundle has parts; names the operators of its CPU parts.
         """
         if self.parts:
             raise InputError(
@@ -75,10 +76,10 @@ class Bundle:
 
     @cached_property
     def network(self) -> Network:
-        """What the layers mean, from graph.json.
+        """The layers and their meaning, from graph.json.
 
         Raises:
-            BundleError: it does not follow the format, or is not what the manifest draws.
+            BundleError: it does not follow the format, or contradicts the manifest.
         """
         from glsl_infer.bundle import network as network_member
         from glsl_infer.bundle.network_check import check as check_network
@@ -93,7 +94,7 @@ class Bundle:
 
     @cached_property
     def graph(self) -> Graph:
-        """The network, with its weights as the shaders have them, for the reference.
+        """The network for the reference, with the weights as the shaders use them.
 
         Raises:
             BundleError: layers and weights do not fit together.
@@ -104,7 +105,7 @@ class Bundle:
 
         network = self.network
         try:
-            with np.errstate(all="ignore"):  # what numbers cannot be is an error or an infinity, never a warning
+            with np.errstate(all="ignore"):  # invalid values become an error or an infinity, never a warning
                 nodes = [self._node(layer) for layer in network.layers]
             outputs = tuple(
                 GraphOutput(output.name, output.layers, output.steps, entry.purpose)
@@ -143,7 +144,7 @@ class Bundle:
 
     @cached_property
     def values(self) -> dict[str, Value]:
-        """Where the output of each layer lies, by layer name; in a bundle of parts in the textures of its part."""
+        """Location of each layer's output, by layer name; in a bundle of parts in the textures of its part."""
         if self.parts:
             return {name: value for part in self.gpu_parts for name, value in part.values.items()}
         return {layer.name: layer.output for layer in self.network.layers}
@@ -160,11 +161,11 @@ class Bundle:
 
 
 def split_labels(text: str) -> tuple[str, ...]:
-    """Return the lines of a labels file; only a line feed (or CR LF) ends one, and the last may lack it."""
+    """Return the lines of a labels file. Lines end only with a line feed (or CR LF), optional after the last line."""
     lines = [line[:-1] if line.endswith("\r") else line for line in text.split("\n")]
     return tuple(lines[:-1] if lines and not lines[-1] else lines)
 
 
 def classes_of(outputs: Sequence[Output]) -> int:
-    """Return how many labels a model with these outputs needs: none where no output is for classes."""
+    """Return the number of labels that a model with these outputs needs: 0 without an output for classes."""
     return next((output.shape[0] for output in outputs if output.purpose == CLASSES), 0)

@@ -1,8 +1,8 @@
-"""The most that a bundle may ask for, so that a file from a stranger ends in an error and not in a full memory.
+"""Size limits of a bundle, so that an untrusted file causes an error instead of exhausting the memory.
 
-``format_constants`` has them, and so have the readers in Java and TypeScript. Each, but for the dimensions, is at least
-eight times what the largest exports tried need (X22 at 385x385). They bound the reader too: what it keeps for each pair
-of layers and what it multiplies for each weight.
+``format_constants`` has them, and so do the readers in Java and TypeScript. Each limit, except for the dimensions, is
+at least eight times the need of the largest exports tried (X22 at 385x385). They also bound the reader's work: its
+memory per pair of layers and its multiplications per weight.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 
 def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:
-    """Refuse a manifest that asks for more than any network needs.
+    """Refuse a manifest that exceeds a limit.
 
     Args:
-        manifest: what ``manifest_json.from_json`` returned; its parts need not fit together yet.
+        manifest: the result of ``manifest_json.from_json``; its parts have not been checked against each other.
         sizes: bytes of every member.
 
     Raises:
-        BundleError: naming what there is too much of, and the cap.
+        BundleError: a limit is exceeded; names the quantity and the limit.
     """
     texels = sum(texture.width * texture.height for texture in manifest.textures)
     quads = [quad for entry in manifest.passes for quad in entry.quads]
-    given = [math.prod(entry.shape) for entry in manifest.inputs]  # views may overlap: a small texture holds any number
+    given = [math.prod(entry.shape) for entry in manifest.inputs]  # can exceed the textures, because views can overlap
     made = [sum(math.prod(shape_of(value)) for value in output.values) for output in manifest.outputs]
     for what, count, cap in (
         ("layers", len(manifest.layers), MAX_LAYERS),

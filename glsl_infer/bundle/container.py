@@ -1,4 +1,4 @@
-"""The container of a bundle: a zip file, whose members are unpacked within bounds and compared with their hashes."""
+"""Container of a bundle: a zip file whose members are unpacked within size limits and compared with their hashes."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ AGAIN = zip_directory.AGAIN
 _KERAS = "a Keras model; make a model file of it with: glsl-infer export"
 _GIVE = f"give a *{SUFFIX} file that 'glsl-infer export' wrote"
 MOST = {MANIFEST: MAX_MANIFEST_BYTES, GRAPH: MAX_GRAPH_BYTES, PASSES: MAX_TABLE_BYTES, LABELS: MAX_LABELS_BYTES}
-"""Bytes that these members may unpack to."""
+"""Maximum unpacked size of these members in bytes."""
 
 
 def read_members(path: Path) -> tuple[Any, str, dict[str, bytes]]:
-    """Return the manifest, parsed, its sha256, and the bytes of every other member."""
+    """Return the parsed manifest, its sha256, and the bytes of every other member."""
     try:
         kind = not_a_file(path)
         if kind:
             raise BundleError(f"is {kind}, not a model file; give a *{SUFFIX} file")
         file = reading(path)
-    except InputError as error:  # something took the file's place in this moment
+    except InputError as error:  # the file was replaced after the check
         raise BundleError(str(error)) from None
     except FileNotFoundError:
         raise BundleError("no such file") from None
@@ -60,7 +60,7 @@ def read_members(path: Path) -> tuple[Any, str, dict[str, bytes]]:
 
 
 def has_parts(path: Path) -> bool:
-    """Return whether a file is a bundle of parts, by the names of its members; False where it cannot be read at all."""
+    """Return whether a file is a bundle of parts, judged by the names of its members; False for an unreadable file."""
     try:
         if not_a_file(path):
             return False
@@ -71,10 +71,10 @@ def has_parts(path: Path) -> bool:
 
 
 def unpack_all(file: BinaryIO, suffix: str) -> tuple[Any, str, dict[str, bytes]]:
-    """Return the same as ``read_members`` of an open file; ``suffix`` is that of its name.
+    """Return the same as ``read_members`` for an open file; ``suffix`` is the suffix of its name.
 
     Raises:
-        BundleError: it is no bundle, or one of another version.
+        BundleError: the file is not a bundle, or one of another version.
     """
     with rule("container"):
         try:
@@ -97,14 +97,14 @@ def _unpacked(file: BinaryIO, entries: Sequence[Entry], suffix: str) -> tuple[An
     text = zip_directory.unpack(file, manifest)
     with rule("keys"):
         data = parse(text, MANIFEST)
-    manifest_json.check_version(data, (PROFILE, CPU_PROFILE))  # first: a newer version may look different
+    manifest_json.check_version(data, (PROFILE, CPU_PROFILE))  # first, because other versions can differ in any field
     _check_container(entries, parted=data["profile"] == CPU_PROFILE)
     others = {entry.name: zip_directory.unpack(file, entry) for entry in entries if entry.name != MANIFEST}
     return data, hashlib.sha256(text).hexdigest(), others
 
 
 def _check_container(entries: Sequence[Entry], *, parted: bool) -> None:
-    """Refuse members that a bundle does not have, or that unpack to too much; one of parts has a folder for each."""
+    """Refuse unknown members, and members with too many unpacked bytes. In a bundle of parts, parts have folders."""
     seen: set[str] = set()
     for entry in entries:
         name = re.sub(f"^{PART_FOLDER_PATTERN}", "", entry.name) if parted else entry.name
@@ -125,7 +125,7 @@ def parse(data: bytes, member: str) -> Any:
     """Return a member as JSON data; NaN, infinities and repeated keys are refused.
 
     Raises:
-        BundleError: naming the member.
+        BundleError: the member is not valid JSON; names the member.
     """
 
     def no_constant(name: str) -> None:
@@ -143,10 +143,10 @@ def parse(data: bytes, member: str) -> Any:
 
 
 def check_hashes(digests: Mapping[str, str], members: Mapping[str, bytes]) -> None:
-    """Refuse members whose names or hashes are not those that the manifest lists.
+    """Refuse members whose names or hashes differ from the manifest's list.
 
     Raises:
-        BundleError: naming the member.
+        BundleError: names the member.
     """
     missing, extra = sorted(set(digests) - set(members)), sorted(set(members) - set(digests))
     if missing or extra:
@@ -157,10 +157,10 @@ def check_hashes(digests: Mapping[str, str], members: Mapping[str, bytes]) -> No
 
 
 def check_hash(name: str, digest: str, members: Mapping[str, bytes]) -> None:
-    """Refuse a member whose hash is another.
+    """Refuse a member with another hash.
 
     Raises:
-        BundleError: naming the member.
+        BundleError: names the member.
     """
     if hashlib.sha256(members[name]).hexdigest() != digest:
         raise BundleError(f"member '{name}' is damaged (its sha256 differs); {AGAIN}", "container")

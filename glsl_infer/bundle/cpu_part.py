@@ -1,4 +1,4 @@
-"""The CPU parts of a bundle: operators, what they read and make, and the weights that lie in a member."""
+"""CPU parts of a bundle: their operators, input and output tensors, and the weights in a member."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glsl_infer.graph.operators import operator
 from glsl_infer.support import json_text
 
 WEIGHTS = "weights/cpu.f32"
-"""The member with all weights of a part, one operator's behind the other's, each row by row."""
+"""Member with all weights of a part: one operator after the other, each array row by row."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class CpuPart:
     """Operators that NumPy computes, in order.
 
     Attributes:
-        inputs: the tensors from outside that it reads.
-        outputs: those of its own that others read; a tensor is called like the operator that makes it.
+        inputs: the tensors read from outside.
+        outputs: its tensors that others read; a tensor has the name of its operator.
         nodes: the operators, with their weights.
     """
 
@@ -42,7 +42,7 @@ class CpuPart:
 
     @property
     def operators(self) -> tuple[str, ...]:
-        """The names of all operators, each once; of custom ones the functions' names."""
+        """The names of all operators, each once; for custom operators the functions' names."""
         return tuple(dict.fromkeys(str(node.attrs["calls"]) if node.op == CUSTOM else node.op for node in self.nodes))
 
 
@@ -53,12 +53,12 @@ def with_weights(
 
     Args:
         nodes: without weights.
-        shapes: of the weights of each.
+        shapes: the shapes of each node's weights.
         member: the bytes.
         where: names the part in messages.
 
     Raises:
-        BundleError: there are more or fewer numbers than the weights need.
+        BundleError: the member's size differs from the total of the weights.
     """
     wanted = 4 * sum(math.prod(shape) for weights in shapes for shape in weights.values())
     if wanted != len(member):
@@ -76,7 +76,7 @@ def with_weights(
 
 
 def operator_problem(node: Node) -> str | None:
-    """Return why no CPU part has an operator, or how its attributes are not exactly its own; None if all is well."""
+    """Return why an operator is not allowed in a CPU part or why its attributes are wrong; None if it is valid."""
     known = _attributes(node.op)
     if known is None:
         return f"'{node.op:.40}' is no operator of a CPU part"
@@ -91,12 +91,12 @@ def operator_problem(node: Node) -> str | None:
 
 
 def _attributes(op: str) -> set[str] | None:
-    """Return the attributes of an operator of a CPU part."""
+    """Return the names of the attributes of an operator of a CPU part; None for an unknown operator."""
     if op in KERNELS:
         return set(KERNELS[op].attrs)
     if op == CUSTOM:
         return {"calls", "shape", "settings"}
-    inner = op.removeprefix(FORCED)  # moved to the CPU
+    inner = op.removeprefix(FORCED)  # a GPU operator placed on the CPU
     try:
         if inner == op or inner.startswith(FORCED) or operator(inner).is_input or operator(inner).on_cpu:
             return None
@@ -113,10 +113,10 @@ def _is_object(text: Any) -> bool:
 
 
 def shape_of(node: Node, shapes: Sequence[Shape]) -> Shape:
-    """Return the shape of an operator's tensor, given those of its inputs.
+    """Return the shape of an operator's tensor from the shapes of its inputs.
 
     Raises:
-        ValueError, ModelError and others: they do not fit together.
+        ValueError, ModelError and others: the shapes do not fit together.
     """
     if node.op in KERNELS:
         weights = {name: weight.shape for name, weight in node.weights.items()}

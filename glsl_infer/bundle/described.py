@@ -1,8 +1,8 @@
-"""Reading JSON by its description: an interpreter of the objects and types of format.json.
+"""Reader of JSON by description: an interpreter of the objects and types in format.json.
 
-A reader takes a value and returns what it describes, or refuses it: unknown keys, missing ones, wrong types, integers
-and lengths out of their ranges. It is made when it is first needed. Rules between fields are code, in the functions
-that make something of what was read.
+A reader takes a value and returns the object for it, or refuses the value: unknown or missing keys, wrong types,
+integers and lengths out of range. Readers are created at their first use. Rules between fields are code, in the
+constructors of the objects.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _CHECKED_BEFORE = ("format", "version", "profile", "cpu_profile")
 
 
 class FieldError(BundleError):
-    """A value that does not follow its description; the readers around it add where it is.
+    """A value that does not follow its description. The enclosing readers add its location.
 
     Args:
-        problem: what is wrong; one that begins with ``is`` continues the name of the value.
-        rule: the rule that is broken; by default the section's.
+        problem: the error; if it begins with ``is``, the message begins with the name of the value.
+        rule: the violated rule; by default the section's.
     """
 
     def __init__(self, problem: str, rule: str | None = None) -> None:
@@ -42,7 +42,7 @@ class FieldError(BundleError):
 
 
 def _path(place: list[str]) -> str:
-    """Return a place, whose innermost part is the first and whose last is the name of the whole."""
+    """Return a location as text. ``place`` begins with the innermost part and ends with the name of the root."""
     return "".join(reversed(place[:-1])).lstrip(".") or place[0]
 
 
@@ -50,9 +50,9 @@ class Described:
     """Readers of objects.
 
     Args:
-        make: by the name of an object or a type, a function of what was read that returns what it stands for. It gets
-            the values of an object's keys, in their order, None where a key belongs to other objects of the kind only.
-        own: readers of types that have no description, or of those that need a faster one.
+        make: constructors by the name of an object or a type. A constructor gets the values of an object's keys, in
+            order, with None for keys only in other variants of the object.
+        own: readers of types without a description, or faster readers of described types.
     """
 
     def __init__(self, make: Mapping[str, Callable[..., Any]], own: Mapping[str, Read]) -> None:
@@ -62,12 +62,12 @@ class Described:
         """Read an object.
 
         Args:
-            kind: which of the objects of format.json.
+            kind: the name of the object in format.json.
             data: parsed JSON.
-            name: what messages call the whole.
+            name: name of the root in messages.
 
         Raises:
-            FieldError: it does not follow the format.
+            FieldError: the data does not follow the format.
         """
         try:
             return self._reader(f"object {kind}")(data)
@@ -83,7 +83,7 @@ class Described:
         return self._readers[kind]
 
     def _simple(self, kind: str, name: str) -> Read:
-        """Return the reader of a type that has a name."""
+        """Return the reader of a named type."""
         if kind == "object":
             return self._object(name)
         if kind == "integer":
@@ -170,7 +170,7 @@ def _object(
 
 
 def _surplus(value: Mapping[str, Any], entries: list[tuple[str, Read, int, tuple[str, ...]]], found: list[Any]) -> str:
-    """Return the first key that an object does not have."""
+    """Return the first unknown key of an object."""
     taken = {key for key, _, other, words in entries if not words or found[other] in words}
     return f"{min(set(value) - taken):.60}"
 

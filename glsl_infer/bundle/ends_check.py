@@ -1,4 +1,4 @@
-"""Whether inputs, outputs and the probe of a manifest fit its textures and one another."""
+"""Checks of a manifest's inputs, outputs and probe against its textures and one another."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def check_value(value: Value, where: str, textures: Mapping[str, Texture]) -> No
 
 
 def check_inputs(manifest: Manifest, textures: Mapping[str, Texture]) -> None:
-    """Refuse inputs that do not fit their textures, and textures of kind ``input`` of no input, or of two."""
+    """Refuse inputs that do not fit their textures, and ``input`` textures without an input or with two."""
     owner: dict[str, str] = {}
     for entry in manifest.inputs:
         where = f"input '{entry.name}'"
@@ -62,7 +62,7 @@ def check_inputs(manifest: Manifest, textures: Mapping[str, Texture]) -> None:
 
 
 def check_outputs(manifest: Manifest, textures: Mapping[str, Texture], written: set[str]) -> None:
-    """Refuse outputs that do not fit their textures, or into which nothing is drawn, and more than one of classes."""
+    """Refuse outputs that do not fit their textures or are never drawn, and a second output for classes."""
     for output in manifest.outputs:
         where = f"output '{output.name}'"
         for value in output.values:
@@ -76,7 +76,7 @@ def check_outputs(manifest: Manifest, textures: Mapping[str, Texture], written: 
 def check_probe(
     manifest: Manifest, textures: Mapping[str, Texture], written: set[str], sizes: Mapping[str, int]
 ) -> None:
-    """Refuse a probe that has not one entry for each layer and each output, or whose records are not there."""
+    """Refuse a probe without exactly one entry for each layer and each output, or with missing records."""
     names = manifest.layers
     entries = Counter(layer.layer for layer in manifest.probe.layers)
     wrong = [name for name in (*names, *entries) if name not in names or entries[name] != 1]
@@ -85,7 +85,7 @@ def check_probe(
     for layer in manifest.probe.layers:
         where = f"probe: layer '{layer.layer}'"
         check_value(layer.value, where, textures)
-        views = not isinstance(layer.value, FixedPoint)  # only views may lie in an input
+        views = not isinstance(layer.value, FixedPoint)  # only views can be in an input texture
         _check_drawn(
             layer.value, where, {name for name in textures if views and textures[name].kind == INPUT} | written
         )
@@ -102,7 +102,7 @@ def check_probe(
 
 
 def probed_numbers(output: Output) -> int:
-    """Return how many numbers the probe has of an output: those of a single vector, else none."""
+    """Return the number of values that the probe has for an output: all values of a single vector, otherwise 0."""
     value = output.values[0]
     return value.length if len(output.values) == 1 and isinstance(value, FixedPoint) else 0
 

@@ -1,4 +1,4 @@
-"""Bundle files: written and read, and everything checked that a reader must check."""
+"""Bundle files: writing, reading, and all checks required of a reader."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from glsl_infer.errors import BundleError, ModelError
 from glsl_infer.support.files import cannot_be_written, writing
 
 SMALLER = "give the network fewer channels or a smaller picture (a convolution over more than 32 channels takes most)"
-"""Advice where a model is larger than readers take."""
+"""Advice for models that exceed the limits of readers."""
 
 Known = Callable[[str], bool]
-"""Whether the shaders of the bundle (or part) with this digest have passed before."""
+"""Function that returns whether the shaders of the bundle (or part) with a digest have passed before."""
 
 
 def write(bundle: Bundle, path: str | Path, *, read_back: bool = False) -> None:
-    """Write the file: the same bundle gives the same bytes. An existing file is replaced only when all is written.
+    """Write the file; equal bundles give equal bytes. An existing file is replaced only after the new one is complete.
 
     Args:
-        bundle: what to write.
+        bundle: the bundle to write.
         path: the file.
-        read_back: read the file before it takes its name, as everybody who gets it will.
+        read_back: before the file takes its name, read it with all checks.
 
     Raises:
         InputError: the folder does not exist or cannot be written.
-        ModelError: with ``read_back``, the file is refused; an existing one stays as it is.
+        ModelError: with ``read_back``, the file is refused; an existing file is not changed.
     """
-    import zipfile  # readers have their own (zip_directory), and start sooner without it
+    import zipfile  # imported here because readers use zip_directory, and start sooner without it
 
     path = Path(path)
     members = {**bundle.members, MANIFEST: manifest_bytes(bundle)}
@@ -74,7 +74,7 @@ def manifest_bytes(bundle: Bundle) -> bytes:
 
 
 def _read_back(file: BinaryIO, path: Path) -> None:
-    """Read what was written for ``path``, as everybody who gets it will, and say why nobody could."""
+    """Read the new file for ``path`` with all checks of a reader, and raise with the reason if it is refused."""
     try:
         _verified(path, *unpack_all(file, path.suffix), lambda digest: False)
     except BundleError as error:
@@ -85,11 +85,11 @@ def _read_back(file: BinaryIO, path: Path) -> None:
 
 
 def read(path: str | Path, known: Known = lambda digest: False) -> Bundle:
-    """Read and verify a bundle: every hash, every field, and that the parts fit together.
+    """Read and verify a bundle: every hash, every field, and the consistency of its parts.
 
     Args:
         path: the file.
-        known: where it says so, the text of shaders is not parsed.
+        known: if it returns True for a digest, the source of the shaders is not parsed.
 
     Raises:
         BundleError: the file is missing, truncated, foreign, damaged or of a newer version.
@@ -126,7 +126,7 @@ def _verified_whole(path: Path, data: Any, digest: str, members: Mapping[str, by
         raise BundleError(f"member '{missing[0]}' is missing; {AGAIN}", "members")
     listed = data.get("members")
     if isinstance(listed, dict) and isinstance(listed.get(PASSES), str):
-        check_hash(PASSES, listed[PASSES], members)  # before its bytes are taken for passes
+        check_hash(PASSES, listed[PASSES], members)  # before its bytes are read as passes
     manifest = manifest_json.from_json(data, members[PASSES])
     check_hashes(manifest.members, members)
     check(manifest, {name: len(member) for name, member in members.items()})
@@ -147,7 +147,7 @@ def _check_labels(bundle: Bundle) -> None:
     try:
         text = bundle.members[LABELS]
         lines = text.count(b"\n") + (not text.endswith(b"\n"))
-        if lines > classes + 1:  # as a list, millions of lines take a hundred times their bytes
+        if lines > classes + 1:  # before splitting: a list of millions of lines takes a hundred times their bytes
             raise BundleError(f"{lines} labels for {classes} classes; give a line for each class")
         labels = bundle.labels
     except UnicodeDecodeError:

@@ -1,6 +1,6 @@
-"""The graph of a bundle of parts: those of its parts, one behind the other, for the reference.
+"""Graph of a bundle of parts for the reference: the graphs of its parts, concatenated.
 
-Where a tensor enters a GPU part, a node rounds it to what the part's texture holds.
+At each input of a GPU part, a node rounds the tensor to the stored values of the part's texture.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def graph(bundle: Bundle) -> Graph:
 
     Raises:
         ModelError: the parts' graphs do not fit together.
-        BundleError: a part's layers and weights do not.
+        BundleError: a part's layers and weights do not fit together.
     """
     nodes: dict[str, Node] = {}
     given = {entry.name: entry for entry in bundle.manifest.inputs}
@@ -59,7 +59,7 @@ def _outputs(bundle: Bundle) -> list[TensorOutput]:
 
 
 def _output(output: TensorOutput, steps: Mapping[str, tuple[tuple[str, ...], tuple[HostStep, ...]]]) -> GraphOutput:
-    """Return an output of the whole; what a part's host steps do to its only tensor comes before its own."""
+    """Return an output of the bundle. The host steps of a GPU part on its only tensor come before the output's own."""
     if len(output.tensors) == 1 and output.tensors[0] in steps:
         layers, before = steps[output.tensors[0]]
         return GraphOutput(output.name, layers, (*before, *output.steps), output.purpose)
@@ -67,7 +67,7 @@ def _output(output: TensorOutput, steps: Mapping[str, tuple[tuple[str, ...], tup
 
 
 def _input(entry: Input) -> Node:
-    """Return an input that a CPU part reads before any GPU part does."""
+    """Return the input node for an input with a CPU part as its first reader."""
     if entry.kind != PICTURE:
         return Node(entry.name, "tensor_input", (), {"shape": entry.shape})
     assert isinstance(entry.value, FeatureMap)
@@ -76,13 +76,13 @@ def _input(entry: Input) -> Node:
 
 
 def _upload(node: Node, name: str) -> Node:
-    """Return what rounds a tensor as an input of a part does."""
+    """Return the node that rounds a tensor like an input of a GPU part."""
     keys = ("scale",) if "scale" in node.attrs else ("scales", "zeros")
     attrs: dict[str, Any] = {key: node.attrs[key] for key in keys}
     return Node(name, "upload16" if keys == ("scale",) else "upload8", (node.name,), attrs)
 
 
 def _in_order(nodes: Mapping[str, Node]) -> list[Node]:
-    """Return the inputs first; parts are in order already."""
+    """Return the nodes with the inputs first; the parts are already in order."""
     inputs = [node for node in nodes.values() if node.operator.is_input]
     return [*inputs, *(node for node in nodes.values() if not node.operator.is_input)]

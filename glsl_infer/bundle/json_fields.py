@@ -1,4 +1,4 @@
-"""Reading JSON strictly: every key is asked for by name and type, and none may be left over."""
+"""Strict reading of JSON: every key is read by name and type, and remaining keys are refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Fields:
     """The fields of one JSON object; ``where`` names it in messages.
 
     Raises:
-        BundleError: from every method, naming the object and the field.
+        BundleError: from every method; names the object and the field.
     """
 
     def __init__(self, value: Any, where: str) -> None:
@@ -23,22 +23,22 @@ class Fields:
         self.where = where
 
     def done(self) -> None:
-        """Refuse the keys that nobody asked for."""
+        """Refuse keys that have not been read."""
         if self._left:
             raise BundleError(f"{self.where}: unknown key '{sorted(self._left)[0]}'")
 
     def has(self, key: str) -> bool:
-        """Return whether a key is there and was not asked for yet."""
+        """Return whether a key exists and has not been read yet."""
         return key in self._left
 
     def any(self, key: str) -> Any:
-        """Return the value of a key, whatever it is."""
+        """Return the value of a key, of any type."""
         if key not in self._left:
             raise BundleError(f"{self.where}: '{key}' is missing")
         return self._left.pop(key)
 
     def optional(self, key: str) -> Any:
-        """Return the value of a key, whatever it is, or None when it is absent."""
+        """Return the value of a key, of any type, or None if it is absent."""
         return self._left.pop(key, None)
 
     def text(self, key: str, *, one_of: tuple[str, ...] | None = None) -> str:
@@ -46,7 +46,7 @@ class Fields:
         return text(self.any(key), f"{self.where}: '{key}'", one_of=one_of)
 
     def optional_text(self, key: str) -> str | None:
-        """Return a string, or None when the key is absent."""
+        """Return a string, or None if the key is absent."""
         return self.text(key) if key in self._left else None
 
     def integer(self, key: str, low: int, high: int) -> int:
@@ -74,7 +74,7 @@ class Fields:
 
 
 def text(value: Any, where: str, *, one_of: tuple[str, ...] | None = None) -> str:
-    """Return ``value`` if it is a string (and one of those allowed)."""
+    """Return ``value`` if it is a string and, with ``one_of``, allowed."""
     if not isinstance(value, str):
         raise BundleError(f"{where} is {value!r:.40}, not a string")
     if one_of is not None and value not in one_of:

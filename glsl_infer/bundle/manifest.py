@@ -1,7 +1,7 @@
-"""The manifest of a bundle: what a runner needs to know besides the members.
+"""The manifest of a bundle: all information for a runner besides the members.
 
-docs/reference/bundle-format.md explains every field; ``manifest_json`` reads and writes it, ``manifest_check`` says
-whether the parts fit together.
+docs/reference/bundle-format.md explains every field. ``manifest_json`` reads and writes it, and ``manifest_check``
+checks its consistency.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ PICTURE, NUMBERS = INPUT_KINDS
 
 @dataclass(frozen=True)
 class Input:
-    """What the runner uploads: a picture or numbers, where they lie, and what they stand for.
+    """An input, uploaded by the runner: a picture or an array of values, its location, and the meaning of its bytes.
 
     Attributes:
-        fit: how any picture becomes this one; None for numbers.
+        fit: rule for pictures of other sizes; None for numeric inputs.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Input:
         """Pixels of a side of a square picture.
 
         Raises:
-            InputError: it is not square, or no picture.
+            InputError: the input is not a picture, or not square.
         """
         if self.kind != PICTURE or self.height != self.width:
             raise InputError(f"input '{self.name}' has shape {self.shape}; only a model with a square picture will do")
@@ -95,13 +95,13 @@ class Input:
 
     @property
     def textures(self) -> tuple[str, ...]:
-        """The textures of kind ``input`` that it is uploaded to; one for a picture."""
+        """The textures of kind ``input`` for its upload; one for a picture."""
         return textures_of(self.value)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What the bundle needs of a driver: each is compared with the driver's own before compiling."""
+    """Requirements of the bundle, compared with the driver's limits before compiling."""
 
     texture_units: int
     texture_size: int
@@ -112,7 +112,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Output:
-    """A result: values that the passes leave, what the CPU does with them, and what it is for (``PURPOSES``)."""
+    """A result: values from the passes, host steps for the CPU, and its purpose (``PURPOSES``)."""
 
     name: str
     purpose: str
@@ -124,17 +124,17 @@ class Output:
         """Shape of the result.
 
         Raises:
-            ValueError: the steps do not fit the values; never in a bundle that was read.
+            ValueError: the steps do not fit the values; impossible in a bundle from a file.
         """
         return host_steps.shape_of(self.steps, [shape_of(value) for value in self.values])
 
 
 @dataclass(frozen=True)
 class ProbeLayer:
-    """``count`` texels of a layer from record ``offset`` of the probe member on, and how far they may be off.
+    """``count`` texels of a layer, from record ``offset`` of the probe member on, and their tolerances.
 
-    The tolerances are in units of the stored integers (bytes, or 16-bit numbers): of the worst value and
-    of the mean over all.
+    The tolerances are in units of the stored integers (bytes, or 16-bit integers): ``max_error`` for the worst value
+    and ``mean_error`` for the mean over all values.
     """
 
     layer: str
@@ -147,7 +147,7 @@ class ProbeLayer:
 
 @dataclass(frozen=True)
 class ProbeOutput:
-    """What an output must be: the vector before host steps, or no numbers, and how far it may be off."""
+    """Expected output: the vector before host steps, or an empty tuple, and the tolerance."""
 
     numbers: tuple[float, ...]
     max_error: float
@@ -155,7 +155,7 @@ class ProbeOutput:
 
 @dataclass(frozen=True)
 class Probe:
-    """Built-in inputs, what every layer must make of them, and every output."""
+    """Built-in inputs, and the expected result of every layer and every output."""
 
     formula: str
     member: str
@@ -165,7 +165,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Manifest:
-    """Everything that manifest.json and passes.bin say; ``floats`` are the members that uniforms are taken from."""
+    """Contents of manifest.json and passes.bin; ``floats`` are the members with values of uniforms."""
 
     name: str
     inputs: tuple[Input, ...]
@@ -183,7 +183,7 @@ class Manifest:
         """The only input, which is a picture.
 
         Raises:
-            InputError: there are several, or it takes numbers.
+            InputError: there are several, or it is numeric.
         """
         if len(self.inputs) != 1 or self.inputs[0].kind != PICTURE:
             kinds = ", ".join(f"'{entry.name}' ({entry.kind})" for entry in self.inputs)
@@ -204,12 +204,12 @@ class Manifest:
 
     @property
     def classes(self) -> Output | None:
-        """The output that is for classes, if there is one."""
+        """The output for classes, or None."""
         return next((entry for entry in self.outputs if entry.purpose == CLASSES), None)
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """The layers that draw, in the order of their first passes."""
+        """The layers with passes, in the order of their first passes."""
         return tuple(dict.fromkeys(entry.layer for entry in self.passes))
 
     @property

@@ -1,4 +1,4 @@
-"""Whether the parts of a manifest fit together: what a runner may rely on without looking."""
+"""Consistency checks of a manifest, so that a runner can rely on its parts."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:
     """Refuse a manifest whose parts contradict one another.
 
     Args:
-        manifest: what ``manifest_json.from_json`` returned.
+        manifest: the result of ``manifest_json.from_json``.
         sizes: bytes of every member.
 
     Raises:
-        BundleError: naming the first part that does not fit.
+        BundleError: names the first part that does not fit.
     """
     with rule("caps"):
         caps.check(manifest, sizes)
@@ -63,7 +63,7 @@ def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:
 
 
 def needed_limits(textures: tuple[Texture, ...], programs: tuple[ShaderProgram, ...]) -> Limits:
-    """Return what textures and programs need of a driver (uniforms in vec4, each rounded up)."""
+    """Return the requirements of textures and programs on a driver (uniforms in vec4, each rounded up)."""
     return Limits(
         texture_units=max(len(program.samplers) for program in programs),
         texture_size=max(max(texture.width, texture.height) for texture in textures),
@@ -100,7 +100,7 @@ def _check_texture(texture: Texture, sizes: Mapping[str, int]) -> None:
 def _check_passes(
     manifest: Manifest, textures: Mapping[str, Texture], programs: Mapping[str, ShaderProgram], sizes: Mapping[str, int]
 ) -> set[str]:
-    """Check every pass, and return the textures that are drawn into."""
+    """Check every pass, and return the names of the render targets."""
     if not manifest.passes:
         raise BundleError("there is no pass")
     written: set[str] = set()

@@ -1,7 +1,7 @@
-"""The manifest as JSON, both ways.
+"""Conversion of the manifest to and from JSON.
 
-Reading is strict. ``described`` refuses what format.json does not describe, and bundle.schema.json says the same for
-other tools; the functions below check rules between fields.
+Reading is strict. ``described`` refuses data outside the description in format.json; bundle.schema.json has the same
+description for other tools. The functions below check rules between fields.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap, FixedPoint,
 
 CONSTANT = "constant"
 PICTURE_CHANNELS = (1, 3, 4)
-"""Channels of a picture that a runner uploads: grey, colour, colour with alpha."""
+"""Numbers of channels of an uploaded picture: grey, colour, colour with alpha."""
 
 
 def to_json(manifest: Manifest) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def _program_to_json(program: ShaderProgram) -> dict[str, Any]:
 
 
 def value_to_json(value: Value) -> dict[str, Any]:
-    """Return where a value lies as JSON data."""
+    """Return the location of a value as JSON data."""
     entry = dict(vars(value))
     if not isinstance(value, FixedPoint):
         entry["views"] = [[view.texture, view.x, view.y] for view in value.views]
@@ -106,7 +106,7 @@ def from_json(data: Any, table: bytes) -> Manifest:
     """Read a manifest from JSON data, strictly.
 
     Args:
-        data: what manifest.json holds.
+        data: the content of manifest.json.
         table: the bytes of passes.bin.
 
     Raises:
@@ -126,14 +126,14 @@ def from_json(data: Any, table: bytes) -> Manifest:
 
 
 def check_version(data: Any, profiles: tuple[str, ...] = (PROFILE,)) -> None:
-    """Look at the three keys that every version has.
+    """Check the three keys of every version.
 
     Args:
-        data: what manifest.json holds.
-        profiles: those that will do.
+        data: the content of manifest.json.
+        profiles: the accepted profiles.
 
     Raises:
-        BundleError: another format, a newer version or another profile.
+        BundleError: another format, another version or another profile.
     """
     with rule("keys"):
         fields = Fields(data, "manifest")
@@ -176,11 +176,11 @@ def _output(name: str, purpose: str, values: tuple[Value, ...], steps: tuple[Hos
 
 
 def purpose_problem(output: Output, images: Sequence[bool]) -> str | None:
-    """Return what is wrong with an output whose steps do not fit its values, or both do not fit its purpose.
+    """Return why an output's steps do not fit its values, or why its result does not fit its purpose; None if valid.
 
     Args:
         output: the output.
-        images: whether each of its values may be an image.
+        images: for each value, whether it can be an image.
     """
     try:
         shape = output.shape
@@ -226,7 +226,7 @@ _LEAST, _MOST = RANGES["coordinate"]
 
 
 def _view(data: Any) -> View:
-    """Read a view as its description says, in one function: a file has thousands."""
+    """Read a view in a single function instead of by its description, because a file has thousands."""
     if type(data) is not list or [type(entry) for entry in data] != _VIEW:
         raise FieldError("expected [texture, x, y]")
     name, x, y = data
@@ -236,7 +236,7 @@ def _view(data: Any) -> View:
 
 
 def _attribute(value: Any) -> Any:
-    """Read an attribute of an operator: a number, a text, true, false, null, or a list of these, as a tuple."""
+    """Read an attribute of an operator: a number, a string, true, false, null, or a list of these, as a tuple."""
     return tuple([scalar(item) for item in value]) if isinstance(value, list) else scalar(value)
 
 
@@ -256,7 +256,7 @@ MAKE: Mapping[str, Any] = {
     "fine_map": _fine_map,
     "whole_value": _whole_value,
 }
-"""By the name of an object or a type, a function of what was read."""
+"""Constructors by the name of an object or a type."""
 
 OWN: Mapping[str, Any] = {"view": _view, "attribute": _attribute}
 READERS = Described(MAKE, OWN)

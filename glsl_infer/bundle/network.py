@@ -1,7 +1,7 @@
-"""graph.json: what the network means, for the reference, validation and inspection. No runner reads it.
+"""graph.json: the network as a graph, for the reference, validation and inspection. Runners do not read it.
 
-Every layer is there, those too that draw nothing: its operator, attributes, the shapes of its weights and the members
-that hold them, and where its output lies.
+It contains every layer, including those without passes: operator, attributes, the shapes of the weights and the members
+with their values, and the location of the output.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from glsl_infer.program.quantize import plain
 
 MEMBER = "graph.json"
 MAX_DIMENSIONS = 4
-"""Sizes in the shape of a weight."""
+"""Maximum number of dimensions of a weight."""
 
 
 @dataclass(frozen=True)
 class Layer:
-    """A node of the graph: how to compute it in the reference, and where the runner finds its output."""
+    """A node of the graph: its operator for the reference, and the location of its output in a runner."""
 
     name: str
     op: str
@@ -40,7 +40,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class NetworkOutput:
-    """An output of the manifest: the layers that it is made of, and what the CPU does with their numbers."""
+    """An output of the manifest: its layers, and the host steps on their values."""
 
     name: str
     layers: tuple[str, ...]
@@ -49,7 +49,7 @@ class NetworkOutput:
 
 @dataclass(frozen=True)
 class Network:
-    """All outputs, in the manifest's order, and all layers, each behind its inputs."""
+    """All outputs in the manifest's order, and all layers, each after its inputs."""
 
     outputs: tuple[NetworkOutput, ...]
     layers: tuple[Layer, ...]
@@ -105,8 +105,8 @@ def layers_of(
 
     Args:
         nodes: of its graph.
-        values: where their outputs lie.
-        members: what their weights can be read back from.
+        values: the locations of their outputs.
+        members: the members from which their weights can be read.
     """
     return tuple(
         Layer(

@@ -1,4 +1,4 @@
-"""What must fit together in graph.json: rules G1 to G4 of docs/reference/graph-format.md."""
+"""Consistency checks of graph.json: rules G1 to G4 of docs/reference/graph-format.md."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from glsl_infer.program.layout import FeatureMap, FineMap, textures_of
 
 
 def check(network: Network, manifest: Manifest, sizes: Mapping[str, int]) -> None:
-    """Refuse a network that is not what the manifest draws, or whose operators and attributes nobody knows.
+    """Refuse a network that contradicts the manifest, or has unknown operators or attributes.
 
     Args:
-        network: what ``from_json`` returned.
-        manifest: of the same bundle, whose parts fit together.
+        network: the result of ``from_json``.
+        manifest: of the same bundle, already checked.
         sizes: bytes of every member.
 
     Raises:
-        BundleError: naming the layer.
+        BundleError: names the layer.
     """
     with rule("graph"):
         _check_layers(network, manifest, sizes)
@@ -56,10 +56,10 @@ def _check_layers(network: Network, manifest: Manifest, sizes: Mapping[str, int]
 
 
 def _check_operator(layer: Layer, size: int) -> None:
-    """Refuse an operator that no bundle has, attributes that are not exactly its own, and more weights than bytes.
+    """Refuse an unknown operator, missing or unknown attributes, and more weights than the members have bytes for.
 
-    What the graph can do without, its defaults, is required in a file: another reader may not know them. Only what is
-    younger than the format may be missing (``Operator.implied``).
+    A file must also contain the attributes with a default in the graph, because other readers can lack the default.
+    Only attributes newer than the format can be missing (``Operator.implied``).
     """
     where = f"layer '{layer.name}'"
     try:
@@ -106,9 +106,9 @@ def _check_ends(network: Network, manifest: Manifest) -> None:
 
 
 def _check_sharing(network: Network, manifest: Manifest) -> None:
-    """Refuse a texture that holds something else when it is read: layers share one in a job, or each in its time."""
+    """Refuse a texture whose contents have been replaced before they are read, because layers can share a texture."""
     drawn = set(manifest.layers)
-    behind: dict[str, set[str]] = {}  # whose passes draw a layer's output: its own, or where it has none its inputs'
+    behind: dict[str, set[str]] = {}  # layers whose passes draw a layer's output: itself, or without passes its inputs'
     readable: dict[str, set[str]] = {}
     for layer in network.layers:
         readable[layer.name] = {name for source in layer.inputs for name in behind[source]}

@@ -1,8 +1,8 @@
-"""Bundles of parts: how their folders are read, and whether the parts fit together.
+"""Bundles of parts: reading of their folders, and consistency checks between parts.
 
-A part for the GPU is a whole bundle of its own in a folder of the file: parts/0/manifest.json and so on. The reader of
-such bundles checks it. This module checks what joins the parts: every tensor is made before it is read, in the shape
-that its reader expects.
+A GPU part is a complete bundle in a folder of the file: parts/0/manifest.json and so on. The reader of such bundles
+checks it. This module checks the connections: every tensor is computed before it is read, with the shape expected by
+its reader.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     BundlePart = Union[Bundle, CpuPart]
 
 ReadPart = Callable[[Any, str, Mapping[str, bytes]], "Bundle"]
-"""Makes a bundle of a parsed manifest, its digest and its members; BundleError says what is wrong."""
+"""Function that returns a bundle for a parsed manifest, its digest and its members, or raises BundleError."""
 
 
 def folder(number: int) -> str:
-    """Return what the names of a part's members begin with."""
+    """Return the prefix of the names of a part's members."""
     return f"parts/{number}/"
 
 
@@ -56,7 +56,7 @@ def manifest_of(
     parts: Sequence[BundlePart],
     digests: Mapping[str, str],
 ) -> Manifest:
-    """Return the manifest of a bundle of parts, whose limits are the largest of its GPU parts.
+    """Return the manifest of a bundle of parts; its limits are the largest of its GPU parts.
 
     Args:
         name: of the model.
@@ -72,15 +72,15 @@ def manifest_of(
 
 
 def verified(data: Any, members: Mapping[str, bytes], read_part: ReadPart) -> tuple[Manifest, tuple[BundlePart, ...]]:
-    """Read a bundle of parts and check that they fit together.
+    """Read a bundle of parts and check its consistency.
 
     Args:
-        data: what manifest.json holds.
-        members: all others, by name.
+        data: the content of manifest.json.
+        members: all other members, by name.
         read_part: reads a GPU part.
 
     Raises:
-        BundleError: naming the part.
+        BundleError: names the part.
     """
     read = parted_json.from_json(data)
     if LABELS not in members:
@@ -151,7 +151,7 @@ def check(
     """Return the outputs with their tensors' shapes; refuse parts that do not fit together.
 
     Raises:
-        BundleError: naming the part, or the output.
+        BundleError: names the part or the output.
     """
     with rule("unique names"):
         for kind, ends in (("inputs", inputs), ("outputs", outputs)):
@@ -200,7 +200,7 @@ def _check_gpu_inputs(part: Bundle, inputs: Sequence[Input], tensors: Mapping[st
 
 
 def _cpu_shapes(part: CpuPart, tensors: Mapping[str, Shape], where: str) -> dict[str, Shape]:
-    """Return the shapes of all tensors that a CPU part makes."""
+    """Return the shapes of all tensors that a CPU part computes."""
     inside = {name: _known(name, tensors, where) for name in part.inputs}
     own: dict[str, Shape] = {}
     for node in part.nodes:
@@ -233,7 +233,7 @@ def _cpu_shapes(part: CpuPart, tensors: Mapping[str, Shape], where: str) -> dict
 
 
 def cpu_numbers(bundle: Bundle) -> int:
-    """Return how many numbers the tensors of all CPU parts have; the bundle was checked."""
+    """Return the number of elements in the tensors of all CPU parts of a checked bundle."""
     tensors: dict[str, Shape] = {entry.name: entry.shape for entry in bundle.manifest.inputs}
     count = 0
     for part in bundle.parts:

@@ -1,4 +1,4 @@
-"""Inputs and outputs of a bundle of parts: tensors, which lie in no texture of the whole."""
+"""Inputs and outputs of a bundle of parts: tensors without a texture in the bundle itself."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from glsl_infer.support.records import dataclass
 
 @dataclass(frozen=True)
 class TensorOutput(Output):
-    """A result made of tensors; ``values`` is empty, for they lie in textures of parts, or in none.
+    """A result computed from tensors; ``values`` is empty, because the tensors are in textures of parts or on the CPU.
 
     Attributes:
-        tensors: what the host steps begin with.
-        shapes: of these; they follow from the parts.
+        tensors: the inputs of the host steps.
+        shapes: of these tensors; derived from the parts.
     """
 
     tensors: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ class TensorOutput(Output):
 def input_value(
     shape: Shape, scales: Sequence[float] = (1.0,), zeros: Sequence[float] = (0.0,)
 ) -> FeatureMap | FixedPoint:
-    """Return what describes an input of a bundle of parts: its shape and what a picture's bytes mean, without a place.
+    """Return the description of an input of a bundle of parts: its shape and the meaning of bytes, without a location.
 
     Args:
         shape: (length,), or (height, width, channels).

@@ -1,4 +1,4 @@
-"""The manifest of a bundle of parts as JSON, both ways."""
+"""Conversion of the manifest of a bundle of parts to and from JSON."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 GPU, CPU = PART_KINDS
 
 TENSOR_RANKS = (1, 3)
-"""Axes of an input: a vector, a map or a picture."""
+"""Possible ranks of an input: a vector, or a map or picture."""
 
 
 @dataclass(frozen=True)
 class PartEntry:
-    """A part as the manifest has it; the GPU's are bundles in folders of their own.
+    """Manifest entry of a part. GPU parts are bundles in their own folders.
 
     Attributes:
         kind: ``gpu`` or ``cpu``.
-        inputs, outputs: names of the tensors that it reads and makes.
+        inputs, outputs: names of the tensors it reads and computes.
         nodes: of a CPU part, without weights.
         weights: the shapes of each node's weights.
     """
@@ -53,7 +53,7 @@ class PartEntry:
 
 @dataclass(frozen=True)
 class PartedManifest:
-    """What manifest.json of a bundle of parts says."""
+    """Contents of manifest.json of a bundle of parts."""
 
     name: str
     inputs: tuple[Input, ...]
@@ -111,12 +111,12 @@ def _operator_to_json(node: Node) -> dict[str, Any]:
 
 
 def _is_implied(op: str, key: str, value: Any) -> bool:
-    """Return whether a bundle leaves out an attribute that has its default, as those before it do."""
+    """Return whether an attribute is omitted because it has its default, for compatibility with older bundles."""
     return op in KERNELS and key in KERNELS[op].implied and plain(value) == plain(KERNELS[op].attrs[key])
 
 
 def from_json(data: Any) -> PartedManifest:
-    """Read the manifest of a bundle of parts, whose version and profile were looked at.
+    """Read the manifest of a bundle of parts after the check of its version and profile.
 
     Raises:
         BundleError: anything missing, unknown, of the wrong type or out of range.

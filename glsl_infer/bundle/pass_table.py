@@ -1,6 +1,6 @@
-"""passes.bin: the draws of a frame as a binary table. docs/reference/bundle-format.md has its bytes.
+"""passes.bin: the draws of a frame as a binary table, specified in docs/reference/bundle-format.md.
 
-Thousands of passes as JSON took megabytes, and most of the time of reading a bundle.
+As JSON, thousands of passes took megabytes, and most of the time for reading a bundle.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LITERAL, _FROM_MEMBER = 0, 1
 
 @dataclass(frozen=True)
 class Names:
-    """What the table's indices stand for."""
+    """Lists that the table's indices refer to."""
 
     layers: Sequence[str]
     programs: Sequence[ShaderProgram]
@@ -37,13 +37,13 @@ class Names:
 
 
 def float_members(passes: Sequence[Pass]) -> tuple[str, ...]:
-    """Return the members that uniforms are taken from, in alphabetical order."""
+    """Return the members with values of uniforms, in alphabetical order."""
     values = (value for entry in passes for value in entry.uniforms.values())
     return tuple(sorted({value.member for value in values if isinstance(value, Slice)}))
 
 
 def as_stored(entry: Pass) -> Pass:
-    """Return a pass with its strides and uniforms rounded to 32-bit floats, as readers of the table get it."""
+    """Return a pass with its strides and uniforms rounded to 32-bit floats, as read back from the table."""
     return replace(
         entry,
         sources=tuple(Source(source.unit, *_rounded((source.stride_x, source.stride_y))) for source in entry.sources),
@@ -58,7 +58,7 @@ def _rounded(numbers: Sequence[float]) -> tuple[float, ...]:
 
 
 def pack(passes: Sequence[Pass], names: Names) -> bytes:
-    """Return the table of some passes, whose parts are all in ``names``."""
+    """Return the table of passes; all their names are in ``names``."""
     layers = {name: index for index, name in enumerate(names.layers)}
     programs = {program.name: (index, program) for index, program in enumerate(names.programs)}
     textures = {texture.name: index for index, texture in enumerate(names.textures)}
@@ -77,7 +77,7 @@ def pack(passes: Sequence[Pass], names: Names) -> bytes:
             [quad.x, quad.y, quad.width, quad.height, *(number for origin in quad.origins for number in origin)]
             for quad in entry.quads
         ]
-        # What no 16 bits hold becomes 32,767, which readers refuse: the export then says that the model is too large.
+        # Values beyond 16 bits become 32,767, which readers refuse. The export then reports too large a model.
         parts.append(np.clip(np.array(numbers), -(1 << 15), (1 << 15) - 1).astype("<i2").tobytes())
         for name in program.uniforms:
             value = entry.uniforms[name]
@@ -89,7 +89,7 @@ def pack(passes: Sequence[Pass], names: Names) -> bytes:
 
 
 class _Bytes:
-    """Reads forwards, and names the pass in which the bytes end."""
+    """Sequential reader; its errors name the incomplete pass."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self.at, self.where = data, 0, ""
@@ -105,8 +105,8 @@ class _Bytes:
         return int.from_bytes(self.take(width), "little")
 
     def floats(self, count: int) -> tuple[float, ...]:
-        numbers: tuple[float, ...] = struct.unpack(f"<{count}f", self.take(4 * count))  # too few to be worth an array
-        if not all(abs(number) <= _LARGEST for number in numbers):  # NaN is not
+        numbers: tuple[float, ...] = struct.unpack(f"<{count}f", self.take(4 * count))  # too few to need an array
+        if not all(abs(number) <= _LARGEST for number in numbers):  # also refuses NaN
             raise BundleError(f"{self.where}: a number that is not finite, or too large")
         return numbers
 
@@ -116,12 +116,12 @@ def unpack(data: bytes, count: int, quads: int, names: Names) -> tuple[Pass, ...
 
     Args:
         data: the bytes of the member.
-        count: passes, as the manifest says.
-        quads: of all passes together, as the manifest says.
-        names: what indices stand for.
+        count: number of passes in the manifest.
+        quads: number of quads of all passes in the manifest.
+        names: the lists that indices refer to.
 
     Raises:
-        BundleError: naming the pass that does not follow the format.
+        BundleError: names the pass that does not follow the format.
     """
     if count > MAX_PASSES or quads > MAX_QUADS:
         raise BundleError(f"{count} passes with {quads} quads; a model has at most {MAX_PASSES} and {MAX_QUADS}")

@@ -1,7 +1,7 @@
-"""The probe of a bundle: inputs by formula, and what every layer must make of it.
+"""The probe of a bundle: inputs defined by a formula, and the expected result of every layer.
 
-A bundle carries a few hundred texels of every layer, so that a runner can find out on any machine whether the
-driver computes what it should, and which layer it fails in. ``compiler.probe`` computes them.
+A bundle contains a few hundred texels of every layer. With these, a runner can check on any machine whether the driver
+computes correctly, and find a wrong layer. ``compiler.probe`` computes them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from glsl_infer.support.records import dataclass
 
 MEMBER = "weights/probe.bin"
 RECORD = np.dtype([("x", "<u2"), ("y", "<u2"), ("value", "u1", 4)])
-"""A texel: its place in the texture, and its bytes."""
+"""A texel: its position in the texture, and its bytes."""
 
 
 @dataclass(frozen=True)
@@ -34,25 +34,26 @@ class LayerError:
 
     @property
     def passed(self) -> bool:
-        """Whether both errors are within the tolerance."""
+        """True if both errors are within the tolerance."""
         return self.worst <= self.allowed.max_error and self.mean <= self.allowed.mean_error
 
 
 def picture(height: int, width: int | None = None, channels: int = 3, index: int = 0) -> NDArray[np.uint8]:
-    """Return the bytes of ``PROBE_FORMULA``, uint8 (height, width, channels), of input number ``index``.
+    """Return the bytes of ``PROBE_FORMULA`` for the input with an index, uint8 (height, width, channels).
 
     Without a ``width`` the picture is square.
     """
     y, x = np.arange(height)[:, None], np.arange(width or height)
-    places = ((3 * x * x + 5 * y * y + 7 * x * y) // 8).astype(np.uint8)  # bytes keep sums modulo 256
+    places = ((3 * x * x + 5 * y * y + 7 * x * y) // 8).astype(np.uint8)  # uint8 arithmetic is modulo 256
     values: NDArray[np.uint8] = places[..., None] + (89 * np.arange(channels) + 37 * index).astype(np.uint8)
     return values
 
 
 def stored(entry: Input, index: int) -> NDArray[np.integer[Any]]:
-    """Return what the probe gives input number ``index``, in the unit that its textures store, in the input's shape.
+    """Return the probe's values of the input with an index, in the unit of its textures and the input's shape.
 
-    Bytes, uint8, of a picture (pixels) and of a feature map; integers n of a vector and of a 16-bit map.
+    The values are bytes, uint8, for a picture (pixels) and an 8- or 16-bit feature map; integers n for a vector and a
+    map in fixed point.
     """
     values = picture(entry.height, entry.width, entry.channels, index)
     if isinstance(entry.value, (FeatureMap, FineMap)):
@@ -61,7 +62,7 @@ def stored(entry: Input, index: int) -> NDArray[np.integer[Any]]:
 
 
 def inputs(entries: Sequence[Input]) -> dict[str, NDArray[Any]]:
-    """Return what the probe gives every input, by name: pixels of a picture, uint8; numbers of others, float64."""
+    """Return the probe's value of every input, by name: pixels of a picture, uint8; other values, float64."""
     return {entry.name: _given(entry, stored(entry, index)) for index, entry in enumerate(entries)}
 
 
@@ -84,7 +85,7 @@ def compare(
     Args:
         probe: from the manifest.
         member: bytes of its member.
-        outputs: for every layer in the probe's order its name and its textures, uint8 (height, width, 4) by name.
+        outputs: the name of every layer in the probe's order, and its textures by name, uint8 (height, width, 4).
     """
     records = np.frombuffer(member, RECORD)
     allowed = {layer.layer: layer for layer in probe.layers}
@@ -105,15 +106,15 @@ def compare(
             )
         if isinstance(value, FixedPoint):
             pair = expected["y" if value.columns else "x"].astype(np.int64)
-            difference = difference[2 * pair[:, None] + np.arange(2) < value.length]  # an odd length leaves a pad value
+            difference = difference[2 * pair[:, None] + np.arange(2) < value.length]  # without the pad of odd lengths
         yield LayerError(name, float(np.abs(difference).max()), float(np.abs(difference).mean()), layer)
 
 
 def check(probe: Probe, member: bytes) -> None:
-    """Refuse records that lie outside the output of their layer.
+    """Refuse records outside the output of their layer.
 
     Raises:
-        BundleError: naming the layer.
+        BundleError: names the layer.
     """
     if len(member) % RECORD.itemsize:
         raise BundleError(f"probe: member '{probe.member}' is no sequence of {RECORD.itemsize}-byte records")

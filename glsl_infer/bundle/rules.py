@@ -1,4 +1,4 @@
-"""The short names of the rules of docs/reference/bundle-format.md: every refusal of a bundle carries one."""
+"""Short names of the rules of docs/reference/bundle-format.md. Every refusal of a bundle has one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MAX_MESSAGE = 400
 
 @contextmanager
 def rule(name: str) -> Iterator[None]:
-    """Name the rule that a ``BundleError`` from within is about, unless it has a name already."""
+    """Set the rule of a ``BundleError`` raised within the block, unless it has one."""
     assert name in RULES
     try:
         yield
@@ -23,11 +23,11 @@ def rule(name: str) -> Iterator[None]:
 
 
 def named(rule_name: str | None) -> str:
-    """Return how a message ends that is about a rule."""
+    """Return the end of a message with the rule's name, or an empty string."""
     return f" (rule: {rule_name})" if rule_name else ""
 
 
 def one_line(error: Exception) -> str:
-    """Return a message as one short line, whatever characters and however many a name in the file has."""
+    """Return a message as one short line, regardless of the characters and lengths of names from the file."""
     line = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(error))
     return line if len(line) <= _MAX_MESSAGE else f"{line[:_MAX_MESSAGE]} ..."

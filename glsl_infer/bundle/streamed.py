@@ -1,6 +1,6 @@
-"""Members of a bundle that a session does not keep: textures of weights, once the GPU has them.
+"""Members of a bundle that a session does not keep in memory: textures of weights, once the GPU has them.
 
-They are read from the file again where somebody asks, as the self-check does, and have to be what they were.
+On later access, for example by the self-check, they are read from the file again and must be unchanged.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from glsl_infer.errors import BundleError, InputError
 from glsl_infer.support.files import reading
 
 LEAST = 1 << 16
-"""Bytes from which on a member is worth reading again."""
+"""Minimum size in bytes of a member that is released and read again."""
 
 
 class Members(Mapping[str, bytes]):
-    """The members of a file by name, of which some may have been let go.
+    """The members of a file by name. Some can be released and read again.
 
     Args:
         path: of the file.
@@ -36,11 +36,11 @@ class Members(Mapping[str, bytes]):
 
     @property
     def held(self) -> int:
-        """Bytes in memory."""
+        """Number of bytes in memory."""
         return sum(len(data) for data in self._held.values() if data is not None)
 
     def let_go(self, name: str) -> int:
-        """Keep a member in the file alone, unless it is small; return how many bytes that frees."""
+        """Release a member from memory unless it is small; return the number of bytes freed."""
         data = self._held[name]
         if data is None or len(data) < LEAST:
             return 0
@@ -51,7 +51,7 @@ class Members(Mapping[str, bytes]):
         """Return a member.
 
         Raises:
-            BundleError: it was let go, and the file has changed since.
+            BundleError: it was released, and the file has changed since.
         """
         data = self._held[name]
         return self._again(name) if data is None else data
@@ -81,13 +81,13 @@ class Members(Mapping[str, bytes]):
 
 
 def streamed(bundle: Bundle) -> Bundle:
-    """Return a bundle that was read from a file as one whose members can be let go; as it is where it has parts."""
+    """Return a bundle from a file with members that can be released; a bundle with parts is returned unchanged."""
     if bundle.path is None or bundle.parts:
         return bundle
     return replace(bundle, members=Members(bundle.path, bundle.members, bundle.manifest.members))
 
 
 def let_go(bundle: Bundle, name: str) -> int:
-    """Let a member of a bundle go, if it can be had again; return its bytes, or 0."""
+    """Release a member of a bundle if it can be read again; return the number of bytes freed, or 0."""
     members = bundle.members
     return members.let_go(name) if isinstance(members, Members) and name in members else 0

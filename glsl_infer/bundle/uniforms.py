@@ -1,6 +1,6 @@
-"""Check that fragment shaders are of the format's GLSL, and that passes set their uniforms to numbers that they allow.
+"""Checks of fragment shaders against the format's GLSL, and of the passes' uniforms against the allowed values.
 
-A uniform that is not set is 0, and the results are wrong. A large one can overflow, a divisor of 0 gives NaN.
+An unset uniform is 0, and gives wrong results. A large one can overflow, and a divisor of 0 gives NaN.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 def check(programs: Iterable[ShaderProgram], members: Mapping[str, bytes]) -> dict[str, Shader]:
-    """Refuse a shader that is not of the format's GLSL, or declares other uniforms than its program sets.
+    """Refuse a shader outside the format's GLSL, or with other uniforms than its program sets.
 
     Returns the shaders by member.
 
     Args:
-        programs: of a manifest; their members are there.
+        programs: of a manifest; their members exist.
         members: bytes of every member.
 
     Raises:
-        BundleError: naming the shader and its line, or the program and the uniform.
+        BundleError: names the shader and its line, or the program and the uniform.
     """
     known: dict[str, Shader] = {}
     written = read = 0
@@ -59,15 +59,15 @@ def check(programs: Iterable[ShaderProgram], members: Mapping[str, bytes]) -> di
 
 
 def check_values(manifest: Manifest, members: Mapping[str, bytes], shaders: Mapping[str, Shader]) -> None:
-    """Refuse uniforms that are not finite, too large, or 0 where a shader divides by them.
+    """Refuse uniforms that are not finite, too large, or 0 as a divisor in a shader.
 
     Args:
-        manifest: its parts fit together.
+        manifest: a consistent manifest.
         members: bytes of every member.
-        shaders: of its programs, by member, as ``check`` returned them.
+        shaders: of its programs, by member, from ``check``.
 
     Raises:
-        BundleError: naming the member, or the pass and the uniform.
+        BundleError: names the member, or the pass and the uniform.
     """
     most = GLSL_LIMITS["uniform"]
     floats = {name: np.frombuffer(members[name], "<f4") for name in manifest.floats}

@@ -1,7 +1,7 @@
-"""The vertex shaders of a bundle are those that the format prints, and no others.
+"""Check of the vertex shaders of a bundle, which must equal the text in the format.
 
-A driver is no sandbox: Mesa's llvmpipe ends the process in the first draw with a vertex shader that declares a varying
-and does not write it. Since every program needs the same few lines, a reader compares instead of understanding GLSL.
+A driver is not a sandbox: Mesa's llvmpipe ends the process in the first draw with a vertex shader that declares a
+varying without writing it. All programs need the same few lines, so a reader compares them instead of parsing GLSL.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from glsl_infer.program.templates import vertex_shader
 
 
 def check(programs: Iterable[ShaderProgram], members: Mapping[str, bytes]) -> None:
-    """Refuse a vertex shader that is not the format's text for as many varyings as its program has.
+    """Refuse a vertex shader that differs from the format's text for its program's number of varyings.
 
     Args:
-        programs: of a manifest whose parts fit together: their members are there.
+        programs: of a consistent manifest: their members exist.
         members: bytes of every member.
 
     Raises:
-        BundleError: naming the first such program and its member.
+        BundleError: names the first such program and its member.
     """
     for program in programs:
         if members[program.vertex] != vertex_shader(program.varyings).encode():

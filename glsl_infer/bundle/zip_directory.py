@@ -1,7 +1,7 @@
-"""The zip file that a bundle is: a directory and members that can be read in one way only.
+"""Zip file of a bundle: a strict subset, with a directory and members that can be read in only one way.
 
-Members lie one behind the other from the first byte on, then comes the directory, then its end record, and nothing
-else. What a member's own header says, the directory says too. So every reader finds the same members.
+Members follow one another from the first byte on. The directory and its end record come next, and end the file. Each
+member's header must agree with the directory. So every reader finds the same members.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from glsl_infer.errors import BundleError
 from glsl_infer.support.records import dataclass
 
 _END, _ENTRY, _LOCAL = struct.Struct("<4s4H2LH"), struct.Struct("<4s6H3L5H2L"), struct.Struct("<4s5H3L2H")
-_FLAGS = 0x0806  # how hard it was deflated, and that names are UTF-8
+_FLAGS = 0x0806  # the deflate level, and UTF-8 names
 _DEFLATED = 8
 
 
@@ -27,7 +27,7 @@ _NO_ZIP = f"not a glsl-infer model, or cut off before its end; {AGAIN}"
 
 @dataclass(frozen=True)
 class Entry:
-    """A member as the directory has it; ``offset``: of its header; ``told``: what that header has to say."""
+    """A directory entry; ``offset`` is the position of the member's header, ``told`` the header's expected bytes."""
 
     name: str
     flags: int
@@ -43,11 +43,11 @@ def read(file: BinaryIO) -> list[Entry]:
     """Return the members, in the order of the directory.
 
     Args:
-        file: open for reading; where it stands afterwards is undefined.
+        file: open for reading; its position afterwards is undefined.
 
     Raises:
-        BundleError: it does not end with a directory and its end record, or the directory is larger than
-            ``MAX_DIRECTORY_BYTES`` or has more than a bundle's.
+        BundleError: the file does not end with a directory and its end record, or the directory is larger than
+            ``MAX_DIRECTORY_BYTES`` or has extra fields or comments.
     """
     length = file.seek(0, os.SEEK_END)
     file.seek(max(0, length - _END.size))
@@ -87,10 +87,10 @@ def _entries(directory: bytes, count: int) -> list[Entry]:
 
 
 def check(file: BinaryIO, entries: Sequence[Entry]) -> None:
-    """Refuse a file in which anything lies before, between or behind members, or that says two things of one.
+    """Refuse a file with other data before, between or after members, or with headers that contradict the directory.
 
     Raises:
-        BundleError: naming the member.
+        BundleError: names the member.
     """
     at = 0
     for entry in entries:
@@ -108,10 +108,10 @@ def check(file: BinaryIO, entries: Sequence[Entry]) -> None:
 
 
 def unpack(file: BinaryIO, entry: Entry) -> bytes:
-    """Return a member's bytes; unpacking ends at the declared size.
+    """Return a member's bytes; unpacking stops at the declared size.
 
     Raises:
-        BundleError: they are damaged, or not as many as the directory says.
+        BundleError: the bytes are damaged, or their number differs from the directory.
     """
     file.seek(entry.offset + len(entry.told))
     data = file.read(entry.packed)

@@ -1,4 +1,4 @@
-"""From a picture to its most probable labels."""
+"""Classification of pictures: from a picture to its most probable labels."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ _HALF = 0.5
 
 @dataclass(frozen=True)
 class Prediction:
-    """One class: its label as it stands in labels.txt, its probability in [0, 1] and its index.
+    """One class: its label as in labels.txt, its probability in [0, 1] and its index.
 
-    If the picture is of none of the classes, the first label is ``NONE``. Its index is -1 if no class has this label.
+    If the picture belongs to none of the classes, the first label is ``NONE``. Its index is -1 unless a class has this
+    label.
     """
 
     label: str
@@ -47,7 +48,7 @@ class Prediction:
 
 
 def is_probable(output: Output) -> bool:
-    """Return whether an output for classes is probabilities as ``Session.run`` returns it, and not logits."""
+    """Return whether ``Session.run`` returns an output for classes as probabilities instead of logits."""
     return bool(output.steps) and output.steps[-1].step in PROBABLE
 
 
@@ -55,8 +56,8 @@ def probabilities(numbers: NDArray[np.floating], output: Output) -> NDArray[np.f
     """Return the probabilities of an output for classes, float64 (classes,).
 
     Args:
-        numbers: the output as ``Session.run`` returns it. They are logits unless the output ends in a softmax or a
-            sigmoid, and get the softmax that the export left out.
+        numbers: the output of ``Session.run``. Unless the output ends in a softmax or a sigmoid, these are logits, and
+            export has removed the softmax, which is applied here.
         output: its entry in the manifest.
     """
     wide: NDArray[np.float64] = np.asarray(numbers, np.float64)
@@ -75,7 +76,7 @@ def predictions(
     """Return the ``top`` most probable classes, best first; equal ones keep the order of the labels.
 
     Args:
-        numbers: the output as ``Session.run`` returns it.
+        numbers: the output of ``Session.run``.
         output: its entry in the manifest.
         labels: of the bundle.
         top: the number of predictions.
@@ -97,7 +98,7 @@ def predictions(
 
 
 def _ranked(values: NDArray[np.float64], labels: Sequence[str], indices: Mapping[int, int]) -> list[Prediction]:
-    """Return all predictions, best first; ``indices`` has those that are not the place of the label."""
+    """Return all predictions, best first; ``indices`` replaces the position of a label as its index."""
     order = [int(index) for index in np.argsort(-values, kind="stable")]
     return [Prediction(labels[index], float(values[index]), indices.get(index, index)) for index in order]
 
@@ -106,13 +107,14 @@ class Classifier(Closing):
     """Classifies pictures of any size and format. Use it as a context manager, or ``close`` it.
 
     Args:
-        model: path of a ``.glslnn`` file or a bundle; by default the model that comes with the package.
+        model: path of a ``.glslnn`` file or a bundle; by default the model of the package.
         context, selfcheck, isolated: see ``Session``.
         threshold: if the best class is less probable, the first prediction is ``NONE``; from 0 (always a class) to 1.
             Default: the model's own rule if it has one (``none_of_these``), else 0.
 
     Raises:
-        InputError: the model has no output for classes, or more inputs than a picture; a threshold beyond [0, 1].
+        InputError: the model has no output for classes, or more inputs than a picture; or the threshold is outside
+            [0, 1].
         As ``Session``.
     """
 
@@ -147,11 +149,11 @@ class Classifier(Closing):
         return self.session.bundle.labels
 
     def classify(self, image: ImageSource, top: int = 5) -> list[Prediction]:
-        """Return the ``top`` most probable classes, best first (all of them where there are fewer).
+        """Return the ``top`` most probable classes, best first, or all if there are fewer.
 
         Args:
             image: a path, a Pillow image, or a uint8 array (height, width[, 3 or 4]).
-            top: how many, at least 1.
+            top: the number of predictions, at least 1.
 
         Raises:
             ImageError: the picture cannot be read.
@@ -162,7 +164,7 @@ class Classifier(Closing):
         return self.rank(self.session.run({self._input.name: self._load(image)}), top)
 
     def start(self, image: ImageSource) -> PendingFrame[Results]:
-        """Give the GPU a picture and return before it is classified; ``rank`` the frame's ``result()`` later.
+        """Start a picture on the GPU and return at once; pass the frame's ``result()`` to ``rank`` later.
 
         Raises:
             ImageError: the picture cannot be read.
@@ -170,13 +172,13 @@ class Classifier(Closing):
         return self.session.run_async({self._input.name: self._load(image)})
 
     def stream(self, pictures: Iterable[Picture]) -> Iterator[Results]:
-        """Yield what ``rank`` takes for each picture, in order, while the GPU already computes the next one.
+        """Yield the argument of ``rank`` for each picture, in order, while the GPU already computes the next one.
 
         Args:
             pictures: uint8 (height, width, 3) of any size, a ``TexturePicture`` or a ``DmaBuf``.
 
         Raises:
-            ImageError: another shape or type; see ``Session.run``.
+            ImageError: a picture has another shape or type; see ``Session.run``.
         """
         return self.session.stream({self._input.name: self._fitting(picture)} for picture in pictures)
 
@@ -184,7 +186,7 @@ class Classifier(Closing):
         return preprocess.load_for(image, self._input)
 
     def _fitting(self, picture: Picture) -> Picture:
-        """Return a picture with as many channels as the input; the session sees to its size."""
+        """Return a picture with the number of channels of the input; the session adjusts its size."""
         if isinstance(picture, np.ndarray) and self._input.channels != 3:
             return self._load(picture)
         return picture

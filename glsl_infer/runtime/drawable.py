@@ -1,4 +1,4 @@
-"""A bundle, compiled and ready in a context: what a session holds, from its start to its end."""
+"""A bundle, compiled and ready in a context: the resources of a session, from its start to its end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from glsl_infer.support.stopwatch import Stopwatch
 
 
 class Drawable(Closing):
-    """Everything that drawing a bundle takes, and the state of the context. ``Session`` draws with it.
+    """All resources for drawing a bundle, and the state of the context; the base class of ``Session``.
 
     Args:
         model, context, cache, isolated: as for ``Session``.
@@ -39,7 +39,7 @@ class Drawable(Closing):
         BundleError, ContextError, LimitError, ShaderError: as ``Session``.
     """
 
-    _closed = True  # until it holds anything
+    _closed = True  # until there is anything to free
 
     def __init__(
         self,
@@ -82,13 +82,13 @@ class Drawable(Closing):
             raise
 
     def statistics(self) -> Statistics:
-        """Return what one frame takes."""
+        """Return the counts of one frame."""
         return Statistics.of(self.bundle.manifest, self.frame)
 
     def read_texture(self, name: str) -> NDArray[np.uint8]:
-        """Return a texture that passes render into, as it is now: uint8 (height, width, 4).
+        """Return the current texels of a render target, uint8 (height, width, 4).
 
-        Layers may share it: after a whole frame it holds the output of the last one that did.
+        Layers can share it: after a complete frame it holds the output of the last one.
         """
         self._settle()
         if name not in self._handles.framebuffers:
@@ -96,17 +96,17 @@ class Drawable(Closing):
         return self._transfers.read_texture(name, self._handles)
 
     def close(self) -> None:
-        """Delete every GL object, and the context if the session made it; further calls do nothing.
+        """Delete every GL object, and the context if the session created it; further calls do nothing.
 
         Raises:
-            ContextError: the session is another thread's.
+            ContextError: the session belongs to another thread.
         """
         if self._closed:
             return
         if not self.context.forked and not self.context.closed:
             self.context.require_thread()
         self._closed = True
-        if self.context.forked:  # nothing of it is this process's
+        if self.context.forked:  # all objects belong to the parent process
             return
         if self._pipeline is not None:
             self._pipeline.close()
@@ -121,10 +121,10 @@ class Drawable(Closing):
                 self.context.close()
 
     def _made_current(self) -> bool:
-        """Make the context current; return whether that worked: a thread that has ended can have left it current there.
+        """Make the context current; return whether it succeeded. A thread that has ended can still have it current.
 
         Raises:
-            ContextError: it did not, and the context is not the session's own, with which all would be freed.
+            ContextError: it failed, and the session does not own the context: closing that would free all objects.
         """
         try:
             self.context.make_current()
@@ -138,18 +138,18 @@ class Drawable(Closing):
     def __del__(self) -> None:
         if self._closed or self.context.forked or sys.is_finalizing():
             return
-        if self.context.closed and not self._own_context:  # whoever closed it has freed all
+        if self.context.closed and not self._own_context:  # closing the context has freed everything
             return
         self._closed = True
         if self._pipeline is not None:
             self._pipeline.close()
-        # Nothing of these knows the context, which would keep itself alive.
+        # These must not refer to the context, or it would keep itself alive.
         left = (*self._importer.give_back(), *self._resamplers, self._objects)
         self.context.free_later(lambda: close_all(left))
         warn_unclosed(f"session of {self.bundle.path or self.bundle.manifest.name}", self)
 
     def activate(self) -> None:
-        """Make the context current, and its vertex arrays and fixed state this session's, as every use of it does.
+        """Make the context current, with this session's vertex arrays and fixed state. Every use of a session does so.
 
         Raises:
             RunError: the session is closed.
@@ -163,7 +163,7 @@ class Drawable(Closing):
         self._prepared.bind()
 
     def _settle(self) -> None:
-        """Make the context the session's, with no frame on its way."""
+        """Make the context current for this session, and finish all frames in flight."""
         self.activate()
         if self._pipeline is not None:
             self._pipeline.settle()
@@ -174,10 +174,10 @@ class Drawable(Closing):
             self._checked = True
 
     def draw_layer(self, layer: str) -> None:
-        """Draw one layer on what its inputs' textures hold, and do not wait for it; in order, all make a frame.
+        """Draw one layer from the current texels of its inputs without waiting. All layers in order make a frame.
 
         Args:
-            layer: the layer's name; one that draws nothing, or that there is not, costs nothing.
+            layer: the layer's name. An unknown layer or one without passes draws nothing.
         """
         for function, arguments in self._prepared.layers.get(layer, ()):
             function(*arguments)

@@ -1,10 +1,10 @@
-"""What a child that meets a stranger's shaders gives up, as far as the kernel and the Python here can take it away.
+"""Restrictions of a child process that runs untrusted shaders, as far as the kernel and Python packages offer them.
 
-Landlock (Linux 5.13, no library): it reads nothing in homes but what Python and drivers need, writes only to devices,
-executes nothing, and opens no TCP connection. seccomp, where libseccomp's Python bindings (pyseccomp) are installed: it
-opens no socket, changes no mode, owner, time or attribute of a file, no limit and priority of another process, and
-makes none of the other system calls that no driver needs. Landlock alone does not refuse these: without pyseccomp the
-child can change the mode of this user's files, and connect to the sockets of local services.
+Landlock (Linux 5.13, no library): the child reads only the files in homes that Python and drivers need, writes only to
+devices, executes nothing, and opens no TCP connection. seccomp (if libseccomp's Python bindings, pyseccomp, are
+installed): it opens no socket, does not change the mode, owner, time or attribute of a file, or the limits and priority
+of another process, and makes none of the other system calls that drivers never need. Landlock alone does not refuse
+these: without pyseccomp the child can change the mode of this user's files, and connect to sockets of local services.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION, _PATH_BENEATH = 1, 1
 _EXECUTE, _WRITE, _READ, _READ_FOLDER, _TRUNCATE, _REFER, _IOCTL = 1, 2, 4, 8, 1 << 14, 1 << 13, 1 << 15
 _CHANGES = 0x1FF0
-"""To remove and to make files, folders, links, sockets and devices."""
+"""Rights to remove and create files, folders, links, sockets and devices."""
 _OF_FILES = _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL
-"""The rights that a rule of a single file may give."""
+"""Rights in a rule for a single file."""
 _TCP, _ABSTRACT_SOCKETS, _SIGNALS = 3, 1, 2
 
 _NEEDLESS = (
@@ -37,19 +37,19 @@ _NEEDLESS = (
     *("removexattr", "lremovexattr", "fremovexattr", "removexattrat", "setpriority", "socket", "connect", "bind"),
 )
 _LIBRARIES = ("LD_LIBRARY_PATH", "LD_PRELOAD", "LIBGL_DRIVERS_PATH", "GBM_BACKENDS_PATH", "PYTHONPATH", "XAUTHORITY")
-"""Environment variables with paths that a driver may load from: a home may have them."""
+"""Environment variables with paths that a driver may load from, possibly in a home."""
 
 
 def close() -> list[str]:
-    """Fence this process in, for good; return what took hold: ``landlock``, ``seccomp``, both or none."""
+    """Restrict this process permanently; return the active mechanisms: ``landlock``, ``seccomp``, both or neither."""
     if not sys.platform.startswith("linux"):
         return []
-    # seccomp first: its bindings start programs to find their library, which Landlock refuses.
+    # seccomp first: its bindings start programs to find their library, and Landlock refuses to execute them.
     return [name for name, work in (("seccomp", _seccomp), ("landlock", _landlock)) if work()]
 
 
 def _landlock() -> bool:
-    """Restrict files and TCP; return whether the kernel has it."""
+    """Restrict files and TCP; return whether the kernel supports Landlock."""
     libc = ctypes.CDLL(None, use_errno=True)
     version = libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)
     if version < 1:
@@ -72,7 +72,7 @@ def _landlock() -> bool:
 
 
 def _allow(libc: ctypes.CDLL, rules: int, path: Path, rights: int) -> None:
-    """Give rights below a path; one that is not there needs none."""
+    """Grant rights below a path, if it exists."""
     with contextlib.suppress(OSError):
         opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
         try:
@@ -83,7 +83,7 @@ def _allow(libc: ctypes.CDLL, rules: int, path: Path, rights: int) -> None:
 
 
 def _readable() -> Iterable[Path]:
-    """Yield what may be read: all but homes, and in them what Python and drivers load."""
+    """Yield the readable paths: everything outside homes, and the files in homes that Python and drivers load."""
     home = _home()
     homes = {Path(top) for top in ("/home", "/root")} | ({home} if home is not None else set())
     with contextlib.suppress(OSError):
@@ -96,10 +96,10 @@ def _readable() -> Iterable[Path]:
 
 
 def _but(folder: Path, kept: set[Path]) -> Iterable[Path]:
-    """Yield what is in a folder, without some paths below it."""
+    """Yield the entries of a folder, without some paths below it."""
     for entry in folder.iterdir():
         if entry in kept or entry.is_symlink():
-            continue  # what a link leads to is allowed at its own place, or not at all
+            continue  # the target of a link is allowed under its own path, or not at all
         if any(entry in path.parents for path in kept):
             yield from _but(entry, kept)
         else:
@@ -107,12 +107,12 @@ def _but(folder: Path, kept: set[Path]) -> Iterable[Path]:
 
 
 def _writable() -> Iterable[Path]:
-    """Yield what may be written: devices alone. The caches of drivers and of compiled programs are the parent's."""
+    """Yield the writable paths: /dev and /proc. The parent writes the caches of drivers and of compiled programs."""
     yield from (Path("/dev"), Path("/proc"))
 
 
 def _home() -> Path | None:
-    """Return this user's home; None without one."""
+    """Return this user's home, or None."""
     try:
         return Path.home().resolve()
     except (OSError, RuntimeError):
@@ -120,13 +120,13 @@ def _home() -> Path | None:
 
 
 def _seccomp() -> bool:
-    """Refuse system calls that no driver needs; return whether a library for that is here."""
+    """Refuse system calls that drivers never need; return whether a library for this is installed."""
     for name in ("seccomp", "pyseccomp"):
         with contextlib.suppress(Exception):
             library = importlib.import_module(name)
             rules = library.SyscallFilter(library.ALLOW)
             for call in _NEEDLESS:
-                with contextlib.suppress(Exception):  # another machine has other calls
+                with contextlib.suppress(Exception):  # system calls differ between architectures
                     rules.add_rule(library.ERRNO(errno.EPERM), call)
             rules.add_rule(library.ERRNO(errno.EPERM), "prlimit64", library.Arg(0, library.NE, 0))  # of another process
             rules.load()

@@ -1,8 +1,8 @@
-"""The self-check at the first use of a model on a driver: once it has passed, a file says so and it is not repeated.
+"""Self-check at the first use of a model on a driver. A pass is recorded in a file, and the check is not repeated.
 
-The file's name (``verdicts``) is a hash of all that the driver says of
-itself, of the lines that shaders get on this device and of the whole bundle, so that another driver, version or model
-is checked again. Only what passed is kept: a driver that fails is checked at every start, until it is right.
+The name of the file (``verdicts``) is a hash of the driver's strings, the lines added to shaders on this device and the
+whole bundle. Another driver, version or model is therefore checked again. Only passes are recorded: a failing driver is
+checked at every start until it passes.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ SUFFIX = ".passed"
 
 
 def check(session: Session, folder: Path | None = None, tell: Callable[[], object] = lambda: None) -> bool:
-    """Run the self-check unless it has passed before, with this model on this driver; return whether it ran.
+    """Run the self-check unless it has passed before with this model and driver; return whether it ran.
 
     Args:
-        session: what to check.
-        folder: where verdicts are kept, by default ``program_cache.default_folder()``; where there is none
-            (``GLSL_INFER_CACHE=off``) it runs every time.
-        tell: is called after each layer.
+        session: the session to check.
+        folder: the folder of the recorded passes, by default ``program_cache.default_folder()``. Without one
+            (``GLSL_INFER_CACHE=off``) the check runs every time.
+        tell: called after each layer.
 
     Raises:
-        SelfCheckError: a layer comes out wrong.
+        SelfCheckError: a layer is wrong.
     """
     session.activate()
     verdict = _verdict(session.context, session.bundle, folder)
@@ -53,14 +53,14 @@ def check(session: Session, folder: Path | None = None, tell: Callable[[], objec
 
 
 def keep(context: Context, bundle: Bundle) -> None:
-    """Remember that the self-check has passed with this model on the driver of the current context."""
+    """Record a pass of the self-check with this model on the driver of the current context."""
     verdict = _verdict(context, bundle, None)
     if verdict is not None:
         verdict.keep()
 
 
 def has_passed(context: Context, bundle: Bundle) -> bool:
-    """Return whether the self-check has passed before, with this model on the driver of the current context."""
+    """Return whether the self-check has passed before with this model on the driver of the current context."""
     verdict = _verdict(context, bundle, None)
     return verdict is not None and verdict.passed()
 
@@ -71,8 +71,8 @@ def _verdict(context: Context, bundle: Bundle, folder: Path | None) -> Verdict |
 
 
 def key_of(context: Context, bundle: Bundle) -> str:
-    """Return what a verdict depends on as a hash: hexadecimal, 64 digits. The context is current."""
-    digest = bundle.digest  # writing the manifest again would take a Pi Zero a second at every start
+    """Return the hash for the record of a pass: 64 hexadecimal digits. The context is current."""
+    digest = bundle.digest  # a Pi Zero would need a second to write the manifest again, at every start
     if digest is None:
         digest = json.dumps(manifest_json.to_json(bundle.manifest), sort_keys=True)
     parts = [FORMAT, *driver_strings(context.gl), driver_of(context).device_lines, digest]

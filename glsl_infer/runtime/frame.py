@@ -1,4 +1,4 @@
-"""A frame as a list of GL calls, worked out once and replayed for every picture."""
+"""A frame as a list of GL calls, computed once and replayed for every picture."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Doubles = NDArray[np.float64]
 Rectangle = tuple[int, int, int, int]
 
 CORNERS = ((0, 0), (1, 0), (0, 1), (0, 1), (1, 0), (1, 1))
-"""Two triangles of a quad."""
+"""Corners of the two triangles of a quad."""
 
 _AT_A_TIME = 4096
-"""Quads whose vertices are computed together: no more memory is wanted for many."""
+"""Number of quads whose vertices are computed together, to limit memory."""
 
 _FRAMEBUFFER, _TEXTURE_2D, _TEXTURE0 = GL.GL_FRAMEBUFFER, GL.GL_TEXTURE_2D, GL.GL_TEXTURE0
 _COLOR, _TRIANGLES = GL.GL_COLOR_BUFFER_BIT, GL.GL_TRIANGLES
 
 
 class Recorder:
-    """Turns passes into GL calls, leaving out those that would set what is set already."""
+    """Turns passes into GL calls without redundant changes of state."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Recorder:
         self._first_vertex = first_vertex
 
     def constant_uniforms(self, passes: Iterable[Pass]) -> tuple[list[Call], set[tuple[str, str]]]:
-        """Return the calls that set what never changes within a frame, and which (program, uniform) those are."""
+        """Return the calls that set uniforms with one value in the entire frame, and these (program, uniform) pairs."""
         values: dict[tuple[str, str], Any] = {}
         varying: set[tuple[str, str]] = set()
         for entry in passes:
@@ -63,12 +63,12 @@ class Recorder:
     def record(
         self, passes: Sequence[Pass], constant: set[tuple[str, str]], *, spare_clears: bool = False
     ) -> list[Call]:
-        """Return the calls that draw some passes from any GL state.
+        """Return the calls that draw passes from any GL state.
 
         Args:
-            passes: whole jobs, in order.
-            constant: (program, uniform) of what is set already.
-            spare_clears: leave out clears of texels that are clear, or are drawn over (``gl.nvidia``).
+            passes: complete jobs, in order.
+            constant: the (program, uniform) pairs already set.
+            spare_clears: omit clears of texels already clear or drawn over later (``drivers.nvidia``).
         """
         gl = self._gl
         spared = needless_clears(passes, self._sizes) if spare_clears else frozenset[int]()
@@ -83,7 +83,7 @@ class Recorder:
             if entry.target != target:
                 target = entry.target
                 calls.append((gl.BindFramebuffer, (_FRAMEBUFFER, self._handles.framebuffers[target])))
-                if len(calls) == 1:  # a job begins with its framebuffer
+                if len(calls) == 1:  # only once, after the first framebuffer: all jobs share the viewport
                     calls.append((gl.Viewport, (0, 0, self._viewport, self._viewport)))
             if entry.clear and id(entry) not in spared:
                 if self._sizes[entry.target].clear != colour:
@@ -93,7 +93,7 @@ class Recorder:
             if entry.program != program:
                 program = entry.program
                 calls.append((gl.UseProgram, (self._handles.programs[program].name,)))
-            # The active unit first: what changes there needs no glActiveTexture.
+            # The active unit first: a change there needs no glActiveTexture.
             for unit, texture in sorted(enumerate(entry.textures), key=lambda pair: pair[0] != active):
                 if bound.get(unit) != texture:
                     bound[unit] = texture
@@ -111,7 +111,7 @@ class Recorder:
 
     def _uniform(self, program: str, name: str, value: Any) -> list[Call]:
         location = self._handles.programs[program].locations[name]
-        if location < 0:  # the compiler found that it has no influence
+        if location < 0:  # the compiler removed it as unused
             return []
         if isinstance(value, Slice):
             numbers = np.ascontiguousarray(
@@ -127,10 +127,10 @@ class Recorder:
 
 
 def needless_clears(passes: Iterable[Pass], textures: Mapping[str, Texture]) -> frozenset[int]:
-    """Return the ids of the passes whose clears change no texel that is left at the end of their job.
+    """Return the ids of the passes whose clears do not affect a texel at the end of their job.
 
-    A target's first job leaves all clear that it does not draw on. A later job that draws on the same rectangles finds
-    it so, and one that draws on every texel leaves nothing of a clear.
+    A target's first job leaves all texels outside its rectangles clear. A later job with the same rectangles needs no
+    clear, and neither does a job that draws every texel.
     """
     jobs: list[tuple[Pass, set[Rectangle]]] = []
     for entry in passes:
@@ -147,7 +147,7 @@ def needless_clears(passes: Iterable[Pass], textures: Mapping[str, Texture]) -> 
 
 
 def _covered(target: Texture, rectangles: Iterable[Rectangle]) -> bool:
-    """Return whether rectangles, which may overlap in a stranger's bundle, leave no texel of a target."""
+    """Return whether rectangles cover every texel of a target. In an untrusted bundle they can overlap."""
     texels = np.zeros((target.height, target.width), bool)
     for x, y, width, height in rectangles:
         texels[y : y + height, x : x + width] = True
@@ -155,13 +155,13 @@ def _covered(target: Texture, rectangles: Iterable[Rectangle]) -> bool:
 
 
 def viewport(textures: Iterable[Texture], largest: int) -> int:
-    """Return the width and height of the viewport of all jobs, from (0, 0): no call sets one for each target.
+    """Return the width and height of the viewport of all jobs, from (0, 0). Targets share it, to save calls.
 
-    As a power of two, which drivers' limits are, it makes corners of quads exact in floats.
+    Drivers' limits are powers of two, so that the corners of quads are exact in floats.
 
     Args:
         textures: those of a bundle.
-        largest: GL_MAX_TEXTURE_SIZE, which a viewport may have on every driver. It is halved while all textures fit.
+        largest: GL_MAX_TEXTURE_SIZE, a valid size of a viewport on every driver. It is halved while all textures fit.
     """
     longest = max(max(entry.width, entry.height) for entry in textures)
     side = largest
@@ -176,14 +176,14 @@ def vertices(
     """Return the vertices of all passes, (n, 2 + 4 * varyings), and the first vertex of each pass by its id.
 
     A vertex is its position in clip space, for a viewport of ``viewport`` x ``viewport`` pixels, then the texture
-    coordinate of every source, two to a vec4. Coordinates are such that the fragment of pixel p of a quad gets the
-    centre of texel ``origin + stride * p``.
+    coordinate of every source, two to a vec4. The fragment of pixel p of a quad gets the centre of texel
+    ``origin + stride * p``.
     """
     passes = list(passes)
     counts = [len(entry.quads) for entry in passes]
     places = [(quad.x, quad.y, quad.width, quad.height) for entry in passes for quad in entry.quads]
     steps = np.ones((len(passes), 2 * varyings, 4))
-    steps[:, :, :2] = 0.0  # with an origin of -0.5, which makes a coordinate of 0 where there is no source
+    steps[:, :, :2] = 0.0  # and an origin of -0.5 give unused sources the coordinate 0
     origins = np.full((len(places), 2 * varyings, 2), -0.5)
     first: dict[int, int] = {}
     at = 0
@@ -225,7 +225,7 @@ def _corners(rectangles: Doubles, viewport: int, origins: Doubles, steps: Double
 
 
 def covering_vertices(varyings: int) -> NDArray[np.float32]:
-    """Return six vertices, laid out as those of ``vertices``, that cover whatever the viewport is."""
+    """Return six vertices, in the layout of ``vertices``, that cover a viewport of any size."""
     corners = np.zeros((len(CORNERS), 2 + 4 * varyings), np.float32)
     corners[:, :2] = 2.0 * np.array(CORNERS) - 1.0
     return corners

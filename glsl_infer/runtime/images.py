@@ -1,10 +1,10 @@
-"""Models that end in an image: their output as a picture, whole pictures tile by tile, and picture files.
+"""Models with an image as output: to a picture, large pictures tile by tile, and picture files.
 
     with glsl_infer.Session("superres.glslnn") as session:
         pixels = glsl_infer.images.run_whole(session, "photo.jpg")
     glsl_infer.images.save(pixels, "large.png")
 
-``glsl-infer run`` is these functions as a command.
+``glsl-infer run`` offers these functions as a command.
 """
 
 from __future__ import annotations
@@ -34,18 +34,20 @@ if TYPE_CHECKING:
     from glsl_infer.runtime.session import Session
 
 OVERLAP = 8
-"""Pixels that a tile sees beyond what is kept of it, where nobody says how many and the network tells none."""
+"""Default overlap of tiles in pixels, if the receptive field of the network is unknown or too large."""
 
 MOST_SHARE = 3 / 8
-"""Of a tile's side: what it may see beyond what is kept of it, to every side, unless somebody asks for more."""
+"""Largest default overlap on each side, as a share of a tile's side."""
 
 _HALF = 0.5 + 2.0**-12
-"""A half, as float32 may have it: over [-1, 1], say, every other byte of an image in [0, 1] lies between two bytes."""
+"""A half, with a margin for float32: over [-1, 1], for example, every other byte of a [0, 1] image is halfway between
+two bytes.
+"""
 
 Watch = Callable[[Sequence[Tile], str], Iterable[Tile]]
 
 _OPTIONS: dict[str, dict[str, Any]] = {"JPEG": {"quality": 95, "subsampling": 0}, "WEBP": {"quality": 95}}
-"""How to save in formats that lose something."""
+"""Options of Pillow for lossy formats."""
 
 
 def output_shape(bundle: Bundle) -> tuple[int, ...]:
@@ -58,13 +60,13 @@ def output_shape(bundle: Bundle) -> tuple[int, ...]:
 
 
 def to_picture(output: NDArray[np.floating], bundle: Bundle) -> NDArray[np.uint8]:
-    """Return a model's image as bytes: uint8 (height, width, 3), or (height, width) where it has one channel.
+    """Return a model's image as bytes: uint8 (height, width, 3), or (height, width) for one channel.
 
-    A number becomes the byte that stands for it in the model's first picture with as many channels, or in [0, 1] where
-    no picture has; rounded (halves upwards) and clipped.
+    A value becomes the byte that represents it in the model's first picture input with as many channels, or in [0, 1]
+    without such an input. It is rounded (halves upwards) and clipped.
 
     Args:
-        output: of an output for an ``image``, (height, width, channels).
+        output: the array of an ``image`` output, (height, width, channels).
         bundle: the model.
 
     Raises:
@@ -81,14 +83,14 @@ def to_picture(output: NDArray[np.floating], bundle: Bundle) -> NDArray[np.uint8
 def mask_to_picture(result: NDArray[np.floating], output: Output) -> NDArray[np.uint8]:
     """Return a mask as bytes, uint8 (height, width) or (height, width, 3).
 
-    The indices of an argmax become grey values of that number; other numbers are taken from [0, 1] to 0..255.
+    Indices from an argmax become grey values equal to the index. Other values are scaled from [0, 1] to 0..255.
 
     Args:
-        result: of ``output``.
-        output: of the manifest, for a ``mask``.
+        result: the array of ``output``.
+        output: the ``mask`` output in the manifest.
 
     Raises:
-        InputError: a mask of another shape than (height, width), or with 1 or 3 channels.
+        InputError: the shape is neither (height, width) nor (height, width, channels) with 1 or 3 channels.
     """
     shape = result.shape
     if len(shape) == 3:
@@ -100,10 +102,10 @@ def mask_to_picture(result: NDArray[np.floating], output: Output) -> NDArray[np.
 
 
 def check_picture(shape: Sequence[int]) -> None:
-    """Refuse an output of ``shape`` that ``to_picture`` can make no picture of.
+    """Refuse an output shape that ``to_picture`` cannot convert.
 
     Raises:
-        InputError: it is no map, or has another number of channels than 1 or 3.
+        InputError: the output is not a map, or has neither 1 nor 3 channels.
     """
     if len(shape) != 3:
         what = f"a vector of {shape[0]} values" if len(shape) == 1 else f"numbers of shape {tuple(shape)}"
@@ -113,7 +115,7 @@ def check_picture(shape: Sequence[int]) -> None:
 
 
 def _range_of(bundle: Bundle, channels: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return scales and zeros, (channels,) each, of the first picture with so many channels."""
+    """Return scales and zeros, (channels,) each, of the first picture input with this number of channels."""
     for entry in bundle.manifest.inputs:
         if entry.kind == PICTURE and entry.channels == channels and isinstance(entry.value, FeatureMap):
             return entry.value.scale_of, entry.value.zero_of
@@ -121,10 +123,10 @@ def _range_of(bundle: Bundle, channels: int) -> tuple[NDArray[np.float64], NDArr
 
 
 def overlap_of(bundle: Bundle) -> tuple[int, int]:
-    """Return by how many pixels tiles overlap unless somebody says, and what their places are multiples of.
+    """Return the default overlap of tiles in pixels, and the step of their positions.
 
-    That is as far as the network looks around (``graph.receptive_field``), so that no seam shows; ``OVERLAP`` where it
-    looks farther than ``MOST_SHARE``.
+    The overlap is the receptive field (``graph.receptive_field``), so that no seam is visible. It is ``OVERLAP`` if the
+    field exceeds ``MOST_SHARE`` of a tile or is unknown.
     """
     size = bundle.manifest.input.size
     seen = receptive_field(bundle.graph)
@@ -141,22 +143,23 @@ def run_whole(
     raw: bool = False,
     watch: Watch = lambda tiles, _: tiles,
 ) -> NDArray[Any]:
-    """Run a model on a picture of any size, tile by tile, and put the outputs together.
+    """Run a model on a picture of any size, tile by tile, and assemble the outputs.
 
-    The picture keeps its pixels: nothing is cut off or scaled. One below the model's size has its edges repeated.
+    The picture keeps its pixels: it is neither cropped nor scaled. If it is below the model's size, its edges repeat.
 
     Args:
         session: of a model whose image is as large as its input, or 2, 3 ... times as large.
         image: a path, a Pillow image, or a uint8 array (height, width[, 3 or 4]).
-        overlap: pixels that a tile sees beyond what is kept of it, except at the picture's own edges; ``overlap_of``
-            by default. Where the network looks no further, the result is that of the whole picture at once.
-        raw: return the numbers as they are, float32 (height, width, channels), instead of ``to_picture`` of them.
-        watch: is given the tiles and what they are called; returns an iterable over them, such as a progress bar.
+        overlap: margin in pixels around the kept region of a tile, except at the edges of the picture. Default:
+            ``overlap_of``. If it covers the receptive field, the result equals that of the full image at once.
+        raw: return the output's values, float32 (height, width, channels), instead of bytes from ``to_picture``.
+        watch: called with the tiles and their name in the plural; returns an iterable over the tiles, such as a
+            progress bar.
 
     Raises:
         ImageError: the picture cannot be read.
-        InputError: the model reads something else than a square colour picture or ends in something else, the overlap
-            is too large, or memory too small.
+        InputError: the model's input is not a square colour picture, its output does not fit, the overlap is too large,
+            or memory is too small.
     """
     bundle, size = session.bundle, session.bundle.manifest.input.size
     shape = output_shape(bundle)
@@ -171,42 +174,42 @@ def run_whole(
     places = tiling.tiles(height, width, size, beyond, step)
 
     def run(tiles: Iterator[NDArray[np.uint8]]) -> Iterator[NDArray[Any]]:
-        for output in session.stream(tiles):  # the GPU computes one while the CPU puts another in its place
+        for output in session.stream(tiles):  # the GPU computes a tile while the CPU stores the one before
             yield output if raw else to_picture(output, bundle)
 
     return tiling.through(run, pixels, size, watch(places, "tiles"))
 
 
 def _pixels(image: ImageSource) -> NDArray[np.uint8]:
-    """Return an image as pixels, (height, width, 3); where it is that already, itself: it may be large."""
+    """Return an image as pixels, (height, width, 3). An array in this form is not copied: it can be large."""
     if isinstance(image, np.ndarray) and image.dtype == np.uint8 and image.shape[2:] == (3,) and image.size > 0:
         return image
     return np.asarray(preprocess.open_image(image), np.uint8)
 
 
 def save(pixels: NDArray[np.uint8], path: str | Path) -> None:
-    """Write a picture; the suffix says how. An existing file is replaced only when all is written.
+    """Write a picture in the format of the suffix. An existing file is replaced only after the new one is complete.
 
     Args:
         pixels: uint8 (height, width) or (height, width, 3).
         path: the file to write.
 
     Raises:
-        InputError: an unknown suffix, or the file cannot be written.
+        InputError: the suffix is unknown, or the file cannot be written.
     """
     path, kind = Path(path), format_of(path)
     try:
         with writing(path) as file:
             Image.fromarray(pixels).save(file, kind, **_OPTIONS.get(kind, {}))
-    except (OSError, ValueError, KeyError, OverflowError, struct.error) as error:  # what Pillow's writers raise
+    except (OSError, ValueError, KeyError, OverflowError, struct.error) as error:  # all from Pillow's writers
         raise cannot_be_written(path, error) from None
 
 
 def format_of(path: str | Path) -> str:
-    """Return what Pillow calls the format of a picture file that is to be written.
+    """Return Pillow's name for the format of a picture file to write.
 
     Raises:
-        InputError: the suffix is none of a format that Pillow writes.
+        InputError: Pillow cannot write a format with this suffix.
     """
     kind = Image.registered_extensions().get(Path(path).suffix.lower(), "")
     if kind not in Image.SAVE:

@@ -1,4 +1,4 @@
-"""What a session is given: a picture, or pictures and numbers by name, into the textures of its inputs."""
+"""Inputs of a session: writes pictures and arrays of values into the textures of the inputs."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from glsl_infer.support.arrays import in_shape
 from glsl_infer.support.ndarray import NDArray
 
 Numbers = NDArray[Any]
-"""What an input of numbers takes: an array of its shape, of any float or integer type."""
+"""Values for a numeric input: an array of its shape, of any float or integer type."""
 
 Named = Mapping[str, Union[Picture, Numbers]]
-"""A picture or numbers for each input, by name."""
+"""A picture or an array of values for each input, by name."""
 
 
 def numbers_as(entry: Input, given: object) -> Numbers:
-    """Return numbers in the shape that an input has.
+    """Return values in the shape of an input.
 
-    Only the axes before the last two may be others, with as many numbers: a batch of 1, frames that are a map with each
-    below the one before, a sequence that is a map of one row.
+    Only the axes before the last two can differ, with the same number of elements: a batch of 1, frames stacked into
+    one map from top to bottom, a sequence stored as a map of one row.
 
     Raises:
-        InputError: another shape, or no numbers.
+        InputError: the shape differs, or the values are not numeric.
     """
     array, wanted = np.asarray(given), tuple(entry.shape)
     kept = min(2, len(wanted))
     alike = array.shape[-kept:] == wanted[-kept:] and array.size == math.prod(wanted)
-    alike = alike or in_shape(array, wanted).shape == wanted  # a long line that is several rows of a map
+    alike = alike or in_shape(array, wanted).shape == wanted  # a long line stored as several rows of a map
     if not alike or array.dtype.kind not in "fiub":
         what = f"{array.dtype} {array.shape}" if isinstance(given, np.ndarray) else type(given).__name__
         raise InputError(f"input '{entry.name}' reads numbers of shape {entry.shape}; {what} was given")
@@ -46,7 +46,7 @@ def numbers_as(entry: Input, given: object) -> Numbers:
 
 
 class NumbersInput:
-    """An input of numbers. ``put`` needs the context.
+    """Numeric input. ``put`` needs the context.
 
     Args:
         entry: the input.
@@ -57,10 +57,10 @@ class NumbersInput:
         self._entry, self._transfers = entry, transfers
 
     def check(self, given: object) -> Numbers:
-        """Return numbers as ``put`` takes them; refuse what are none.
+        """Return values in the form that ``put`` takes, or refuse them.
 
         Raises:
-            InputError: another shape or type, or NaN among them.
+            InputError: the shape or type is wrong, or a value is NaN.
         """
         entry, array = self._entry, numbers_as(self._entry, given)
         if array.dtype.kind == "f" and np.isnan(array).any():
@@ -68,21 +68,21 @@ class NumbersInput:
         return array
 
     def put(self, given: Numbers, handles: Handles) -> None:
-        """Write numbers; those out of range are clipped."""
+        """Write values; those outside the range are clipped."""
         self._transfers.write(f"input '{self._entry.name}'", self._entry.value, given, handles)
 
     def release(self, handles: Handles) -> None:
-        """Do nothing: numbers are copied at once."""
+        """Do nothing: values are copied at once."""
 
 
 class Inputs:
     """All inputs of a session.
 
     Args:
-        manifest: whose inputs.
+        manifest: describes the inputs.
         gl: the functions of the context.
         transfers: writes and reads textures.
-        resampler: makes what scales pictures of so many channels.
+        resampler: returns the resampler for pictures with a number of channels.
         importer: makes textures of dma-bufs.
     """
 
@@ -106,14 +106,14 @@ class Inputs:
         }
 
     def checked(self, given: object) -> dict[str, Any]:
-        """Return what each input gets, by name, as ``put`` takes it.
+        """Return the checked value of each input, by name, in the form that ``put`` takes.
 
         Args:
-            given: a mapping with all inputs, or what the only input of a model with one output takes.
+            given: a mapping with all inputs, or the value of the only input if the model has one output as well.
 
         Raises:
-            InputError: an input is missing or unknown, names are needed, or what an input gets does not fit it.
-            ImageError: what a picture input gets is no picture that it takes.
+            InputError: an input is missing or unknown, names are needed, or a value does not fit its input.
+            ImageError: the value of a picture input is not a picture in an accepted form.
         """
         names = list(self._all)
         if not isinstance(given, Mapping):
@@ -131,7 +131,7 @@ class Inputs:
         return {name: target.check(given[name]) for name, target in self._all.items()}
 
     def put(self, given: Mapping[str, Any], handles: Handles) -> None:
-        """Put what ``checked`` returned into the textures of ``handles``.
+        """Write the values from ``checked`` into the textures of ``handles``.
 
         Raises:
             ImageError, ShaderError: see ``PictureInput.put``.
@@ -140,7 +140,7 @@ class Inputs:
             target.put(given[name], handles)
 
     def release(self, handles: Handles) -> None:
-        """Give back what was imported for ``handles``: the outputs of its frame have been read."""
+        """Release the imports for ``handles`` after the outputs of their frame have been read."""
         for target in self._all.values():
             target.release(handles)
 
@@ -148,7 +148,7 @@ class Inputs:
         """Return a picture as the network reads it, uint8 (height, width, channels); by default the only one.
 
         Raises:
-            InputError: no picture input has the name, or there are several.
+            InputError: the name is not a picture input, or is missing although there are several.
         """
         names = list(self.pictures)
         if name is None and len(names) == 1:

@@ -1,7 +1,7 @@
-"""The child process of ``isolation``: it compiles and draws a bundle, and prints ``met`` if it comes to its end.
+"""Child process of ``isolation``: compiles and draws a bundle, and prints ``met`` if it finishes.
 
-It prints ``passed`` instead if the self-check has passed, which the parent remembers: the child writes no file that a
-later start relies on. A refusal in words is an end too: the parent will come to the same.
+It prints ``passed`` instead if the self-check has passed. The parent records the pass, because the child writes no file
+for later starts. An error that the engine raises on purpose counts as finished: the parent will raise it as well.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 
 
 def limit(seconds: float) -> None:
-    """Give up what this process does not need; it ends with its parent, or after so many seconds of the CPU's time."""
+    """Drop unneeded rights and resources.
+
+    The process ends with its parent on Linux, or after ``seconds`` + 60 seconds of CPU time.
+    """
     _set(resource.RLIMIT_CORE, 0)
     _set(resource.RLIMIT_FSIZE, FILE_BYTES)
     _set(resource.RLIMIT_NOFILE, FILES)
@@ -50,30 +53,30 @@ def _set(kind: int, most: int) -> None:
 
 
 def _tell() -> None:
-    """Say that another layer is drawn."""
+    """Report another drawn layer."""
     print(LAYER, end="", flush=True)
 
 
 def _limit_memory(context: Context, memory: int) -> None:
-    """Bound the address space of a driver that computes on the CPU; others map the memory of devices, too."""
+    """Limit the address space for a driver that computes on the CPU. Other drivers also map device memory."""
     if is_software(context.gl.text(GL.GL_RENDERER)):
         pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
         _set(resource.RLIMIT_AS, pages * resource.getpagesize() + 2 * memory)
 
 
 def work(job: dict[str, Any]) -> str:
-    """Compile and draw the bundle of a job; return ``met`` or ``passed``, or nothing where the file is another.
+    """Compile and draw the bundle of a job; return ``met`` or ``passed``, or an empty string if the file has changed.
 
     Args:
-        job: ``path``; ``digest`` of its manifest, or None; ``context``, how the parent made its own; ``memory`` in
-            bytes; ``seconds`` of the CPU's time that all may take.
+        job: ``path``; ``digest`` of its manifest, or None; ``context``, the parent's kind of context; ``memory`` in
+            bytes; ``seconds`` of CPU time allowed in total.
     """
     limit(job["seconds"])
     bundle = read(job["path"])
     if job["digest"] not in (None, bundle.digest):
-        return ""  # another file than the parent has read
+        return ""  # the file has changed since the parent read it
     choice = next((way for way in CHOICES if way in job["context"]), "auto")  # "hidden glfw window ..."
-    if choice != "glfw":  # which asks a process of its own whether there is a screen
+    if choice != "glfw":  # glfw starts a process that looks for a screen
         fence.close()
     with Context(choice) as context:
         if choice == "glfw":
@@ -89,18 +92,18 @@ def work(job: dict[str, Any]) -> str:
         if bundle.parts and not any(node.op == CUSTOM for part in bundle.parts for node in getattr(part, "nodes", ())):
             with Session(
                 bundle, context=context, cache=False
-            ) as whole:  # what the CPU computes may take hours and fill memory, too
+            ) as whole:  # CPU parts can take hours and fill memory, too
                 whole.run(probe.inputs(bundle.manifest.inputs))
             _tell()
     return "passed" if passed else "met"
 
 
 def main() -> int:
-    """Do the job that is the only argument."""
+    """Run the job in the only argument; return the exit status."""
     try:
         word = work(json.loads(sys.argv[1]))
     except GlslInferError as error:
-        if isinstance(error.__cause__, MemoryError):  # this process has less than its parent
+        if isinstance(error.__cause__, MemoryError):  # this process has less memory than its parent
             return 4
         word = "met"
     if not word:

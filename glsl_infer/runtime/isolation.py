@@ -1,8 +1,8 @@
-"""A child process meets a bundle first: what makes a driver crash, hang or fill the memory does so there.
+"""Sandboxing: a child process draws a bundle first, in case the driver crashes, hangs or fills the memory.
 
-Compilers of drivers are large programs in C that run in the process which calls them, and a bundle may come from
-anybody. The child compiles and draws a bundle as a self-check does (``isolated_run``). If it comes back, the same
-driver does the same again in this process. What passed is remembered as ``first_use`` remembers it.
+Compilers of drivers are large C programs that run in the calling process, and a bundle can come from anywhere. The
+child compiles and draws the bundle as a self-check does (``isolated_run``). If it succeeds, the same driver will do the
+same in this process. A pass is recorded as in ``first_use``.
 """
 
 from __future__ import annotations
@@ -26,43 +26,46 @@ from glsl_infer.runtime import first_use
 from glsl_infer.support.child_process import module_command
 
 Isolation = Union[bool, Literal["first"]]
-"""Whether a child meets a bundle before this process draws it: never, always, or until it has passed on this driver."""
+"""Setting for sandboxing: never, always, or until the bundle has passed on this driver."""
 
 CHILD = "glsl_infer.runtime.isolated_run"
 PASSED = "passed"
-"""The last word of a child whose self-check has passed."""
+"""Last word of a child with a passed self-check."""
 LAYER = "layer\n"
-"""What a child prints after each layer."""
+"""Output of a child after each layer."""
 VARIABLE = "GLSL_INFER_ISOLATION"
-"""The environment variable that, with ``off``, turns ``first`` into never."""
+"""Environment variable that disables ``first`` with the value ``off``."""
 
 SECONDS, SECONDS_A_MEGABYTE = 180.0, 5.0
-"""How long a child may take for a layer, of the CPU's time: other processes may keep the machine busy. And how much
-longer for the first, for each megabyte of shaders: many drivers compile all of them before."""
+"""CPU time in seconds that a child can take for a layer (other processes can keep the machine busy), and additional
+time for the first layer per megabyte of shaders, because many drivers compile all shaders first.
+"""
 SECONDS_A_PROGRAM, OPERATIONS, MOST_SECONDS = 2.0, 1e8, 3600.0
-"""What all layers together may take: ``SECONDS`` and those for the shaders, so much for each program, and a second for
-so many operations of fragments, at most so long. softpipe, which interprets shaders, did 1.5e9 a second (x22-257)."""
+"""Time limit for all layers: ``SECONDS``, the time for the shaders' bytes, this time per program, and a second per this
+number of fragment operations, up to a maximum. softpipe, which interprets shaders, did 1.5e9 a second (x22-257).
+"""
 IDLE = 0.05
-"""The part of the CPU's time below which a child waits for something that does not come."""
+"""Share of CPU time below which a child is waiting indefinitely."""
 MEMORY, TEXTURES, SHADERS = 1 << 30, 8, 32
-"""Bytes that a child may take, and so many times those of the bundle's textures and of its shaders on top of them.
-llvmpipe took 115 bytes for one of a network whose weights were all in the text (SqueezeNet)."""
+"""Memory limit of a child in bytes, plus multiples of the bytes of the bundle's textures and of its shaders. llvmpipe
+took 115 bytes for each byte of shaders in a network with all weights in the source (SqueezeNet).
+"""
 MOST_SAID = 1 << 20
-"""Bytes that a child may print: it says a word for each layer."""
+"""Limit of a child's output in bytes; it prints a word for each layer."""
 _ENVIRONMENT = re.compile(
     r"(PATH|HOME|LANG|LC_\w+|TMPDIR|TEMP|TMP|SYSTEMROOT|VIRTUAL_ENV|DISPLAY|WAYLAND_DISPLAY|XAUTHORITY|XDG_RUNTIME_DIR"
     r"|(LD|DYLD|PYTHON|LIBGL|MESA|GALLIUM|LP|EGL|__EGL|__GLX|__NV|GBM|DRI|VC4|V3D|GLSL_INFER|COVERAGE)_?\w*)\Z"
 )
 _LOOK = 0.05
-"""Seconds between two looks at a child's memory."""
+"""Seconds between two checks of a child's memory."""
 
 
 def meet(bundle: Bundle, context: Context, isolation: Isolation) -> None:
     """Let a child compile and draw a bundle before this process does.
 
     Args:
-        bundle: what is to be drawn.
-        context: where; it is current. The child makes one of its own in the same way.
+        bundle: the bundle to draw.
+        context: the current context. The child creates one of the same kind.
         isolation: as for ``Session``.
 
     Raises:
@@ -96,7 +99,7 @@ def meet(bundle: Bundle, context: Context, isolation: Isolation) -> None:
 
 
 def _memory(bundle: Bundle) -> int:
-    from glsl_infer.bundle.parted import cpu_numbers  # later starts need none of it
+    from glsl_infer.bundle.parted import cpu_numbers  # imported here because later starts do not need it
 
     textures = sum(4 * texture.width * texture.height for part in _parts(bundle) for texture in part.manifest.textures)
     most = MEMORY + TEXTURES * textures + SHADERS * _shader_bytes(bundle) + 4 * cpu_numbers(bundle)
@@ -106,7 +109,7 @@ def _memory(bundle: Bundle) -> int:
 
 
 def _whole(bundle: Bundle) -> float:
-    """Return the seconds that all layers of a bundle together may take."""
+    """Return the time limit in seconds for all layers of a bundle together."""
     from glsl_infer.bundle.shader_check import parse
 
     seconds = SECONDS + SECONDS_A_MEGABYTE * _shader_bytes(bundle) / 1e6
@@ -123,7 +126,7 @@ def _whole(bundle: Bundle) -> float:
 
 
 def _parts(bundle: Bundle) -> list[Bundle]:
-    """Return what draws: the GPU parts of a bundle, or itself."""
+    """Return the GPU parts of a bundle, or the bundle itself if it has no parts."""
     return [part for part in bundle.parts if isinstance(part, Bundle)] or [bundle]
 
 
@@ -133,13 +136,13 @@ def _shader_bytes(bundle: Bundle) -> int:
 
 
 def _watched(job: str, memory: int, opening: float, whole: float) -> str:
-    """Run a child to its end; return what it did that it may not do, ``PASSED``, or nothing.
+    """Run a child to its end; return a description of its failure, ``PASSED``, or an empty string.
 
     Args:
-        job: what it is told, JSON.
-        memory: bytes that it may take.
-        opening: seconds that it may take for the first layer beyond ``SECONDS``.
-        whole: seconds that it may take for all layers.
+        job: the job for the child, JSON.
+        memory: limit in bytes.
+        opening: seconds allowed for the first layer in addition to ``SECONDS``.
+        whole: seconds allowed for all layers.
     """
     layers, most = 0, SECONDS + opening
     with subprocess.Popen(
@@ -148,7 +151,7 @@ def _watched(job: str, memory: int, opening: float, whole: float) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env=_environment(),
-        start_new_session=True,  # it cannot type into this terminal, and what it starts ends with it
+        start_new_session=True,  # no access to this terminal, and a process group that can be killed
     ) as child:
         start = began = time.monotonic()
         used = 0.0
@@ -182,25 +185,25 @@ def _watched(job: str, memory: int, opening: float, whole: float) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment variables that Python, a display and a driver need; the driver keeps no cache on disk."""
+    """Return the environment variables for Python, a display and a driver; the driver's caches on disk are disabled."""
     needed = {name: value for name, value in os.environ.items() if _ENVIRONMENT.match(name)}
     return {**needed, "MESA_SHADER_CACHE_DISABLE": "true", "__GL_SHADER_DISK_CACHE": "0"}
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """Kill a child and what it has started."""
+    """Kill a child and its own child processes."""
     child.kill()
-    with contextlib.suppress(OSError, AttributeError):  # Windows has no groups
+    with contextlib.suppress(OSError, AttributeError):  # Windows has no process groups
         os.killpg(child.pid, signal.SIGKILL)
 
 
 def _hangs(wall: float, worked: float | None, most: float) -> bool:
-    """Return whether a child has had its time: of the CPU, or by the clock where it does next to nothing.
+    """Return whether a child has exceeded its CPU time, or its wall time while nearly idle.
 
     Args:
-        wall: seconds since it began with a layer.
-        worked: seconds of the CPU's time since then; None where nobody says so.
-        most: seconds that it may take.
+        wall: seconds since the start of a layer.
+        worked: seconds of CPU time since then; None if unknown.
+        most: seconds allowed.
     """
     if worked is None:
         return wall > most
@@ -208,7 +211,7 @@ def _hangs(wall: float, worked: float | None, most: float) -> bool:
 
 
 def _worked(pid: int) -> float | None:
-    """Return the seconds of the CPU's time that a process took; None where nobody says so."""
+    """Return the CPU time of a process in seconds, or None if the system does not provide it."""
     try:
         after_name = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
         return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
@@ -217,7 +220,7 @@ def _worked(pid: int) -> float | None:
 
 
 def _resident(pid: int) -> int:
-    """Return the bytes of memory that a process has; 0 where nobody says so."""
+    """Return the resident memory of a process in bytes, or 0 if the system does not provide it."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):

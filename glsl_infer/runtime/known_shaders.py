@@ -1,7 +1,7 @@
-"""Reads a bundle for a session, and checks the text of its shaders once.
+"""Reads a bundle for a session, and checks the source of its shaders only once.
 
-Parsing them takes a Pi Zero a third of a second for a small model, and many seconds for one of hundreds of programs. A
-bundle's digest stands for every byte of it, so what has passed once passes again.
+Parsing the shaders takes a Pi Zero a third of a second for a small model, and many seconds for one with hundreds of
+programs. A bundle's digest covers every byte, so a bundle that has passed once will pass again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from glsl_infer.runtime.program_cache import default_folder
 from glsl_infer.runtime.verdicts import Verdict
 
 FORMAT = "glsl-infer shaders 2"
-"""Goes up when the check refuses more than before."""
+"""The number increases whenever the check refuses more than before."""
 
 SUFFIX = ".shaders"
 
@@ -41,6 +41,6 @@ def read(path: Union[str, Path]) -> Bundle:
         return False
 
     bundle = bundles.read(path, known)
-    for verdict in new:  # not before the rest of the file has passed as well
+    for verdict in new:  # only after the rest of the file has passed as well
         verdict.keep()
     return bundle

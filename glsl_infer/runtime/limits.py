@@ -1,4 +1,4 @@
-"""Whether a driver has what a bundle needs."""
+"""Check of a driver's limits against the needs of a bundle."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _ADVICE = {
 
 
 def require(needed: Limits, gl: Api) -> None:
-    """Refuse a driver that offers less than a bundle needs.
+    """Refuse a driver whose limits are below the needs of a bundle.
 
     Raises:
-        LimitError: naming every limit that is too small.
+        LimitError: a limit is too small; the message names each.
     """
     offered = driver_limits(gl)
     short = {field: value for field, value in vars(needed).items() if offered[field] < value}

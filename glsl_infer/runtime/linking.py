@@ -1,4 +1,4 @@
-"""A bundle's shader programs on a driver: taken from the cache where it has them, else compiled."""
+"""A bundle's shader programs on a driver: restored from the cache if possible, otherwise compiled."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from glsl_infer.runtime.program_cache import ProgramCache, default_folder, key_o
 from glsl_infer.support.records import dataclass
 
 AT_ONCE = 32
-"""Programs that wait for their drivers at a time: more than one has threads for, and few enough for its memory."""
+"""Number of programs in compilation at a time: more than a driver has threads, and few enough for its memory."""
 
 _DRIVER = (GL.GL_VENDOR, GL.GL_RENDERER, GL.GL_VERSION, GL.GL_SHADING_LANGUAGE_VERSION, GL.GL_EXTENSIONS)
 
@@ -31,9 +31,9 @@ class LinkedBundle:
 
     Attributes:
         programs: by the names of the manifest.
-        restored: how many of them came from the cache.
-        compiled: how many had to be compiled. Both together may be fewer than the bundle has: a driver's way of drawing
-            may make one program of several.
+        restored: number of programs from the cache.
+        compiled: number of compiled programs. The sum of both can be lower than the bundle's number of programs,
+            because programs can be merged for a driver.
     """
 
     programs: Mapping[str, Linked]
@@ -42,16 +42,16 @@ class LinkedBundle:
 
 
 class Linker:
-    """Makes a bundle's programs; the context must be current.
+    """Creates a bundle's programs; the context must be current.
 
     Args:
-        drawn: whose programs.
-        context: where.
-        objects: what they belong to, and are deleted with.
-        device_lines: what fragment shaders have after the prelude: ``Context.device_lines``.
-        varyings: how many vec4 attributes the vertices have after their position.
-        cache: whether to keep compiled programs for the next start: True in the usual folder
-            (``program_cache.default_folder``), or in a folder of one's own.
+        drawn: has the programs.
+        context: the context to compile in.
+        objects: owns the programs, and deletes them.
+        device_lines: lines after the prelude in fragment shaders: ``DriverFacts.device_lines``.
+        varyings: number of vec4 attributes of the vertices after their position.
+        cache: whether to store compiled programs for the next start: True for the default folder
+            (``program_cache.default_folder``), or the path of another folder.
     """
 
     def __init__(
@@ -83,9 +83,9 @@ class Linker:
             self._cache = ProgramCache(folder, key_of(driver_strings(context.gl), self._attributes, self._sources))
 
     def start(self) -> None:
-        """Restore every program, or begin to compile it; wait for none but those that are ``AT_ONCE`` behind.
+        """Restore every program or start its compilation; wait only for those started ``AT_ONCE`` programs earlier.
 
-        Some are started before any is asked about, so that a driver with threads compiles them side by side.
+        Several are started before the first is queried, so that a driver with threads compiles them in parallel.
 
         Raises:
             ShaderError: as ``finish``.
@@ -101,7 +101,7 @@ class Linker:
                 self._check(self._begun.popleft())
 
     def finish(self) -> LinkedBundle:
-        """Wait for what was started, and ask for all samplers and uniforms.
+        """Wait for the compilation, and query the locations of all samplers and uniforms.
 
         Raises:
             ShaderError: the driver refuses a shader; names the layer and quotes the driver.
@@ -113,14 +113,14 @@ class Linker:
         return LinkedBundle(linked, len(self._programs) - len(self._missing), len(self._missing))
 
     def _check(self, name: str) -> None:
-        """Wait for a program, and let go what the driver keeps of its text: megabytes where it is long."""
+        """Wait for a program, and free the driver's copy of its source, which can take megabytes."""
         where = f"layer '{self._users.get(name, name)}' on {self._gl.text(GL.GL_RENDERER)}"
         program, (vertex, fragment) = self._programs[name], self._sources[name]
         self._objects.check_program(program, vertex, fragment, where)
         self._objects.drop_fragment(program, fragment)
 
     def keep(self) -> None:
-        """Write the programs to the cache for the next start, if any had to be compiled; failing changes nothing."""
+        """Write the programs to the cache for the next start if any had to be compiled. Failures are ignored."""
         if self._cache is None or not self._missing:
             return
         binaries = {name: self._binaries.get(program) for name, program in self._programs.items()}
@@ -134,7 +134,7 @@ class Linker:
         for name in self._sources:
             if name in kept:
                 program = self._objects.restored_program(self._binaries, kept[name])
-                if program is None:  # another build of the driver, say: the rest will be no better
+                if program is None:  # for example after an update of the driver: the others would fail as well
                     break
                 names[name] = program
         return names
@@ -143,11 +143,11 @@ class Linker:
         entry, gl = self._entries[name], self._gl
         gl.UseProgram(program)
         units = {**self._samplers, **{sampler: unit for unit, sampler in enumerate(entry.samplers)}}
-        for sampler, unit in units.items():  # GL takes no notice of those that a program does not have
+        for sampler, unit in units.items():  # GL ignores samplers unknown to a program
             gl.Uniform1i(gl.GetUniformLocation(program, sampler.encode()), unit)
         return Linked(program, {key: gl.GetUniformLocation(program, key.encode()) for key in entry.uniforms})
 
 
 def driver_strings(gl: Api) -> list[str]:
-    """Return everything that the driver of the current context says of itself."""
+    """Return all GL strings of the current context's driver."""
     return [gl.text(name) for name in _DRIVER]

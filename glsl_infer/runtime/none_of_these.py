@@ -1,9 +1,9 @@
-"""Answers of ``none of these`` by classifiers that were trained without a class for it.
+"""The answer ``none of these`` for classifiers that were trained without a class for it.
 
-none_of_these.json has a logit for this answer, for the models that come with the project, by the SHA-256 of their
-manifests. A picture is of none of the classes if a class with this logit is more probable than all others together.
-scripts/none_of_these.py measures it on photographs that the models have not seen. The models of
-``glsl-infer train`` have a class for this answer instead.
+none_of_these.json has a logit of this answer for the project's models, by the SHA-256 of their manifests. A picture
+belongs to none of the classes if a class with this logit is more probable than all others together.
+scripts/none_of_these.py measures the logit on photographs outside the training data. Models from ``glsl-infer train``
+have a class for this answer instead.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from glsl_infer.bundle import Bundle
 
 NONE = "none of these"
-"""The answer to pictures of other things; models of ``glsl-infer train`` have a class with this label."""
+"""Label for pictures of other things; models from ``glsl-infer train`` have a class with this label."""
 
 FILE = Path(__file__).with_name("none_of_these.json")
 
 
 def none_logit(bundle: Bundle) -> float | None:
-    """Return the logit of the answer; None for models that are not listed."""
+    """Return the logit of the answer, or None for a model that is not listed."""
     entry = _entries().get(bundle.digest or "")
     return None if entry is None else entry["logit"]
 

@@ -1,6 +1,6 @@
-"""A bundle and the context that draws it, got at the same time.
+"""Opening a bundle and a context at the same time.
 
-A driver makes a context in C, and mostly waits for the kernel; meanwhile a second thread reads the file.
+A driver creates a context in C and mostly waits for the kernel. Meanwhile a second thread reads the file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from glsl_infer.support.stopwatch import Stopwatch
 
 
 class _Reading(threading.Thread):
-    """Reads a bundle from the moment it is made. A ThreadPoolExecutor does the same, and imports more for it."""
+    """Thread that starts to read a bundle at once. A ThreadPoolExecutor would do, but takes more imports."""
 
     def __init__(self, path: Union[str, Path]) -> None:
         super().__init__(name="glsl-infer-bundle", daemon=True)
@@ -34,7 +34,7 @@ class _Reading(threading.Thread):
             self._error = error
 
     def result(self) -> Bundle:
-        """Wait, and return the bundle or raise what reading it raised."""
+        """Wait; return the bundle, or raise the exception from reading it."""
         self.join()
         if self._error is not None:
             raise self._error
@@ -43,16 +43,16 @@ class _Reading(threading.Thread):
 
 
 def read_beside(path: Union[str, Path], choice: str, clock: Stopwatch) -> tuple[Bundle, Context]:
-    """Read a bundle while a context is made, which is current in the calling thread then.
+    """Read a bundle while a context is created. The context is then current in the calling thread.
 
     Args:
         path: a ``.glslnn`` file.
         choice: as for ``Context``.
-        clock: is told ``context``, then ``bundle``: what was left to wait for.
+        clock: records the laps ``context``, then ``bundle``: the remaining wait for the file.
 
     Raises:
-        BundleError: the file will not do; said first where no context can be made either.
-        ContextError: no context can be made.
+        BundleError: the file is not a valid bundle. Raised even if the context could not be created either.
+        ContextError: a context cannot be created.
     """
     reading = _Reading(path)
     try:
@@ -71,12 +71,12 @@ def read_beside(path: Union[str, Path], choice: str, clock: Stopwatch) -> tuple[
 
 
 def opened(model: Union[str, Path, Bundle], context: Union[str, Context], clock: Stopwatch) -> tuple[Bundle, Context]:
-    """Return a bundle and a context: those that were given, and what had to be read and made.
+    """Return a bundle and a context; read or create those not passed as objects.
 
     Args:
         model: a ``.glslnn`` file, or a bundle.
         context: as for ``Session``.
-        clock: is told ``context`` and ``bundle``.
+        clock: records the laps ``context`` and ``bundle``.
 
     Raises:
         BundleError, ContextError: see ``read_beside``.

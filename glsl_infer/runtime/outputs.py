@@ -1,4 +1,4 @@
-"""What a session answers: the values that a frame leaves, decoded, and the host steps behind them."""
+"""Outputs of a session: decoded values of a frame, with host steps applied."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from glsl_infer.runtime.transfers import Transfers
 from glsl_infer.support.ndarray import NDArray
 
 Output = NDArray[np.float32]
-"""A result, in the shape that ``manifest.Output.shape`` says."""
+"""A result in the shape of ``manifest.Output.shape``."""
 
 Results = dict[str, Output]
 """Every output by its name."""
 
 Answer = Union[Output, Results]
-"""What ``Session.run`` returns: all results for a dict of inputs, the only one for a picture."""
+"""Result of ``Session.run``: all outputs for a dict of inputs, the only output for a picture."""
 
 
 class Outputs:
     """All outputs of a session; every method needs the context.
 
     Args:
-        manifest: whose outputs.
+        manifest: describes the outputs.
         transfers: reads textures.
     """
 
@@ -34,7 +34,7 @@ class Outputs:
         self._outputs, self._transfers = manifest.outputs, transfers
 
     def values(self, handles: Handles) -> dict[str, list[NDArray[np.float64]]]:
-        """Return what the last frame left for each output, before its steps."""
+        """Return the values of each output after the last frame, before its host steps."""
         return {
             output.name: [self._transfers.read(value, handles) for value in output.values] for output in self._outputs
         }

@@ -1,4 +1,4 @@
-"""What one part of a model took in a frame."""
+"""Measurements of one part of a model in a frame."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from glsl_infer.support.records import dataclass
 
 @dataclass(frozen=True)
 class PartRun:
-    """One part in the last frame.
+    """Measurements of one part in the last frame.
 
     Attributes:
         kind: ``gpu`` or ``cpu``.
         operators: the names of a CPU part's operators, or of a GPU part's layers.
-        seconds: with its upload and its read-back.
+        seconds: time including upload and read-back.
         uploaded, read_back: bytes to the GPU and back.
     """
 

@@ -1,4 +1,4 @@
-"""What a bundle of parts is given: checked by name and shape, and as a part on the CPU reads it."""
+"""Inputs of a bundle with parts: checked by name and shape, and converted for parts on the CPU."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from glsl_infer.runtime.inputs import numbers_as
 from glsl_infer.support.ndarray import NDArray
 
 Tensors = dict[str, Any]
-"""What inputs and parts have made so far, by name: arrays, and pictures as they were given."""
+"""Results of inputs and parts so far, by name: arrays, and pictures in their original form."""
 
 
 def checked_inputs(manifest: Manifest, inputs: Any) -> Tensors:
-    """Return what each input gets, by name; parts look at it closely.
+    """Return the value of each input, by name. The parts check the values further.
 
     Raises:
-        InputError: an input is missing, or its numbers have another shape.
+        InputError: an input is missing, or the shape of its values is wrong.
     """
     entries, outputs = manifest.inputs, manifest.outputs
     names = [entry.name for entry in entries]
@@ -42,7 +42,7 @@ def checked_inputs(manifest: Manifest, inputs: Any) -> Tensors:
 
 
 def numbers_of(entry: Input, given: Any) -> NDArray[np.float32]:
-    """Return an input as a part on the CPU reads it: of a picture's pixels the numbers that they stand for."""
+    """Return an input as a CPU part reads it; the pixels of a picture become the values that they represent."""
     if entry.kind != PICTURE:
         return np.asarray(given, np.float32)
     assert isinstance(entry.value, FeatureMap)

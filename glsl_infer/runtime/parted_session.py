@@ -1,6 +1,7 @@
-"""Runs a bundle of parts: shaders for some layers, NumPy for the others, and tensors that go to and fro.
+"""Runs a bundle of parts: shaders for some layers, NumPy for the others, and tensors moved between them.
 
-A part waits for the one before it. So a frame is computed at once, wherever ``Session`` would let the GPU work on.
+Each part needs the results of the parts before it. So a frame is computed at once, even in methods of ``Session`` that
+return before the GPU has finished.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ from glsl_infer.support.stopwatch import Stopwatch
 
 
 class PartedSession(Session):
-    """A ``Session`` of a bundle of parts; ``Session(...)`` makes it where a file has parts.
+    """``Session`` of a bundle of parts. ``Session(...)`` creates it for a file with parts.
 
     Args:
         model, context, selfcheck, cache, operators, isolated, state, check_ranges: as for ``Session``.
 
     Raises:
-        InputError: a custom operator that the bundle needs was not given.
+        InputError: ``operators`` lacks a custom operator of the bundle.
         As ``Session``.
     """
 
@@ -96,7 +97,7 @@ class PartedSession(Session):
         return tuple(part for part in self._sessions if isinstance(part, Session))
 
     def upload(self, inputs: Any) -> None:
-        """Take the inputs; ``submit`` computes."""
+        """Store the inputs for ``submit``, which computes."""
         self._given, self._named = self._inputs_by_name(inputs), isinstance(inputs, Mapping)
 
     def submit(self) -> None:
@@ -116,7 +117,7 @@ class PartedSession(Session):
         return self.read_back()
 
     def run_async(self, inputs: Any) -> PendingFrame[Any]:
-        """Compute a frame at once, and return it as ``Session.run_async`` does."""
+        """Compute a frame at once, and return it in the form of ``Session.run_async``."""
         return finished(self.run(inputs))
 
     def stream(self, inputs: Any, *, wait: Any = "sleep") -> Iterator[Any]:
@@ -132,7 +133,7 @@ class PartedSession(Session):
         }
 
     def layers(self, inputs: Any) -> Iterator[tuple[str, NDArray[np.float32]]]:
-        """Yield (layer name, output as numbers) of every layer of every part but the inputs, in order."""
+        """Yield (layer name, output values) of every layer of every part but the inputs, in order."""
         tensors = dict(self._inputs_by_name(inputs))
         for part in self._sessions:
             if isinstance(part, Session):
@@ -145,7 +146,7 @@ class PartedSession(Session):
                     yield name, value
 
     def run_layer(self, name: str, inputs: Sequence[NDArray[np.floating]]) -> NDArray[np.float32]:
-        """Run one layer alone, as ``Session.run_layer`` does; one of a CPU part takes its inputs as they are."""
+        """Run one layer alone, as ``Session.run_layer`` does; inputs of a CPU part's layer are not rounded."""
         for part in self._sessions:
             if isinstance(part, Session):
                 if name in part._computed:
@@ -169,12 +170,12 @@ class PartedSession(Session):
         return self._pixels(entry, self._given[entry.name])
 
     def statistics(self) -> Statistics:
-        """Return what the GPU parts of one frame take together."""
+        """Return the summed counts of the GPU parts for one frame."""
         each = [vars(session.statistics()) for session in self.gpu_sessions]
         return Statistics(**{key: sum(counts[key] for counts in each) for key in each[0]})
 
     def read_texture(self, name: str) -> NDArray[np.uint8]:
-        """Refuse: textures belong to parts.
+        """Refuse, because each part has its own textures.
 
         Raises:
             InputError: always.
@@ -182,7 +183,7 @@ class PartedSession(Session):
         raise InputError(f"texture '{name}': the model runs in parts, each with textures of its own")
 
     def draw_layer(self, layer: str) -> None:
-        """Refuse: layers are drawn in their parts.
+        """Refuse, because layers are drawn by their parts.
 
         Raises:
             InputError: always.
@@ -200,10 +201,10 @@ class PartedSession(Session):
         self.context.make_current()
 
     def close(self) -> None:
-        """Delete every GL object, and the context if the session made it; further calls do nothing.
+        """Delete every GL object, and the context if the session created it; further calls do nothing.
 
         Raises:
-            ContextError: the session is another thread's.
+            ContextError: the session belongs to another thread.
         """
         if self._closed:
             return
@@ -218,14 +219,14 @@ class PartedSession(Session):
                 self.context.close()
 
     def __del__(self) -> None:
-        self._closed = True  # the parts' sessions free themselves, and warn
+        self._closed = True  # the parts' sessions free themselves and warn
 
     @property
     def _outputs_of_parts(self) -> list[TensorOutput]:
         return [output for output in self.bundle.manifest.outputs if isinstance(output, TensorOutput)]
 
     def _require_functions(self) -> None:
-        """Refuse a bundle whose custom operators nobody gave."""
+        """Refuse a bundle with custom operators that have no function in ``operators``."""
         for part in self.bundle.parts:
             for node in part.nodes if isinstance(part, CpuPart) else ():
                 if node.op == CUSTOM:
@@ -261,7 +262,7 @@ class PartedSession(Session):
         }
 
     def _for_gpu(self, session: Session, tensors: Tensors) -> Tensors:
-        """Return the inputs of a GPU part. What is no number on the CPU becomes 0: a texture holds numbers only."""
+        """Return the inputs of a GPU part. NaN from the CPU becomes 0, because textures cannot store it."""
         given = {entry.name for entry in self.bundle.manifest.inputs}
         wanted = [entry.name for entry in session.bundle.manifest.inputs]
         return {
@@ -270,7 +271,7 @@ class PartedSession(Session):
         }
 
     def _cpu_values(self, part: CpuPart, tensors: Tensors) -> Iterator[tuple[str, NDArray[np.float32]]]:
-        """Yield every operator's output of a CPU part."""
+        """Yield the output of every operator of a CPU part, with its name."""
         entries = {entry.name: entry for entry in self.bundle.manifest.inputs}
         values = {
             name: self._numbers(entries[name], tensors[name]) if name in entries else tensors[name]
@@ -282,7 +283,7 @@ class PartedSession(Session):
                 yield node.name, values[node.name]
 
     def _computed_on_cpu(self, node: Node, inputs: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-        """Return an operator's output; attributes that make no sense to it show here."""
+        """Return an operator's output. Invalid attributes in the file are first detected here."""
         try:
             return np.asarray(cpu.compute(node, inputs, self._functions), np.float32)
         except (TypeError, ValueError, LookupError, ArithmeticError, MemoryError) as error:
@@ -293,7 +294,7 @@ class PartedSession(Session):
         return numbers_of(entry, self._pixels(entry, given) if entry.kind == PICTURE else given)
 
     def _pixels(self, entry: Input, given: Any) -> NDArray[np.uint8]:
-        """Return a picture as the network reads it; a GPU part fits it where one has it."""
+        """Return a picture as the network reads it, fitted by a GPU part with this input, or else by the CPU."""
         if isinstance(given, np.ndarray) and given.dtype == np.uint8 and given.shape == entry.shape:
             return given
         for session in self.gpu_sessions:

@@ -1,7 +1,7 @@
-"""Frames on their way: the GPU computes one while the CPU makes the next ready and reads the last.
+"""Frames in flight: the GPU computes one while the CPU prepares the next and reads the last.
 
-What one frame writes while another is still read, the textures of inputs and outputs, exists twice: a frame lies in
-one of two slots. All else is shared, for a GPU draws one frame after the other.
+The textures of inputs and outputs exist twice, because one frame writes them while the other is still read. Each frame
+uses one of two slots. Everything else is shared, because a GPU draws one frame after the other.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from glsl_infer.gl.handles import Handles
 from glsl_infer.runtime.frame import Call
 
 Wait = Literal["sleep", "spin"]
-"""How to wait for the GPU: ``sleep`` takes least power, ``spin`` least time (and a CPU core)."""
+"""Method of waiting for the GPU: ``sleep`` takes least power, ``spin`` least time (and a CPU core)."""
 
 WAITS = ("sleep", "spin")
 
 Result = TypeVar("Result")
 
 SLOTS = 2
-"""How many frames are on their way at most: one is drawn, one is read."""
+"""Maximum number of frames in flight: one is drawn, one is read."""
 
 
 @dataclass
 class Slot:
-    """Where a frame lies.
+    """Resources of one frame in flight.
 
     Attributes:
-        handles: the GL names of everything that its passes refer to.
-        calls: the GL calls that draw it.
-        frame: the frame in it whose output has not been read.
+        handles: the GL names of all objects in its passes.
+        calls: the GL calls to draw it.
+        frame: the frame in the slot, until its output has been read.
     """
 
     handles: Handles
@@ -42,7 +42,7 @@ class Slot:
 
 
 class PendingFrame(Generic[Result]):
-    """A frame that the GPU was given; ``Session.run_async`` makes it."""
+    """A frame submitted to the GPU, returned by ``Session.run_async``."""
 
     def __init__(
         self,
@@ -57,20 +57,20 @@ class PendingFrame(Generic[Result]):
         self._lost = False
 
     def done(self) -> bool:
-        """Return at once whether ``result`` would not have to wait for the GPU.
+        """Return at once whether ``result`` would return without waiting for the GPU.
 
-        Where the driver has no fences nobody knows, and it is False until the output has been read.
+        Without fences this is unknown, and the method returns False until the output has been read.
         """
         return self._output is not None or self._lost or (self._fence is not None and self._fence.passed())
 
     def result(self, wait: Wait = "sleep") -> Result:
-        """Wait for the frame, and return what ``Session.run`` returns; again the same when asked again.
+        """Wait for the frame, and return the same as ``Session.run``; further calls return the same result.
 
         Args:
-            wait: ``sleep`` or ``spin``; without fences, the driver's own way to wait for what is read.
+            wait: ``sleep`` or ``spin``; without fences, the driver waits in its own way for the read-back.
 
         Raises:
-            InputError: another word for ``wait``.
+            InputError: ``wait`` is neither ``sleep`` nor ``spin``.
             RunError: the session was closed before the frame was read.
             ContextError: called in another thread than the session's.
         """
@@ -82,40 +82,40 @@ class PendingFrame(Generic[Result]):
         return self._output
 
     def _finish(self, wait: Wait) -> None:
-        """Wait and read; the context must be the session's."""
+        """Wait and read; the session must be active."""
         if self._fence is not None:
             (self._fence.spin if wait == "spin" else self._fence.sleep)()
-        assert self._read is not None  # it is there until the frame is read or lost
+        assert self._read is not None  # set until the frame is read or lost
         self._output = self._read()
         self._release()
 
     def _lose(self) -> None:
-        """Give the frame up unread."""
+        """Abandon the frame unread."""
         self._lost = self._output is None
         self._release()
 
     def _release(self) -> None:
-        self._collect = self._read = None  # which keep the session's textures in mind
+        self._collect = self._read = None  # both refer to the session's textures
         if self._fence is not None:
             self._fence.close()
             self._fence = None
 
 
 def finished(result: Result) -> PendingFrame[Result]:
-    """Return a frame that is computed already."""
+    """Return a frame that is already computed."""
     frame: PendingFrame[Result] = PendingFrame(lambda frame, wait: None, lambda: result, None)
     frame._finish("sleep")
     return frame
 
 
 class Pipeline:
-    """The slots of a session, which take turns.
+    """The slots of a session, used in turn.
 
     Args:
         first: the slot of the session's own textures.
-        another: makes one more, when it is needed first.
-        activate: makes the context current and the session's.
-        fences: whether there are fences.
+        another: creates a further slot at its first use.
+        activate: activates the session in the context.
+        fences: whether the driver has fences.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class Pipeline:
         self._turn = 0
 
     def next(self) -> Slot:
-        """Return the slot whose turn it is; what an older frame left in it is read before."""
+        """Return the next slot, after reading an older frame in it."""
         if len(self._slots) < SLOTS:
             self._slots.append(self._another())
         slot = self._slots[self._turn]
@@ -139,19 +139,19 @@ class Pipeline:
         return slot
 
     def submitted(self, slot: Slot, read: Callable[[Handles], Result]) -> PendingFrame[Result]:
-        """Return the frame whose calls were just made for ``slot``; ``read`` reads the outputs that lie in a slot."""
+        """Return the frame whose calls were just issued for ``slot``; ``read`` reads the outputs of a slot."""
         fence = Fence() if self._fences else None
         frame = PendingFrame(self._collect, lambda: read(slot.handles), fence)
         slot.frame = frame
         return frame
 
     def settle(self) -> None:
-        """Read all frames that are on their way, so that every slot is free."""
+        """Read all frames in flight, so that every slot is free."""
         for step in range(len(self._slots)):
             self._settle(self._slots[(self._turn + step) % len(self._slots)], "sleep")
 
     def close(self) -> None:
-        """Give up what has not been read; the slots' textures are the session's to delete."""
+        """Abandon unread frames; the session deletes the slots' textures."""
         for slot in self._slots:
             if slot.frame is not None:
                 slot.frame._lose()
@@ -170,10 +170,10 @@ class Pipeline:
 
 
 def check_wait(wait: str) -> None:
-    """Refuse a word that is no way to wait.
+    """Refuse an unknown method of waiting.
 
     Raises:
-        InputError: naming those that are.
+        InputError: the message lists the methods.
     """
     if wait not in WAITS:
         raise InputError(f"wait={wait!r}; choose one of {', '.join(WAITS)}")

@@ -1,4 +1,4 @@
-"""A bundle made ready to draw in a context: programs, textures, vertices, and the calls of a frame."""
+"""Everything needed to draw a bundle in a context: programs, textures, vertices, and the calls of a frame."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ _FLOAT, _ARRAY_BUFFER = GL.GL_FLOAT, GL.GL_ARRAY_BUFFER
 
 
 class Prepared:
-    """What drawing a bundle takes; the context must be current for everything here.
+    """GL objects and calls that draw a bundle. The context must be current for every method.
 
     Args:
-        bundle: what to draw.
-        context: where.
-        objects: what all that is made belongs to, and is deleted with.
-        clock: is told ``rounding_test``, ``programs``, ``program_cache`` and ``textures`` as they end.
+        bundle: the bundle to draw.
+        context: the context to draw in.
+        objects: owns the new GL objects, and deletes them.
+        clock: records the laps ``rounding_test``, ``programs``, ``program_cache`` and ``textures``.
         cache: as for ``Session``.
 
     Attributes:
         handles: GL names of programs, textures and framebuffers.
         frame: the calls of a frame.
-        restored_programs, compiled_programs: how many programs came from the cache, and how many did not.
+        restored_programs, compiled_programs: number of programs from the cache, and of the others.
 
     Raises:
         ShaderError: the driver refuses a shader.
-        GlError: it cannot render into a texture.
+        GlError: the driver cannot render into a texture.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Prepared:
         linker = Linker(self._drawn, context, objects, device_lines, self._varyings, cache)
         linker.start()
         clock.lap("programs")
-        # What needs no program is made while a driver with threads compiles.
+        # A driver with threads compiles meanwhile.
         textures, framebuffers = self._made(self._textures)
         self._viewport = frame.viewport(manifest.textures, self._gl.integer(GL.GL_MAX_TEXTURE_SIZE))
         vertices, self._first_vertex = frame.vertices(manifest.passes, self._textures, self._varyings, self._viewport)
@@ -84,7 +84,7 @@ class Prepared:
 
     @cached_property
     def layers(self) -> Mapping[str, list[frame.Call]]:
-        """The calls of each layer that draws, by its name; a frame takes none of them."""
+        """The calls of each layer with passes, by its name. A frame does not use these."""
         by_layer: dict[str, list[Pass]] = {}
         for entry in self._drawn.bundle.manifest.passes:
             by_layer.setdefault(entry.layer, []).append(entry)
@@ -92,7 +92,7 @@ class Prepared:
         return {name: recorder.record(passes, self._constant) for name, passes in by_layer.items()}
 
     def bind(self) -> None:
-        """Set the state that frames take for granted: fixed state, vertex arrays, what stays bound throughout."""
+        """Set the state that frames rely on: fixed state, vertex arrays, permanent bindings."""
         gl = self._gl
         self._objects.fixed_state()
         self._driver.set_blending()
@@ -106,11 +106,11 @@ class Prepared:
             gl.EnableVertexAttribArray(1 + index)
 
     def resampler(self, channels: int) -> Resampler:
-        """Return what scales pictures of so many channels; the caller closes it."""
+        """Return a resampler for pictures with this number of channels; the caller closes it."""
         return Resampler(self._gl, self._prelude, channels, self._covering_vertex)
 
     def another_slot(self) -> Slot:
-        """Make what two frames on their way cannot share: the textures of inputs and of outputs."""
+        """Create a slot with the textures of inputs and outputs, which two frames in flight cannot share."""
         manifest = self._drawn.bundle.manifest
         results = {name for output in manifest.outputs for value in output.values for name in textures_of(value)}
         own = results.union(*(entry.textures for entry in manifest.inputs))
@@ -126,11 +126,11 @@ class Prepared:
         return frame.Recorder(self._gl, handles, self._textures, members, self._first_vertex, self._viewport)
 
     def _made(self, names: Iterable[str]) -> tuple[dict[str, int], dict[str, int]]:
-        """Make some textures, and what renders into them; return both by the textures' names."""
+        """Create textures and the framebuffers of render targets; return both by the textures' names."""
         textures: dict[str, int] = {}
         framebuffers: dict[str, int] = {}
         if self._draws_at_once:
-            self._objects.fixed_state()  # nothing may keep a clear from a texel
+            self._objects.fixed_state()  # a scissor or colour mask would keep a clear from texels
         for name in names:
             entry = self._textures[name]
             cleared = entry.kind == "target" and self._draws_at_once

@@ -1,9 +1,8 @@
-"""Compiled programs of earlier starts, in files: a driver need not compile again what it has compiled before.
+"""Cache of compiled programs from earlier starts, in files, so that a driver does not compile them again.
 
-A file holds the programs of one bundle on one driver. Its name is the key: a hash of the driver's names and of every
-byte that its compiler was given. What is read is believed only if it is the user's own file, is complete (a hash of
-the whole) and was made for this very key; the driver then may still refuse it. Everything else is as if there were
-no file, and it is written anew.
+A file holds the programs of one bundle on one driver. Its name is the key: a hash of the driver's strings and of every
+byte passed to the compiler. A file is used only if it belongs to the user, is complete (a hash of all bytes) and was
+written for this key; even then the driver can refuse it. Any other file is ignored and written again.
 """
 
 from __future__ import annotations
@@ -23,37 +22,37 @@ from glsl_infer.support.files import is_led_elsewhere, is_own, reading, user_cac
 FORMAT = "glsl-infer programs 1"
 SUFFIX = ".programs"
 VARIABLE = "GLSL_INFER_CACHE"
-"""The environment variable that names another folder, or with ``off`` none at all."""
+"""Environment variable with the path of another folder, or ``off`` to disable the cache."""
 
 MAX_BYTES = 256 << 20
-"""Most bytes of a file that is read or written."""
+"""Maximum size in bytes of a file that is read or written."""
 
 MAX_FILES = 32
-"""Most files in the folder: those that were not used for longest go."""
+"""Maximum number of files in the folder; the least recently used are deleted."""
 
 _DIGEST = hashlib.sha256().digest_size
 
 
 def default_folder() -> Path | None:
-    """Return where compiled programs are kept, as environment variables say: ``~/.cache/glsl-infer/programs``.
+    """Return the folder of compiled programs: from environment variables, or ``~/.cache/glsl-infer/programs``.
 
-    There is none where a symbolic link is in its place: nobody's files are written where somebody else points to.
+    Returns None with ``GLSL_INFER_CACHE=off``, and for a symbolic link: another user could choose its target.
     """
     given = os.environ.get(VARIABLE, "")
     if given == "off":
         return None
     try:
         folder = Path(given) if given else user_caches() / "glsl-infer/programs"
-    except RuntimeError:  # a user without a home
+    except RuntimeError:  # the user does not have a home
         return None
     return None if is_led_elsewhere(folder) else folder
 
 
 def key_of(driver: Sequence[str], attributes: Sequence[str], sources: Mapping[str, tuple[bytes, bytes]]) -> str:
-    """Return the key of some programs: hexadecimal, 64 digits.
+    """Return the key of a set of programs: 64 hexadecimal digits.
 
     Args:
-        driver: everything that the driver says of itself.
+        driver: all GL strings of the driver.
         attributes: the vertex attributes, by location.
         sources: the vertex and fragment shader of each program, by its name.
     """
@@ -63,7 +62,7 @@ def key_of(driver: Sequence[str], attributes: Sequence[str], sources: Mapping[st
 
 
 class ProgramCache:
-    """The file of one key in a folder, which is made when something is written.
+    """The file of one key in a folder. The folder is created at the first write.
 
     Attributes:
         path: the file.
@@ -74,7 +73,7 @@ class ProgramCache:
         self._key = key
 
     def read(self) -> dict[str, Binary]:
-        """Return the programs by name; none where the file is missing, damaged, stale or another user's."""
+        """Return the programs by name; empty if the file is missing, damaged, stale or another user's."""
         try:
             with reading(self.path) as file:
                 if not is_own(os.fstat(file.fileno())):
@@ -87,7 +86,7 @@ class ProgramCache:
         except (OSError, InputError, ValueError, TypeError, LookupError, RecursionError):
             return {}
         with contextlib.suppress(OSError):
-            os.utime(self.path)  # it was used now
+            os.utime(self.path)  # the time of last use, for deletion
         return programs
 
     def _unpack(self, head: Any, blobs: bytes) -> dict[str, Binary]:
@@ -100,7 +99,7 @@ class ProgramCache:
         return programs if place == len(blobs) else {}
 
     def write(self, programs: Mapping[str, Binary]) -> bool:
-        """Replace the file; return whether that worked. A full disk or a folder without rights costs only time."""
+        """Replace the file; return whether that succeeded. A full disk or missing rights cost only time."""
         head = {
             "format": FORMAT,
             "key": self._key,
@@ -119,10 +118,10 @@ class ProgramCache:
         return True
 
     def _prune(self) -> None:
-        """Delete the files that were not used for longest, where there are more than ``MAX_FILES``."""
+        """Delete the least recently used files if there are more than ``MAX_FILES``."""
         files = []
         for path in self.path.parent.glob(f"*{SUFFIX}"):
-            with contextlib.suppress(OSError):  # another process may delete it meanwhile
+            with contextlib.suppress(OSError):  # another process can delete it meanwhile
                 files.append((path.stat().st_mtime, path))
         for _, path in sorted(files)[: max(0, len(files) - MAX_FILES)]:
             if path != self.path:

@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from glsl_infer.runtime.session import Session
 
 MUCH = 0.001
-"""Share of a layer's values from which on a warning is due."""
+"""Share of a layer's values above which the user is warned."""
 
 
 @dataclass(frozen=True)
 class Saturation:
-    """Values of a layer at the ends of its range.
+    """Values of a layer at the bounds of its range.
 
     Attributes:
         layer: its name.
-        low: share of its values that are stored as the lowest number, although its function goes lower.
-        high: share that are stored as the highest number, although its function goes higher.
+        low: share of its values stored as the lowest byte, although its function can go lower.
+        high: share stored as the highest byte, although its function can go higher.
     """
 
     layer: str
@@ -38,16 +38,16 @@ class Saturation:
 
     @property
     def share(self) -> float:
-        """Share of its values at either end."""
+        """Share of the layer's values at either bound."""
         return self.low + self.high
 
 
 def check(session: Session, inputs: Any) -> tuple[Saturation, ...]:
-    """Run an input layer by layer; return the layers with values at the ends of their ranges, the worst first.
+    """Run an input layer by layer; return the layers with values at the bounds of their ranges, largest share first.
 
     Args:
-        session: on a bundle.
-        inputs: as ``Session.run`` takes them.
+        session: a session of a bundle.
+        inputs: in a form that ``Session.run`` accepts.
     """
     ends = {name: found for part in session.gpu_sessions for name, found in _open_ends(part.bundle).items()}
     layers = []
@@ -63,14 +63,14 @@ def check(session: Session, inputs: Any) -> tuple[Saturation, ...]:
 
 
 def warn(found: Iterable[Saturation]) -> None:
-    """Warn of layers that clip much."""
+    """Warn about layers that clip more than ``MUCH`` of their values."""
     text = sentence(found)
     if text:
         warnings.warn(text, stacklevel=3)
 
 
 def sentence(found: Iterable[Saturation]) -> str:
-    """Return a sentence about the layers that clip much; empty if there are none."""
+    """Return a sentence about the layers that clip more than ``MUCH``; empty without such layers."""
     much = [layer for layer in found if layer.share > MUCH]
     if not much:
         return ""
@@ -83,11 +83,11 @@ def sentence(found: Iterable[Saturation]) -> str:
 
 
 Ends = tuple[tuple[NDArray[np.float64], NDArray[np.float64]], tuple[bool, bool]]
-"""Where a layer's stored values begin and end, half a step within, and whether its function goes on there."""
+"""Bounds of a layer's stored values, half a step inward, and whether its function continues beyond each."""
 
 
 def _open_ends(bundle: Bundle) -> dict[str, Ends]:
-    """Return the layers whose ranges can clip a value that a reader tells apart from their ends."""
+    """Return the layers whose ranges can clip a value that a reader distinguishes from the bounds."""
     network = bundle.network
     readers: dict[str, list[Node]] = {layer.name: [] for layer in network.layers}
     nodes = [Node(layer.name, layer.op, layer.inputs, layer.attrs) for layer in network.layers]
@@ -106,7 +106,7 @@ def _open_ends(bundle: Bundle) -> dict[str, Ends]:
         if not node.inputs or "scales" not in layer.attrs or not isinstance(value, (FeatureMap, FineMap)):
             continue
         if node.name in likely or (readers[node.name] and all(map(_levels_off, readers[node.name]))):
-            continue  # a sigmoid makes the same of all values beyond
+            continue  # a sigmoid maps all values beyond the bounds to the same result
         low, high = value.range.ends(value.channels)
         step = (high - low) / (255.0 if value.range.bits == 8 else 65280.0)
         function = node.activation
@@ -117,5 +117,5 @@ def _open_ends(bundle: Bundle) -> dict[str, Ends]:
 
 
 def _levels_off(node: Node) -> bool:
-    """Return whether a node is a function that hardly rises at its ends, and nothing else."""
+    """Return whether a node only applies a function nearly flat at its bounds, such as a sigmoid."""
     return "function" in node.attrs and node.activation.bounded and not node.activation.clips

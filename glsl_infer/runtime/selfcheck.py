@@ -1,8 +1,8 @@
-"""The self-check: inputs by formula through every layer of a model, on this machine's driver.
+"""Self-check: runs inputs defined by a formula through every layer of a model, on this machine's driver.
 
-A driver may skip a draw in silence, compute with too few bits, or lose its context; the probe in the bundle (``probe``)
-says what every layer has to make of its picture. ``check`` compares all of them and stops at nothing but a driver that
-reports an error; what it returns says which layer is the first that is wrong, and what to try.
+A driver can skip a draw without an error, compute with too few bits, or lose its context. The probe of the bundle
+(``probe``) has the expected result of every layer for these inputs. ``check`` compares all layers and stops only if the
+driver reports an error. Its result names the first wrong layer, and steps to try.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from glsl_infer.runtime.session import Session
 
 WHOLE_FRAME = "(whole frame)"
-"""How the last check is called: all layers as one frame, which replays other calls than layer by layer."""
+"""Name of the last check: all layers as one frame, which replays other calls than layer by layer."""
 
 
 @dataclass(frozen=True)
 class OutputError:
-    """How far an output of a whole frame is off, in its own numbers, and how far it may be."""
+    """Error of an output of a whole frame in the output's own unit, and the tolerance."""
 
     output: str
     error: float
@@ -37,20 +37,19 @@ class OutputError:
 
     @property
     def passed(self) -> bool:
-        """Whether the error is within the tolerance; NaN is not."""
+        """True if the error is within the tolerance; False for NaN."""
         return self.error <= self.allowed
 
 
 @dataclass(frozen=True)
 class SelfCheck:
-    """What the self-check found.
+    """Result of the self-check.
 
     Attributes:
         layers: every layer's error in stored steps, in order; those after a failure of the driver are missing.
-        outputs: the error of every output of a whole frame; empty where it was not drawn, because a layer is wrong
-            already.
-        driver: the GL strings, and how the context was made.
-        restored: how many programs came from the cache instead of the compiler.
+        outputs: the error of every output of a whole frame. Empty if the frame was not drawn because a layer is wrong.
+        driver: the GL strings, and the kind of context.
+        restored: number of programs loaded from the cache instead of compiled.
         stopped: the layer (or ``WHOLE_FRAME``) in which the driver reported an error, and the error.
     """
 
@@ -62,7 +61,7 @@ class SelfCheck:
 
     @property
     def wrong(self) -> str | None:
-        """The first layer that is wrong, ``WHOLE_FRAME``, or None where everything is right."""
+        """The first wrong layer, ``WHOLE_FRAME``, or None if everything is right."""
         for layer in self.layers:
             if not layer.passed:
                 return layer.layer
@@ -72,7 +71,7 @@ class SelfCheck:
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What to try where something is wrong, the cheapest first; nothing where all is right."""
+        """Steps to try after a failure, the cheapest first; empty if everything is right."""
         if self.wrong is None:
             return ()
         again = ("start again with GLSL_INFER_CACHE=off: all programs are then compiled anew",) * bool(self.restored)
@@ -85,10 +84,10 @@ class SelfCheck:
         )
 
     def require(self) -> None:
-        """Raise where something is wrong.
+        """Raise if a layer or an output is wrong.
 
         Raises:
-            SelfCheckError: naming the first layer, how far it is off, the GL strings and what to try.
+            SelfCheckError: the message has the first failure, its error, the GL strings and steps to try.
         """
         if self.wrong is None:
             return
@@ -100,7 +99,7 @@ class SelfCheck:
         )
 
     def describe_failure(self) -> str:
-        """Return the first failure in words; something is wrong."""
+        """Return the first failure in words. The check must have failed."""
         for layer in self.layers:
             if not layer.passed:
                 allowed = layer.allowed
@@ -120,7 +119,7 @@ class SelfCheck:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Return everything as plain data."""
+        """Return the result as plain data."""
         return {
             "passed": self.wrong is None,
             "wrong": self.wrong,
@@ -146,11 +145,11 @@ class SelfCheck:
 
 
 def check(session: Session, tell: Callable[[], object] = lambda: None) -> SelfCheck:
-    """Run the probe through all layers of a session, then as one frame; of a model with parts through each GPU part.
+    """Run the probe through all layers of a session, then as one frame; in a model with parts, through each GPU part.
 
     Args:
-        session: what to check.
-        tell: is called after each layer.
+        session: the session to check.
+        tell: called after each layer.
 
     Raises:
         RunError: the session is closed.
@@ -196,26 +195,26 @@ def _check(session: Session, tell: Callable[[], object]) -> SelfCheck:
 
 
 def _layer_errors(session: Session) -> Iterator[LayerError]:
-    """Run the probe layer by layer, and yield each one's error before the next is drawn."""
+    """Run the probe layer by layer, and yield the error of each before the next is drawn."""
     manifest, members = session.bundle.manifest, session.bundle.members
     session.upload(probe.inputs(manifest.inputs))
     yield from probe.compare(manifest.probe, members[manifest.probe.member], _drawn(session))
 
 
 def _drawn(session: Session) -> Iterator[tuple[str, dict[str, NDArray[np.uint8]]]]:
-    """Draw layer by layer and yield each one's textures by name."""
+    """Draw layer by layer, and yield each layer's textures by name."""
     for entry in session.bundle.manifest.probe.layers:
         session.draw_layer(entry.layer)
         yield entry.layer, {name: session.read_texture(name) for name in textures_of(entry.value)}
 
 
 def _before(errors: list[LayerError], layer: str) -> list[LayerError]:
-    """Leave out a layer in which the driver failed: what was read of it says nothing."""
+    """Remove a layer in which the driver failed: its texels are meaningless."""
     return [error for error in errors if error.layer != layer]
 
 
 def _whole_frame_errors(session: Session) -> tuple[OutputError, ...]:
-    """Draw the probe as one frame; compare every output with the probe's numbers, or with its layers one by one."""
+    """Draw the probe as one frame; compare each output with the probe's values, or with the run layer by layer."""
     manifest = session.bundle.manifest
     before = session.output_values()
     session.run(probe.inputs(manifest.inputs))

@@ -33,50 +33,50 @@ if TYPE_CHECKING:
     from glsl_infer.cpu.custom import Functions
 
 Alone = Union[Picture, Numbers]
-"""What the only input of a model takes."""
+"""Value of a model's only input."""
 
 
 class Session(Drawable):
-    """A bundle, compiled on an OpenGL ES 2.0 context in this process: open files of others with ``isolated="first"``.
+    """A bundle, compiled on an OpenGL ES 2.0 context in this process. Open untrusted files with ``isolated="first"``.
 
-    Use it as a context manager, or ``close`` it. A session belongs to the thread that made it: in another, every use
-    and ``close`` raise ContextError while that one lives. A session that is dropped without ``close`` is freed with its
-    last reference, and a ResourceWarning says so; its unread frames are lost. A model with parts for the CPU gets a
+    Use it as a context manager, or ``close`` it. A session belongs to the thread that created it: while that thread
+    runs, every use and ``close`` in another thread raise ContextError. A session without other references is freed even
+    if it was not closed, with a ResourceWarning; its unread frames are lost. A model with parts for the CPU gets a
     ``PartedSession``.
 
     Args:
-        model: path of a ``.glslnn`` file, or a bundle that was read already.
-        context: ``auto``, ``surfaceless``, ``device``, ``glfw``, or a ``Context`` that stays the caller's to close.
+        model: path of a ``.glslnn`` file, or a ``Bundle``.
+        context: ``auto``, ``surfaceless``, ``device``, ``glfw``, or a ``Context``, which the caller has to close.
         selfcheck: run the probe through every layer first.
-        cache: whether compiled programs are kept for the next start, where the driver gives them away: in the user's
-            cache folder (``program_cache.default_folder``), in a folder of your own, or not at all.
-        operators: functions for a model's custom operators, by the names that it has for them.
-        isolated: let a child process compile and draw the model first, so that a file that makes the driver crash, hang
-            or fill the memory does so there; ``"first"``: unless the model has passed on this driver before.
-        state: outputs that are inputs of the next frame, ``{input: output}``. ``run`` then gives those inputs the
-            outputs of the frame before, zeros in the first one. ``state.reset()`` begins a new sequence.
-        check_ranges: let ``run`` draw every input layer by layer first, and warn (``UserWarning``) if
-            ranges clip its values.
+        cache: whether to store compiled programs for the next start, if the driver can export them: in the user's cache
+            folder (``program_cache.default_folder``), in a folder of your own, or not at all.
+        operators: functions for a model's custom operators, by their names in the model.
+        isolated: let a child process compile and draw the model first, in case the file makes the driver crash, hang or
+            fill the memory; ``"first"``: unless the model has passed on this driver before.
+        state: outputs that are inputs of the next frame, ``{input: output}``. ``run`` then sets those inputs to the
+            outputs of the frame before, and to zeros in the first frame. ``state.reset()`` begins a new sequence.
+        check_ranges: let ``run`` draw every input layer by layer first, and warn (``UserWarning``) if ranges clip its
+            values.
 
     Attributes:
-        start_up: seconds of each step of the start: ``context`` and ``bundle`` (0 where one was given; where neither
-            was, the file is read meanwhile, and ``bundle`` is the rest), ``rounding_test``, ``programs``,
-            ``program_cache`` (what is written to it), ``textures`` (and all else that is prepared).
-        restored_programs: how many programs came from the cache and were not compiled.
-        compiled_programs: how many were compiled: of those that this driver draws with, which may be fewer.
-        frame: the GL calls of a frame, apart from upload and read-back, as they are made.
-        state: what the session keeps from frame to frame; see ``state.State``.
-        part_runs: what each part of a model with parts took in its last frame.
+        start_up: seconds of each step of the start: ``context`` and ``bundle`` (0 for an object from the caller; if
+            neither is one, the file is read meanwhile, and ``bundle`` is the remaining wait), ``rounding_test``,
+            ``programs``, ``program_cache`` (writing the cache), ``textures`` (and all other preparation).
+        restored_programs: number of programs from the cache, which were not compiled.
+        compiled_programs: number of compiled programs, after merging for this driver, which can reduce their number.
+        frame: the GL calls of a frame, without upload and read-back, in order.
+        state: the values kept from frame to frame; see ``state.State``.
+        part_runs: measurements of each part of a model with parts in its last frame.
 
     Raises:
-        BundleError, ContextError, LimitError: the file or this machine will not do.
+        BundleError, ContextError, LimitError: the file or this machine is unsuitable.
         ShaderError: the driver refuses a shader; names the layer and quotes the driver.
         RunError: with ``isolated``, the child crashed, hung or took too much memory.
-        SelfCheckError: with ``selfcheck``, a layer that computes something else than the reference.
+        SelfCheckError: with ``selfcheck``, a layer's result differs from the reference.
     """
 
     def __new__(cls, model: Union[str, Path, Bundle], **_: Any) -> Session:
-        """Return a session for what the model is: one GPU program, or parts."""
+        """Return a session of the class for the model: ``PartedSession`` if it has parts, else ``Session``."""
         parts = bool(model.parts) if isinstance(model, Bundle) else has_parts(Path(model))
         if cls is Session and parts:
             from glsl_infer.runtime.parted_session import PartedSession
@@ -114,7 +114,7 @@ class Session(Drawable):
 
     @property
     def gpu_sessions(self) -> tuple[Session, ...]:
-        """The sessions that draw: this one; of a model with parts those of its GPU parts."""
+        """The sessions that draw: this one, or those of the GPU parts of a model with parts."""
         return (self,)
 
     @overload
@@ -124,26 +124,27 @@ class Session(Drawable):
     def run(self, inputs: Alone) -> NDArray[np.float32]: ...
 
     def run(self, inputs: Union[Named, Alone]) -> Answer:
-        """Return the outputs for a picture, or for pictures and numbers by name.
+        """Return the outputs for a picture, or for pictures and arrays by name.
 
         Args:
-            inputs: a dict with an array for each input; or what the only input takes, where the model has one output
-                too. A picture input takes uint8 (height, width, channels), a grey one (height, width) too: pixels of
-                its own size are taken as they are. Shaders fit those of another size, a ``TexturePicture`` of the
-                session's context and a ``DmaBuf``: within 2 of 255 of what ``preprocess`` makes of it. What no texture
-                can hold is fitted by the CPU. A dma-buf is imported for this frame alone (``gl.dma_import.refusal``
-                says whether a context can), and its bytes and file descriptors have to stay until the output is there.
-                An input of numbers takes an array of its shape, of any float or integer type; numbers out of range are
-                clipped.
+            inputs: a dict with an array for each input, or the value of the only input if the model has one output as
+                well. A picture input takes uint8 (height, width, channels), a grey one (height, width) as well. Pixels
+                of its own size are used unchanged. Shaders fit pictures of other sizes, a ``TexturePicture`` of the
+                session's context and a ``DmaBuf``: within 2 of 255 of the result of ``preprocess``. The CPU fits
+                pictures too large for a texture. A dma-buf is imported for this frame alone (``gl.dma_import.refusal``
+                returns the reason if it cannot), and its bytes and file descriptors must stay valid until the output
+                has been read. A numeric input takes an array of its shape, of any float or integer type; values outside
+                the range are clipped.
 
         Returns:
-            float32 arrays: a dict of outputs by name for a dict, the output alone else: logits (classes,), a feature
-            map (height, width, channels), or what the output's host steps make. ``manifest.outputs`` has the shapes.
+            float32 arrays: a dict of outputs by name for a dict, otherwise the output alone: logits (classes,), a
+            feature map (height, width, channels), or the result of the output's host steps. ``manifest.outputs`` has
+            the shapes.
 
         Raises:
-            ImageError: a picture of another shape or type, no such texture, or a dma-buf that the driver does not take;
-                ``preprocess.load_for`` takes any picture.
-            InputError: an input is missing or unknown; numbers of another shape or type, or NaN.
+            ImageError: a picture has another shape or type, a texture does not exist, or the driver cannot import a
+                dma-buf; ``preprocess.load_for`` converts any picture.
+            InputError: an input is missing or unknown, its values have another shape or type, or a value is NaN.
             ShaderError: the driver refuses the shaders that scale.
             GlError: the driver reports an error on the first run.
         """
@@ -162,11 +163,11 @@ class Session(Drawable):
     def run_async(self, inputs: Alone) -> PendingFrame[NDArray[np.float32]]: ...
 
     def run_async(self, inputs: Union[Named, Alone]) -> PendingFrame[Any]:
-        """Give the GPU a frame and return before it is computed; ask the answer for its ``result`` later.
+        """Start a frame on the GPU and return before it is computed; call ``result`` of the returned frame later.
 
-        Two frames may be on their way. When a third comes, the first is waited for, if its result has not been asked
-        for yet; it stays to be had. So the GPU is never idle in a loop that starts a frame and then reads the one
-        before; ``stream`` is that loop.
+        Two frames can be in flight. A third one first waits for the oldest if its result has not been read; that result
+        stays available. So the GPU is never idle in a loop that starts a frame and then reads the one before, such as
+        ``stream``.
 
         Raises:
             As ``run``.
@@ -189,7 +190,7 @@ class Session(Drawable):
         frame = self._pipeline.submitted(
             slot, weak_method(self._read_all if isinstance(inputs, Mapping) else self._read_only)
         )
-        self._gl.Flush()  # else a driver may wait for more to do
+        self._gl.Flush()  # otherwise a driver can wait for more commands before it starts
         self._check_first()
         return frame
 
@@ -200,15 +201,16 @@ class Session(Drawable):
     def stream(self, inputs: Iterable[Alone], *, wait: Wait = "sleep") -> Iterator[NDArray[np.float32]]: ...
 
     def stream(self, inputs: Iterable[Any], *, wait: Wait = "sleep") -> Iterator[Any]:
-        """Yield what ``run`` returns for each of many inputs, in order, while the GPU already computes the next one.
+        """Yield the result of ``run`` for each of many inputs, in order, while the GPU already computes the next one.
 
         Args:
-            inputs: as for ``run``; the next is asked for as soon as the GPU has the one before, so that a camera or a
-                decoder works while the GPU does. What lies in a dma-buf stays there until its own output is yielded.
-            wait: ``sleep`` until the GPU has ended a frame, or ``spin``, which takes a CPU core and less time.
+            inputs: as for ``run``. The next input is fetched as soon as the GPU has the one before, so that a camera or
+                a decoder works at the same time. The contents of a dma-buf must not change until its own output is
+                yielded.
+            wait: ``sleep`` until the GPU has finished a frame, or ``spin``, which takes a CPU core and less time.
 
         Raises:
-            InputError: another word for ``wait``.
+            InputError: ``wait`` is neither ``sleep`` nor ``spin``.
             As ``run``.
         """
         check_wait(wait)
@@ -222,7 +224,7 @@ class Session(Drawable):
             yield before.result(wait)
 
     def upload(self, inputs: Union[Named, Alone]) -> None:
-        """Do the first step of ``run``: make the context this session's, and give it the inputs.
+        """Do the first step of ``run``: activate the session and upload the inputs.
 
         Raises:
             ImageError, InputError: as ``run``.
@@ -233,7 +235,7 @@ class Session(Drawable):
         self._inputs.put(given, self._handles)
 
     def submit(self) -> None:
-        """Do the second step of ``run``: give the driver all calls of a frame, and do not wait for what they draw."""
+        """Do the second step of ``run``: issue all GL calls of a frame without waiting for the GPU."""
         self.context.require_thread()
         for function, arguments in self.frame:
             function(*arguments)
@@ -245,14 +247,14 @@ class Session(Drawable):
         return results if self._named else self.state.only(results)
 
     def output_values(self) -> dict[str, list[NDArray[np.float64]]]:
-        """Return what the last frame left for each output, by name, before the host steps."""
+        """Return the values of each output after the last frame, by name, before the host steps."""
         self.context.require_thread()
         return self._outputs.values(self._handles)
 
     def layers(self, inputs: Union[Named, Alone]) -> Iterator[tuple[str, NDArray[np.float32]]]:
-        """Yield (layer name, output as numbers) of every layer but the inputs, in order.
+        """Yield (layer name, output values) of every layer but the inputs, in order.
 
-        Each is drawn when it is asked for: finish the loop before you run this session on something else.
+        Each layer is drawn on demand: finish the loop before you run this session on another input.
         """
         self.upload(inputs)
         for name, layer in self._computed.items():
@@ -261,19 +263,19 @@ class Session(Drawable):
             self.activate()
 
     def saturation(self, inputs: Union[Named, Alone]) -> tuple[Saturation, ...]:
-        """Return the layers whose ranges clip values of an input, the worst first; see ``saturation.check``."""
+        """Return the layers whose ranges clip values of an input, largest share first; see ``saturation.check``."""
         return saturation.check(self, inputs)
 
     def run_layer(self, name: str, inputs: Sequence[NDArray[np.floating]]) -> NDArray[np.float32]:
-        """Run one layer alone, on given inputs, and return its output.
+        """Run one layer alone on the caller's inputs, and return its output.
 
         Args:
             name: the layer's name.
-            inputs: one array for each of its inputs: (height, width, channels) of a feature map, (length,)
-                of a vector. They are rounded to what their textures hold, within the ranges of these.
+            inputs: one array for each of its inputs: (height, width, channels) of a feature map, (length,) of a vector.
+                They are rounded to the stored format of their textures, and clipped to their ranges.
 
         Raises:
-            InputError: no such layer, or inputs that do not fit it.
+            InputError: the layer does not exist, or the inputs do not fit it.
         """
         self._settle()
         if name not in self._computed:
@@ -285,7 +287,7 @@ class Session(Drawable):
             raise InputError(f"layer '{name}' has {len(wanted)} inputs ({', '.join(wanted)}), {len(inputs)} were given")
         values = self.bundle.values
         self._transfers.clear({texture for source in wanted for texture in textures_of(values[source])}, self._handles)
-        # Mesa 22.3's vc4, but not 25.0's, draws what is queued for a texture over a later upload (videocore.md).
+        # Mesa 22.3's vc4, but not 25.0's, runs queued draws to a texture after a later upload (videocore.md).
         self._gl.Finish()
         for source, array in zip(wanted, inputs):
             self._transfers.write(f"input '{source}'", values[source], array, self._handles)
@@ -294,7 +296,7 @@ class Session(Drawable):
 
     @property
     def _computed(self) -> dict[str, Layer]:
-        """The layers that are no inputs, by name."""
+        """The layers other than inputs, by name."""
         given = {entry.name for entry in self.bundle.manifest.inputs}
         return {layer.name: layer for layer in self.bundle.network.layers if layer.name not in given}
 
@@ -305,7 +307,7 @@ class Session(Drawable):
             name: of the input; the only picture by default.
 
         Raises:
-            InputError: no picture has that name, or there are several and none was named.
+            InputError: the name is not a picture input, or is missing although there are several.
         """
         self._settle()
         return self._inputs.pixels(name, self._handles)
@@ -314,14 +316,14 @@ class Session(Drawable):
         """Run the probe through all layers and return every layer's error.
 
         Raises:
-            SelfCheckError: naming the first layer that is further off than its tolerance, the driver, and what to try.
+            SelfCheckError: a layer or an output is wrong; names the first one, the driver, and steps to try.
         """
         result = selfcheck.check(self)
         result.require()
         return result.layers
 
     def _read_all(self, handles: Handles) -> Results:
-        """Wait for the frame of ``handles`` and return its outputs; the GPU needs its pictures no longer."""
+        """Wait for the frame of ``handles``, return its outputs, and release its pictures."""
         results = self._outputs.read(handles)
         self._inputs.release(handles)
         return results

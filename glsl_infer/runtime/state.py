@@ -1,4 +1,4 @@
-"""Outputs that a session gives to inputs of the next frame: what a recurrent or streaming model remembers."""
+"""State of recurrent and streaming models: outputs passed to inputs of the next frame."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from glsl_infer.support.near_names import did_you_mean
 
 
 class State:
-    """The values that a session keeps from one frame to the next.
+    """Values that a session keeps from one frame to the next.
 
     Args:
         manifest: of the bundle.
-        pairs: the output that each input takes, by the input's name.
+        pairs: the output for each input, by the input's name.
 
     Attributes:
-        values: what each input takes in the next frame, by name: zeros at first. Assign arrays to start elsewhere.
+        values: the value of each input in the next frame, by name: zeros at first. Assign arrays for another start.
 
     Raises:
-        InputError: no such input of numbers or no such output, or they have different numbers of elements.
+        InputError: an input is unknown or a picture, an output is unknown, or their numbers of elements differ.
     """
 
     def __init__(self, manifest: Manifest, pairs: Mapping[str, str] | None) -> None:
@@ -53,11 +53,11 @@ class State:
         return bool(self._pairs)
 
     def reset(self) -> None:
-        """Begin a new sequence: zeros."""
+        """Start a new sequence: set all values to zero."""
         self.values = {name: np.zeros(shape, np.float32) for name, shape in self._shapes.items()}
 
     def completed(self, inputs: Any) -> Any:
-        """Return the inputs of a frame with the state; what the caller gives by name goes first."""
+        """Return the inputs of a frame together with the state; inputs passed by name take precedence."""
         if not self._pairs:
             return inputs
         if not isinstance(inputs, Mapping):
@@ -67,13 +67,13 @@ class State:
         return {**self.values, **inputs}
 
     def kept(self, results: Results) -> Results:
-        """Keep the state of a frame's results, which are returned as they are."""
+        """Store the state from a frame's results; return the results unchanged."""
         for name, output in self._pairs.items():
             self.values[name] = np.array(results[output], np.float32).reshape(self._shapes[name])
         return results
 
     def only(self, results: Results) -> NDArray[np.float32]:
-        """Return the only result, apart from the state.
+        """Return the only result apart from the state.
 
         Raises:
             InputError: there are several.

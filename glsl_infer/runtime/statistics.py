@@ -1,4 +1,4 @@
-"""What a frame takes, in exact counts."""
+"""Exact counts of the work in a frame."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from glsl_infer.support.records import dataclass
 
 @dataclass(frozen=True)
 class Statistics:
-    """What one frame takes: exact counts, apart from the upload of inputs and the read-back of outputs.
+    """Exact counts of the work in one frame, without the upload of inputs and the read-back of outputs.
 
     Attributes:
         passes: draws.
         jobs: changes of render target.
         programs: shader programs in the bundle.
         gl_calls: GL calls between upload and read-back.
-        texture_bytes: bytes of all textures, constant ones included, 4 a texel.
+        texture_bytes: bytes of all textures, constant ones included; 4 per texel.
     """
 
     passes: int
@@ -28,7 +28,7 @@ class Statistics:
 
     @classmethod
     def of(cls, manifest: Manifest, frame: Sized) -> Statistics:
-        """Return the counts of a model whose frame takes these calls."""
+        """Return the counts of a model. ``frame`` holds the calls of one frame."""
         return cls(
             passes=len(manifest.passes),
             jobs=manifest.jobs,

@@ -1,4 +1,4 @@
-"""How many bytes a frame moves between CPU and GPU."""
+"""Number of bytes that a frame moves between CPU and GPU."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from glsl_infer.program.layout import FixedPoint, Value, textures_of
 
 
 def uploaded(bundle: Bundle, inputs: Collection[str] | None = None) -> int:
-    """Return the bytes that a frame of a GPU part uploads: of all inputs, or of some by name."""
+    """Return the bytes that a frame of a GPU part uploads: of all inputs, or of those named."""
     return sum(_tile_bytes(entry.value) for entry in bundle.manifest.inputs if inputs is None or entry.name in inputs)
 
 
 def read_back(bundle: Bundle) -> int:
-    """Return the bytes that a frame of a GPU part reads back: whole textures of maps, the texels of vectors."""
+    """Return the bytes that a frame of a GPU part reads back: entire textures of maps, the texels of vectors."""
     return sum(_texture_bytes(bundle, output.values) for output in bundle.manifest.outputs)
 
 

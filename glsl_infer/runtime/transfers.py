@@ -1,4 +1,4 @@
-"""Numbers of the network into and out of a session's textures."""
+"""Transfers of values into and out of a session's textures."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Transfers:
     """Writes and reads values; every method needs the context.
 
     Args:
-        manifest: whose values.
+        manifest: describes the textures and inputs.
         gl: the functions of the context.
-        objects: reads framebuffers; what is made once belongs to it.
+        objects: reads framebuffers, and owns those created here.
     """
 
     def __init__(self, manifest: Manifest, gl: Api, objects: Objects) -> None:
@@ -34,10 +34,10 @@ class Transfers:
         self._framebuffers: dict[int, int] = {}
 
     def write(self, what: str, value: Value, array: NDArray[Any], handles: Handles) -> None:
-        """Write numbers into the textures where a value lies; ``what`` names it in messages.
+        """Write an array into the textures of a value; ``what`` names the value in messages.
 
         Raises:
-            InputError: they have another shape.
+            InputError: the array has another shape.
         """
         array = np.asarray(array)
         shape = shape_of(value)
@@ -48,24 +48,24 @@ class Transfers:
             return
         tiles = pack_tiles(array, value)
         if value in self._marked:
-            tiles[..., 3] = 255  # alpha tells shaders where the picture is
+            tiles[..., 3] = 255  # shaders use alpha to detect the picture
         for view, tile in zip(value.views, tiles):
             self.upload(handles.textures[view.texture], view.x, view.y, tile)
 
     def read(self, value: Value, handles: Handles) -> NDArray[np.float64]:
-        """Return a value as numbers."""
+        """Return a value as an array."""
         if isinstance(value, FixedPoint):
             self._gl.BindFramebuffer(FRAMEBUFFER, self.framebuffer(value.texture, handles))
             return decode_fixed(self._objects.read(*value.size), value)
         return decode_tiles(self._tiles(value, handles), value)
 
     def read_texture(self, name: str, handles: Handles) -> NDArray[np.uint8]:
-        """Return a whole texture, of kind input or one that passes render into: uint8 (height, width, 4)."""
+        """Return all texels of an input texture or a render target: uint8 (height, width, 4)."""
         self._gl.BindFramebuffer(FRAMEBUFFER, self.framebuffer(name, handles))
         return self._objects.read(self._textures[name].width, self._textures[name].height)
 
     def clear(self, textures: Iterable[str], handles: Handles) -> None:
-        """Clear the targets among textures, in whose gutters a layer that shares them may have drawn."""
+        """Clear the render targets among textures, because a layer sharing a target can have drawn in the gutters."""
         for name in textures:
             if name in handles.framebuffers:
                 self._gl.BindFramebuffer(FRAMEBUFFER, handles.framebuffers[name])
@@ -81,7 +81,7 @@ class Transfers:
         self._gl.TexSubImage2D(TEXTURE_2D, 0, x, y, width, height, RGBA, UNSIGNED_BYTE, data.ctypes.data)
 
     def framebuffer(self, name: str, handles: Handles) -> int:
-        """Return what renders into a texture; that of an input is made when it is asked for first."""
+        """Return the framebuffer of a texture; for an input it is created at the first use."""
         if name in handles.framebuffers:
             return handles.framebuffers[name]
         texture = handles.textures[name]

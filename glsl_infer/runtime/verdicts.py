@@ -1,7 +1,7 @@
-"""Files that say that something has passed a check, so that later starts need not repeat it.
+"""Records of passed checks in files, so that later starts need not repeat them.
 
-They are next to the compiled programs (``program_cache``). A hash of all that the verdict depends on is the file's name
-and in the file. A verdict counts only if the file and its folder belong to this user, and others cannot write them.
+They are next to the compiled programs (``program_cache``). The file's name and its text have a hash of everything the
+verdict depends on. A verdict counts only if the file and its folder belong to this user and others cannot write them.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from glsl_infer.errors import InputError
 from glsl_infer.support.files import is_own, is_own_folder, reading, writing
 
 MAX_FILES = 256
-"""Most files of a kind in a folder: the oldest go."""
+"""Maximum number of files with one suffix in a folder; the oldest are deleted."""
 
 
 class Verdict:
-    """The verdict that a file stands for.
+    """A verdict recorded in a file.
 
     Args:
-        folder: where it lies; it is made when the verdict is kept.
-        key: a hash of what the verdict depends on.
+        folder: the folder of the file; created when the verdict is kept.
+        key: a hash of everything the verdict depends on.
         suffix: of the file's name, by the kind of verdict.
-        format: what the file says; other files are not believed.
+        format: written into the file. A file with another format does not count.
     """
 
     def __init__(self, folder: Path, key: str, suffix: str, format: str) -> None:
@@ -33,7 +33,7 @@ class Verdict:
         self._text = json.dumps({"format": format, "key": key, "passed": True}).encode("ascii")
 
     def passed(self) -> bool:
-        """Return whether the file is there, and says so."""
+        """Return whether the file exists, is trustworthy, and records a pass."""
         try:
             if not is_own_folder(self._path.parent):
                 return False
@@ -43,7 +43,7 @@ class Verdict:
             return False
 
     def keep(self) -> None:
-        """Write the file; where that fails, the next start checks again."""
+        """Write the file. If that fails, the next start checks again."""
         with contextlib.suppress(OSError, ValueError, InputError):
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with writing(self._path, private=True) as file:

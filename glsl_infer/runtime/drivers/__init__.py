@@ -1,6 +1,6 @@
-"""What is so because of one driver: one module (or folder) a driver, named after it.
+"""Driver-specific behaviour: one module or folder per driver, named after it.
 
-``driver_of`` answers for the driver of a context. Nothing else in the engine asks who the driver is.
+``driver_of`` returns the properties of a context's driver. The rest of the engine never looks at the driver's name.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from glsl_infer.runtime.drivers.videocore import LATE_FETCH, NEAREST_SUMS, wants
 __all__ = ["ROLLED_FETCHES", "DriverFacts", "driver_of"]
 
 ROLLED_FETCHES = "#define ROLLED_FETCHES\n"
-"""The line by which shaders that fetch their weights have loops; without it they have no loops, but more lines.
+"""The line that makes shaders with weights in textures use loops. Without it they have longer code without loops.
 
-llvmpipe compiles loops sooner, and so does NVIDIA's driver. VideoCore IV needs straight lines; nothing was measured on
-others. Shaders whose weights are in uniforms, or in their text, never have loops: what a loop there spares a compiler
-is less than what it costs a frame.
+llvmpipe and NVIDIA's driver compile loops sooner. VideoCore IV needs straight-line code; other drivers have not been
+measured. Shaders with weights in uniforms or in their source never have loops: a loop there costs a frame more time
+than it saves the compiler.
 """
 
 
 class DriverFacts:
-    """What the driver of a context needs, and what suits it. Each answer is worked out once."""
+    """Needs and preferences of a context's driver. Each is computed once."""
 
     def __init__(self, context: Context) -> None:
-        self._reference = weakref.ref(context)  # the context keeps this object: no circle, so that it ends in time
+        self._reference = weakref.ref(context)  # the context refers to this object: avoid a reference cycle
 
     @property
     def _context(self) -> Context:
@@ -53,43 +53,43 @@ class DriverFacts:
 
     @cached_property
     def rounds_stores(self) -> bool:
-        """Whether shaders round what they store: the device does not, or a test would take longer (``nvidia``)."""
+        """True if shaders must round stored values: the device does not, or a test would take longer (``nvidia``)."""
         return is_nvidia(self._text(GL.GL_VENDOR)) or rounding.is_off(self._context.store_threshold)
 
     @cached_property
     def nearest_sums(self) -> bool:
-        """Whether additions round to nearest; see ``videocore``."""
+        """True if additions round to nearest; see ``videocore``."""
         return not rounding.is_off(self._context.sum_threshold)
 
     @cached_property
     def late_fetch(self) -> bool:
-        """Whether shaders fetch texels one after the other; see ``videocore``."""
+        """True if shaders must fetch texels one after the other; see ``videocore``."""
         return wants_late_fetch(self._text(GL.GL_RENDERER))
 
     @cached_property
     def fetches_uniforms(self) -> bool:
-        """Whether to read weights from a texture instead of uniforms; see ``llvmpipe``."""
+        """True if weights are read from a texture instead of uniforms; see ``llvmpipe``."""
         return is_llvmpipe(self._text(GL.GL_RENDERER))
 
     @cached_property
     def rolled_fetches(self) -> bool:
-        """Whether shaders that fetch all they read are written as loops; see ``ROLLED_FETCHES``."""
+        """True if shaders that fetch all their operands are written as loops; see ``ROLLED_FETCHES``."""
         return is_llvmpipe(self._text(GL.GL_RENDERER)) or is_nvidia(self._text(GL.GL_VENDOR))
 
     @cached_property
     def draws_at_once(self) -> bool:
-        """Whether a clear saves the GPU no work; see ``nvidia``."""
+        """True if clears save the GPU no work; see ``nvidia``."""
         return is_nvidia(self._text(GL.GL_VENDOR))
 
     def set_blending(self) -> None:
-        """Set the blending that suits the driver; it never changes what is stored. See ``llvmpipe.renderer``."""
+        """Set the driver's preferred blending; stored bytes never change. See ``llvmpipe.renderer``."""
         if is_llvmpipe(self._text(GL.GL_RENDERER)):
             self._context.gl.Enable(GL.GL_BLEND)
             self._context.gl.BlendFunc(GL.GL_ONE, GL.GL_ZERO)
 
 
 def driver_of(context: Context) -> DriverFacts:
-    """Return what is known of the driver of a context: the same object for the context's whole life."""
+    """Return the properties of a context's driver: the same object as long as the context exists."""
     if not isinstance(context.driver, DriverFacts):
         context.driver = DriverFacts(context)
     return context.driver

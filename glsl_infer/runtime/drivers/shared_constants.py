@@ -1,11 +1,11 @@
-"""Programs that differ only in their constants, as one program that is given these: fewer for a driver to compile.
+"""Merges programs that differ only in their constants, so that a driver compiles fewer.
 
-A layer whose weights fit no uniform array that every phone has gets a program for each output slice, with the weights
-as constants in the text. A network may have hundreds of these, and a compiler takes seconds and megabytes for them. A
-driver that has longer arrays is given one program for all slices, and for all layers alike: the constants become an
-array that a draw sets. The same numbers are multiplied and added in the same order, so that the same bytes are stored.
+If the weights of a layer do not fit a uniform array of a size available on every phone, each output slice gets a
+program with the weights as constants in its source. A network can have hundreds of these, which cost a compiler seconds
+and megabytes. A driver with longer arrays gets one program for all slices and all similar layers: the constants become
+an array, set before a draw. The order of products and sums does not change, and neither do the stored bytes.
 
-A session on llvmpipe does so when it starts (``llvmpipe.drawn``); a bundle stays as it was exported.
+A session on llvmpipe merges programs when it starts (``llvmpipe.drawn``). The bundle itself does not change.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from glsl_infer.program import ShaderProgram, Slice
 from glsl_infer.support.records import dataclass
 
 UNIFORM = "slice_constants"
-"""The array in shaders that were rewritten."""
+"""Name of the array in rewritten shaders."""
 
 MEMBER = "shared-constants.f32"
-"""Where its numbers are; no member of a file is called so."""
+"""Name of the member with the array's values; members of a file never have this name."""
 
 _NUMBER = r"-?[0-9][0-9.]*(?:e-?[0-9]+)?"
 _VECTOR = rf"vec[234]\({_NUMBER}(?:, {_NUMBER})*\)"
@@ -34,17 +34,17 @@ _LINE = re.compile(
     rf"(?P<value>{_VECTOR}|{_NUMBER})(?P<after>(?: \* \w+(?:\.[xyzw]{{1,4}})?;)?)$",
     re.MULTILINE,
 )
-"""A product that is added to a sum, and what a sum starts with (``shaders/convolution.frag``)."""
+"""A product added to a sum, or the initial value of a sum (``shaders/convolution.frag``)."""
 
 _LANES = "xyzw"
 
 Likeness = tuple[str, tuple[int, ...], str, tuple[str, ...], int, tuple[tuple[str, int], ...]]
-"""What programs have in common that can be one: the text around constants, their sizes, what the manifest says."""
+"""Key of equal programs: the source around the constants, their sizes, and the manifest's entry."""
 
 
 @dataclass(frozen=True)
 class _Cut:
-    """A program's text without its constants, and these: each a tuple of numbers."""
+    """A program's source without its constants, and the constants as tuples of numbers."""
 
     program: ShaderProgram
     skeleton: str
@@ -58,11 +58,11 @@ class _Cut:
 
 
 def merged(bundle: Bundle, most: int) -> Bundle:
-    """Return a bundle that draws the same bytes with as many programs, or fewer.
+    """Return a bundle that draws the same bytes with at most as many programs.
 
     Args:
-        bundle: what to draw.
-        most: vec4 of the longest array that the driver should have; more constants than that stay in their texts.
+        bundle: the bundle to draw.
+        most: length limit of an array in vec4. Programs with more constants are not merged.
     """
     manifest, members = bundle.manifest, dict(bundle.members)
     alike: dict[Likeness, list[_Cut]] = {}
@@ -108,7 +108,7 @@ def merged(bundle: Bundle, most: int) -> Bundle:
 
 
 def _cut(program: ShaderProgram, text: str) -> _Cut | None:
-    """Return a program's text without constants; None where it has none, or a name of ours."""
+    """Return a program's source without constants; None if it has none, or already uses the name ``UNIFORM``."""
     constants = tuple(_numbers(match["value"]) for match in _LINE.finditer(text))
     if not constants or re.search(rf"\b{UNIFORM}\b", text):
         return None
@@ -116,16 +116,16 @@ def _cut(program: ShaderProgram, text: str) -> _Cut | None:
 
 
 def _numbers(constant: str) -> tuple[float, ...]:
-    """Return the numbers of a constant; one number for a vector is that of each lane."""
+    """Return the numbers of a constant. A vector written with one number repeats it in each lane."""
     kind, _, inner = constant.partition("(")
     numbers = tuple(map(float, (inner[:-1] or kind).split(", ")))
     return numbers * int(kind[-1]) if inner and len(numbers) == 1 else numbers
 
 
 def _packed(sizes: Sequence[int]) -> tuple[list[tuple[int, int]], int]:
-    """Return where constants of 1 to 4 numbers lie in an array, (vec4, first lane) each, and the vec4 it takes."""
+    """Return the positions of constants (1 to 4 numbers each) in an array, (vec4, first lane), and its size in vec4."""
     places, vectors = [], 0
-    free: dict[int, list[int]] = {lanes: [] for lanes in range(1, len(_LANES))}  # vec4 with so many free lanes
+    free: dict[int, list[int]] = {lanes: [] for lanes in range(1, len(_LANES))}  # vec4 by number of free lanes
     for size in sizes:
         lanes = next((lanes for lanes in range(size, len(_LANES)) if free[lanes]), len(_LANES))
         if lanes == len(_LANES):
@@ -139,7 +139,7 @@ def _packed(sizes: Sequence[int]) -> tuple[list[tuple[int, int]], int]:
 
 
 def _written(cut: _Cut, places: Sequence[tuple[int, int]], vectors: int) -> str:
-    """Return the text that reads its constants from an array."""
+    """Return the source that reads its constants from an array."""
     lanes = iter(
         f"{UNIFORM}[{vector}]" + (f".{_LANES[lane : lane + len(constant)]}" if len(constant) < len(_LANES) else "")
         for (vector, lane), constant in zip(places, cut.constants)

@@ -1,11 +1,11 @@
-"""Which GPUs want a shader's fetches one after the other: VideoCore IV.
+"""VideoCore IV: the GPU whose shaders must fetch texels one after the other.
 
-Its open driver's compiler (Mesa's vc4) orders fetches first and what is done with them after, and then has too few
-registers to hold the texels: it copies them to and fro, and threads wait. Shaders there make the coordinate of each
-fetch depend on the sum so far, which costs an operation a fetch, so that others are better off without.
+The compiler of its open driver (Mesa's vc4) schedules fetches first and their uses afterwards. It then has too few
+registers for the texels: it copies them to and fro, and threads wait. Shaders for this GPU make the coordinate of each
+fetch depend on the sum so far. This costs one operation per fetch, so it does not suit other GPUs.
 
-It is also the GPU that cuts every addition toward zero. Shaders that fetch late make up for that (``truncation.py``)
-unless ``NEAREST_SUMS`` says that the device rounds: no board has been asked.
+This GPU also truncates every addition toward zero. Shaders with ordered fetches compensate for this (``truncation.py``)
+unless ``NEAREST_SUMS`` is defined because the device rounds: no board has been tested.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LATE_FETCH = "#define LATE_FETCH\n"
 NEAREST_SUMS = "#define NEAREST_SUMS\n"
 
 RENDERERS = ("VC4", "VideoCore IV")
-"""Parts of what GL_RENDERER says with Mesa's driver and with Broadcom's own."""
+"""Parts of GL_RENDERER in Mesa's driver and in Broadcom's."""
 
 
 def wants_late_fetch(renderer: str) -> bool:
@@ -29,9 +29,9 @@ class Fault:
     """A fault of some versions of the open driver; docs/engineering/videocore.md lists all faults.
 
     Attributes:
-        version: beginning of the Mesa versions that have it, with a dot at the end.
+        version: beginning of the affected Mesa versions, with a dot at the end.
         words: the effect of the fault.
-        answer: how this package deals with it.
+        answer: the workaround in this package.
     """
 
     version: str
@@ -46,7 +46,7 @@ FAULTS = (
         "Session waits for the GPU between the two",
     ),
 )
-"""Faults that only some versions of Mesa's vc4 have."""
+"""Faults of particular versions of Mesa's vc4."""
 
 
 def faults_of(mesa: str) -> list[Fault]:

@@ -1,1 +1,1 @@
-"""Pixels in and out."""
+"""Pictures: decoding, preprocessing, scaling, tiling, and upload to the GPU."""

@@ -1,4 +1,4 @@
-"""What decoding a picture file takes of the machine's memory, before anything is decoded."""
+"""Memory limits for picture files, checked before a picture is decoded."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from glsl_infer.support import memory
 from glsl_infer.support.files import reading
 
 MOST_SHARE = 0.75
-"""Of the memory that is free. A picture that takes more is decoded smaller, or refused."""
+"""Share of the free memory available to decoding. A picture that needs more is decoded smaller, or refused."""
 
 _PLAIN, _CUT, _CONVERTED, _LAYERED = 8, 6, 14, 20
-"""Bytes a pixel at the peak, as measured: RGB, L or P; of them only a square; other modes; alpha, WebP, AVIF, HEIC."""
+"""Measured peak bytes per pixel: RGB, L or P; only a square of these; other modes; alpha, WebP, AVIF, HEIC."""
 
 _COEFFICIENTS = 6
-"""Bytes a pixel that libjpeg keeps of a progressive JPEG, however small it is decoded."""
+"""Bytes per pixel that libjpeg keeps of a progressive JPEG at any decoded size."""
 
 _DRAFTS = (2, 4, 8)
-"""A JPEG can be decoded at a half, a fourth or an eighth of its width and height."""
+"""Divisors of width and height at which a JPEG can be decoded."""
 
 _MOST_SCANS = 100
-"""Of a JPEG, each of which takes the time of a whole picture, and need not take bytes; usual are 1 and 10."""
+"""Maximum number of scans of a JPEG. Each takes the time of a full picture, even with few bytes. 1 and 10 are usual."""
 
 _MOST_METADATA, _MOST_BEFORE = 32 << 20, 100_000
-"""Bytes of a JPEG before its pixels, for which Pillow may take the square of the time; and those besides of markers."""
+"""Limits before a JPEG's pixels: bytes in segments, for which Pillow's time can be quadratic; and other bytes."""
 
 _START, _MARK, _PIXELS = b"\xff\xd8", 0xFF, 0xDA
 _WITHOUT_LENGTH = (0x00, 0x01, *range(0xD0, 0xDA), _MARK)
@@ -41,10 +41,10 @@ _ALPHA = ("LA", "PA", "RGBA", "La", "RGBa")
 
 
 def check_metadata(path: str | Path) -> None:
-    """Look at what comes before the pixels of a JPEG file, without keeping any of it.
+    """Check the size of the metadata before the pixels of a JPEG file, without storing it.
 
     Raises:
-        ImageError: it is more than anybody writes.
+        ImageError: the metadata is unreasonably large.
         InputError, OSError: the file cannot be read.
     """
     with reading(path) as file:
@@ -66,15 +66,15 @@ def check_metadata(path: str | Path) -> None:
 
 
 def fit_into_memory(image: ImageFile.ImageFile, *, whole: bool, least: int) -> None:
-    """Let a picture that is opened, but not decoded, take no more memory than there is.
+    """Make sure that an opened, undecoded picture fits into the free memory.
 
     Args:
-        image: a JPEG may be made to decode at a half, a fourth or an eighth of its size.
+        image: the picture. A JPEG can be set to decode at a half, a fourth or an eighth of its size.
         whole: if false, only the centred square is used.
         least: pixels that its shorter side must keep; 0 forbids smaller decoding.
 
     Raises:
-        ImageError: even so it takes more, or it is a JPEG of more than ``_MOST_SCANS`` scans.
+        ImageError: it still needs too much memory, or it is a JPEG of more than ``_MOST_SCANS`` scans.
     """
     if image.format in _JPEG and _scans(image) > _MOST_SCANS:
         raise ImageError(f"a JPEG of more than {_MOST_SCANS} scans, which take minutes to decode; save it anew")
@@ -95,7 +95,7 @@ def fit_into_memory(image: ImageFile.ImageFile, *, whole: bool, least: int) -> N
 
 
 def _scans(image: ImageFile.ImageFile) -> int:
-    """Return how many scans a JPEG file has; compressed bytes never look like the beginning of one."""
+    """Return the number of scans in a JPEG file. Compressed data never contains the marker of a scan."""
     file: Any = image.fp
     place, count, last = file.tell(), 0, b""
     file.seek(0)
@@ -107,7 +107,7 @@ def _scans(image: ImageFile.ImageFile) -> int:
 
 
 def _need(image: Image.Image, size: tuple[int, int], whole: bool) -> int:
-    """Return the bytes that are taken at the peak when a picture is decoded at a size."""
+    """Return the peak memory in bytes for decoding a picture at a size."""
     pixels = size[0] * size[1]
     kept = _COEFFICIENTS * image.width * image.height if image.info.get("progressive") else 0
     if image.format in _TWICE or image.mode in _ALPHA or "transparency" in image.info:
@@ -118,10 +118,10 @@ def _need(image: Image.Image, size: tuple[int, int], whole: bool) -> int:
 
 
 def _may_be_turned(image: Image.Image) -> bool:
-    """Return whether EXIF may say so; other files than JPEG would be decoded to answer."""
+    """Return whether EXIF can request a rotation. Except for JPEG files, the exact answer would require decoding."""
     if image.format not in _JPEG:
         return "exif" in image.info
     try:
         return bool(image.getexif().get(ExifTags.Base.Orientation, 1) != 1)
-    except Exception:  # Pillow's EXIF parser raises a dozen kinds.
+    except Exception:  # Pillow's EXIF parser raises a dozen types
         return False

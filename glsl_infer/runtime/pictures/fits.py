@@ -1,4 +1,4 @@
-"""Fits: which part of any picture goes where in the network's, by docs/reference/bundle-format.md. Integers only."""
+"""Fits of a picture into the network's picture (docs/reference/bundle-format.md). Integer arithmetic only."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Region:
 
 @dataclass(frozen=True)
 class Fitted:
-    """The part of a picture that is read, and where in the network's picture it goes, scaled.
+    """The source region of a picture, and its scaled place in the network's picture.
 
-    The rest of the network's picture, if there is any, is black.
+    The remainder of the network's picture, if any, is black.
     """
 
     source: Region
@@ -28,7 +28,7 @@ class Fitted:
 
 
 def fitted(fit: str, width: int, height: int, wanted_width: int, wanted_height: int) -> Fitted:
-    """Return what a fit does with a picture of ``width`` x ``height`` pixels.
+    """Return the regions of a fit for a picture of ``width`` x ``height`` pixels.
 
     Args:
         fit: one of ``manifest.FITS``.

@@ -20,7 +20,7 @@ _PLUGINS = {
 def missing_decoder(path: str | Path) -> str | None:
     """Return why files with the suffix of ``path`` cannot be decoded, with the command that helps; None if they can.
 
-    A plugin for the format is registered with Pillow if it is installed.
+    If a plugin for the format is installed, it is registered with Pillow.
     """
     suffix = Path(path).suffix.lower()
     if suffix not in _PLUGINS or (suffix == ".avif" and _has_avif()):
@@ -37,6 +37,6 @@ def missing_decoder(path: str | Path) -> str | None:
 
 def _has_avif() -> bool:
     """Return whether Pillow itself decodes AVIF, as most of its wheels do since 11.3."""
-    from PIL import features  # takes longer to import than to ask, and few files need it
+    from PIL import features  # imported late: the import takes longer than the check, and few files need it
 
     return "avif" in features.modules and bool(features.check("avif"))

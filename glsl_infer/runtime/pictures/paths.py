@@ -1,4 +1,4 @@
-"""Images on the command line: files, and folders of them. All commands find images by these rules."""
+"""Images on the command line: files, and folders of them. All commands use these rules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SUFFIXES = {
 """Suffixes of images in folders. Pillow needs a plugin for some of them (``formats``)."""
 
 _COPIES = ("__MACOSX", "@eaDir")
-"""Folders in which macOS and network disks keep data about images in files that have the images' names."""
+"""Folders in which macOS and network disks keep data about images in files with the images' names."""
 
 
 def is_image(path: Path) -> bool:
@@ -26,7 +26,7 @@ def is_image(path: Path) -> bool:
 
 
 def is_hidden(folder: str) -> bool:
-    """Return whether a folder with this name is left out wherever images are looked for."""
+    """Return whether searches for images skip folders with this name."""
     return folder.startswith(".") or folder in _COPIES
 
 
@@ -34,7 +34,7 @@ def in_folder(folder: Path, *, also: Sequence[str] = ()) -> list[Path]:
     """Return the images in a folder and below it, sorted.
 
     Args:
-        folder: its own name may be that of a hidden folder.
+        folder: can itself be a hidden folder.
         also: suffixes of other files to return.
     """
     files = []
@@ -53,7 +53,7 @@ def find(paths: Sequence[Path], *, also: Sequence[str] = (), warn: Callable[[str
     """Return the files among ``paths``, and the images in and below the folders, sorted.
 
     Args:
-        paths: files and folders. A file is returned whatever its name is.
+        paths: files and folders. A file is returned under any name.
         also: suffixes of other files in folders to return.
         warn: if given, files in folders that Pillow cannot decode are left out, and this is called with a sentence
             about them.
@@ -66,10 +66,10 @@ def find(paths: Sequence[Path], *, also: Sequence[str] = (), warn: Callable[[str
         try:
             folder = stat.S_ISDIR(path.stat().st_mode)
             if folder:
-                next(path.iterdir(), None)  # raises if it may not be read: os.walk passes over such folders
+                next(path.iterdir(), None)  # raises if it is unreadable: os.walk silently skips such folders
         except FileNotFoundError:
             raise ImageError(f"{path}: no such file") from None
-        except OSError as error:  # a name too long, a folder that may not be entered ...
+        except OSError as error:  # a name too long, a folder without the right to enter ...
             raise ImageError(f"{path}: cannot be read ({error.strerror})") from None
         if not folder:
             images.append(path)
@@ -84,7 +84,7 @@ def find(paths: Sequence[Path], *, also: Sequence[str] = (), warn: Callable[[str
 
 
 def _decodable(files: Iterable[Path], folder: Path, warn: Callable[[str], object]) -> list[Path]:
-    """Return the files that Pillow can decode, as far as their suffixes say."""
+    """Return the files that Pillow can decode, judged by their suffixes."""
     from glsl_infer.runtime.pictures.formats import missing_decoder
 
     decodable, problems = [], Counter[str]()

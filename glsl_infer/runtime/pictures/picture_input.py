@@ -1,4 +1,4 @@
-"""How a picture gets into an input's texture: its bytes as they are, or cut and scaled by shaders."""
+"""Picture inputs: writes a picture into an input's texture, unchanged or fitted by shaders."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from glsl_infer.support.records import dataclass
 
 @dataclass(frozen=True)
 class TexturePicture:
-    """A picture that lies in a texture already: a camera's, say, which then never visits the CPU.
+    """A picture that is already in a texture, for example a camera's, so that it never visits the CPU.
 
     Attributes:
         texture: its GL name in the session's context, or in one that shares its objects: a GL_TEXTURE_2D without
-            mipmaps, in whose row 0 lies the top of the picture. Its alpha counts only where the input has four
-            channels; an input of one channel makes it grey.
+            mipmaps, with the top of the picture in row 0. Its alpha counts only if the input has four channels; an
+            input of one channel converts it to grey.
         width, height: its size in texels, from 1 to the driver's GL_MAX_TEXTURE_SIZE.
-        external: whether it is a GL_TEXTURE_EXTERNAL_OES (GL_OES_EGL_image_external) instead, as what EGL imports from
-            other APIs is; with nearest filtering, or the driver mixes texels before the shaders do.
+        external: whether it is a GL_TEXTURE_EXTERNAL_OES (GL_OES_EGL_image_external) instead, such as an import of EGL
+            from another API. Use nearest filtering, or the driver mixes texels before the shaders do.
     """
 
     texture: int
@@ -49,12 +49,12 @@ class TexturePicture:
 
 @dataclass(frozen=True)
 class TurnedPicture:
-    """A turned rectangle of a picture on the GPU, for the whole of an input's picture whatever its fit.
+    """A rotated rectangle of a picture on the GPU. It fills an input's entire picture, regardless of the fit.
 
     Attributes:
-        picture: all of it.
+        picture: the full picture.
         corners: the rectangle's top left, top right and bottom left corner: x and y in pixels, from the picture's top
-            left one. They may lie beyond the picture, whose edge goes on there.
+            left corner. They can be outside the picture, where its edge pixels repeat.
     """
 
     picture: Union[TexturePicture, DmaBuf]
@@ -62,19 +62,20 @@ class TurnedPicture:
 
 
 Picture = Union[NDArray[np.uint8], TexturePicture, DmaBuf, TurnedPicture]
-"""What a picture input takes: uint8 pixels (height, width, channels) of any size, a texture or a dma-buf of them, or a
-turned rectangle of one of these."""
+"""Value of a picture input: uint8 pixels (height, width, channels) of any size, a texture or a dma-buf of them, or a
+rotated rectangle of one of these.
+"""
 
 
 class PictureInput:
-    """An input of a session. Every method but ``check`` needs the context, with the session's vertices.
+    """Picture input of a session. Every method but ``check`` needs the context, with the session's vertices.
 
     Args:
         entry: the input.
-        texture: where it lies.
+        texture: the texture of the input.
         gl: the functions of the context.
         transfers: writes and reads textures.
-        resampler: makes what scales pictures of other sizes.
+        resampler: returns a resampler for pictures of other sizes.
         importer: makes textures of dma-bufs.
     """
 
@@ -99,10 +100,10 @@ class PictureInput:
         self._scaled: set[int] = set()  # input textures whose last picture may still be queued, drawn by shaders
 
     def check(self, picture: object) -> Picture:
-        """Return a picture as ``put`` takes it; refuse what is none.
+        """Return a picture in the form that ``put`` takes, or refuse it.
 
         Raises:
-            ImageError: saying what was given, and what can be.
+            ImageError: the value is not a picture for this input; the message has its type and the accepted ones.
         """
         if isinstance(picture, TurnedPicture):
             if not all(math.isfinite(number) for corner in picture.corners for number in corner):
@@ -133,10 +134,10 @@ class PictureInput:
     def put(self, picture: Picture, handles: Handles) -> None:
         """Put a picture into the input texture of ``handles``.
 
-        A dma-buf is imported until ``release`` says that the GPU has read it, or another picture takes its place.
+        A dma-buf stays imported until ``release`` is called after the GPU has read it, or until the next picture.
 
         Raises:
-            ImageError: there is no such texture, or the driver cannot import the dma-buf.
+            ImageError: the texture does not exist, or the driver cannot import the dma-buf.
             ShaderError: the driver refuses the shaders that scale.
         """
         entry, name = self._entry, handles.textures[self._texture.name]
@@ -163,21 +164,21 @@ class PictureInput:
                 part = whole[source.top : source.top + source.height, source.left : source.left + source.width]
                 self._scale(self.resampler.upload(part, places), places, handles)
                 return
-            whole = scaling.fit(_image(whole), self._fit, entry.height, entry.width)  # no texture is large enough
+            whole = scaling.fit(_image(whole), self._fit, entry.height, entry.width)  # too large for a texture
         put_picture(whole, self._bytes)
-        if name in self._scaled:  # and no frame read it: Mesa 22.3's vc4 would draw it over this one
+        if name in self._scaled:  # and not yet read by a frame: Mesa 22.3's vc4 would draw it over this picture
             self._gl.Finish()
             self._scaled.discard(name)
         self._transfers.upload(name, self._place.left, self._place.top, self._bytes)
 
     def release(self, handles: Handles) -> None:
-        """Give back what ``put`` imported for ``handles``: an output of its frame has been read."""
+        """Release the imports of ``put`` for ``handles`` after an output of their frame has been read."""
         name = handles.textures[self._texture.name]
         self._importer.free(name)
         self._scaled.discard(name)
 
     def pixels(self, handles: Handles) -> NDArray[np.uint8]:
-        """Return the picture itself, uint8 (height, width, channels)."""
+        """Return the picture as the network reads it, uint8 (height, width, channels)."""
         place = self._place
         texels = self._transfers.read_texture(self._texture.name, handles)
         rows, columns = slice(place.top, place.top + place.height), slice(place.left, place.left + place.width)

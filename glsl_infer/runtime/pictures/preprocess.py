@@ -1,12 +1,12 @@
-"""From any picture to the bytes that a network reads: one definition for training and every runner.
+"""Preprocessing of pictures into the bytes that a network reads: one definition for training and every runner.
 
 1. The first frame of an animation, EXIF orientation applied, 16-bit values scaled to 8 bits.
 2. Alpha over white, or kept for networks that read it; an ICC profile converted to sRGB; no linearisation: bytes are
    averaged as they are. Grey for networks that read one channel.
-3. The part of the picture that the input's fit takes (``fits``).
+3. The region selected by the input's fit (``fits``).
 4. Scaling (``scaling``): shrinking, the exact area average in integers; enlarging, Pillow's bilinear filter.
 
-docs/reference/bundle-format.md repeats this definition for people who write a runner.
+docs/reference/bundle-format.md repeats this definition for authors of runners.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ _FORMATS = (
     *("JPEG", "MPO", "PNG", "WEBP", "AVIF", "HEIF", "GIF", "BMP", "DIB", "TIFF", "PPM", "JPEG2000", "TGA", "QOI"),
     *("PCX", "SGI", "XBM"),
 )
-"""What Pillow may decode for a stranger. Icons hold pictures of another size than they say; many others are seldom
-used, and so seldom tried."""
+"""Formats allowed in untrusted files. Icons can contain pictures of another size than declared. Many other formats are
+rarely used, and their decoders little tested.
+"""
 
 _UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -51,7 +52,7 @@ _UPRIGHT = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-"""What makes a picture of an EXIF orientation upright."""
+"""Transposition that makes a picture upright, by its EXIF orientation."""
 
 
 def load(
@@ -62,8 +63,8 @@ def load(
     Args:
         source: a path, a Pillow image or a uint8 array; see ``open_image``.
         size: ``(height, width)`` in pixels, or the side of a square.
-        fit: how a picture of another shape becomes this one, one of ``glsl_infer.bundle.manifest.FITS``.
-        channels: 1 (grey), 3 (colours) or 4 (colours and alpha, which is 255 where the picture has none).
+        fit: rule for a picture of another shape, one of ``glsl_infer.bundle.manifest.FITS``.
+        channels: 1 (grey), 3 (colours) or 4 (colours and alpha, which is 255 if the picture has none).
 
     Raises:
         ImageError: the picture cannot be read; the message names the file.
@@ -74,7 +75,7 @@ def load(
 
 
 def load_for(source: ImageSource, entry: Input) -> NDArray[np.uint8]:
-    """Return ``source`` as an input of a bundle reads it: uint8 (height, width, channels), fitted as it says.
+    """Return ``source`` as an input of a bundle reads it: uint8 (height, width, channels), with the input's fit.
 
     Raises:
         ImageError: the picture cannot be read; the message names the file.
@@ -88,21 +89,21 @@ def open_image(source: ImageSource) -> Image.Image:
     Arrays are ``(height, width)`` grey, ``(height, width, 3)`` RGB or ``(height, width, 4)`` RGBA.
 
     Raises:
-        ImageError: the file is missing, is no picture, is damaged, is larger than Pillow's safety limit
-            (about 179 million pixels), would take more memory than is free, or the array has another shape or type.
+        ImageError: the file is missing, is not a picture, is damaged, is larger than Pillow's safety limit (about 179
+            million pixels), would take more memory than is free, or the array has another shape or type.
     """
     return _read(source, whole=True)
 
 
 def _read(source: ImageSource, *, whole: bool, alpha: bool = False, grey: bool = False, least: int = 0) -> Image.Image:
-    """Do the work of ``open_image``.
+    """Return ``source`` as ``open_image`` does, with further options.
 
     Args:
-        source: as there.
-        whole: if false, what the centred square leaves out may be missing.
-        alpha: return RGBA instead of laying the picture over white.
+        source: see ``open_image``.
+        whole: if false, pixels outside the centred square can be missing.
+        alpha: return RGBA instead of compositing over white.
         grey: return L.
-        least: pixels that the shorter side of a file must keep where memory is short; 0: all of them.
+        least: minimum pixels on the shorter side of a file if memory is short; 0: no reduction.
     """
     image = _opened(source, whole=whole, alpha=alpha, least=least)
     return image.convert("L") if grey else image
@@ -148,7 +149,7 @@ def _opened(source: ImageSource, *, whole: bool, alpha: bool, least: int) -> Ima
         raise ImageError(f"{what}: there is not enough memory to decode it; shrink it first") from None
     except ImageError as error:
         raise ImageError(f"{what}: {error}") from None
-    except Exception as error:  # Pillow's decoders raise a dozen kinds; all mean that the picture is not usable.
+    except Exception as error:  # Pillow's decoders raise a dozen types; all mean an unusable picture
         if isinstance(error, OSError) and error.strerror:  # the file system, not a decoder
             raise ImageError(f"{what}: cannot be read ({error.strerror})") from error
         reason = " ".join(str(error).split()) or type(error).__name__
@@ -156,7 +157,7 @@ def _opened(source: ImageSource, *, whole: bool, alpha: bool, least: int) -> Ima
 
 
 def _words(arguments: object) -> list[str]:
-    """Return what names the pixels of a tile among the arguments of Pillow's decoder: 'I;32S' for example."""
+    """Return the pixel formats among the arguments of Pillow's decoder for a tile, for example 'I;32S'."""
     return [word for word in (arguments if isinstance(arguments, tuple) else (arguments,)) if isinstance(word, str)]
 
 
@@ -201,30 +202,30 @@ def _to_srgb(image: Image.Image, *, whole: bool, alpha: bool = False) -> Image.I
     if profile:
         image = _convert_profile(image, profile)
     image = image if image.mode == "RGB" else image.convert("RGB")
-    image.info = {}  # of the picture as it was: who reads this one again would turn it again
+    image.info = {}  # describes the original: its orientation would be applied again
     if alpha:
         image.putalpha(255 if opacity is None else opacity)
     return image
 
 
 def _around_square(image: Image.Image) -> Image.Image:
-    """Cut off what the centred square leaves out, so that later steps have less to copy.
+    """Crop a picture to its centred square, so that later steps copy less.
 
-    Where the rest is odd one column or row too many stays, so that turning and mirroring change nothing.
+    If the remainder is odd, one more column or row is kept, so that rotation and mirroring give the same square.
     """
     side = min(image.size)
     left, top = (image.width - side) // 2, (image.height - side) // 2
     try:
         return image.crop((left, top, image.width - left, image.height - top))
-    except Image.DecompressionBombError:  # a caller's own image, larger than Pillow would open
+    except Image.DecompressionBombError:  # a caller's own image above Pillow's limit for files
         return image
 
 
 def _turn(image: Image.Image) -> Image.Transpose | None:
-    """Return what makes the picture upright, as its EXIF orientation says; damaged EXIF says nothing."""
+    """Return the transposition for the picture's EXIF orientation, or None; damaged EXIF is ignored."""
     try:
         return _UPRIGHT.get(int(image.getexif().get(ExifTags.Base.Orientation, 1)))
-    except Exception:  # Pillow's EXIF parser raises a dozen kinds.
+    except Exception:  # Pillow's EXIF parser raises a dozen types
         return None
 
 
@@ -232,13 +233,13 @@ def _to_8_bit(image: Image.Image) -> Image.Image:
     values = np.asarray(image)
     if image.mode == "F" or values.min() < 0 or values.max() > 65535:
         raise ImageError(_MORE_THAN_16)
-    if "transparency" in image.info:  # the one value of a grey PNG that is transparent
+    if "transparency" in image.info:  # the transparent value of a grey PNG
         values = np.where(values == image.info["transparency"], 65535, values)
     return Image.fromarray(((values.astype(np.uint32) * 2 + 257) // 514).astype(np.uint8))
 
 
 def _convert_profile(image: Image.Image, profile: bytes) -> Image.Image:
-    """Convert to sRGB; a profile that does not fit the picture is ignored, as browsers do."""
+    """Convert to sRGB; a profile that does not fit the picture is ignored, as in browsers."""
     try:
         converted = ImageCms.profileToProfile(
             image, ImageCms.ImageCmsProfile(io.BytesIO(profile)), ImageCms.createProfile("sRGB"), outputMode="RGB"

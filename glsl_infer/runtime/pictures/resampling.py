@@ -1,7 +1,7 @@
-"""A part of a picture, scaled by shaders: what ``scaling.fit`` does, without the CPU.
+"""Scaling of a region of a picture by shaders: the same result as ``scaling.fit``, without the CPU.
 
-Two passes, along x and along y. What lies between them is rounded to 8 bits once more than ``preprocess`` rounds, so
-that a value may be one step off; tests hold two.
+It takes two passes, along x and along y. The intermediate result is rounded to 8 bits, once more than in
+``preprocess``, so that a value can be one step off; tests allow two.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from glsl_infer.runtime.pictures.turning import Turner
 
 EXTERNAL = "#extension GL_OES_EGL_image_external : require\n#define SAMPLER highp samplerExternalOES\n"
-"""What makes a shader read a GL_TEXTURE_EXTERNAL_OES; such a sampler would be lowp if it did not say otherwise."""
+"""Lines for shaders that read a GL_TEXTURE_EXTERNAL_OES; the precision of such a sampler is lowp by default."""
 
 COLOUR, GREY, ALPHA = "", "grey", "alpha"
-"""What a pass does with a texel: its colour counts alone; it becomes grey; its alpha counts too."""
+"""Kinds of reading a texel: its colour only; converted to grey; with its alpha."""
 
 _GREY_WEIGHTS = ", ".join(f"{weight / 65536:.9f}" for weight in (19595, 38470, 7471))
 
@@ -44,7 +44,7 @@ READING = {
     ),
     ALPHA: "#define VALUE vec4\n#define READ(place) texture2D(source, place)\n#define STORED(value) value\n",
 }
-"""What shaders are told of each."""
+"""Lines in the shaders for each kind of reading."""
 
 UNIFORMS = ("source_texel", "origin", "axis", "rectangle", "side", "size")
 
@@ -56,7 +56,7 @@ class Picture:
     Attributes:
         texture: GL name.
         width, height: in texels.
-        external: whether it is a GL_TEXTURE_EXTERNAL_OES, and no GL_TEXTURE_2D.
+        external: whether it is a GL_TEXTURE_EXTERNAL_OES instead of a GL_TEXTURE_2D.
     """
 
     texture: int
@@ -67,13 +67,13 @@ class Picture:
 
 @dataclass(frozen=True)
 class Target:
-    """Where the result goes.
+    """Destination of the result.
 
     Attributes:
-        framebuffer: GL name of what renders into the texture.
+        framebuffer: GL name of the texture's framebuffer.
         width, height: of the texture.
         place: the rectangle of the network's picture in it.
-        clear: bytes of all texels around that.
+        clear: bytes of all texels around this rectangle.
     """
 
     framebuffer: int
@@ -88,9 +88,9 @@ class Resampler(Closing):
 
     Args:
         gl: the functions of the context.
-        prelude: what fragment shaders begin with on this device.
+        prelude: beginning of fragment shaders on this device.
         channels: of the network's picture: 1, 3 or 4.
-        first_vertex: the first of six vertices that cover everything, in the vertex buffer that is bound.
+        first_vertex: the first of six vertices that cover the viewport, in the bound vertex buffer.
     """
 
     def __init__(self, gl: Api, prelude: bytes, channels: int, first_vertex: int) -> None:
@@ -101,11 +101,11 @@ class Resampler(Closing):
         self._uploaded: int | None = None
 
     def upload(self, pixels: NDArray[np.uint8], fitted: Fitted) -> Picture:
-        """Return the part of a picture that is read, as a texture; the next call may reuse it.
+        """Upload the source region of a picture, and return its texture; the next call can reuse it.
 
         Args:
-            pixels: of that part, uint8 (height, width, channels).
-            fitted: what is done with it.
+            pixels: of this region, uint8 (height, width, channels).
+            fitted: the fit of the picture.
         """
         height, width = pixels.shape[:2]
         self._prepare(width, height, fitted.target.width)
@@ -120,7 +120,7 @@ class Resampler(Closing):
         return Picture(self._uploaded, width, height)
 
     def draw(self, picture: Picture, fitted: Fitted, target: Target) -> None:
-        """Scale a part of a picture into ``target``. What ``upload`` returned is that part alone, grey if it should be.
+        """Scale a region of a picture into ``target``. A picture from ``upload`` is that region alone, grey if needed.
 
         Raises:
             ShaderError: the driver refuses the shaders.
@@ -157,13 +157,13 @@ class Resampler(Closing):
 
     @cached_property
     def turner(self) -> Turner:
-        """What draws turned rectangles of pictures instead."""
+        """Drawer of rotated rectangles of pictures."""
         from glsl_infer.runtime.pictures.turning import Turner
 
         return Turner(self._gl, self._prelude, self._channels, self._first_vertex)
 
     def close(self) -> None:
-        """Delete everything."""
+        """Delete all GL objects."""
         if "turner" in self.__dict__:
             self.turner.close()
         self._textures.close()
@@ -172,7 +172,7 @@ class Resampler(Closing):
         self._sizes, self._uploaded = (0, 0, 0), None
 
     def _clear(self, target: Target, inner: Region) -> None:
-        """Fill the texture: black where the network's picture is and the scaled one is not, else its own colour."""
+        """Clear the texture: black in the unused region of the network's picture, its own clear colour elsewhere."""
         gl, place = self._gl, target.place
         gl.Viewport(0, 0, target.width, target.height)
         if any(target.clear):
@@ -187,7 +187,7 @@ class Resampler(Closing):
         gl.Disable(GL.GL_SCISSOR_TEST)
 
     def _prepare(self, width: int, height: int, between: int) -> None:
-        """Have the textures for parts of that size that become ``between`` wide, instead of those for others."""
+        """Create textures for regions of this size scaled to a width of ``between``, replacing those of other sizes."""
         if (width, height, between) == self._sizes:
             return
         self._textures.close()
@@ -197,7 +197,7 @@ class Resampler(Closing):
         self._between_framebuffer = self._textures.framebuffer(self._between)
 
     def _use(self, side: int, size: int, external: bool, kind: str) -> dict[str, int]:
-        """Use the program for an axis, compiled when it is needed first; return where its uniforms are."""
+        """Use the program for an axis, compiled at its first use; return the locations of its uniforms."""
         taps = 0 if side < size else -(-side // size) + 1
         key = (taps, external, kind)
         if key not in self._linked:
@@ -226,6 +226,6 @@ class Resampler(Closing):
 
 
 def external_prelude(prelude: bytes) -> bytes:
-    """Return a prelude for external textures: after its ``#version`` line, for extensions come before all code."""
+    """Return a prelude for external textures. The extension directly follows ``#version``: it must precede all code."""
     version, newline, rest = prelude.partition(b"\n")
     return version + newline + EXTERNAL.encode() + rest

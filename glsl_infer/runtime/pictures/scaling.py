@@ -1,6 +1,6 @@
-"""Pictures cut and scaled by the CPU, to the bit: axes that shrink are averaged by area, axes that grow are bilinear.
+"""Bit-exact crop and scaling of pictures on the CPU: area average for axes that shrink, bilinear for axes that grow.
 
-docs/reference/bundle-format.md defines both. Shaders do the same within 2 of 255 (``resampling``).
+docs/reference/bundle-format.md defines both. Shaders compute the same within 2 of 255 (``resampling``).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from glsl_infer.support.ndarray import NDArray
 Pixels = NDArray[np.uint8]
 
 _BAND = 1 << 20
-"""Pixels that are averaged at a time."""
+"""Number of pixels averaged at a time."""
 
 _PLAIN = {1: "L", 3: "RGB", 4: "CMYK"}
-"""Pillow's name for channels that are scaled each on its own; it would multiply those of RGBA with alpha."""
+"""Pillow modes that scale each channel independently, by number of channels; RGBA would be multiplied with alpha."""
 
 
 def fit(image: Image.Image, how: str, height: int, width: int) -> Pixels:
@@ -51,16 +51,16 @@ def fit(image: Image.Image, how: str, height: int, width: int) -> Pixels:
 def area_average(pixels: Pixels, size: int) -> Pixels:
     """Shrink uint8 ``(side, side, channels)`` to ``(size, size, channels)`` by the exact area average.
 
-    In units of 1/size of a source pixel all overlaps are integers, so the result is exact: each output
-    pixel is ``floor(sum / side**2 + 1/2)`` of the sum of overlap times value. (Pillow's BOX filter is not:
-    it weighs every pixel whose centre lies inside the window alike.)
+    In units of 1/size of a source pixel all overlaps are integers, so the result is exact: each output pixel is
+    ``floor(sum / side**2 + 1/2)`` of the sum of overlap times value. (Pillow's BOX filter is not exact: it gives every
+    pixel with its centre inside the window the same weight.)
     """
     height, width = pixels.shape[:2]
     return _average(lambda begin, end: pixels[begin:end], height, width, size, size)
 
 
 def _scaled(rows: Callable[[int, int], Pixels], source: Region, height: int, width: int) -> Pixels:
-    """Scale a region to ``height`` x ``width``; ``rows`` returns its rows from a number to before another."""
+    """Scale a region to ``height`` x ``width``; ``rows`` returns the rows of the region in a half-open interval."""
     least = min(source.height, height), min(source.width, width)
     pixels = _average(rows, source.height, source.width, *least)
     if least == (height, width):
@@ -71,9 +71,9 @@ def _scaled(rows: Callable[[int, int], Pixels], source: Region, height: int, wid
 
 
 def _average(rows: Callable[[int, int], Pixels], tall: int, wide: int, height: int, width: int) -> Pixels:
-    """Average ``tall`` x ``wide`` pixels to ``height`` x ``width``; an axis of the same length stays as it is.
+    """Average ``tall`` x ``wide`` pixels to ``height`` x ``width``; an axis of the same length is unchanged.
 
-    It goes by bands of about ``_BAND`` pixels: the rest is never in memory twice.
+    It computes bands of about ``_BAND`` pixels, so that the remainder is never in memory twice.
     """
     if (height, width) == (tall, wide):
         return np.ascontiguousarray(rows(0, tall))
@@ -101,7 +101,7 @@ def _overlap_sums(values: NDArray[np.integer], side: int, size: int, windows: ra
     for place, index in enumerate(windows):
         first, before = divmod(index * side - start * size, size)
         last, after = divmod((index + 1) * side - start * size, size)
-        # All of first .. last-1, less what lies before the window, plus the start of last.
+        # All of first .. last-1, minus the share of first before the window, plus the share of last inside it.
         window = values[first:last].sum(axis=0, dtype=np.int64) * size
         window -= values[first].astype(np.int64) * before
         if after:

@@ -1,8 +1,8 @@
-"""Pictures of any size through a network of one size: where its tiles lie, and how outputs become one again.
+"""Pictures of any size through a network of one size: positions of tiles, and assembly of their outputs.
 
-Tiles overlap. Between two of them the output is cut in the middle of what both have seen, so that each pixel comes
-from a tile that saw at least ``overlap`` pixels around it, or the picture's own edge. Where a network looks no
-further than that, its answer is the same as for the whole picture at once.
+Tiles overlap. The output of two neighbours is cut in the middle of their overlap, so that each pixel comes from a tile
+with at least ``overlap`` pixels around it, or up to the picture's edge. If the receptive field of the network is no
+larger, the result is the same as for the full picture at once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from glsl_infer.support.records import dataclass
 
 @dataclass(frozen=True)
 class Span:
-    """One axis of a tile: it reads from pixel ``start`` on, and pixels ``first`` to before ``last`` come from it."""
+    """One axis of a tile: reads from pixel ``start`` on, supplies the output of pixels ``first`` to ``last`` - 1."""
 
     start: int
     first: int
@@ -35,13 +35,13 @@ class Tile:
 
 
 def spans(length: int, size: int, overlap: int, step: int = 1) -> list[Span]:
-    """Cut an axis of ``length`` pixels into as few spans of ``size`` as possible, spread evenly.
+    """Divide an axis of ``length`` pixels into as few spans of ``size`` as possible, spread evenly.
 
-    A ``length`` below ``size`` takes one, which reads beyond the end; so may the last, where all have to begin at a
+    A ``length`` below ``size`` takes one span, which reads beyond the end. So can the last span if all must begin at a
     multiple of ``step``.
 
     Raises:
-        InputError: ``overlap`` is negative, or leaves nothing of a tile between two others.
+        InputError: ``overlap`` is negative, or leaves none of a tile between two others.
     """
     most = (size - 1) // 2
     if not 0 <= overlap <= most:
@@ -57,13 +57,13 @@ def spans(length: int, size: int, overlap: int, step: int = 1) -> list[Span]:
 
 
 def tiles(height: int, width: int, size: int, overlap: int, step: int = 1) -> list[Tile]:
-    """Return the tiles of a picture, row by row; arguments as for ``spans``."""
+    """Return the tiles of a picture, row by row. The arguments are those of ``spans``."""
     columns = spans(width, size, overlap, step)
     return [Tile(row, column) for row in spans(height, size, overlap, step) for column in columns]
 
 
 def cut_out(picture: NDArray[np.uint8], tile: Tile, size: int) -> NDArray[np.uint8]:
-    """Return what a tile reads: (size, size, channels); beyond the picture its last row and column go on."""
+    """Return the input pixels of a tile, (size, size, channels). Beyond the picture, its last row and column repeat."""
     rows, columns = (
         np.minimum(span.start + np.arange(size), length - 1)
         for span, length in zip((tile.rows, tile.columns), picture.shape)
@@ -72,10 +72,10 @@ def cut_out(picture: NDArray[np.uint8], tile: Tile, size: int) -> NDArray[np.uin
 
 
 def factor_of(output: tuple[int, ...], size: int) -> int:
-    """Return how many pixels an output (height, width, ...) has for each of the input's, along each side.
+    """Return the number of output pixels for each input pixel along a side, for an output (height, width, ...).
 
     Raises:
-        InputError: the output is no image, or the factor is no whole number.
+        InputError: the output is not an image, or the factor is not an integer.
     """
     if len(output) < 2:
         raise InputError("tiles can be put together where a model ends in an image; this one ends in a vector")
@@ -94,11 +94,11 @@ def through(
     size: int,
     places: Iterable[Tile],
 ) -> NDArray[np.generic]:
-    """Run every tile of a picture and put the outputs together.
+    """Run every tile of a picture and assemble the outputs.
 
     Args:
         run: from tiles (size, size, channels) to an image (height, width, ...) of each, in order, that is ``factor_of``
-            times as large; it may ask for a tile before it has given the image of the last one.
+            times as large. It can take a tile before it has yielded the image of the previous one.
         picture: (height, width, channels).
         size: side of the tiles.
         places: all of ``tiles`` for this picture, or an iterator over them that shows progress.
@@ -130,7 +130,7 @@ def through(
 
 
 def _scaled(span: Span, factor: int, origin: int) -> slice:
-    """Return the pixels that a span keeps, counted from ``origin``, as a slice of the output."""
+    """Return the output pixels that a span keeps, relative to ``origin``, as a slice."""
     return slice(factor * (span.first - origin), factor * (span.last - origin))
 
 

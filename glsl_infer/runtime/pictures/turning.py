@@ -1,4 +1,4 @@
-"""A turned rectangle of a picture as a network's picture, in one pass of a shader: no pixel of it visits the CPU."""
+"""Rotated rectangles of a picture as a network's picture, drawn in one shader pass without the CPU."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glsl_infer.support.closing import Closing
 from glsl_infer.support.resources import template
 
 MOST_TAPS = 8
-"""Places that a pixel is the mean of, along an axis: a cut that shrinks by more skips some texels."""
+"""Maximum number of samples per pixel along an axis. A rectangle that shrinks by more skips some texels."""
 
 UNIFORMS = ("source_texel", "last", "rectangle", "first", "across", "down")
 
@@ -23,7 +23,7 @@ Point = tuple[float, float]
 
 
 class Turner(Closing):
-    """Draws turned rectangles; every method needs the context, with a session's vertices.
+    """Draws rotated rectangles; every method needs the context, with a session's vertices.
 
     Args:
         gl, prelude, channels, first_vertex: as for ``Resampler``.
@@ -36,10 +36,10 @@ class Turner(Closing):
         self._linked: dict[tuple[int, bool], tuple[int, dict[str, int]]] = {}
 
     def draw(self, picture: Picture, corners: Sequence[Point], target: Target) -> None:
-        """Draw a rectangle of a picture over the whole place of ``target``.
+        """Draw a rectangle of a picture over the entire place of ``target``.
 
         Args:
-            picture: where it lies.
+            picture: the picture.
             corners: its top left, top right and bottom left corner, x and y in pixels from the picture's top left one.
             target: is cleared around the place.
 
@@ -72,12 +72,12 @@ class Turner(Closing):
         gl.DrawArrays(GL.GL_TRIANGLES, self._first_vertex, 6)
 
     def close(self) -> None:
-        """Delete everything."""
+        """Delete all GL objects."""
         self._programs.close()
         self._linked.clear()
 
     def _use(self, number: int, external: bool) -> dict[str, int]:
-        """Use the program of so many taps, compiled when it is needed first; return where its uniforms are."""
+        """Use the program with this number of taps, compiled at its first use; return the locations of its uniforms."""
         gl, key = self._gl, (number, external)
         if key not in self._linked:
             prelude = external_prelude(self._prelude) if external else self._prelude
@@ -99,7 +99,7 @@ class Turner(Closing):
 
 
 def taps(across: Point, down: Point) -> int:
-    """Return how many places along an axis a pixel is the mean of: no farther apart than texels, ``MOST_TAPS`` at most.
+    """Return the number of samples along an axis: at most a texel apart, but no more than ``MOST_TAPS``.
 
     Args:
         across: texels from one pixel to the next, to the right.

@@ -1,4 +1,4 @@
-"""Frames from the CPU in a texture: uploaded once, for all networks that read them or cuts of them."""
+"""Frames from the CPU in a texture: uploaded once for all networks that read them or regions of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glsl_infer.support.ndarray import NDArray
 
 
 class Uploaded(Closing):
-    """A texture that takes one frame after the other.
+    """A texture that receives one frame after the other.
 
     Args:
         context: of the sessions that read it.
@@ -26,12 +26,12 @@ class Uploaded(Closing):
         self._texture = 0
 
     def fits(self, width: int, height: int) -> bool:
-        """Return whether a picture of so many pixels has room in a texture."""
+        """Return whether a picture of this size in pixels fits into a texture."""
         self._context.make_current()
         return max(width, height) <= self._context.gl.integer(GL.GL_MAX_TEXTURE_SIZE)
 
     def put(self, pixels: NDArray[np.uint8]) -> TexturePicture:
-        """Return a picture, uint8 (height, width, 3), as a texture, until the next one comes."""
+        """Upload a picture, uint8 (height, width, 3), and return its texture, which is valid until the next call."""
         height, width = pixels.shape[:2]
         self._context.make_current()
         gl = self._context.gl

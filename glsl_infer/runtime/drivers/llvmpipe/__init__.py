@@ -1,1 +1,1 @@
-"""What makes Mesa's llvmpipe start sooner; results are unchanged."""
+"""Faster starts on Mesa's llvmpipe, with unchanged results."""

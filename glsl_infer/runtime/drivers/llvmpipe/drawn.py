@@ -1,7 +1,7 @@
-"""What a session draws of a bundle: the bundle itself, or where its driver is llvmpipe a form that compiles sooner.
+"""Form of a bundle for drawing: the bundle itself, or on llvmpipe a form that compiles sooner.
 
-That form stores the same bytes in as many draws and calls. It is made when a session starts, and nobody else sees it.
-Where the session has read the file itself, a texture's bytes are let go as soon as GL has them (``bundle.streamed``).
+That form stores the same bytes with as many draws and calls. It is created when a session starts, and stays internal.
+If the session has read the file itself, a texture's bytes are released as soon as GL has them (``bundle.streamed``).
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from glsl_infer.support.heap import trim_heap
 EXTENSION = "GL_OES_texture_float"
 
 AT_ONCE = 4 << 20
-"""Bytes that are freed before they are handed back to the system, which takes milliseconds."""
+"""Number of freed bytes that triggers a return of memory to the system, which takes milliseconds."""
 
 
 class Drawn:
     """A bundle in the form for a context, which must be current.
 
     Args:
-        bundle: as it was read.
-        context: whose driver draws. ``Context.fetches_uniforms`` says whether it has a form of its own.
-        objects: what its texture belongs to, and is deleted with.
+        bundle: the bundle from the file.
+        context: the context to draw in. ``DriverFacts.fetches_uniforms`` selects the form for llvmpipe.
+        objects: owns the additional texture, and deletes it.
 
     Attributes:
-        bundle: what to draw.
-        samplers: texture units of samplers that are in shaders, but not among those of ``bundle``.
+        bundle: the bundle to draw.
+        samplers: texture units of samplers in the shaders but not in the programs of ``bundle``.
     """
 
     def __init__(self, bundle: Bundle, context: Context, objects: Objects) -> None:
@@ -49,8 +49,8 @@ class Drawn:
         self._left = Counter(texture.member for texture in self.bundle.manifest.textures)
 
     def _make(self, bundle: Bundle) -> None:
-        """Make the form for llvmpipe."""
-        # Other drivers start sooner without these.
+        """Create the form for llvmpipe."""
+        # Imported here because other drivers start sooner without these modules.
         from glsl_infer.runtime.drivers import shared_constants
         from glsl_infer.runtime.drivers.llvmpipe import own_coordinates, uniform_rows, weight_halves
 
@@ -61,7 +61,7 @@ class Drawn:
         if EXTENSION not in self._gl.text(GL.GL_EXTENSIONS).split():
             return
         self._floats = weight_halves.few_read(bundle)
-        # The last unit, which stays bound: passes have the first ones.
+        # The last unit stays bound, because passes use the first ones.
         unit = self._gl.integer(GL.GL_MAX_TEXTURE_IMAGE_UNITS) - 1
         used = max(len(program.samplers) for program in bundle.manifest.programs)
         if used > unit:
@@ -74,14 +74,14 @@ class Drawn:
             self._keep_what_is_new()
 
     def _keep_what_is_new(self) -> None:
-        """Have members that the file has too from the bundle that was read, which may let them go."""
+        """Store only new members; take the others from the original bundle, which can then release them."""
         read = self._read.members
         self._made = {name: data for name, data in self.bundle.members.items() if read.get(name) is not data}
-        members = ChainMap(self._made, cast("dict[str, bytes]", read))  # nobody writes to it
+        members = ChainMap(self._made, cast("dict[str, bytes]", read))  # read-only, which the type does not express
         self.bundle = replace(self.bundle, members=members)
 
     def bind(self) -> None:
-        """Bind the texture that no pass binds, if there is one. Unit 0 is active then."""
+        """Bind the additional texture for all passes, if it exists. Unit 0 is active afterwards."""
         if self._rows is not None:
             (unit,) = self.samplers.values()
             self._gl.ActiveTexture(GL.GL_TEXTURE0 + unit)
@@ -89,7 +89,7 @@ class Drawn:
             self._gl.ActiveTexture(GL.GL_TEXTURE0)
 
     def texture(self, given: Texture) -> int:
-        """Make one of the textures of ``bundle``, and return its GL name."""
+        """Create one of the textures of ``bundle``, and return its GL name."""
         if given.member is None:
             return self._objects.texture(given.width, given.height, bytes(given.clear) * (given.width * given.height))
         texels = self.bundle.members[given.member]

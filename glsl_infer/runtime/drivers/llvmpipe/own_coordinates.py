@@ -1,11 +1,11 @@
-"""Programs that differ only in which coordinates they share, as one program: one less for llvmpipe to compile.
+"""Merges programs that differ only in their shared coordinates, so that llvmpipe compiles fewer.
 
-Where the tiles that a draw reads lie in one row or in one column of their texture, an exporter has their common
-coordinate interpolated once, which spares VideoCore IV instructions (``lowering.taps.Coordinates``). Layers whose tiles
-lie in another pattern have another program then. Here each fetch gets the coordinate of its own source. It is the same
-float, since both follow from the same numbers; with that the texts are often equal.
+If the tiles read by a draw are in one row or one column of their texture, the exporter interpolates their common
+coordinate once, which saves VideoCore IV instructions (``lowering.taps.Coordinates``). Layers with another pattern of
+tiles then have another program. This module gives each fetch the coordinate of its own source. The float is identical,
+because both are computed from the same numbers, and the sources of such programs often become equal.
 
-A session does so on that driver alone (docs/engineering/performance.md).
+A session merges programs on llvmpipe alone (docs/engineering/performance.md).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.program import Pass, ShaderProgram, Texture
 
 _FETCH = re.compile(r"(texture2D\(\w+, vec2\()coord(\d)\.([xz])(, (?:WAIT\()?)coord(\d)\.([yw])(\)+;)")
-"""A fetch at coordinates that are nothing but interpolated: the varyings, and which half of each."""
+"""A fetch at purely interpolated coordinates: the varyings, and the half of each."""
 
 Identity = tuple[str, str, tuple[str, ...], int, tuple[tuple[str, int], ...]]
-"""What two programs have in common that can be one: the text, and what the manifest says of it."""
+"""Key of equal programs: the source, and the manifest's entry."""
 
 
 def merged(bundle: Bundle) -> Bundle:
-    """Return a bundle that draws the same bytes with as many programs, or fewer."""
+    """Return a bundle that draws the same bytes with at most as many programs."""
     manifest, members = bundle.manifest, dict(bundle.members)
     textures = {texture.name: texture for texture in manifest.textures}
     by_program: dict[str, list[Pass]] = {}
@@ -39,7 +39,7 @@ def merged(bundle: Bundle) -> Bundle:
     names: dict[str, str] = {}
     for (text, *_), programs in alike.items():
         names.update({program.name: programs[0].name for program in programs})
-        if len(programs) > 1:  # one alone keeps its common coordinates
+        if len(programs) > 1:  # a single program keeps its common coordinates
             members[programs[0].fragment] = text.encode("utf-8")
     passes = tuple(replace(entry, program=names[entry.program]) for entry in manifest.passes)
     kept = tuple(programs[0] for programs in alike.values())
@@ -51,7 +51,7 @@ def _identity(program: ShaderProgram, text: str) -> Identity:
 
 
 def _with_own(text: str, passes: Sequence[Pass], textures: Mapping[str, Texture]) -> str:
-    """Return a shader whose n-th fetch is at the coordinate of source n; as it is where that is not the same one."""
+    """Return a shader with fetch n at the coordinate of source n; unchanged if that coordinate could differ."""
     fetches = [
         (2 * int(match[2]) + (match[3] == "z"), 2 * int(match[5]) + (match[6] == "w"))
         for match in _FETCH.finditer(text)

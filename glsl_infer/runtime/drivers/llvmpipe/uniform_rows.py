@@ -1,10 +1,10 @@
-"""Arrays of uniforms as rows of one float texture: llvmpipe compiles and draws fetches sooner than reads of uniforms.
+"""Stores uniform arrays as rows of one float texture, because llvmpipe compiles and draws fetches faster.
 
-A bundle's ``uniform vec4 weights[N]`` is set before each draw. Here each array that any draw sets is a row of a
-texture of 32-bit floats; before a draw only the row's coordinate is set, in as many calls, and the shader fetches what
-it read. A fetch gives the same bits, so that the same bytes are stored.
+A bundle sets ``uniform vec4 weights[N]`` before each draw. Here each array that any draw sets is a row of a texture of
+32-bit floats. Before a draw only the coordinate of the row is set, with as many calls, and the shader fetches the
+elements. A fetch returns the same bits, so the stored bytes do not change.
 
-A session rewrites the shaders of bundles, on that driver alone: in a bundle they are uniforms (performance.md).
+A session rewrites the shaders on llvmpipe alone; the bundle itself has uniforms (performance.md).
 """
 
 from __future__ import annotations
@@ -21,18 +21,22 @@ from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.records import dataclass
 
 SAMPLER = "uniform_rows"
-"""The uniform of the texture in shaders that were rewritten."""
+"""Name of the texture's uniform in rewritten shaders."""
 
 LEAST_VECTORS = 2
-"""vec4 from which on an array is a row. A single one, as shaders with weights in textures have, is read as fast."""
+"""Minimum length in vec4 of an array that becomes a row. A single vec4, as in shaders with weights in textures, is read
+as fast from a uniform.
+"""
 
 MOST_VECTORS = 600
-"""vec4 up to which an array is a row. With more, Mesa 22.3's llvmpipe was wrong by up to half of the range in some
-shaders (tests/gl/test_widths.py), where constants in the text are right: it cannot do so many fetches."""
+"""Maximum length in vec4 of an array that becomes a row. With more, Mesa 22.3's llvmpipe was wrong by up to half of the
+range in some shaders (tests/gl/test_widths.py), where constants in the source are right: it cannot do so many fetches.
+"""
 
 MOST_BYTES = 64 << 20
-"""What the texture may take; X22's takes 0.25 MB, Inception-ResNet's 57. Slices may overlap, so that a small file could
-want far more."""
+"""Size limit of the texture; X22's takes 0.25 MB, Inception-ResNet's 57 MB. Slices can overlap, so that a small file
+could otherwise need far more.
+"""
 
 _READ = r"\b{0}\[([^\[\]]*)\]"
 _DECLARATION = r"(?m)^uniform vec4 {0}\[\w+\];"
@@ -40,12 +44,12 @@ _DECLARATION = r"(?m)^uniform vec4 {0}\[\w+\];"
 
 @dataclass(frozen=True)
 class Rows:
-    """A bundle that draws the same, and the texture that it needs besides its own.
+    """A bundle that draws the same bytes, and its additional texture.
 
     Attributes:
         bundle: with rewritten shaders, and with coordinates of rows where passes had arrays.
-        values: float32 (height, width, 4), zeros behind the end of an array; None where no array became a row, and the
-            bundle is as it was.
+        values: float32 (height, width, 4), with zeros after the end of an array; None if all arrays stay uniforms and
+            the bundle is unchanged.
     """
 
     bundle: Bundle
@@ -53,12 +57,12 @@ class Rows:
 
 
 def with_rows(bundle: Bundle, largest: int) -> Rows:
-    """Return what a bundle is with its uniform arrays in a texture.
+    """Return a bundle with its uniform arrays in a texture.
 
     Args:
-        bundle: what to draw.
-        largest: width and height that no texture may exceed, in texels. Where the rows would, or would take more than
-            ``MOST_BYTES``, the longest arrays stay uniforms: llvmpipe takes ten times as long to compile those.
+        bundle: the bundle to draw.
+        largest: maximum width and height of a texture in texels. If the rows would exceed it or ``MOST_BYTES``, the
+            longest arrays stay uniforms, which llvmpipe takes ten times as long to compile.
     """
     manifest, members = bundle.manifest, dict(bundle.members)
     arrays, slices, width = _that_fit(bundle, largest)
@@ -81,10 +85,10 @@ def with_rows(bundle: Bundle, largest: int) -> Rows:
 
 
 def rewritten(text: str, names: Sequence[str], width: int) -> str:
-    """Return a shader that fetches what it read of some arrays.
+    """Return a shader that fetches the elements of some arrays from the texture.
 
     Args:
-        text: the shader; of each array it has one declaration, and mentions it else only to read an element.
+        text: the shader. It declares each array once, and otherwise only reads its elements.
         names: of the arrays.
         width: of the texture, in texels.
     """
@@ -97,14 +101,14 @@ def rewritten(text: str, names: Sequence[str], width: int) -> str:
             "}",
         ]
         before, after = re.split(_DECLARATION.format(name), text)
-        # Macros above the declaration may read the array: they are used below it.
+        # Macros above the declaration can read the array, because they are used after it.
         before, after = (re.sub(_READ.format(name), rf"{_at(name)}(\1)", part) for part in (before, after))
         text = before + "\n".join(reader) + after
     return text
 
 
 def _arrays(bundle: Bundle) -> dict[str, list[str]]:
-    """Return the arrays of each program that can be rows."""
+    """Return the arrays of each program that can become rows."""
     told: dict[str, set[str]] = {}
     for entry in bundle.manifest.passes:
         told.setdefault(entry.program, set()).update(
@@ -123,7 +127,7 @@ def _arrays(bundle: Bundle) -> dict[str, list[str]]:
 
 
 def _that_fit(bundle: Bundle, largest: int) -> tuple[dict[str, list[str]], list[Slice], int]:
-    """Return the arrays of each program that become rows, the rows, and how many vec4 the longest has."""
+    """Return the arrays of each program that become rows, the rows, and the length of the longest in vec4."""
     arrays = _arrays(bundle)
     lengths = {program.name: program.uniforms for program in bundle.manifest.programs}
     widths = {lengths[program][name] // 4 for program, names in arrays.items() for name in names}
@@ -139,7 +143,7 @@ def _that_fit(bundle: Bundle, largest: int) -> tuple[dict[str, list[str]], list[
 
 
 def _only_read(text: str, name: str) -> bool:
-    """Return whether a shader declares an array of vec4 and only reads elements, and has no names of ours."""
+    """Return whether a shader declares an array of vec4 and only reads elements, without using this module's names."""
     code = re.sub(r"//[^\n]*", "", text)
     mentions, reads = re.findall(rf"\b{name}\b", code), re.findall(_READ.format(name), code)
     ours = re.search(rf"\b({SAMPLER}|{_row(name)}|{_at(name)})\b", code)

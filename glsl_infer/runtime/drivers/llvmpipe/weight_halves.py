@@ -1,14 +1,14 @@
-"""Textures of weights as llvmpipe likes them, where shaders compute from them what they did before.
+"""Rewrites weight textures into a form that llvmpipe compiles sooner. Shaders compute the same values from them.
 
-Such a texture is two halves, high bytes above low bytes, and shaders find the lower half by adding 0.5 to a coordinate.
+Such a texture has two halves, high bytes above low bytes. Shaders find the lower half by adding 0.5 to a coordinate.
 
-llvmpipe's machine code is for textures whose width and height are powers of two, or for those that are none, and layers
-that share a program have textures of either kind: 64 and 96 rows in X22, say. With a row more at the end of each half
-none is, a half further down is still the lower half, and coordinates of rows follow from the texture's height when
-vertices are made (``frame.vertices``). So it compiles once.
+llvmpipe compiles separate machine code for textures with powers of two as width and height, and for others. Layers with
+a common program can have textures of either type, for example 64 and 96 rows in X22. With an additional row at the end
+of each half, none of the heights is a power of two. The lower half still starts in the middle, and coordinates of rows
+follow from the texture's height when vertices are computed (``frame.vertices``). So llvmpipe compiles once.
 
-It compiles shaders that fetch floats in half the time of those that fetch bytes, but draws them slower. Where few
-fragments fetch, bytes become the floats that the driver would have made of them.
+llvmpipe compiles shaders that fetch floats in half the time of shaders that fetch bytes, but draws them slower. If few
+fragments fetch, floats replace the bytes, converted exactly as the driver would.
 """
 
 from __future__ import annotations
@@ -22,35 +22,36 @@ import numpy as np
 from glsl_infer.bundle import Bundle
 
 HALVES = b"lower = ROW.y + 0.5;"
-"""What shaders say that read two halves (shaders/convolution_texture.frag). Nothing in them depends on the height."""
+"""Line in shaders that read two halves (shaders/convolution_texture.frag). Nothing in them depends on the height."""
 
 SAMPLER = "weights"
-"""By which they read them."""
+"""Sampler of the weights in these shaders."""
 
 MOST_FRAGMENTS = 100_000
-"""What a program may draw in a frame to read floats. Two programs of 97,000 each cost X22's frame little; two of a
-million, over a quarter."""
+"""Maximum number of fragments per frame of a program that reads floats. Two programs of 97,000 each cost X22's frame
+little; two of a million, over a quarter.
+"""
 
 MOST_BYTES = 32 << 20
-"""What floats of all textures together may take, four times the bytes in the file; X22's take 1.3 MB."""
+"""Size limit of all float textures together, four times the bytes in the file; X22's take 1.3 MB."""
 
 
 def with_spare_rows(bundle: Bundle, largest: int) -> Bundle:
-    """Return a bundle that draws the same, in which no texture of two halves has a power of two for its height.
+    """Return a bundle that draws the same bytes, without a power of two as the height of a texture of two halves.
 
     Args:
-        bundle: what to draw.
-        largest: width and height that no texture may exceed, in texels. One that would stays as it is.
+        bundle: the bundle to draw.
+        largest: maximum width and height of a texture in texels. A texture is not changed if it would exceed it.
     """
     manifest, members = bundle.manifest, dict(bundle.members)
     halved = _read_by(bundle, _readers(bundle))
     textures = []
     for texture in manifest.textures:
-        spare = 2 if texture.height == 2 else 1  # of each half: 4 rows would be a power of two again
+        spare = 2 if texture.height == 2 else 1  # rows per half: a total of 4 would be a power of two again
         height = texture.height + 2 * spare
         change = texture.name in halved and _power_of_two(texture.height) and height <= largest
         if change and texture.member is not None:
-            name = f"{texture.member}+"  # no member of a file is called so
+            name = f"{texture.member}+"  # members of a file never have such a name
             members[name] = _spaced(members[texture.member], bytes(4 * texture.width * spare))
             textures.append(replace(texture, height=height, member=name))
         else:
@@ -59,7 +60,7 @@ def with_spare_rows(bundle: Bundle, largest: int) -> Bundle:
 
 
 def few_read(bundle: Bundle) -> frozenset[str]:
-    """Return the names of the textures of two halves that had better be floats; none where they would be too many."""
+    """Return the names of the textures of two halves to convert to floats; empty if these would be too large."""
     fragments: Counter[str] = Counter()
     for entry in bundle.manifest.passes:
         fragments[entry.program] += sum(quad.width * quad.height for quad in entry.quads)
@@ -69,7 +70,7 @@ def few_read(bundle: Bundle) -> frozenset[str]:
 
 
 def floats(texels: bytes) -> bytes:
-    """Return what a shader sees of bytes on llvmpipe, as 32-bit floats: the byte times the float next to 1 / 255."""
+    """Return bytes as llvmpipe passes them to a shader, in 32-bit floats: the byte times the float32 of 1 / 255."""
     values = np.frombuffer(texels, np.uint8).astype(np.float32) * np.float32(1.0 / 255.0)
     return bytes(values.tobytes())
 
