@@ -31,10 +31,9 @@ def samples(graph: Graph | None, paths: Sequence[str | Path]) -> list[Inputs]:
 
     Args:
         graph: the network; None if it could not be imported: files are then only checked.
-        paths: images, if the only input is an image. Otherwise ``.npz`` files with an array for each input by name,
-            or ``.npy`` files if there is one input: uint8 images (height, width, channels) of any size, float
-            images of the input's size, or values of the input's shape. An additional first axis holds several
-            samples.
+        paths: images, if the only input is an image. Otherwise ``.npz`` files with an array for each input by name, or
+            ``.npy`` files if there is one input: uint8 images (height, width, channels) of any size, float images of
+            the input's size, or values of the input's shape. An additional first axis holds several samples.
 
     Raises:
         InputError: files cannot be used; the message names the first ``SAID``.

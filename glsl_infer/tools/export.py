@@ -56,8 +56,8 @@ def export(
         options: export options.
         calibration: files of typical inputs; see ``calibration.samples``.
         ranges: a file of ranges. They take precedence over ranges learnt from ``calibration``.
-        verify_seconds: time limit in seconds for compiling the programs with VideoCore IV's driver, if it is
-            installed; see ``videocore.verify``. 0 skips this.
+        verify_seconds: time limit in seconds for compiling the programs with VideoCore IV's driver, if it is installed;
+            see ``videocore.verify``. 0 skips this.
         tell: called with the name of each step.
         known: problems found earlier, raised together with the others.
 

@@ -63,9 +63,9 @@ class ExportReport:
         wide: cost of convolutions over more than 8 slices.
         scales: source of the scale of each 16-bit value.
         warnings: sentences for the user.
-        totals: passes, jobs, programs, texture bytes, file bytes, activation bytes and slice bytes. Activation
-            bytes are those of all render targets. Slice bytes are those that layers draw into them if textures are
-            not shared, without gutters and unused corners of atlases.
+        totals: passes, jobs, programs, texture bytes, file bytes, activation bytes and slice bytes. Activation bytes
+            are those of all render targets. Slice bytes are those that layers draw into them if textures are not
+            shared, without gutters and unused corners of atlases.
         memory: bytes of the render targets with each method of sharing them.
         weights: location of the weights of each convolution, and the reason.
         videocore: results of VideoCore IV's compiler; None if it was not requested.

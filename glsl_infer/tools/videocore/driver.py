@@ -163,8 +163,8 @@ def _version(prefix: Path) -> str:
 def _library_folders(prefix: Path) -> Sequence[Path]:
     """Return the folders in which a process on the driver looks for libraries before the system's.
 
-    PyOpenGL tries libEGL.so before libEGL.so.1. If the driver's folder lacks libEGL.so, it would load the system's
-        from the -dev package. The driver's folder may be read-only, so the missing links are in another one.
+    PyOpenGL tries libEGL.so before libEGL.so.1. If the driver's folder lacks libEGL.so, it would load the system's from
+    the -dev package. The driver's folder may be read-only, so the missing links are in another one.
     """
     folder = prefix / "lib"
     missing = {link: name for link, name in _LINKS.items() if (folder / name).exists() and not (folder / link).exists()}

@@ -20,9 +20,9 @@ COORDINATES = 2
 def products(layer: Layer) -> int | None:
     """Return the multiplications of a weight with a texel's lane in a frame, by the shape of the kernel.
 
-    Weights of zero are counted; the factors of the residual and the activation are not. The result is None if the
-        layer is not a convolution of 8-bit maps, or if its weights are in a texture: most fetches are then weights,
-        and the layout saves draws instead (``lowering.weights_plan``).
+    Weights of zero are counted; the factors of the residual and the activation are not. The result is None if the layer
+    is not a convolution of 8-bit maps, or if its weights are in a texture: most fetches are then weights, and the
+    layout saves draws instead (``lowering.weights_plan``).
     """
     if any(member.endswith(".rgba") for member in layer.members):
         return None

@@ -83,7 +83,7 @@ def _which(stay: Sequence[_Stays], written: Sequence[Loop]) -> Sequence[int]:
     """Return the trip counts of the loops in the machine code.
 
     They are nested as in the shader. If several choices fit, the one with the most computation is used, because
-        compilers unroll short loops.
+    compilers unroll short loops.
     """
     around = [sum(other.first <= loop.first and loop.last < other.last for other in stay) for loop in stay]
     best, turns = -1, [1] * len(stay)
