@@ -1,4 +1,4 @@
-"""Transfer of frames to the GPU: imported as dma-bufs without a copy if the driver supports it, else copied by the CPU."""
+"""Transfer of frames to the GPU: imported as dma-bufs if the driver supports it, else copied by the CPU."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class FrameServer(Closing):
             self._changed.notify_all()
 
     def after(self, seen: int) -> tuple[bytes, int] | None:
-        """Wait for a frame other than number ``seen``; return it and its number, or None at the end or after a timeout."""
+        """Wait for a frame other than number ``seen``; return it and its number, or None if no frame comes."""
         with self._changed:
             changed = self._changed.wait_for(lambda: self._over or self._number != seen, _PATIENCE)
             return None if self._over or not changed else (self._frame, self._number)
@@ -120,7 +120,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(*arguments)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread; if there are too many, close the connection with the oldest incomplete request, or this one."""
+        """Answer in a thread; if there are too many, close the oldest connection without a request, or this one."""
         if self._free.acquire(blocking=False) or (self._hang_up() and self._free.acquire(timeout=_MOMENT)):
             self._asking[request] = time.monotonic()
             super().process_request(request, client_address)
@@ -155,7 +155,7 @@ class _Server(ThreadingHTTPServer):
         self._asking.pop(request, None)
 
     def service_actions(self) -> None:
-        """Close connections with requests older than the timeout: one byte now and then could keep a slot indefinitely."""
+        """Close connections with requests older than the timeout, so clients that send slowly cannot keep slots."""
         late = time.monotonic() - _PATIENCE
         for request, began in list(self._asking.items()):
             if began < late:

@@ -114,9 +114,7 @@ class Broker(Closing):
             return
         self._closed = True
         last = self._client.publish(self._status, "offline", qos=1, retain=True)
-        with contextlib.suppress(
-            RuntimeError, ValueError
-        ):  # without a connection, the broker has published offline itself
+        with contextlib.suppress(RuntimeError, ValueError):  # without a connection, the broker publishes offline
             last.wait_for_publish(PATIENCE)
         self._client.disconnect()
         self._client.loop_stop()
@@ -154,7 +152,7 @@ class Broker(Closing):
         return client
 
     def _on_connect(self, client: Any, _data: Any, _flags: Any, code: Any, *_: Any) -> None:
-        """Publish the current state, which the broker can have lost. ``code`` is a number in paho 1, an object in paho 2."""
+        """Publish the state again, in case the broker lost it. ``code`` is a number in paho 1, an object in paho 2."""
         if getattr(code, "is_failure", code != 0):
             self._refusal = str(code)
             self._answered.set()

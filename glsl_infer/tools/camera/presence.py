@@ -84,9 +84,7 @@ class Reaction:
         environment = {**os.environ, **({} if path is None else {"GLSL_INFER_SNAPSHOT": str(path.absolute())})}
         try:
             self._process = subprocess.Popen(self._words, env=environment, stdin=subprocess.DEVNULL, stdout=2)
-            threading.Thread(
-                target=self._process.wait, name="on-appear", daemon=True
-            ).start()  # the thread prevents a zombie process
+            threading.Thread(target=self._process.wait, name="on-appear", daemon=True).start()  # reaps the process
         except (OSError, ValueError) as error:
             print(one_line(f"warning: {self._option}: {self._words[0]} cannot be started ({error})"), file=sys.stderr)
         return path

@@ -59,7 +59,7 @@ def _package() -> dict[str, bytes]:
 
 
 def _metadata() -> dict[str, bytes] | None:
-    """Return the files of the ``.dist-info`` folder without those of installers; None if it is missing or incomplete."""
+    """Return the ``.dist-info`` files without those of installers; None if the folder is missing or incomplete."""
     try:
         distribution = importlib.metadata.distribution("glsl-infer")
     except importlib.metadata.PackageNotFoundError:

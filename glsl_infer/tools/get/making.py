@@ -122,9 +122,7 @@ def compile_kept(model: Model, tell: Tell) -> None:
             export(source, bundle_of(model), labels, options=options, ranges=stored, tell=tell)
             return
         except ForeignRangesError:
-            tell(
-                "learning ranges"
-            )  # they come from an earlier importer; calibration images give the same result more slowly
+            tell("learning ranges")  # ranges of an earlier importer: learn them again
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
         files = pictures_of(model, Path(folder))
         if model.weights_of and labels is not None:

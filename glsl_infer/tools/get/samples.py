@@ -50,9 +50,7 @@ def pictures(kind: str) -> Iterator[NDArray[np.uint8]]:
                 x, y, side = _FACE[0], _FACE[1], _FACE[2]
                 scale = random.uniform(0.8, 2.0)
         across, down = random.uniform(-away, away, 2) * side
-        if (
-            kind in (FACE, HAND) and index % 4 == 3
-        ):  # regions without a face or hand, because a network is used on these as well
+        if kind in (FACE, HAND) and index % 4 == 3:  # not a face or hand: the network runs on those too
             across, down = 0.9 * side * random.choice((-1, 1), 2)
         if index % 8 == 7:
             whole = np.full_like(whole, random.integers(20, 236, 3))

@@ -1,1 +1,1 @@
-"""A classifier of one's own classes: photographs in folders -> a bundle of shipped features and a new last layer."""
+"""Training of a classifier of the user's classes: photographs in folders -> a bundle of shipped features and a new last layer."""
