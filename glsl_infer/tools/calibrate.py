@@ -39,7 +39,7 @@ def calibrate(
         tell: called with the name of each step.
 
     Raises:
-        InputError: an argument or file cannot be used, or there are no calibration inputs.
+        InputError: an argument or file cannot be used, or calibration inputs are missing.
         ModelError: a layer cannot be exported.
     """
     options = options or Options()

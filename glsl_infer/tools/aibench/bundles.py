@@ -148,8 +148,7 @@ def export_command(test: Test, model: Path, path: Path, work: Path) -> list[str]
         test: the test.
         model: its Keras file.
         path: the bundle to write.
-        work: folder without files except the Keras file. Calibration images and labels for the command are written to
-            it.
+        work: folder without files except the Keras file. The command's calibration images and labels are written there.
     """
     low, high = test.values
     typical = work / "typical"

@@ -33,7 +33,7 @@ def read(more: Path | None = None) -> list[dict[str, str]]:
         more: a CSV file of other devices, with ``COLUMNS``; "-" for a missing test.
 
     Raises:
-        InputError: the file cannot be read, or cells are not numbers; all of them are listed.
+        InputError: the file cannot be read, or cells are not numeric; all such cells are listed.
     """
     others = [{**row, "paper": MISSING} for row in (_checked(more) if more else [])]
     return sorted([*published(), *others], key=lambda row: -float(row["score"]))

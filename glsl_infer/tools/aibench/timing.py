@@ -33,7 +33,7 @@ class Timed:
 
 
 def mean_of(seconds: list[float]) -> float:
-    """Return the mean without the first two images; with one or two images, without all but the last."""
+    """Return the mean without the first two images; of one or two images, return the last."""
     return float(np.mean(seconds[min(WARM_UP, len(seconds) - 1) :]))
 
 

@@ -28,7 +28,7 @@ class FrameTimes:
         upload: until the driver has the inputs.
         submit: until the driver has all calls of the frame: the CPU work of Python and the driver.
         gpu: from the first of these calls until everything is drawn (glFinish).
-        read_back: until the outputs are in memory as numbers.
+        read_back: until the outputs are in memory as floats.
     """
 
     upload: float
@@ -99,7 +99,7 @@ def parts(session: Session, inputs: Named, runs: int) -> list[dict[str, Any]]:
 
 
 def check_counts(runs: int, warm_up: int) -> None:
-    """Check the numbers of counted and warm-up runs.
+    """Check the counts of measured and warm-up runs.
 
     Raises:
         InputError: a number is too small; the message names the option.

@@ -27,7 +27,7 @@ class Borrowed:
 
 @dataclass(eq=False)
 class Frame(Closing):
-    """One frame. Close it after the output for it has been read, or if that is no longer needed.
+    """One frame. Close it after the output for it has been read, or when that output is not needed any more.
 
     Attributes:
         picture: input of a session: uint8 (height, width, 3), or a dma-buf.

@@ -87,7 +87,7 @@ class FrameServer(Closing):
             self._changed.notify_all()
 
     def after(self, seen: int) -> tuple[bytes, int] | None:
-        """Wait for a frame other than number ``seen``; return it and its number, or None if no frame comes."""
+        """Wait for a frame other than number ``seen``; return it and its number, or None after the end or a timeout."""
         with self._changed:
             changed = self._changed.wait_for(lambda: self._over or self._number != seen, _PATIENCE)
             return None if self._over or not changed else (self._frame, self._number)

@@ -20,14 +20,15 @@ from glsl_infer.tools.camera.frame import Borrowed, Frame
 SIZE = (640, 480)
 """Requested width and height: no network here reads more than the centred square of this size."""
 
-# libcamera's names have the order of a little-endian word: in memory the bytes are R, G, B, and X in the second.
+# libcamera's names have the order of a little-endian word: the bytes in memory are R, G, B, and in the second format
+# one more.
 _PIXELS, _SHARED = "BGR888", "XBGR8888"
 _FOURCC = "XB24"
 """Name of ``_SHARED`` in ``drm_fourcc.h``. GPUs do not read three bytes a pixel."""
 
 BUFFERS = 8
-"""Number of dma-bufs for frames. At most five are out of the camera: two on the GPU, the newest, one being
-processed, and one kept by picamera2. The camera itself needs one to write and one to continue with."""
+"""Number of dma-bufs for frames. At most five are out of the camera: two on the GPU, the newest, one just captured,
+and one kept by picamera2. The camera itself needs one to write and one to continue with."""
 
 
 def library() -> Any:

@@ -48,7 +48,7 @@ def until_signalled() -> Iterator[None]:
 
 
 def _drop_what_nobody_reads() -> None:
-    """Redirect standard output to the null device if its reader is blocked, so the exit does not wait for it."""
+    """Redirect standard output to the null device if its reader is blocked, so the process can exit."""
     with contextlib.suppress(OSError, ValueError):  # not a file, as in tests
         descriptor = sys.stdout.fileno()
         if not select.select([], [descriptor], [], 0.0)[1]:

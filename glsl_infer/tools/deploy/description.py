@@ -48,7 +48,7 @@ class Model(Settings):
 
     @property
     def is_url(self) -> bool:
-        """Whether the source is to be downloaded."""
+        """True if the source is to be downloaded."""
         return "://" in self.source
 
     @property
@@ -58,7 +58,7 @@ class Model(Settings):
 
     @property
     def is_bundle(self) -> bool:
-        """Whether the source is a bundle already."""
+        """True if the source is a bundle already."""
         return self._path.endswith(".glslnn")
 
     @property

@@ -16,7 +16,7 @@ def check(deployment: Deployment, base: Path) -> None:
     """Check that all files are inside ``base``, after following symbolic links.
 
     Raises:
-        InputError: files are outside; the message lists all of them.
+        InputError: files are outside; the message lists them all.
     """
     folder = base.resolve()
     outside = [f"{what} {given}" for what, given in _named(deployment, base) if not _within(base / given, folder)]

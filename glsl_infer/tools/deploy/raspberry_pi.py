@@ -30,7 +30,7 @@ def unit(deployment: Deployment, prefix: str = "/opt/glsl-infer", *, base: Path 
     Args:
         deployment: the deployment.
         prefix: folder of the installation.
-        base: the folder of the deployment file, for programs in it.
+        base: the folder of the deployment file and its programs.
     """
     service = deployment.service
     words = [f"{prefix}/venv/bin/glsl-infer", "camera", "--source", service.source, "--every", str(service.every)]

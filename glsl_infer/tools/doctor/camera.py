@@ -1,4 +1,4 @@
-"""Check of the cameras of a Raspberry Pi and of the software for them."""
+"""Check of the cameras of a Raspberry Pi and of their software."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def install(machine: Machine, module: str, debian: str, pip: str) -> list[str]:
     Args:
         machine: the machine.
         module: name of the module.
-        debian: Debian's package of it.
+        debian: its package in Debian.
         pip: its name for pip.
     """
     settings = machine.prefix / "pyvenv.cfg"

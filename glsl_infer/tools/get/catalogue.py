@@ -31,7 +31,7 @@ _LARGEST = 1 << 28
 
 @dataclass(frozen=True)
 class Source:
-    """Location of a file: a package with its version, as written for ``tool``, and the path in it."""
+    """Location of a file: a package with its version, as written for ``tool``, and a path inside the package."""
 
     tool: str
     package: str
@@ -67,7 +67,7 @@ class Model:
 
     Attributes:
         name: its name in ``get`` and in tasks.
-        what: the objects it detects, in a few words.
+        what: its output, in a few words.
         bytes: size of the file; if its sha256 is unknown, the largest allowed size.
         sha256: hash of the file; empty if unknown, and the first file the user provides is then pinned.
         licence: its short name.

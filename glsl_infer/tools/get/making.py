@@ -1,4 +1,4 @@
-"""Export of a fetched file to a bundle; the file and its licence are stored next to it."""
+"""Export of a fetched file to a bundle; file and licence are stored in the same folder."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ RANGES = Path(__file__).with_name("ranges")
 
 
 def bundle_of(model: Model) -> Path:
-    """Return the path of a network's bundle, which may not exist yet."""
+    """Return the path of a network's bundle, which can be missing."""
     return models.folder() / f"{model.name}{models.SUFFIX}"
 
 
 def kept_file(model: Model) -> Path:
-    """Return the path of a network's fetched file, which may not exist yet."""
+    """Return the path of a network's fetched file, which can be missing."""
     suffix = ".h5" if model.weights_of else ".pth" if model.network else ".tflite"
     return models.folder() / f"{model.name}{suffix}"
 
 
 def labels_of(model: Model) -> Path:
-    """Return the path of a classifier's labels, which may not exist yet."""
+    """Return the path of a classifier's labels, which can be missing."""
     return models.folder() / f"{model.name}.labels.txt"
 
 
@@ -56,12 +56,12 @@ def pin_of(model: Model) -> str:
 
 
 def ranges_of(model: Model) -> Path:
-    """Return the path of a network's ranges in the catalogue, which may not exist."""
+    """Return the path of a network's ranges in the catalogue, which can be missing."""
     return RANGES / f"{model.name}.json"
 
 
 def licence_of(model: Model) -> Path:
-    """Return the path of a network's licence, which may not exist yet."""
+    """Return the path of a network's licence, which can be missing."""
     return models.folder() / f"{model.name}.licence.txt"
 
 
@@ -137,7 +137,7 @@ def _has_labels(model: Model) -> bool:
 
 
 def source_of(model: Model) -> Path | Graph:
-    """Return the stored file, or the graph built from the weights in it.
+    """Return the stored file, or the graph built from its weights.
 
     Raises:
         InputError: the file does not have the weights of the network.

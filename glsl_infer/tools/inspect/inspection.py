@@ -116,9 +116,7 @@ def _in_parts(bundle: Bundle) -> dict[str, Any]:
     for part in bundle.parts:
         own = cpu_rows(part, bundle.graph) if isinstance(part, CpuPart) else next(inner)["layers"]
         there = {row["layer"] for row in rows}
-        rows += [
-            row for row in own if row["layer"] not in there
-        ]  # an input tensor of a part repeats a layer of an earlier part
+        rows += [row for row in own if row["layer"] not in there]  # inputs of parts repeat earlier layers
     path = bundle.path
     return {
         **described,

@@ -29,7 +29,7 @@ class Inspected:
         problems: complete messages of all problems that prevent an export.
         needs_pictures: whether an export needs calibration images.
         graph: the model, with an input in place of every refused layer; None if it cannot be built.
-        warnings: deviations from the file in reading it.
+        warnings: differences between the file and the model read from it.
     """
 
     path: str

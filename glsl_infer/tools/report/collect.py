@@ -1,4 +1,4 @@
-"""Collection of the report. Each part runs in a separate process, so a driver that crashes or hangs affects one part only."""
+"""Collection of the report. Each part runs in a separate process, in case a driver crashes or hangs."""
 
 from __future__ import annotations
 

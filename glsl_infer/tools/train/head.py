@@ -2,7 +2,7 @@
 
 ``none of these`` is a class. Its examples are photographs of other things, shipped with the package as features, and
 those of the folder ``none``. In measurements (docs/engineering/refusals.md) it refuses more unknown things than the
-highest probability and the energy do, and fewer known ones than distances do. Runners need no code for it.
+highest probability and the energy do, and fewer known ones than distances do. Runners need no special code.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class Verdict:
     Attributes:
         accuracy: share of photographs whose class is the likeliest of the classes.
         known_refused: share of photographs answered with ``none of these``.
-        unknown_refused: share of the background answered with it.
-        none_refused: share of the folder ``none`` answered with it; None without the folder.
+        unknown_refused: share of the background with the same answer.
+        none_refused: share of the folder ``none`` with the same answer; None without the folder.
         temperature: divisor of the logits.
         confusion: photographs of each class (rows) by answer (columns, the last ``none of these``).
     """
@@ -143,7 +143,7 @@ def _folds(truth: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _fit(examples: Examples, rows: NDArray[np.int64], others: NDArray[np.int64], penalty: float) -> Head:
-    """Fit a head; all classes have the same weight, ``none of these`` included."""
+    """Fit a head; each class, the folder ``none`` and the background have the same total weight."""
     _, varied, length = examples.features.shape
     truth = np.where(examples.truth < 0, examples.classes, examples.truth)[rows]
     x = np.concatenate([examples.features[rows].reshape(-1, length), examples.background[others]])

@@ -1,4 +1,4 @@
-"""Photographs to train on: CLASS/*.jpg in a folder, and random variations of them."""
+"""Photographs to train on: CLASS/*.jpg in a folder, and their random variations."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def _in_framework(
     said: Mapping[str, Any],
     tell: Tell,
 ) -> dict[str, Any]:
-    """Run the model in a separate process, which writes its outputs into the folder; return the description of them."""
+    """Run the model in a separate process, which writes its outputs into the folder; return their description."""
     files = {}
     for index, entry in enumerate(bundle.manifest.inputs):
         files[entry.name] = str(folder / f"input-{index}.npy")

@@ -61,7 +61,7 @@ class Agreement:
 
     @property
     def sqnr(self) -> float:
-        """Signal to quantisation noise in dB: power of the expected values over the error's; infinite without an error."""
+        """Signal to quantisation noise in dB: power of expected values over the error's; infinite without error."""
         if not self._squares:
             return math.inf
         return 10.0 * math.log10(self._expected / self._squares) if self._expected else -math.inf

@@ -1,7 +1,7 @@
 """Cause of a difference between a bundle and its model: rounding at the export, or errors of this driver.
 
 The exact reference (``graph.reference``) computes a bundle in NumPy with its stored precision. The self-check compares
-the driver with it, layer by layer. If it passes, the bundle causes the difference.
+the driver with the reference, layer by layer. If it passes, the bundle causes the difference.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def lost(bundle: Bundle, samples: Sequence[Mapping[str, NDArray[Any]]]) -> dict[
 
 
 def blamed(agreement: Mapping[str, Any]) -> list[str]:
-    """Return a sentence about the layer that loses most, if ``compare`` looked for it."""
+    """Return a sentence about the layer that loses most, if ``compare`` has determined it."""
     found = agreement.get("loses_most")
     if not found:
         return []

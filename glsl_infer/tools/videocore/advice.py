@@ -51,7 +51,7 @@ def advise(report: Report) -> list[Advice]:
 
 
 def advise_author(report: Report, board: Board, draw_share: float) -> list[Advice]:
-    """Return the changes of a network that save most of a frame, for its slowest layers; ``saves`` is in ms."""
+    """Return changes of a network's slowest layers and of the network; ``saves`` is in milliseconds of a frame."""
     rows = sorted(report.rows, key=lambda row: -layer_ms(row, board, draw_share))
     frame = sum(layer_ms(row, board, draw_share) for row in rows)
     advice = []

@@ -111,7 +111,7 @@ def find(given: Path | None = None, mesa: str | None = None) -> Driver:
         mesa: Mesa's major version; by default the lowest available.
 
     Raises:
-        InputError: there is none; the message has the build command.
+        InputError: a driver was not found; the message has the build command.
     """
     return find_all(given, mesa)[0]
 
@@ -120,7 +120,7 @@ def find_all(given: Path | None = None, mesa: str | None = None) -> tuple[Driver
     """Return a driver of each available version of Mesa, the lowest first; see ``find``.
 
     Raises:
-        InputError: there is none; the message has the build command.
+        InputError: a driver was not found; the message has the build command.
     """
     found: dict[str, Driver] = {}
     for place, origin, named in _places(given):
@@ -164,7 +164,7 @@ def _library_folders(prefix: Path) -> Sequence[Path]:
     """Return the folders in which a process on the driver looks for libraries before the system's.
 
     PyOpenGL tries libEGL.so before libEGL.so.1. If the driver's folder lacks libEGL.so, it would load the system's from
-    the -dev package. The driver's folder may be read-only, so the missing links are in another one.
+    the -dev package. The driver's folder can be read-only, so the missing links are in another one.
     """
     folder = prefix / "lib"
     missing = {link: name for link, name in _LINKS.items() if (folder / name).exists() and not (folder / link).exists()}

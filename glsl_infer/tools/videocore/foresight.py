@@ -2,8 +2,8 @@
 
 Instructions of compiled programs are exact. Those of others are estimated: of a convolution by the columns of its
 kernel (``lowering.weights_plan``), of other shaders by their operations. The formula is that of ``estimate``. For 68
-networks, the time of a frame without the compiler was 0.94 to 1.00 of the time with it. The GPU's computing alone was
-0.45 to 1.07, and lowest where small dense layers dominate.
+networks, the time of a frame without the compiler was 0.94 to 1.00 of the time with the compiler. The GPU's computing
+alone was 0.45 to 1.07, and lowest where small dense layers dominate.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BLAMED = 0.1
 
 _MOST_NAMED = 3
 _SIXTEEN_BITS = 0.4
-"""Bytes of a convolution's weights in textures, divided by 16 for each column, above which they have 16 bits."""
+"""Ratio of the bytes of a convolution's weights in textures to 16 bytes a column, above which they have 16 bits."""
 
 _PER_OPERATION, _BESIDE, _TURNS = 0.95, 10.0, 3
 """Instructions for an operation of a shader, additional instructions of a shader, and the largest ratio by which the

@@ -41,7 +41,7 @@ class Hearing:
         if not renderer.startswith(DRIVER):
             raise ContextError(f"the OpenGL driver is '{renderer}' where Mesa's vc4 is needed", LIBRARIES_HINT)
         write(f"@driver {renderer}, {version}")
-        self._callback = _CALLBACK(self._hear)  # the driver has only its address
+        self._callback = _CALLBACK(self._hear)  # keeps a reference, because the driver has only its address
         _function("glDebugMessageCallbackKHR", _CALLBACK, c_void_p)(self._callback, None)
         for what in (_DEBUG_OUTPUT, _DEBUG_OUTPUT_SYNCHRONOUS):
             _function("glEnable", c_uint)(what)
@@ -68,7 +68,7 @@ class Listener:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
-        """Redirect draws to ``draw``; sessions created in this context record it in their frames."""
+        """Redirect draws to ``draw``; sessions created meanwhile record it in their frames."""
         vars(self._gl.prepared)["DrawArrays"] = self.draw
         try:
             yield

@@ -1,4 +1,4 @@
-"""Execution counts of a program's instructions: once, or the product of the trip counts of the loops around it.
+"""Execution counts of a program's instructions: 1, or the product of the trip counts of their loops.
 
 The compiler unrolls some loops. A loop in the machine code has a branch back to its first instruction, and one from its
 head to the instruction after it. Trip counts are not in the machine code: they are constants of the shader
@@ -32,7 +32,8 @@ class Executed:
 class _Stays:
     """A loop of the machine code: its first and last instruction, and the branches of its head.
 
-    ``leave`` jumps to the instruction after the loop. ``go_on`` skips it while iterations remain; None if absent.
+    ``leave`` jumps to the instruction after the loop. ``go_on`` skips that jump while iterations remain. Each is None
+    if absent.
     """
 
     first: int
@@ -71,7 +72,7 @@ def _loop(first: int, last: int, branches: dict[int, int]) -> _Stays:
 
 
 def _times(loop: _Stays, at: int, turns: int) -> int:
-    """Return the executions of an instruction: one more than the trip count in the head, one in the exit."""
+    """Return the executions of an instruction: the trip count, in the head one more, and 1 in the exit."""
     if loop.leave is None or at >= loop.leave + _DELAY:
         return turns
     if loop.go_on is not None and at >= loop.go_on + _DELAY:
@@ -95,7 +96,7 @@ def _which(stay: Sequence[_Stays], written: Sequence[Loop]) -> Sequence[int]:
 
 
 def _around(at: int, chosen: Sequence[int], written: Sequence[Loop]) -> int:
-    """Return the number of chosen loops around one of them."""
+    """Return the number of chosen loops around a loop."""
     depth, count = written[at].depth, 0
     for before in range(at - 1, -1, -1):
         if written[before].depth < depth:

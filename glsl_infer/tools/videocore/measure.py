@@ -27,7 +27,7 @@ def unwatched(items: Sequence[int], _: str) -> Iterable[int]:
 def measure(
     path: str | Path, driver: Driver, *, disassembly: bool = False, watch: Watch = unwatched
 ) -> tuple[Bundle, Measured]:
-    """Return a bundle and the driver's statistics for it. Layers that fail are in ``Measured.failures``, not raised.
+    """Return a bundle and the driver's statistics. Layers that fail are in ``Measured.failures``, not raised.
 
     Args:
         path: a ``.glslnn`` file.
@@ -78,7 +78,7 @@ def _counted(lines: Iterable[str], steps: Iterable[int]) -> Iterator[str]:
 
 def _failure(path: str | Path, driver: Driver, code: int, said: str) -> InputError | RunError:
     """Return the error for a failed harness process."""
-    before, mark, message = f"\n{said}".partition("\nerror: ")  # the message may quote the driver's own errors
+    before, mark, message = f"\n{said}".partition("\nerror: ")  # the message can quote the driver's own errors
     if not mark:
         return RunError(f"{path}: the process on the vc4 driver failed:\n{said.strip()}")
     if "cannot be preloaded" in before:  # the loader reports it and continues with the machine's own driver

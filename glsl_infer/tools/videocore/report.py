@@ -81,7 +81,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem of a layer; ``fatal`` if the bundle must not be shipped with it."""
+    """A problem of a layer; ``fatal`` if it makes the bundle unfit to ship."""
 
     layer: str
     text: str

@@ -56,7 +56,7 @@ class LayerCheck:
 
     @property
     def verified(self) -> bool:
-        """Whether all of its programs were passed to the driver."""
+        """True if all of its programs were passed to the driver."""
         return self.compiled == self.programs
 
 

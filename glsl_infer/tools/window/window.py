@@ -72,7 +72,7 @@ class PictureWindow(Closing):
 
     @property
     def is_open(self) -> bool:
-        """Whether the window is open and has no request to close."""
+        """True until the window is closed or requested to close."""
         return not self._closed and not self._glfw.window_should_close(self._handle)
 
     def quit(self) -> None:
