@@ -99,7 +99,7 @@ def _from_npz(graph: Graph, path: Path) -> list[Inputs]:
 
 
 def _of_only_input(node: Node, arrays: dict[str, NDArray[Any]], path: Path) -> list[NDArray[Any]]:
-    """Return the samples of all arrays that fit the only input, if none has its name."""
+    """Return the samples of all arrays that fit the only input, for arrays of other names."""
     samples: list[NDArray[Any]] = []
     problems: list[InputError] = []
     for array in arrays.values():

@@ -38,7 +38,7 @@ class LayerReport:
     Attributes:
         gain: gain of a convolution, else None; see ``amplification``.
         error: error of a feature map, else None: the root mean square difference between the stored and the float
-            network in steps of 1/255, on two calibration images, or on the probe's image if there are none.
+            network in steps of 1/255, on two calibration images, or without them on the probe's image.
     """
 
     layer: str

@@ -53,7 +53,7 @@ class Config:
 
     @property
     def graphics(self) -> str | None:
-        """The overlay of the open graphics driver with its parameters; None if none is loaded."""
+        """The overlay of the open graphics driver with its parameters; None if it is not loaded."""
         return next((value for value in self.overlays if _OVERLAY.fullmatch(value.partition(",")[0])), None)
 
     @property

@@ -89,7 +89,7 @@ def groups(machine: Machine) -> Finding | None:
 
 
 def _closed(machine: Machine, purpose: str) -> str:
-    """Return the group the user lacks for devices, including devices of a driver not loaded yet; empty if none."""
+    """Return the group the user lacks for devices, including devices of a driver not loaded yet; else empty."""
     group, pattern = _DEVICES[purpose]
     nodes = machine.glob(pattern)
     for node in nodes:

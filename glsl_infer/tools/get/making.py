@@ -48,7 +48,7 @@ def labels_of(model: Model) -> Path:
 
 
 def pin_of(model: Model) -> str:
-    """Return the pinned sha256 of the first file provided for a network; empty if none is pinned."""
+    """Return the pinned sha256 of the first file provided for a network; empty before that."""
     try:
         return (models.folder() / f"{model.name}.sha256").read_text("ascii").strip()
     except (OSError, UnicodeDecodeError):
@@ -173,7 +173,7 @@ def whole_of(weights: Path, classes: int, out: Path, tell: Tell) -> None:
     """Load weights by layer name into the project's X22, in a child process, and write the complete network.
 
     Raises:
-        InputError: there is no checkout with ``training/``, or the weights are not of that network.
+        InputError: the package is not in a checkout with ``training/``, or the weights are not of that network.
     """
     checkout = PACKAGE.parent
     if not (checkout / "training/named_weights.py").is_file():

@@ -41,7 +41,7 @@ class Box:
         title, lines: its texts; the title is printed bold.
         kind: type, which selects the colour; see ``page``.
         share: share of the frame's cost, 0 to 1; None draws no bar.
-        link: ID of the page's element that describes it; empty if there is none.
+        link: ID of the page's element that describes it; empty without a link.
     """
 
     name: str

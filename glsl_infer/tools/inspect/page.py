@@ -68,7 +68,7 @@ def page(title: str, facts: Mapping[str, object], boxes: Sequence[Box], tables: 
         facts: values at its top, by name.
         boxes: the graph; each box after those it reads.
         tables: tables below the graph.
-        bars: meaning of the bars in the boxes; empty if there are none.
+        bars: meaning of the bars in the boxes; empty without bars.
     """
     rows = "".join(f"<tr><td class=text>{_text(key)}</td><td class=long>{_text(facts[key])}</td></tr>" for key in facts)
     kinds = [kind for kind in COLOURS if any(box.kind == kind for box in boxes)]

@@ -60,7 +60,7 @@ def collect(
         tell: called before every part.
 
     Raises:
-        InputError: there is no model, a file is missing, or ``minutes`` is out of range.
+        InputError: ``models`` is empty, a file is missing, or ``minutes`` is out of range.
     """
     _check(models, minutes)
     tell("driver")

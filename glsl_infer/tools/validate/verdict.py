@@ -72,7 +72,7 @@ class Verdict:
 
 
 def lost(bundle: Bundle, samples: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, Any] | None:
-    """Return the loss of the map whose rounding affects the outputs most, as plain data; None if there is none.
+    """Return the loss of the map whose rounding affects the outputs most, as plain data; None without a loss.
 
     The result is None for a bundle with parts on the CPU.
     """

@@ -34,7 +34,7 @@ class Row:
         threads, uniforms, cycles: see ``transcript.Shader``; threads are the fewest of a shader that fetches.
         fetches: texels fetched by a pass for a pixel.
         fetched: texels fetched for all pixels.
-        products: see ``floor.products``; None if there is no floor.
+        products: see ``floor.products``; None without a floor.
         jobs, tiles, loads, command_bytes: of its jobs; see ``transcript.Job``.
         texture_bytes: size of the textures it renders into, 4 bytes a texel.
         failed: whether a shader failed to compile; the figures then omit it.
@@ -70,12 +70,12 @@ class Row:
 
     @property
     def least_total(self) -> int | None:
-        """Instructions times pixels of the floor, or None if there is no floor."""
+        """Instructions times pixels of the floor, or None without a floor."""
         return None if self.products is None else self.products + floor.COORDINATES * self.fetched
 
     @property
     def floor_per_fetch(self) -> float | None:
-        """Instructions per fetch of the floor, or None if there is no floor or fetch."""
+        """Instructions per fetch of the floor, or None without a floor or fetches."""
         return None if self.least_total is None or not self.fetched else self.least_total / self.fetched
 
 

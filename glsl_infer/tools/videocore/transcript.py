@@ -102,7 +102,7 @@ class Measured:
     Attributes:
         driver: the driver's own name.
         programs: statistics of the compiled fragment shaders, by the program's name.
-        failures: reasons for failures, by the name of the program, or of the layer if no program is the cause.
+        failures: reasons for failures, by the name of the program, or of the layer if the cause is not a program.
         jobs: jobs of every layer, each flushed separately.
         frame: jobs of one frame as a runner draws it.
         listings: disassembly of fragment shaders by program, if requested.

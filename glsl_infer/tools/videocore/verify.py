@@ -40,10 +40,10 @@ class LayerCheck:
     Attributes:
         programs: number of programs the layer draws with.
         compiled: number of programs passed to the driver. If all were, the layer is verified, else predicted.
-        threads: fewest threads of the compiled programs; None if none was compiled.
+        threads: fewest threads of the compiled programs; None before any is compiled.
         registers: largest number of values alive at once; a thread has 32 registers for them, a single thread 64.
         instructions: largest number of instructions.
-        failure: reason why one of them fails or is slow; empty if no problem is known.
+        failure: reason why one of them fails or is slow; empty without a known problem.
     """
 
     layer: str

@@ -27,7 +27,7 @@ def printable(text: str) -> str:
 
 
 def draw(predictions: Sequence[Prediction], width: int, max_height: int, scale: float = 1.0) -> Image.Image | None:
-    """Return the panel: a line for each prediction, best first, as many as fit; None if none fits.
+    """Return the panel: a line for each prediction, best first, limited to those that fit; None without space for one.
 
     Args:
         predictions: the predictions.

@@ -46,7 +46,7 @@ class PictureWindow(Closing):
         on_key: called with ``next``, ``previous`` or ``quit`` when a corresponding key is pressed.
 
     Raises:
-        ContextError: there is no screen, or no OpenGL ES 2.0 on it; the message has the remedy.
+        ContextError: a screen or its OpenGL ES 2.0 is missing; the message has the remedy.
     """
 
     def __init__(self, size: tuple[int, int] = SIZE) -> None:
