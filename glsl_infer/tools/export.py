@@ -87,7 +87,7 @@ def export(
                 options = replace(options, ranges=known_ranges)
         except InputError as error:
             problems.append(error)
-    guesses = survey is None or survey.problems  # then inputs are not those of the model
+    guesses = survey is None or survey.problems  # if true, the graph's inputs are not the model's
     samples: list[Inputs] | None = None
     try:
         samples = calibration_samples(None if guesses else graph, calibration)

@@ -76,8 +76,8 @@ def results(a: Path, b: Path, saved: tuple[dict[str, Any], dict[str, Any]]) -> d
 
     Returns:
         ``a`` and ``b`` with ``file``, ``model`` and ``frame_ms``, and ``ratio``, B's time divided by A's for every
-            step: of the medians, and the smallest (``p5``) and largest (``p95``) ratio of the two spreads; ``paired``
-            is False.
+        step: of the medians, and the smallest (``p5``) and largest (``p95``) ratio of the two spreads; ``paired``
+        is False.
     """
     sides = [
         {"file": str(path), "model": result["model"], "frame_ms": result["frame_ms"]}

@@ -35,7 +35,7 @@ def profile(
 
     Returns:
         ``by``, the method; ``runs``; ``sum_ms``, the sum of all layers' medians; and ``layers``, in order: ``layer``,
-            ``op``, ``shape`` of the output, ``draws``, ``ms`` (a summary), ``share`` of the sum.
+        ``op``, ``shape`` of the output, ``draws``, ``ms`` (a summary), ``share`` of the sum.
 
     Raises:
         InputError: ``runs`` or ``warm_up`` is too small.

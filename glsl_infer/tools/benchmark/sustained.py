@@ -41,7 +41,7 @@ def sustain(session: Session, inputs: Named, minutes: float, tell: Tell) -> dict
 
     Returns:
         ``minutes``, ``runs``, ``ms`` (a summary of all frames), ``windows``: for each window with a frame ``from_s``,
-            its beginning, ``runs`` and ``ms``; and ``slowdown`` of the windows' medians, see ``slowdown``.
+        its beginning, ``runs`` and ``ms``; and ``slowdown`` of the windows' medians, see ``slowdown``.
 
     Raises:
         InputError: ``minutes`` is out of range.

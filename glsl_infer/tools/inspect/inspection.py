@@ -36,9 +36,9 @@ def inspect(bundle: Bundle) -> dict[str, Any]:
 
     Returns:
         ``file`` (path and bytes on disk; both None for a bundle in memory), ``model``, ``inputs``, ``outputs``,
-            ``labels``, ``limits`` required of a driver, ``totals``, ``memory`` (bytes of textures by kind, 4 a texel),
-            ``members`` (bytes by kind, unpacked), and in order ``layers``, ``passes`` and ``textures``. A model with
-            parts has ``parts`` too, and its sums are those of its GPU parts.
+        ``labels``, ``limits`` required of a driver, ``totals``, ``memory`` (bytes of textures by kind, 4 a texel),
+        ``members`` (bytes by kind, unpacked), and in order ``layers``, ``passes`` and ``textures``. A model with
+        parts has ``parts`` too, and its sums are those of its GPU parts.
     """
     if bundle.parts:
         return _in_parts(bundle)

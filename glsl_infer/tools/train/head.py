@@ -19,7 +19,7 @@ PENALTIES = (0.2, 0.05, 0.01)
 """Penalties of squared weights, the strongest first: a weaker one must be better to be chosen."""
 
 REFUSED = 0.05
-"""Largest share of the photographs of a class answered with ``none of these``, by cross-validation."""
+"""Largest share of the photographs with a class answered with ``none of these``, by cross-validation."""
 
 UNKNOWN, ROOM = 0.9, 0.25
 """Smallest share of unknown things to refuse if REFUSED allows it, and the fraction of the remaining margin that

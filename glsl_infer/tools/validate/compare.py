@@ -77,15 +77,15 @@ def compare(
 
     Returns:
         ``pictures`` (number of samples), ``framework`` (its name), ``beside`` (its name and version) and ``driver``
-            (description), ``outputs`` (for each ``Agreement.as_json`` with ``name``; ``top1``, ``margin`` and
-            ``margin_share`` of a vector, ``same`` (share of equal values) of a mask of classes; ``reference_cosine``
-            and ``driver_cosine`` if the reference was computed, and ``softmax``, whether probabilities (of each pixel
-            for a map) were compared instead of logits), ``layers`` in order (``Agreement.as_json`` with ``layer``,
-            ``op`` and ``computes``, the model's layer with the same output; and ``ClippedCount.as_json`` of maps with
-            their own range), ``not_compared`` (inner layers without a counterpart in the model), ``loses_most``
-            (``ranges.loss.Loss``, or None; only if the difference is too large, or with ``explain``), and if it is too
-            large ``judged``, the number of samples computed by the reference, and ``wrong``, the first layer that fails
-            the self-check, or None.
+        (description), ``outputs`` (for each ``Agreement.as_json`` with ``name``; ``top1``, ``margin`` and
+        ``margin_share`` of a vector, ``same`` (share of equal values) of a mask of classes; ``reference_cosine``
+        and ``driver_cosine`` if the reference was computed, and ``softmax``, whether probabilities (of each pixel
+        for a map) were compared instead of logits), ``layers`` in order (``Agreement.as_json`` with ``layer``,
+        ``op`` and ``computes``, the model's layer with the same output; and ``ClippedCount.as_json`` of maps with
+        their own range), ``not_compared`` (inner layers without a counterpart in the model), ``loses_most``
+        (``ranges.loss.Loss``, or None; only if the difference is too large, or with ``explain``), and if it is too
+        large ``judged``, the number of samples computed by the reference, and ``wrong``, the first layer that fails
+        the self-check, or None.
 
     Raises:
         InputError: the files do not belong together, or one cannot be used.
