@@ -122,7 +122,8 @@ def compile_kept(model: Model, tell: Tell) -> None:
             export(source, bundle_of(model), labels, options=options, ranges=stored, tell=tell)
             return
         except ForeignRangesError:
-            tell("learning ranges")  # ranges of an earlier importer: learn them again
+            # The ranges come from an earlier importer. Learning them from images is as exact, but slower.
+            tell("learning ranges")
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
         files = pictures_of(model, Path(folder))
         if model.weights_of and labels is not None:
