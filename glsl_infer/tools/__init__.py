@@ -1,1 +1,1 @@
-"""What a developer uses: export, measure, compare, look, deploy."""
+"""Developer tools: export, calibrate, measure, compare, inspect and deploy networks."""

@@ -1,4 +1,7 @@
-"""Model file and typical inputs -> a file of ranges."""
+"""Calibration of a model: learn ranges from typical inputs and write them to a file.
+
+``glsl-infer calibrate`` runs it. ``glsl-infer export --ranges`` reads the file, so exports need no images.
+"""
 
 from __future__ import annotations
 
@@ -26,18 +29,18 @@ def calibrate(
     options: Options | None = None,
     tell: Tell = tell_nobody,
 ) -> StoredRanges:
-    """Learn the ranges of a model's layers, and all else that pictures tell an export, and write it.
+    """Learn a model's ranges and the other calibration data, and write them to a file.
 
     Args:
         model: a ``.keras``, ``.onnx`` or ``.tflite`` file, or an imported graph.
         out: the ``.json`` file to write.
         calibration: files of typical inputs; see ``calibration.samples``.
-        options: of its inputs and outputs, and how ranges are chosen.
-        tell: hears of every step.
+        options: options of inputs, outputs and the choice of ranges.
+        tell: called with the name of each step.
 
     Raises:
-        InputError: whatever was given that cannot be used.
-        ModelError: a layer that cannot be exported.
+        InputError: an argument or file cannot be used, or calibration inputs are missing.
+        ModelError: a layer cannot be exported.
     """
     options = options or Options()
     tell("loading the model")

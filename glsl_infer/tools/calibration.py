@@ -1,4 +1,7 @@
-"""Typical inputs for calibration: pictures, or arrays in .npy and .npz files."""
+"""Typical inputs for calibration: image files, or arrays in .npy and .npz files.
+
+All files are read and checked before the compiler runs. Errors name up to ``SAID`` files.
+"""
 
 from __future__ import annotations
 
@@ -17,23 +20,23 @@ from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.support.arrays import in_shape, load_array, load_arrays
 
 ARRAY, ARRAYS = FILES = (".npy", ".npz")
-"""Endings of files of arrays."""
+"""Suffixes of array files."""
 
 SAID = 3
-"""So many files that cannot be used are named; of others only their number is told."""
+"""Largest number of unusable files named in a message. The others are only counted."""
 
 
 def samples(graph: Graph | None, paths: Sequence[str | Path]) -> list[Inputs]:
     """Return the typical inputs of a network.
 
     Args:
-        graph: the network; None where nobody knows it, and files are only looked at.
-        paths: pictures if its only input is one; else .npz files with an array for each input by its name, or .npy
-            files if there is one input: pictures (height, width, channels) of any size in uint8, or of the input's size
-            in floats; numbers of the input's shape. One axis more in front holds several samples.
+        graph: the network; None if it could not be imported: files are then only checked.
+        paths: images, if the only input is an image. Otherwise ``.npz`` files with an array for each input by name, or
+            ``.npy`` files if there is one input: uint8 images (height, width, channels) of any size, float images of
+            the input's size, or values of the input's shape. An additional first axis holds several samples.
 
     Raises:
-        InputError: files that cannot be used, the first of them by name.
+        InputError: files cannot be used; the message names the first ``SAID``.
     """
     samples: list[Inputs] = []
     problems: list[str] = []
@@ -49,7 +52,7 @@ def samples(graph: Graph | None, paths: Sequence[str | Path]) -> list[Inputs]:
 
 
 def _looked_at(path: Path) -> list[Inputs]:
-    """Refuse a file that can be no network's."""
+    """Check that a file can be read as an array or image, and return no samples."""
     if path.suffix.lower() == ARRAYS:
         load_arrays(path)
     elif path.suffix.lower() == ARRAY:
@@ -96,7 +99,7 @@ def _from_npz(graph: Graph, path: Path) -> list[Inputs]:
 
 
 def _of_only_input(node: Node, arrays: dict[str, NDArray[Any]], path: Path) -> list[NDArray[Any]]:
-    """Return the samples in arrays of other names than the only input's: those of all arrays that fit it."""
+    """Return the samples of all arrays that fit the only input, for arrays of other names."""
     samples: list[NDArray[Any]] = []
     problems: list[InputError] = []
     for array in arrays.values():
@@ -140,10 +143,10 @@ def _stack(node: Node, array: NDArray[Any], path: Path) -> list[NDArray[Any]]:
 
 
 def _bytes_of(node: Node, array: NDArray[Any], path: Path) -> NDArray[np.uint8]:
-    """Return a picture given as the values that the network reads, in bytes.
+    """Return the bytes of an image whose array has the values read by the network.
 
     Raises:
-        InputError: another shape or type, or values that no byte stands for.
+        InputError: the array has another shape or type, or values outside the range of the bytes.
     """
     shape, other = tuple(node.attrs["shape"]), "or --fit none if the input does not take pictures"
     values = in_shape(array, shape)
@@ -154,7 +157,7 @@ def _bytes_of(node: Node, array: NDArray[Any], path: Path) -> NDArray[np.uint8]:
         )
     scale, zero = (np.asarray(numbers, np.float64) for numbers in picture_range(node))
     stored = values.astype(np.float64) * (255.0 / scale) + zero
-    if not (stored.min() > -1.0 and stored.max() < 256.0):  # also of NaN
+    if not (stored.min() > -1.0 and stored.max() < 256.0):  # also true for NaN
         low, high = float(values.min()), float(values.max())
         ends = sorted((0.0 - float(zero[0] * scale[0]) / 255.0, float((255.0 - zero[0]) * scale[0]) / 255.0))
         raise InputError(

@@ -1,4 +1,7 @@
-"""Model file -> bundle file, and a report of what was made: the compiler's stages with the files around them."""
+"""Export: run the compiler's stages on a model file, write the bundle file, and report on the result.
+
+Problems of all files and layers are collected first and raised together.
+"""
 
 from __future__ import annotations
 
@@ -49,18 +52,18 @@ def export(
     Args:
         model: a ``.keras``, ``.onnx`` or ``.tflite`` file, or an imported graph.
         out: the ``.glslnn`` file to write.
-        labels: text file with one label a line, for an output for classes; without it they are numbered.
-        options: how.
+        labels: text file with one label a line, for an output with classes. Without it, classes are numbered.
+        options: export options.
         calibration: files of typical inputs; see ``calibration.samples``.
-        ranges: a file of ranges, which go before those that ``calibration`` tells.
-        verify_seconds: how long VideoCore IV's driver may compile the programs, where it is there; see
-            ``videocore.verify``. 0: it is not asked.
-        tell: hears of every step.
-        known: problems that were met before, to be told with all others.
+        ranges: a file of ranges. They take precedence over ranges learnt from ``calibration``.
+        verify_seconds: time limit in seconds for compiling the programs with VideoCore IV's driver, if it is installed;
+            see ``videocore.verify``. 0 skips this.
+        tell: called with the name of each step.
+        known: problems found earlier, raised together with the others.
 
     Raises:
-        InputError: whatever was given that cannot be used, all of it, naming files and layers.
-        ModelError: a model so large that no reader takes its file; a file that is there already stays as it is.
+        InputError: arguments or files cannot be used. The message lists all problems with their files and layers.
+        ModelError: the bundle would be larger than readers accept. An existing output file then stays unchanged.
     """
     options = options or Options()
     problems: list[InputError] = list(known)
@@ -71,7 +74,7 @@ def export(
         problems.append(error)
     tell("loading the model")
     survey = _survey(model, options, problems)
-    gc.collect()  # a framework's own copy of all weights
+    gc.collect()  # frees the framework's copy of all weights
     trim_heap()
     graph = survey.graph if survey is not None else None
     if graph is not None and (labels is None or names):
@@ -84,7 +87,7 @@ def export(
                 options = replace(options, ranges=known_ranges)
         except InputError as error:
             problems.append(error)
-    guesses = survey is None or survey.problems  # then inputs are not those of the model
+    guesses = survey is None or survey.problems  # if true, the graph's inputs are not the model's
     samples: list[Inputs] | None = None
     try:
         samples = calibration_samples(None if guesses else graph, calibration)
@@ -125,7 +128,7 @@ def export(
 
 
 def ends_of(options: Options) -> Ends:
-    """Return what options say of a model's inputs and outputs."""
+    """Return the options of a model's inputs and outputs."""
     return Ends(
         options.input_ranges,
         options.fits,
@@ -138,7 +141,7 @@ def ends_of(options: Options) -> Ends:
 
 
 def _survey(model: str | Path | Graph, options: Options, problems: list[InputError]) -> Survey | None:
-    """Return what the importer says of the model, and add its problems; None where it is no model at all."""
+    """Return the import report of a model, or None if it cannot be read; append its problems to ``problems``."""
     if isinstance(model, Graph):
         return Survey((), model)
     try:
@@ -159,8 +162,8 @@ def _survey(model: str | Path | Graph, options: Options, problems: list[InputErr
 def _labels_problems(
     model: str | Path | Graph, graph: Graph, labels: str | Path | None, names: Sequence[str]
 ) -> list[InputError]:
-    """Return what is wrong with the labels of a model: none where it has classes, some where not, or too many."""
-    classes = classes_of(optimize.optimize(graph))  # which takes off the endings that say what an output is for
+    """Return an error if labels are given for a network without classes, or if their number is wrong."""
+    classes = classes_of(optimize.optimize(graph))  # optimize removes the output tail, which shows an output's purpose
     if not classes and labels is not None:
         shapes = " and ".join(str(graph.shape_of(output)) for output in graph.outputs)
         what = f"a feature map of {shapes}" if len(graph.outputs) == 1 else f"outputs of {shapes}"
@@ -181,7 +184,7 @@ def _labels_problems(
 def _layer_problems(
     graph: Graph, samples: Sequence[Inputs], options: Options, guessed: Collection[str], *, ranged: bool
 ) -> list[InputError]:
-    """Return what the compiler cannot do of a network; without samples, as much as is known before ranges are."""
+    """Return the problems found by a dry run of the compiler; without samples, those found before ranges are needed."""
     try:
         trial = compile_on_trial(
             graph,
@@ -197,10 +200,10 @@ def _layer_problems(
 
 
 def read_labels(path: str | Path) -> tuple[str, ...]:
-    """Return the lines of a labels file, verbatim; the byte order mark of some editors is no part of the first.
+    """Return the lines of a labels file, verbatim but without a leading byte order mark.
 
     Raises:
-        InputError: it cannot be read, is not UTF-8, is empty or has an empty line.
+        InputError: the file cannot be read, is not UTF-8, is empty or has an empty line.
     """
     try:
         kind = not_a_file(path)

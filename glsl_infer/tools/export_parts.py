@@ -1,4 +1,4 @@
-"""What the export's report says of a model in parts: which run where, and what goes between them."""
+"""Export report of a model in parts: the device of each part, and the bytes that pass between parts."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class PartReport:
     Attributes:
         kind: ``gpu`` or ``cpu``.
         layers: names of its layers.
-        operators: which operators it has, and how often each.
-        uploaded: bytes that a frame uploads for it.
-        read_back: bytes that a frame reads back of it.
+        operators: its operators with their counts.
+        uploaded: bytes uploaded for it in a frame.
+        read_back: bytes of it read back in a frame.
     """
 
     kind: str
@@ -37,7 +37,7 @@ class PartReport:
 
 
 def part_reports(made: Built) -> tuple[PartReport, ...]:
-    """Return one entry for each part in order; none of a model without parts."""
+    """Return one entry for each part in order; empty for a model without parts."""
     reports = []
     bundles = iter(made.gpu)
     for part in made.parts:
@@ -52,7 +52,7 @@ def part_reports(made: Built) -> tuple[PartReport, ...]:
 
 
 def joined(reports: Sequence[ExportReport], parts: tuple[PartReport, ...]) -> ExportReport:
-    """Return the report of a model whose GPU parts have these reports."""
+    """Return the report of a model from the reports of its GPU parts."""
     first = reports[0]
     together: dict[str, Any] = {
         key: tuple(entry for report in reports for entry in getattr(report, key))
@@ -68,11 +68,11 @@ def joined(reports: Sequence[ExportReport], parts: tuple[PartReport, ...]) -> Ex
 
 
 def verified(made: Built, seconds: float) -> tuple[Verification | None, Foresight]:
-    """Return what VideoCore IV's compiler says of all GPU parts, which share the time, and what a frame takes there.
+    """Return the results of VideoCore IV's compiler for all GPU parts, and the estimated time of a frame.
 
     Args:
         made: a model in parts.
-        seconds: 0: the compiler is not asked.
+        seconds: time limit for all parts together; 0 skips the compiler and estimates without it.
     """
     if not seconds:
         return None, foresight.together([foresight.foresee(part.bundle, {}) for part in made.gpu])
@@ -83,7 +83,7 @@ def verified(made: Built, seconds: float) -> tuple[Verification | None, Foresigh
 
 
 def line(parts: Sequence[PartReport]) -> str:
-    """Return a sentence about the parts of a model for people."""
+    """Return a sentence about the parts of a model for users."""
     on_cpu = [part for part in parts if part.kind == "cpu"]
     operators = "; ".join(part.operators for part in on_cpu)
     uploaded, read_back = (sum(getattr(part, key) for part in parts) for key in ("uploaded", "read_back"))

@@ -1,4 +1,4 @@
-"""The report on an export: what each layer became and costs, and warnings."""
+"""Export report: output, cost and precision of each layer, totals of the bundle, and warnings."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class LayerReport:
     """One layer of the export report: output shape, weights mode, draws, programs, textures, size of the first.
 
     Attributes:
-        gain: of a convolution, else None; see ``amplification``.
-        error: of a feature map, else None: steps of 255 between the stored and the float network, root mean
-            square, on two calibration pictures, or without any on the probe's.
+        gain: gain of a convolution, else None; see ``amplification``.
+        error: error of a feature map, else None: the root mean square difference between the stored and the float
+            network in steps of 1/255, on two calibration images, or without them on the probe's image.
     """
 
     layer: str
@@ -55,26 +55,26 @@ class LayerReport:
 
 @dataclass(frozen=True)
 class ExportReport:
-    """What an export made.
+    """The result of an export.
 
     Attributes:
-        layers: one entry a layer that draws.
-        ranges: how each 8-bit feature map got its range.
-        wide: what convolutions over more than 8 slices cost.
-        scales: how each 16-bit value got its scale.
-        warnings: sentences for the person who exports.
-        totals: passes, jobs, programs, texture bytes, file bytes; activation bytes, which are those of textures that
-            passes render into, and slice bytes, which layers draw in them if they share nothing: without gutters and
-            the corners of atlases that stay empty.
-        memory: what textures that passes render into take with each method of sharing them.
-        weights: where the weights of each convolution are, and why.
-        videocore: what VideoCore IV's compiler says of the programs; None where it was not to be asked.
-        board: what a frame takes on a Raspberry Pi Zero W, an estimate.
-        parts: one entry for each part of a model that the CPU computes too; else none.
-        precision: which feature maps have 16 bits, why, and about what it adds.
-        spent: what the rounding of each layer does to the outputs, where ``tolerance`` or ``budget`` asked for it.
-        unseen: the outputs' error on calibration images that their ranges have not seen, of each GPU part; none
-            without images.
+        layers: one entry for each layer that draws.
+        ranges: source of the range of each 8-bit feature map.
+        wide: cost of convolutions over more than 8 slices.
+        scales: source of the scale of each 16-bit value.
+        warnings: sentences for the user.
+        totals: passes, jobs, programs, texture bytes, file bytes, activation bytes and slice bytes. Activation bytes
+            are those of all render targets. Slice bytes are those that layers draw into them if textures are not
+            shared, without gutters and unused corners of atlases.
+        memory: bytes of the render targets with each method of sharing them.
+        weights: location of the weights of each convolution, and the reason.
+        videocore: results of VideoCore IV's compiler; None if it was not requested.
+        board: estimated time of a frame on a Raspberry Pi Zero W.
+        parts: one entry for each part if the CPU computes some of the model; else empty.
+        precision: feature maps with 16 bits, the reason, and the approximate additional cost.
+        spent: effect of each layer's rounding on the outputs, if ``tolerance`` or ``budget`` was given.
+        unseen: error of the outputs of each GPU part on calibration images left out of the ranges; empty without
+            images.
         classes: number of labels.
     """
 
@@ -108,14 +108,14 @@ def report(
     *,
     is_part: bool = False,
 ) -> ExportReport:
-    """Return the report on an export that is not written yet: ``file_bytes`` is 0.
+    """Return the report on an export before it is written: ``file_bytes`` is 0.
 
     Args:
-        program: what was made,
-        bundle: of that,
-        prepared: and from that: what ``build`` returned.
-        calibration: typical inputs; two of them show how far 8 bits are from floats.
-        is_part: of a network in parts, whose outputs are to be measured as a whole.
+        program: the compiled network.
+        bundle: the bundle of ``program``.
+        prepared: the prepared graph that ``build`` returned.
+        calibration: typical inputs; two of them are used to measure the difference between 8 bits and floats.
+        is_part: whether it is one part of a model, whose outputs are measured for the entire model instead.
     """
     shown = (
         [calibration[0], calibration[len(calibration) // 2]] if calibration else [probe.inputs(bundle.manifest.inputs)]
@@ -186,7 +186,7 @@ def report(
 
 
 def _weights(program: CompiledNetwork, name: str) -> str:
-    """Return where a layer's weights are: in a texture also where there is no other way."""
+    """Return the location of a layer's weights; ``texture`` also for layers without a choice."""
     choice = program.choices.get(name)
     if choice is not None:
         return choice.mode

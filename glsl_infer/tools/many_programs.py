@@ -1,4 +1,7 @@
-"""What the export's report says of a bundle with hundreds of programs: each runner checks and compiles them all."""
+"""Export warnings and advice about bundles with hundreds of programs.
+
+Each runner checks and compiles all programs before the first frame.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +18,18 @@ PHONES = 224
 """Uniform vectors of most phones."""
 
 MANY = 100
-"""Programs of which more are many: X22 has 10. Reading and checking one takes 22 ms of a workstation's CPU, and some 40
-times that of a Pi Zero's, before its compiler takes about 0.3 s (YOLOv8n: 735 programs in 16 s here)."""
+"""Largest number of programs without advice; X22 has 10.
+
+Reading and checking one takes 22 ms of a workstation's CPU, and about 40 times as long on a Pi Zero, whose compiler
+then needs about 0.3 s for it (YOLOv8n: 735 programs in 16 s on the workstation)."""
 
 
 def long_arrays(bundles: Iterable[Bundle], uniform_vectors: int) -> tuple[str, ...]:
-    """Return the warning about arrays that are longer than what was asked for; nothing where none is.
+    """Return a warning if uniform arrays are longer than requested and than those of most phones; else nothing.
 
     Args:
-        bundles: of all GPU parts.
-        uniform_vectors: vec4 of the longest uniform array that was asked for.
+        bundles: bundles of all GPU parts.
+        uniform_vectors: requested limit of a uniform array, in vec4.
     """
     needed = max((bundle.manifest.limits.fragment_uniform_vectors for bundle in bundles), default=0)
     if needed <= max(uniform_vectors, PHONES):
@@ -36,11 +41,11 @@ def long_arrays(bundles: Iterable[Bundle], uniform_vectors: int) -> tuple[str, .
 
 
 def advice(report: ExportReport, uniform_vectors: int) -> str | None:
-    """Return what to do about many programs; None where there are few, or where longer arrays would not help.
+    """Return advice about many programs; None if there are few, or if longer arrays would not help.
 
     Args:
-        report: of the export.
-        uniform_vectors: vec4 of the longest uniform array that it was allowed.
+        report: report of the export.
+        uniform_vectors: limit of a uniform array in that export, in vec4.
     """
     baked = [
         choice for choice in report.weights if choice.mode == "baked" and choice.microseconds.get("uniform") is None

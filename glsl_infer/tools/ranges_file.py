@@ -1,4 +1,8 @@
-"""Files of ranges: ``glsl-infer calibrate`` writes them, and ``export --ranges`` reads them."""
+"""Files of ranges, written by ``glsl-infer calibrate`` and read by ``export --ranges``.
+
+The format is JSON with ranges and scales by layer, and arrays of calibration data in base64. Every field is checked
+before use.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +28,13 @@ from glsl_infer.support.saved_json import Kind
 FORMAT, VERSION = "glsl-infer ranges", 1
 MAX_BYTES = 64 << 20
 LEAST, MOST = 1e-30, 1e30
-"""Of a scale: a shader's floats hold what is made of it."""
+"""Smallest and largest accepted scale: values computed from it stay within a shader's floats."""
 
 _GIVE = "give the .json file that 'glsl-infer calibrate' wrote"
 
 
 def write(stored: StoredRanges, path: str | Path) -> None:
-    """Write ranges as JSON: a layer a line, numbers with all their digits.
+    """Write ranges as JSON, one layer a line, in full precision.
 
     Raises:
         InputError: the file cannot be written.
@@ -64,7 +68,7 @@ def read(path: str | Path) -> StoredRanges:
     """Return the ranges of a file.
 
     Raises:
-        InputError: it is missing, no file of ranges, of another version or damaged.
+        InputError: the file is missing, is not a file of ranges, has another version, or is damaged.
     """
     data = saved_json.read(Path(path), Kind("file of ranges", FORMAT, VERSION, MAX_BYTES, _GIVE, _wrong_part))
     maps, fine = (
@@ -79,17 +83,17 @@ def read(path: str | Path) -> StoredRanges:
 
 
 def _packed(array: NDArray[Any]) -> dict[str, Any]:
-    """Return an array as JSON: its type, its shape, and its bytes, deflated and in base64."""
+    """Return an array as JSON: its type, its shape, and its deflated bytes in base64."""
     small = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     text = base64.b64encode(zlib.compress(small.tobytes(), 9)).decode("ascii")
     return {"type": small.dtype.str, "shape": list(small.shape), "bytes": text}
 
 
 def _unpacked(one: Any, most: int = MAX_BYTES) -> NDArray[Any]:
-    """Return the array of ``_packed``.
+    """Return the array that ``_packed`` encoded.
 
     Raises:
-        ValueError: it is none, or has more than ``most`` bytes.
+        ValueError: it is not such an array, or has more than ``most`` bytes.
     """
     if not isinstance(one, dict) or one.get("type") not in TYPES or not isinstance(one.get("bytes"), str):
         raise ValueError("no array")

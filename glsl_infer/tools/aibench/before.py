@@ -1,6 +1,6 @@
-"""The picture that a test begins with: a photograph, spoilt as the test's network is to undo it.
+"""Input image of a test: a photograph with the degradation that the test's network was trained to remove.
 
-The page and the app show it beside what the network makes of it. It lies beside the bundle, under the bundle's name.
+The page and the app show it next to the network's result. It is stored in the bundle's folder, under the bundle's name.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from glsl_infer.support.files import replacing
 from glsl_infer.tools.aibench.tests import Test
 
 PICTURES = ROOT / "docs/images"
-"""A checkout's photographs, .jpg, among other pictures; networks' statistics are from these as well."""
+"""Photographs of a checkout, ``.jpg`` among other images. The statistics of the networks come from them too."""
 
 SCALE = 3
-"""Of test 5."""
+"""Scale of test 5."""
 
 SOFT, NOISE = 0.7, 0.012
-"""Of test 8: a blur's standard deviation in pixels, and that of the noise."""
+"""Degradation of test 8: standard deviation of the blur in pixels, and of the noise."""
 
 Change = Callable[[Image.Image], Image.Image]
 
 
 def blurred(sharp: Image.Image) -> Image.Image:
-    """Test 4: a Gaussian blur."""
+    """Return the image with the Gaussian blur of test 4."""
     return sharp.filter(ImageFilter.GaussianBlur(1.6))
 
 
 def enlarged(sharp: Image.Image) -> Image.Image:
-    """Test 5: grey, a third as high and wide by a bicubic filter, and as large again by one."""
+    """Return the grey image of test 5: reduced to a third by a bicubic filter, and enlarged again by one."""
     grey = sharp.convert("L")
     small = grey.resize((grey.width // SCALE, grey.height // SCALE), Image.Resampling.BICUBIC)
     return small.resize(grey.size, Image.Resampling.BICUBIC)
 
 
 def dull(sharp: Image.Image) -> Image.Image:
-    """Test 8: soft, pale, dark, yellow and noisy, as ``training/aibench/patches.py`` has it."""
+    """Return the image of test 8: soft, pale, dark, yellow and noisy, as in ``training/aibench/patches.py``."""
     pixels = np.asarray(sharp.filter(ImageFilter.GaussianBlur(SOFT)), np.float64) / 255.0
     grey = pixels.mean(axis=-1, keepdims=True)
     dark = 0.7 * (0.06 + 0.88 * (grey + 0.6 * (pixels - grey))) ** 1.15 * np.array([1.0, 0.95, 0.8])
@@ -49,21 +49,21 @@ def dull(sharp: Image.Image) -> Image.Image:
 
 
 CHANGES: dict[str, Change] = {"srcnn": blurred, "vdsr": enlarged, "dped": dull}
-"""By network: what it is trained to undo."""
+"""Degradation that each network is trained to remove, by network."""
 
 
 def cut(photograph: Path, width: int, height: int) -> Image.Image:
-    """Return the middle of a photograph with a number of pixels."""
+    """Return the centre of a photograph, resized to a width and height."""
     with Image.open(photograph) as image:
         return ImageOps.fit(image.convert("RGB"), (width, height), Image.Resampling.LANCZOS)
 
 
 def typical(test: Test, folder: Path) -> Path:
-    """Write photographs as a test's network reads them, for the ranges of its export; return the folder.
+    """Write photographs in the size of a test's network, for the ranges of its export; return the folder.
 
     Args:
-        test: which.
-        folder: where to write them.
+        test: the test.
+        folder: folder to write to.
     """
     for path in sorted(PICTURES.glob("*.jpg")):
         write(test, path, (test.width, test.height), folder / f"{path.stem}.png")
@@ -71,13 +71,13 @@ def typical(test: Test, folder: Path) -> Path:
 
 
 def write(test: Test, photograph: Path, size: tuple[int, int], path: Path) -> None:
-    """Write the picture that a test begins with as PNG.
+    """Write the input image of a test as PNG.
 
     Args:
-        test: which.
-        photograph: what is spoilt.
-        size: width and height that the network reads.
-        path: of the PNG file.
+        test: the test.
+        photograph: the photograph to degrade.
+        size: width and height of the network's input.
+        path: the PNG file.
     """
     sharp = cut(photograph, *size)
     picture = CHANGES[test.network](sharp) if test.network in CHANGES else sharp

@@ -1,6 +1,6 @@
-"""The bundles of the benchmark: found in a folder, or built there from ``training/aibench``.
+"""Bundles of the benchmark: found in a folder, or built there from ``training/aibench``.
 
-Two processes build one: Keras writes the network with seeded weights, and ``glsl-infer export`` makes the bundle.
+Two processes build one: Keras writes the network with seeded weights, and ``glsl-infer export`` writes the bundle.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from glsl_infer.tools.aibench.tests import Test
 Tell = Callable[[str], object]
 
 SHOWN = before.PICTURES / "pineapple007.jpg"
-"""What the page and the app show before and after; a checkout has it."""
+"""Photograph that the page and the app show before and after the network; only a checkout has it."""
 
 QUANTISED = frozenset(("mobilenet-v1",))
-"""Networks whose maps all have 8 bits in the paper, and here."""
+"""Networks whose feature maps all have 8 bits, in the paper as here."""
 
 _ADVICE = (
     "to build it, run glsl-infer aibench in a checkout of the project with TensorFlow "
@@ -36,10 +36,10 @@ _ADVICE = (
 
 
 def default_folder() -> Path:
-    """Return where bundles are kept unless one says where.
+    """Return the default folder of bundles.
 
     Raises:
-        InputError: there is no cache on this machine.
+        InputError: the cache is switched off.
     """
     cache = program_cache.default_folder()
     if cache is None:
@@ -48,15 +48,15 @@ def default_folder() -> Path:
 
 
 def size_of(test: Test, quick: bool) -> tuple[int, int]:
-    """Return width and height of a test's picture."""
+    """Return width and height of a test's image."""
     return test.quick if quick and test.quick is not None else (test.width, test.height)
 
 
 def check_size(made: Bundle, test: Test, quick: bool) -> None:
-    """Refuse a bundle of another network: no two tests have pictures of one size.
+    """Check that a bundle is of the test's network, by its input size: all tests differ in size.
 
     Raises:
-        RunError: it does not read the test's pictures.
+        RunError: it reads images of another size.
     """
     width, height = size_of(test, quick)
     read = [(entry.width, entry.height) for entry in made.manifest.inputs]
@@ -69,11 +69,11 @@ def check_size(made: Bundle, test: Test, quick: bool) -> None:
 
 
 def require_any(tests: Sequence[Test], folder: Path, quick: bool) -> None:
-    """Refuse a run that no test could be in.
+    """Check that at least one test can run.
 
     Raises:
-        InputError: the folder has none of the bundles, and this installation has not what builds them, or cannot write
-            there.
+        InputError: the folder has none of the bundles, and they cannot be built because requirements are missing or the
+            folder is not writable.
     """
     if any(_path_of(test, folder, quick).is_file() for test in tests):
         return
@@ -85,10 +85,10 @@ def require_any(tests: Sequence[Test], folder: Path, quick: bool) -> None:
 
 
 def _make(folder: Path) -> None:
-    """Make a folder to build bundles in.
+    """Create a folder to build bundles in.
 
     Raises:
-        InputError: that is not possible.
+        InputError: it cannot be created or is not writable.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -110,18 +110,18 @@ def _can_build() -> bool:
 
 
 def bundle_of(test: Test, folder: Path, quick: bool, tell: Tell) -> Path:
-    """Return the bundle of a test; it is built if it is not there.
+    """Return the bundle of a test; build it if it is missing.
+
+    In a checkout, the input image of a test with ``shown`` is written to the same folder.
 
     Args:
-        test: which.
-        folder: where bundles are.
-        quick: whether it is that of a quick run.
-        tell: hears of what is built.
-
-    In a checkout the picture that a shown test begins with is written beside the bundle.
+        test: the test.
+        folder: the folder of bundles.
+        quick: whether to use the size of a quick run.
+        tell: called with a message for each build step.
 
     Raises:
-        InputError: it is not there, and this installation has not what builds it.
+        InputError: it is missing, and this installation lacks the requirements to build it.
         RunError: it could not be built.
     """
     width, height = size_of(test, quick)
@@ -145,10 +145,10 @@ def export_command(test: Test, model: Path, path: Path, work: Path) -> list[str]
     """Return the command that exports a test's network.
 
     Args:
-        test: which.
+        test: the test.
         model: its Keras file.
-        path: where the bundle goes.
-        work: an empty folder, or one with the Keras file alone; the command needs what is written there.
+        path: the bundle to write.
+        work: folder without files except the Keras file. The command's calibration images and labels are written there.
     """
     low, high = test.values
     typical = work / "typical"
@@ -168,7 +168,7 @@ def export_command(test: Test, model: Path, path: Path, work: Path) -> list[str]
 
 
 def _show(test: Test, path: Path, size: tuple[int, int]) -> None:
-    """Write the picture that a test begins with beside its bundle, where that can be."""
+    """Write the input image of a shown test next to its bundle, if the photograph exists and the folder is writable."""
     picture = path.with_suffix(".png")
     if test.shown and SHOWN.is_file() and not picture.exists() and os.access(path.parent, os.W_OK):
         before.write(test, SHOWN, size, picture)

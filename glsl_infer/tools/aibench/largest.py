@@ -1,7 +1,7 @@
-"""Test 9: ever larger pictures through SRCNN, until memory, the time or the pictures end.
+"""Test 9: images of increasing size through SRCNN, until memory, time or sizes run out.
 
-A picture goes through the GPU in tiles that overlap by what the network looks around, so that no seam shows and the
-GPU's memory does not grow. What grows is the picture and its result: three bytes a pixel each.
+The GPU computes an image in tiles. They overlap by the network's receptive field, so no seams are visible, and GPU
+memory is constant. Only the image and its result grow, by three bytes a pixel each.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from glsl_infer.runtime.session import Session
 from glsl_infer.support.memory import available
 
 MEGAPIXELS = (0.25, 0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0)
-"""Sizes that are tried, squares."""
+"""Sizes of the square images, in megapixels."""
 
 BYTES_A_PIXEL = 6
-"""Three of the picture, three of the result."""
+"""Three bytes of the image, three of the result."""
 
 SHARE = 0.5
-"""Of the memory that is free: with more, the kernel might end this process or another."""
+"""Largest share of free memory to use: with more, the kernel might kill this or another process."""
 
 Tell = Callable[[str], object]
 
 
 @dataclass(frozen=True)
 class Largest:
-    """The largest picture that was done.
+    """The largest image that was processed.
 
     Attributes:
-        megapixels: its size; 0 if not even the smallest was.
-        seconds: what it took.
-        why: why no larger one was tried.
+        megapixels: its size; 0 if not even the smallest fits.
+        seconds: its time.
+        why: reason for not trying a larger one.
     """
 
     megapixels: float
@@ -46,14 +46,14 @@ class Largest:
 
 
 def largest(session: Session, memory: int, limit: float, tell: Tell, sizes: Sequence[float] = MEGAPIXELS) -> Largest:
-    """Run larger and larger pictures.
+    """Process larger and larger images.
 
     Args:
-        session: of SRCNN.
-        memory: bytes that picture and result may take.
-        limit: seconds that a picture may take, as far as the one before tells.
-        tell: hears of each size.
-        sizes: in megapixels, growing.
+        session: session of SRCNN.
+        memory: largest size of image and result together, in bytes.
+        limit: time limit of an image in seconds. The time is extrapolated from the previous image.
+        tell: called with each size.
+        sizes: in megapixels, ascending.
     """
     done, took = 0.0, 0.0
     for size in sizes:
@@ -74,7 +74,7 @@ def largest(session: Session, memory: int, limit: float, tell: Tell, sizes: Sequ
 
 
 def _picture(side: int) -> NDArray[np.uint8]:
-    """Return a square picture that is not all alike: rings. Nothing but the picture takes memory."""
+    """Return a square image of rings. No other array of its size is allocated."""
     made = np.empty((side, side, 3), np.uint8)
     across = np.arange(side) ** 2
     for y in range(side):

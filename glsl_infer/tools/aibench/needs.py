@@ -1,4 +1,4 @@
-"""What a bundle takes at least, by arithmetic: so that a small board is not driven into the out-of-memory killer."""
+"""Lower bound of a bundle's memory, computed without loading it, so a small board does not run out of memory."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from glsl_infer.errors import BundleError, RunError
 from glsl_infer.support.memory import available
 
 PYTHON = 60_000_000
-"""What Python, NumPy and this package take; a run has them already."""
+"""Memory of Python, NumPy and this package, which a run has allocated already."""
 
 
 def needed(path: Path) -> int:
-    """Return bytes: the unpacked members of a bundle and its textures; 0 for what is none: reading it says why.
+    """Return the bytes of the unpacked members and textures of a bundle; 0 if it is damaged: reading it reports why.
 
-    A texture of weights takes the place of its member (``bundle.streamed``).
+    A texture of weights replaces its member in memory (``bundle.streamed``).
     """
     try:
         with path.open("rb") as file:
@@ -32,10 +32,10 @@ def needed(path: Path) -> int:
 
 
 def check(path: Path) -> None:
-    """Refuse a bundle that cannot fit.
+    """Check that a bundle fits into free memory.
 
     Raises:
-        RunError: it takes more memory than is free.
+        RunError: it needs more memory than is free.
     """
     bytes_, free = needed(path), available()
     if free is not None and bytes_ > free:

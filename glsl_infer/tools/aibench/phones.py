@@ -1,6 +1,6 @@
-"""Results of other devices for comparison: ms a picture, megapixels, scores.
+"""Results of other devices for comparison: milliseconds an image, megapixels, scores.
 
-phones.csv is table 2 of the paper, 30 phones of 2018. ``--phones`` adds a file of one's own.
+phones.csv is table 2 of the paper, 30 phones of 2018. ``--phones`` adds a file of the user.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MISSING = "-"
 NUMBERS = tuple(str(test.number) for test in TESTS)
 
 COLUMNS = ("phone", *NUMBERS, "score")
-"""Of a file for ``--phones``."""
+"""Columns of a file for ``--phones``."""
 
 SHOWN = ("phone", *NUMBERS, "score", "paper")
 """Columns of a table: ``score`` is by the formula of ``score``, ``paper`` is the published one."""
@@ -30,10 +30,10 @@ def read(more: Path | None = None) -> list[dict[str, str]]:
     """Return the devices with the columns ``SHOWN``, the best score first.
 
     Args:
-        more: a CSV file of others, with ``COLUMNS``; "-" where a test is missing.
+        more: a CSV file of other devices, with ``COLUMNS``; "-" for a missing test.
 
     Raises:
-        InputError: it cannot be read, or a cell is not a number; all of them at once.
+        InputError: the file cannot be read, or cells are not numeric; all such cells are listed.
     """
     others = [{**row, "paper": MISSING} for row in (_checked(more) if more else [])]
     return sorted([*published(), *others], key=lambda row: -float(row["score"]))
@@ -47,7 +47,7 @@ def published() -> list[dict[str, str]]:
 
 
 def results_of(row: Mapping[str, str]) -> dict[int, float]:
-    """Return the results of a device by the number of the test, without those that are missing."""
+    """Return the results of a device by the number of the test, without missing ones."""
     return {int(number): float(row[number]) for number in NUMBERS if row[number] != MISSING}
 
 
@@ -72,7 +72,7 @@ def _checked(path: Path) -> list[dict[str, str]]:
 
 
 def _wrong(row: Sequence[str]) -> str:
-    """Return what is wrong with a line; empty if nothing is."""
+    """Return the problem of a line; empty if it is valid."""
     if len(row) != len(COLUMNS):
         return f"{len(row)} cells, not {len(COLUMNS)}"
     numbers = [cell for column, cell in zip(COLUMNS[1:], row[1:]) if cell != MISSING or column == "score"]
@@ -93,10 +93,10 @@ def table(
     """Return lines of a table of this machine's results and those of other devices, the best score first.
 
     Args:
-        name: of this machine.
-        rows: of ``glsl-infer aibench``: "test", and "ms", "megapixels" or "failed".
-        score: of them; None puts this machine first, without one.
-        others: see ``read``.
+        name: name of this machine.
+        rows: tests of ``glsl-infer aibench``: "test", and "ms", "megapixels" or "failed".
+        score: score of this machine; None lists it first, without a score.
+        others: other devices; see ``read``.
     """
     mine = {"phone": name, "score": f"{score:.0f}" if score is not None else MISSING}
     for row in rows:

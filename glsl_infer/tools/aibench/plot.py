@@ -1,4 +1,4 @@
-"""A plot of a run: each test as a bar, from a Pixel 2 to the left or to the right, and the paper's phones as dots."""
+"""Plot of a run: each test as a bar starting at the result of a Pixel 2, and the paper's phones as dots."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from glsl_infer.tools.benchmark.plots import BLUE, check, figure_of, save
 __all__ = ["bars", "check"]
 
 _LEAST = 0.01
-"""The shortest bar that is told from others: a result may be nothing."""
+"""Smallest visible bar, because a result can be 0."""
 
 _ROOM = 0.2
-"""What is written beside the longest bars takes so much of the width."""
+"""Share of the width for labels at the ends of the longest bars."""
 
 
 def bars(result: dict[str, Any], path: Path) -> None:
-    """Write how many times as good as a Pixel 2 each test was, on a logarithmic scale, with the 30 phones as dots.
+    """Write each test's ratio to a Pixel 2 as a bar on a logarithmic scale, with the 30 phones as dots.
 
-    A test that failed has no bar. Pictures of a quick run are smaller than a Pixel 2's, and the title says so.
+    A failed test has no bar. Images of a quick run are smaller than a Pixel 2's; the title mentions this.
 
     Raises:
         InputError: the file cannot be written.

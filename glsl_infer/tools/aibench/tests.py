@@ -1,4 +1,4 @@
-"""The nine tests as the paper has them: network, picture, time limit, and a Pixel 2's result."""
+"""The nine tests of the paper: network, image size, time limit, and a Pixel 2's result."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ class Test:
 
     Attributes:
         number: 1 to 9.
-        task: what the network is for.
+        task: the network's task.
         network: its file's name without suffix, and its name in ``training.aibench.networks``.
-        width, height: of the picture, in pixels.
-        limit: seconds; None where the paper sets none.
-        reference: what a Google Pixel 2 reached (the paper's table 2): milliseconds a picture; megapixels for test 9.
-        values: what the bytes 0 and 255 of a picture stand for.
-        classes: how many the network tells apart, 0 where it makes something else.
-        quick: (width, height) of the picture for a quick run, None where a quick run leaves the test out.
-        shown: whether the page and the app run it, with its picture before and after.
+        width, height: size of the image, in pixels.
+        limit: time limit in seconds; None if the paper has none.
+        reference: result of a Google Pixel 2 (the paper's table 2): milliseconds an image; megapixels for test 9.
+        values: input values of the bytes 0 and 255 of an image.
+        classes: number of classes, 0 if the network is not a classifier.
+        quick: (width, height) of the image in a quick run, None if a quick run omits the test.
+        shown: whether the page and the app run it, with its image before and after.
     """
 
     number: int
@@ -63,18 +63,18 @@ def _test(row: Mapping[str, str]) -> Test:
 TESTS = _read()
 
 LARGEST = 9
-"""The test that is about memory and not about time."""
+"""The test of memory; its result is in megapixels instead of milliseconds."""
 
 
 def chosen(only: str | None, quick: bool) -> tuple[Test, ...]:
     """Return the tests to run.
 
     Args:
-        only: numbers with commas between, such as "4,8"; None for all.
-        quick: leave out what a quick run does not have.
+        only: numbers separated by commas, such as "4,8"; None for all.
+        quick: whether to omit tests without a quick size.
 
     Raises:
-        ValueError: what is wrong with ``only``.
+        ValueError: ``only`` has an unknown number.
     """
     tests = tuple(test for test in TESTS if test.quick is not None or not quick)
     if only is None:

@@ -1,4 +1,4 @@
-"""Tests 1 to 8: the time of a picture, by the paper's rules."""
+"""Tests 1 to 8: time of an image, by the paper's rules."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from glsl_infer.runtime.session import Session
 from glsl_infer.tools.benchmark.frames import timed_frame
 
 WARM_UP = 2
-"""Pictures that do not count where more were done."""
+"""First images excluded from the mean, if there are more."""
 
 MOST_PICTURES = 200
 
 
 @dataclass(frozen=True)
 class Timed:
-    """What a test took.
+    """Times of a test.
 
     Attributes:
-        pictures: that were done.
-        ms: milliseconds a picture, in the mean of those that count.
-        first: milliseconds until the first result: file, context, shaders and picture.
+        pictures: number of images processed.
+        ms: mean milliseconds of the counted images.
+        first: milliseconds until the first result: file, context, shaders and image.
     """
 
     pictures: int
@@ -33,21 +33,21 @@ class Timed:
 
 
 def mean_of(seconds: list[float]) -> float:
-    """Return the mean, without the first two where more than two pictures were done, else without the first."""
+    """Return the mean without the first two images; of one or two images, return the last."""
     return float(np.mean(seconds[min(WARM_UP, len(seconds) - 1) :]))
 
 
 def timed(session: Session, limit: float, started: float, most: int = MOST_PICTURES) -> Timed:
-    """Run as many pictures as fit into the limit, after the first: in that the driver compiles what it has not yet.
+    """Run as many images as fit into the limit, after the first, in which the driver still compiles shaders.
 
     Args:
-        session: of the network; the picture is the bundle's own test picture.
-        limit: seconds.
-        started: when the test began, by ``time.perf_counter``, before the session was opened.
-        most: pictures after which to stop in any case.
+        session: session of the network; the input is the bundle's own test image.
+        limit: time limit in seconds.
+        started: start of the test, before the session was opened, by ``time.perf_counter``.
+        most: largest number of images.
 
     Raises:
-        RunError: a picture takes longer than the limit.
+        RunError: an image takes longer than the limit.
     """
     inputs = {entry.name: session.input_pixels(entry.name) for entry in session.bundle.manifest.inputs}
     seconds = [timed_frame(session, inputs).total]

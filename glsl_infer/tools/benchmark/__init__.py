@@ -1,5 +1,5 @@
-"""How fast a bundle runs on this machine, and what it takes: what ``glsl-infer benchmark`` measures.
+"""Speed and resources of a bundle on this machine, measured by ``glsl-infer benchmark``.
 
-``measuring.measure`` gives a result as plain data, which result.schema.json describes; performance.md says how to
-read every number of it.
+``measuring.measure`` returns a result as plain data, whose format is result.schema.json. performance.md explains every
+figure.
 """

@@ -1,4 +1,4 @@
-"""Two results, or two bundles, side by side: as ratios, because a machine is never as fast as it was yesterday."""
+"""Comparison of two results or two bundles, as ratios, because the speed of a machine varies from day to day."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def are_bundles(a: Path, b: Path) -> bool:
 
 
 def bundles(a: Path, b: Path, *, context: str, runs: int, warm_up: int, tell: Tell) -> dict[str, Any]:
-    """Run two bundles in one context, in turn: A B A B, a frame each.
+    """Run two bundles in one context, alternating after each frame: A B A B.
 
     Args:
         a: a ``.glslnn`` file.
         b: another, or the same.
         context: as for ``Session``.
         runs: counted frames of each.
-        warm_up: frames of each before.
-        tell: hears of every frame, ``2 * (runs + warm_up)`` times.
+        warm_up: uncounted frames of each before them.
+        tell: called with 1 after every frame, ``2 * (runs + warm_up)`` times.
 
     Returns:
-        As ``results``; the ratio is that of each pair of frames, one right after the other.
+        As ``results``; the ratio is that of each pair of successive frames.
 
     Raises:
         InputError: as ``measuring.measure``.
@@ -57,7 +57,7 @@ def bundles(a: Path, b: Path, *, context: str, runs: int, warm_up: int, tell: Te
         timed: list[list[FrameTimes]] = [[], []]
         for index in range(warm_up + runs):
             for session, inputs, seconds in zip(sessions, given, timed):
-                session.activate()  # not a frame's work: a program of one model does it once
+                session.activate()  # not counted: a program with one model does it once
                 frame = frames.timed_frame(session, inputs)
                 if index >= warm_up:
                     seconds.append(frame)
@@ -75,8 +75,9 @@ def results(a: Path, b: Path, saved: tuple[dict[str, Any], dict[str, Any]]) -> d
     """Compare two saved results.
 
     Returns:
-        ``a`` and ``b`` with ``file`` and ``frame_ms``, and ``ratio``, B's time divided by A's for every step: of the
-        medians, and as small (``p5``) and as large (``p95``) as the two spreads allow; ``paired`` is False.
+        ``a`` and ``b`` with ``file``, ``model`` and ``frame_ms``, and ``ratio``, B's time divided by A's for every
+        step: of the medians, and the smallest (``p5``) and largest (``p95``) ratio of the two spreads; ``paired``
+        is False.
     """
     sides = [
         {"file": str(path), "model": result["model"], "frame_ms": result["frame_ms"]}
@@ -94,7 +95,7 @@ def results(a: Path, b: Path, saved: tuple[dict[str, Any], dict[str, Any]]) -> d
 
 
 def differences(saved: tuple[dict[str, Any], dict[str, Any]]) -> list[str]:
-    """Return in words in what the machines of two results differ, as far as it changes times."""
+    """Return descriptions of the differences between the machines of two results, if they affect times."""
     names = {"renderer": "driver", "version": "driver version", "cpu": "CPU", "cores": "CPU cores", "python": "Python"}
     first, second = (result["machine"] for result in saved)
     return [
@@ -117,5 +118,5 @@ def _head(sides: list[dict[str, Any]], ratio: dict[str, Summary], *, paired: boo
 
 
 def _ratio(time: float, base: float) -> float:
-    """Return ``time / base``; below a microsecond, which counts as none, a microsecond stands for it."""
+    """Return ``time / base``; both are at least a microsecond, the resolution of the times."""
     return max(time, 1e-3) / max(base, 1e-3)

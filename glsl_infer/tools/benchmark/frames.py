@@ -1,4 +1,4 @@
-"""Frames, timed step by step: upload, submission, the wait for the GPU, read-back."""
+"""Times of the steps of a frame: upload, submission, the wait for the GPU, read-back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glsl_infer.runtime.session import Session
 from glsl_infer.tools.benchmark.summary import Summary, milliseconds, summary
 
 STEPS = ("upload", "submit", "gpu", "read_back", "total")
-"""What is measured of a frame; ``submit`` is a part of ``gpu``, and the other three make ``total``."""
+"""Measured steps of a frame; ``submit`` is a part of ``gpu``, and the other three add up to ``total``."""
 
 Tell = Callable[[int], object]
 
@@ -25,10 +25,10 @@ class FrameTimes:
     """Seconds of one frame.
 
     Attributes:
-        upload: until the driver has taken the inputs.
-        submit: until it has taken all calls of the frame: what Python and the driver's own CPU work cost.
+        upload: until the driver has the inputs.
+        submit: until the driver has all calls of the frame: the CPU work of Python and the driver.
         gpu: from the first of these calls until everything is drawn (glFinish).
-        read_back: until the output is there as numbers.
+        read_back: until the outputs are in memory as floats.
     """
 
     upload: float
@@ -57,16 +57,16 @@ def timed_frame(session: Session, inputs: Named) -> FrameTimes:
 
 
 def many(session: Session, inputs: Named, runs: int, warm_up: int, tell: Tell) -> list[FrameTimes]:
-    """Run ``warm_up`` frames and then ``runs`` more, whose times are returned; ``tell`` hears of each.
+    """Run ``warm_up`` frames, then ``runs`` frames, and return the times of the latter; call ``tell`` after each frame.
 
     Raises:
-        InputError: no runs, or fewer warm-up runs than none.
+        InputError: ``runs`` is below 1 or ``warm_up`` below 0.
     """
     check_counts(runs, warm_up)
     for _ in range(warm_up):
         timed_frame(session, inputs)
         tell(1)
-    gc.collect()  # what was left behind by the start is not the frames' to clean up
+    gc.collect()  # so the frames do not include the collection of the start's garbage
     frames = []
     for _ in range(runs):
         frames.append(timed_frame(session, inputs))
@@ -75,12 +75,12 @@ def many(session: Session, inputs: Named, runs: int, warm_up: int, tell: Tell) -
 
 
 def parts(session: Session, inputs: Named, runs: int) -> list[dict[str, Any]]:
-    """Run a model with parts, and return what each takes: its kind, operators or layers, milliseconds and bytes.
+    """Run a model with parts, and return the kind, operators, milliseconds and bytes of each part.
 
     Args:
-        session: of the model.
-        inputs: by name.
-        runs: how often.
+        session: session of the model.
+        inputs: inputs by name.
+        runs: number of frames.
     """
     seen: list[tuple[PartRun, ...]] = []
     for _ in range(runs):
@@ -99,10 +99,10 @@ def parts(session: Session, inputs: Named, runs: int) -> list[dict[str, Any]]:
 
 
 def check_counts(runs: int, warm_up: int) -> None:
-    """Refuse numbers of runs that nothing can be said of.
+    """Check the counts of measured and warm-up runs.
 
     Raises:
-        InputError: naming the argument.
+        InputError: a number is too small; the message names the option.
     """
     if runs < 1:
         raise InputError(f"--runs {runs}; at least 1 is needed (100 give a steady median)")
@@ -111,7 +111,7 @@ def check_counts(runs: int, warm_up: int) -> None:
 
 
 def series(frames: list[FrameTimes]) -> dict[str, list[float]]:
-    """Return the milliseconds of every frame, step by step."""
+    """Return the milliseconds of every frame by step."""
     return {step: [milliseconds(getattr(frame, step)) for frame in frames] for step in STEPS}
 
 
@@ -121,15 +121,15 @@ def summaries(runs_ms: dict[str, list[float]]) -> dict[str, Summary]:
 
 
 def counts(session: Session, inputs: Named) -> dict[str, Any]:
-    """Run a frame and count what it takes: draws, jobs, programs, GL calls by step and by name, textures."""
+    """Run a frame and count its draws, jobs, programs, GL calls by step and by name, and textures."""
     gl = session.context.gl
-    session.activate()  # what a session sets when it takes a context over is no part of a frame
+    session.activate()  # exclude the calls of a session that takes over the context
     with gl.counting() as upload:
         session.upload(inputs)
     with gl.counting() as submitted:
         if session.bundle.parts:
             session.submit()
-        for function, arguments in session.frame:  # it holds functions of its own
+        for function, arguments in session.frame:  # the recorded frame calls functions directly, without the counters
             gl.by_name(function)(*arguments)
     with gl.counting() as read_back:
         session.read_back()

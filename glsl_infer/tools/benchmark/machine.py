@@ -1,4 +1,4 @@
-"""What a measurement was taken on: no time means anything without it."""
+"""Description of the machine of a measurement, and its load."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glsl_infer.gl.context import Context
 from glsl_infer.tools.doctor import Machine
 
 BUSY = 0.5
-"""Share of the CPU cores that others may use before a measurement says little."""
+"""Share of the CPU cores used by other processes above which a measurement is unreliable."""
 
 
 def describe(context: Context) -> dict[str, Any]:
@@ -36,19 +36,19 @@ def describe(context: Context) -> dict[str, Any]:
 
 
 def cores() -> int:
-    """Return how many CPU cores this process may use."""
+    """Return the number of CPU cores available to this process."""
     return len(os.sched_getaffinity(0)) if sys.platform.startswith("linux") else os.cpu_count() or 1
 
 
 def load() -> float | None:
-    """Return how many processes were running or waiting in the mean of the last minute; None where nobody counts."""
+    """Return the mean number of running or waiting processes in the last minute; None if the system lacks it."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 
 def peak_rss() -> int | None:
-    """Return the most bytes of memory that this process has ever had at once; None where nobody counts."""
+    """Return the peak resident memory of this process in bytes; None if the system lacks it."""
     for line in _text("/proc/self/status").splitlines():
-        if line.startswith("VmHWM:"):  # unlike getrusage's number, not inherited from who started this process
+        if line.startswith("VmHWM:"):  # unlike getrusage's value, not inherited from the parent process
             return 1024 * int(line.split()[1])
     try:
         import resource
@@ -67,5 +67,5 @@ def _text(path: str) -> str:
 def _version(package: str) -> str:
     try:
         return version(package)
-    except PackageNotFoundError:  # a package of the system that says nothing of itself
+    except PackageNotFoundError:  # a package of the system without metadata
         return "not known"

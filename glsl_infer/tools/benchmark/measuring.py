@@ -1,4 +1,4 @@
-"""One benchmark of one bundle, from reading the file to the last frame."""
+"""Benchmark of one bundle, from reading the file to the last frame."""
 
 from __future__ import annotations
 
@@ -31,23 +31,24 @@ def measure(
     minutes: float | None = None,
     tell: Tell = lambda count: None,
 ) -> dict[str, Any]:
-    """Start a bundle as a program would, and time it; the inputs are those of the self-check.
+    """Start a bundle as a program would, and time it on the inputs of the self-check.
 
     Args:
         path: a ``.glslnn`` file.
         context: as for ``Session``.
-        cache: as for ``Session``, in the usual folder.
+        cache: as for ``Session``, in the default folder.
         runs: counted frames, at least 1.
-        warm_up: frames before those, after the first one.
-        layers: time every layer as well, in as many frames more.
-        minutes: run for that long as well.
-        tell: hears of every frame, and of every second of ``minutes``; ``steps_of`` says how many there will be.
+        warm_up: uncounted frames before those, after the first one.
+        layers: whether to time every layer as well, in as many additional frames.
+        minutes: duration of an additional sustained run; None omits it.
+        tell: called with 1 after every frame, and with the seconds passed in the sustained run; ``steps_of`` returns
+            the total.
 
     Returns:
-        The result, as result.schema.json describes it; docs/engineering/performance.md says how to read it.
+        The result in the format of result.schema.json; docs/engineering/performance.md explains it.
 
     Raises:
-        InputError: numbers that make no sense, or what ``Session`` raises.
+        InputError: a number is out of range, or ``Session`` raises it.
     """
     frames.check_counts(runs, warm_up)
     if layers and has_parts(path):
@@ -83,17 +84,17 @@ def measure(
 
 
 def steps_of(runs: int, warm_up: int, layers: bool, minutes: float | None) -> int:
-    """Return how often ``measure`` will tell of something."""
+    """Return the total of the counts that ``measure`` passes to ``tell``."""
     return (runs + warm_up) * (2 if layers else 1) + (0 if minutes is None else int(60 * minutes))
 
 
 def inputs_of(session: Session) -> Named:
-    """Return the inputs that are measured, by name; a GPU takes as long for any."""
+    """Return the inputs to measure with, by name; the time on a GPU does not depend on their values."""
     return probe.inputs(session.bundle.manifest.inputs)
 
 
 def model_of(session: Session) -> dict[str, Any]:
-    """Return which model was measured, as plain data."""
+    """Return the description of the measured model, as plain data."""
     manifest, parts = session.bundle.manifest, session.bundle.parts or (session.bundle,)
     return {
         "file": str(session.bundle.path or ""),

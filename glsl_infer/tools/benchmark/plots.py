@@ -1,4 +1,4 @@
-"""Pictures of a profile and of a sustained run. Matplotlib is imported here, and only when something is drawn."""
+"""Plots of a profile and of a sustained run. Matplotlib is imported only when something is drawn."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ DPI = 120
 
 
 def check(path: Path) -> None:
-    """Refuse, before anything is measured, what cannot be drawn in the end.
+    """Check, before any measurement, that a plot can be written.
 
     Raises:
-        InputError: the file is not named ``*.png``, is there and no regular file, or its folder does not exist.
+        InputError: the file is not named ``*.png``, is not a regular file, or its folder does not exist.
         MissingExtraError: Matplotlib is not installed.
     """
     if path.suffix.lower() != ".png":
@@ -28,7 +28,7 @@ def check(path: Path) -> None:
 
 
 def profile(result: dict[str, Any], path: Path) -> None:
-    """Write a profile as bars: a layer each, its median, with a line from the 5th to the 95th percentile.
+    """Write a profile as bars: the median of each layer, with a line from the 5th to the 95th percentile.
 
     Raises:
         InputError: the file cannot be written.
@@ -73,12 +73,12 @@ def sustained(result: dict[str, Any], path: Path) -> None:
 
 def _title(result: dict[str, Any]) -> str:
     machine = result["machine"]
-    # Names come from files and drivers: a dollar sign in one is no formula.
+    # Names come from files and drivers, and Matplotlib would take dollar signs in them as formulas.
     return f"{Path(result['model']['file']).name} on {machine['renderer']}, {machine['cpu']}".replace("$", r"\$")
 
 
 def figure_of(width: float, height: float) -> Any:
-    """Return an empty figure of so many inches, apart from Matplotlib's global state."""
+    """Return an empty figure of a size in inches, independent of Matplotlib's global state."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""GPU time layer by layer."""
+"""GPU time of each layer, by timer queries or by glFinish."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glsl_infer.tools.benchmark.summary import milliseconds, summary
 
 FINISHES = "glFinish before and after each layer"
 QUERIES = timer_queries.EXTENSION
-"""The two ways to measure, as the result names them."""
+"""The two methods of measurement, as named in the result."""
 
 
 def profile(
@@ -26,19 +26,19 @@ def profile(
     """Draw layer by layer, and time each.
 
     Args:
-        session: what to measure; its context is made current.
-        inputs: what the model reads, by name.
-        runs: how many frames are counted.
-        warm_up: how many are drawn before, uncounted.
-        tell: hears of every frame.
-        queries: whether to use the driver's timer queries; by default where it has them.
+        session: the session; its context is made current.
+        inputs: inputs of the model, by name.
+        runs: number of counted frames.
+        warm_up: number of uncounted frames before them.
+        tell: called with 1 after every frame.
+        queries: whether to use the driver's timer queries; by default if it supports them.
 
     Returns:
-        ``by``, the way it was measured, ``sum_ms`` of all layers' medians, and ``layers``, in order: ``layer``, ``op``,
-        ``shape`` of the output, ``draws``, ``ms`` (a summary), ``share`` of the sum.
+        ``by``, the method; ``runs``; ``sum_ms``, the sum of all layers' medians; and ``layers``, in order: ``layer``,
+        ``op``, ``shape`` of the output, ``draws``, ``ms`` (a summary), ``share`` of the sum.
 
     Raises:
-        InputError: no runs.
+        InputError: ``runs`` or ``warm_up`` is too small.
         RunError: the GPU's clock was disturbed in every run.
     """
     check_counts(runs, warm_up)

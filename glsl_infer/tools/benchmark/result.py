@@ -1,4 +1,4 @@
-"""Results that were saved, read again: what ``glsl-infer benchmark --json`` printed."""
+"""Reader of saved results, the output of ``glsl-infer benchmark --json``."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ FORMAT = "glsl-infer benchmark"
 VERSION = 1
 
 MAX_BYTES = 64 << 20
-"""Most bytes of a result; a day of frames has less, for they are kept in windows."""
+"""Largest size of a result in bytes. A day of frames is smaller, because it is stored in windows."""
 
 _AGAIN = "save one with: glsl-infer benchmark --json > FILE.json"
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return a saved result, in which all that ``compare`` needs is as it should be.
+    """Return a saved result after a check of the fields used by ``compare``.
 
     Raises:
-        InputError: the file is missing, no result, of a newer version or damaged.
+        InputError: the file is missing, is not a result, has a newer version, or is damaged.
     """
     return saved_json.read(path, Kind("result", FORMAT, VERSION, MAX_BYTES, _AGAIN, _wrong_part))
 
 
 def _wrong_part(data: dict[str, Any]) -> str | None:
-    """Return what is wrong with a result in a few words, or None."""
+    """Return a short description of the first problem of a result, or None."""
     frame = data.get("frame_ms")
     for step in STEPS:
         row = frame.get(step) if isinstance(frame, dict) else None

@@ -1,4 +1,4 @@
-"""Frames without a pause for minutes: what is left of the speed when a GPU gets warm."""
+"""Frames without a pause for minutes, to measure the speed of a warm GPU."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from glsl_infer.tools.benchmark.frames import Tell, timed_frame
 from glsl_infer.tools.benchmark.summary import milliseconds, summary
 
 WINDOWS = 120
-"""Into how many stretches of equal time a run is divided, at most: each has a second."""
+"""Largest number of windows of equal length in a run; a window has at least a second."""
 
 ENDS = 0.1
-"""Share of the stretches at either end that ``slowdown`` compares."""
+"""Share of the windows at either end compared by ``slowdown``."""
 
 
 def check_minutes(minutes: float) -> None:
-    """Refuse what is no time.
+    """Check the duration of a sustained run.
 
     Raises:
-        InputError: it is not a number above 0, or more than a day.
+        InputError: it is not a number above 0 and up to 1440 (a day).
     """
     if not 0.0 < minutes <= 1440.0:
         raise InputError(f"--minutes {minutes:g}; give more than 0, and 1440 (a day) at most")
@@ -34,17 +34,17 @@ def sustain(session: Session, inputs: Named, minutes: float, tell: Tell) -> dict
     """Run frames for some minutes.
 
     Args:
-        session: what to measure.
-        inputs: what the model reads, by name.
-        minutes: how long, above 0; the frame that is running then is the last.
-        tell: hears of every second that has passed.
+        session: the session to measure.
+        inputs: inputs of the model, by name.
+        minutes: duration, above 0; the frame that crosses the end is the last.
+        tell: called with the seconds passed, at least a second apart.
 
     Returns:
-        ``minutes``, ``runs``, ``ms`` (a summary of all frames), ``windows``: for each stretch in which a frame ended
-        ``from_s``, its beginning, ``runs`` and ``ms``; and ``slowdown``, see there, of the windows' medians.
+        ``minutes``, ``runs``, ``ms`` (a summary of all frames), ``windows``: for each window with a frame ``from_s``,
+        its beginning, ``runs`` and ``ms``; and ``slowdown`` of the windows' medians, see ``slowdown``.
 
     Raises:
-        InputError: ``minutes`` is no time.
+        InputError: ``minutes`` is out of range.
     """
     check_minutes(minutes)
     length, told = 60.0 * minutes, 0
@@ -73,6 +73,6 @@ def sustain(session: Session, inputs: Named, minutes: float, tell: Tell) -> dict
 
 
 def slowdown(medians: list[float]) -> float:
-    """Return how many times the first tenth of some medians (at least one) the last tenth is."""
+    """Return the ratio of the last tenth of some medians (at least one) to the first tenth."""
     count = max(1, round(ENDS * len(medians)))
     return float(np.median(medians[-count:]) / np.median(medians[:count]))

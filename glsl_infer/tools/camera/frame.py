@@ -1,4 +1,4 @@
-"""One frame of a source: where its picture lies, and whose memory that is."""
+"""One frame of a source: its image, and the owner of the image's memory."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from glsl_infer.support.closing import Closing
 
 @dataclass(eq=False)
 class Borrowed:
-    """A camera's memory, lent for one frame.
+    """A camera's memory, borrowed for one frame.
 
     Attributes:
-        read: copies its pixels for the CPU, uint8 (height, width, 3); only before ``give_back``.
-        give_back: lets the camera write the next frame there; called once.
+        read: copies its pixels to the CPU, uint8 (height, width, 3); only before ``give_back``.
+        give_back: lets the camera reuse the memory; called once.
     """
 
     read: Callable[[], NDArray[np.uint8]]
@@ -27,13 +27,13 @@ class Borrowed:
 
 @dataclass(eq=False)
 class Frame(Closing):
-    """One frame. Close it once the output for it has been read, or when nobody will ask for that.
+    """One frame. Close it after the output for it has been read, or when that output is not needed any more.
 
     Attributes:
-        picture: what a session runs on: uint8 (height, width, 3), or a dma-buf.
-        index: its number, from 0 on.
+        picture: input of a session: uint8 (height, width, 3), or a dma-buf.
+        index: its number, from 0.
         name: its name, if it has one.
-        borrowed: what is given back by ``close``; None where the picture belongs to the frame.
+        borrowed: memory returned to the camera by ``close``; None if the frame owns the image.
     """
 
     picture: NDArray[np.uint8] | DmaBuf
@@ -42,7 +42,7 @@ class Frame(Closing):
     borrowed: Borrowed | None = None
 
     def pixels(self) -> NDArray[np.uint8]:
-        """Return the picture for the CPU, uint8 (height, width, 3); a dma-buf is copied, before ``close`` alone."""
+        """Return the image for the CPU, uint8 (height, width, 3). A dma-buf is copied, only before ``close``."""
         if not isinstance(self.picture, DmaBuf):
             return self.picture
         if self.borrowed is None:
@@ -50,7 +50,7 @@ class Frame(Closing):
         return self.borrowed.read()
 
     def close(self) -> None:
-        """Give the memory back; further calls do nothing."""
+        """Return the memory to the camera; further calls do nothing."""
         borrowed, self.borrowed = self.borrowed, None
         if borrowed is not None:
             borrowed.give_back()

@@ -1,4 +1,4 @@
-"""Which way frames take to the GPU: where they lie, as dma-bufs, if it reads them there; else copied by the CPU."""
+"""Transfer of frames to the GPU: imported as dma-bufs if the driver supports it, else copied by the CPU."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from glsl_infer.tools.camera.frame import Frame
 from glsl_infer.tools.camera.sources import CameraSource
 
 TOLERANCE = 2
-"""Steps of 255 between what the GPU reads of a dma-buf and of its copy; what is no picture of it is far off."""
+"""Largest accepted difference, in steps of 255, between the GPU's reads of a dma-buf and of its copy. A failed
+import differs far more."""
 
 
 def frames_for(session: Session, source: CameraSource, *, copy: bool = False) -> Iterator[Frame]:
-    """Return the frames of a source, as dma-bufs where it has them and the session's driver reads the first one right.
+    """Return the frames of a source, as dma-bufs if the source has them and the driver reads the first one correctly.
 
-    Where the driver says that it imports dma-bufs and then does not, a line on standard error says so.
+    If the driver reports support for dma-bufs but fails to import one, a note is written to standard error.
 
     Args:
-        session: whose context decides.
-        source: ``source.frames`` is returned untouched, or not used at all.
-        copy: have pixels in any case.
+        session: the session whose context is tried.
+        source: the source; ``source.frames`` is returned unread, or not used at all.
+        copy: whether to use copies in any case.
 
     Raises:
         RunError: the camera gives no frame.
@@ -47,10 +48,10 @@ def frames_for(session: Session, source: CameraSource, *, copy: bool = False) ->
 
 
 def _try(session: Session, frame: Frame) -> None:
-    """Have the GPU read a frame in both ways.
+    """Run a frame through the GPU in both ways and compare the input pixels.
 
     Raises:
-        ImageError: the driver does not import it, or reads something else there.
+        ImageError: the driver does not import the dma-buf, or reads other values from it.
         ShaderError, GlError: as ``Session.run``.
     """
     seen = []

@@ -1,6 +1,6 @@
-"""The newest frame of a live source: a thread takes all of them, and closes those that nobody asked for in time.
+"""Newest frame of a live source: a thread reads all frames, and closes those not requested in time.
 
-Without it a slow consumer would see frames that are older and older, from a queue that grows.
+Without it, a slow consumer would get older and older frames from a growing queue.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from glsl_infer.support.closing import Closing
 from glsl_infer.tools.camera.frame import Frame
 
 _PATIENCE = 0.25
-"""Seconds between looks at the clock while there is no frame: signals are handled in between."""
+"""Seconds between wake-ups while waiting for a frame, so signals are handled."""
 
 
 class Latest(Closing):
-    """Iterate over it for frames, each newer than the one before. Use it as a context manager, or ``close`` it.
+    """Iterator over frames, each newer than the previous one. Use it as a context manager, or ``close`` it.
 
-    Frames that it has yielded are for others to close.
+    The caller must close the frames that it yields.
 
     Args:
-        frames: is read, and closed, by a thread of its own.
+        frames: iterator, read and closed by a separate thread.
 
     Attributes:
-        dropped: frames that nobody asked for in time.
+        dropped: number of frames not requested in time.
     """
 
     def __init__(self, frames: Iterator[Frame]) -> None:
@@ -51,7 +51,7 @@ class Latest(Closing):
                     unwanted.close()
                 if closed:
                     break
-        except BaseException as error:  # belongs to whoever asks for the next frame
+        except BaseException as error:  # raised in the thread that requests the next frame
             self._error = error
         finally:
             close = getattr(self._frames, "close", None)
@@ -74,7 +74,7 @@ class Latest(Closing):
             yield frame
 
     def close(self) -> None:
-        """Let the thread end after the frame that it waits for, and wait a moment for that."""
+        """Stop the thread after the frame it waits for, and wait up to 2 seconds for its end."""
         with self._changed:
             self._closed = True
             frame, self._newest = self._newest, None

@@ -1,4 +1,4 @@
-"""Shows frames in a browser on this machine: a page, and the frames as MJPEG, over HTTP."""
+"""HTTP server that shows frames in a browser on this machine: a page, and the frames as MJPEG."""
 
 from __future__ import annotations
 
@@ -18,40 +18,42 @@ from glsl_infer.errors import InputError
 from glsl_infer.support.closing import Closing
 
 HOST = "127.0.0.1"
-"""Nobody else sees the camera: who wants it elsewhere forwards the port, by SSH for one."""
+"""Only this machine can connect. To watch from another one, forward the port, for example by SSH."""
 
 _STREAM = "/frames.mjpeg"
 _PAGE = f'<!doctype html><title>glsl-infer</title><body style="margin:0;background:#181818"><img src="{_STREAM}">'
 _BOUNDARY = "frame"
 _MOST = 8
-"""Readers at a time; each costs a thread."""
+"""Largest number of concurrent readers; each needs a thread."""
 
 _NAMES = (HOST, "localhost", "[::1]")
-"""Hosts that a browser may ask for. A page elsewhere whose own name leads here would see the camera otherwise."""
+"""Accepted host names in requests. Without this check, a page elsewhere could read the frames through its own name,
+resolved to this address (DNS rebinding)."""
 
 _SITES = ("same-origin", "none")
-"""Where a browser says that a question comes from: this page, or a person. Others' pages neither show the frames nor
-take the places of readers; an old browser does not say."""
+"""Accepted values of Sec-Fetch-Site: a request from this page, or entered by the user. Pages of other sites can then
+neither show the frames nor use up the readers; old browsers do not send the header."""
 
 _CONNECTIONS = 32
-"""Connections at a time. One more takes the place of the one that has been asking for longest, or is hung up on."""
+"""Largest number of concurrent connections. One more replaces the connection whose request has been incomplete for
+longest; if there is none, the new one is closed."""
 
 _MOMENT = 1.0
-"""Seconds to wait for the place of a connection that was hung up on."""
+"""Seconds to wait for the slot of a closed connection."""
 
 _PATIENCE = 10.0
-"""Seconds after which a reader that takes nothing is given up, in which a stream without frames ends, and in which
-somebody has to have asked."""
+"""Timeout in seconds: for a reader that accepts no data, for a stream without new frames, and for the arrival of a
+request."""
 
 
 class FrameServer(Closing):
-    """Serves the newest frame to whoever asks on this machine. Use it as a context manager, or ``close`` it.
+    """Server of the newest frame for this machine. Use it as a context manager, or ``close`` it.
 
     Args:
-        port: 0 for any that is free.
+        port: the port; 0 for any free one.
 
     Attributes:
-        port: that it listens at.
+        port: the port in use.
 
     Raises:
         InputError: the port cannot be used.
@@ -73,11 +75,11 @@ class FrameServer(Closing):
 
     @property
     def address(self) -> str:
-        """What to open in a browser."""
+        """URL to open in a browser."""
         return f"http://{HOST}:{self.port}/"
 
     def show(self, image: Image.Image) -> None:
-        """Make an RGB picture the newest frame."""
+        """Make an RGB image the newest frame."""
         data = io.BytesIO()
         image.save(data, "JPEG", quality=80)
         with self._changed:
@@ -85,13 +87,13 @@ class FrameServer(Closing):
             self._changed.notify_all()
 
     def after(self, seen: int) -> tuple[bytes, int] | None:
-        """Wait for another frame than number ``seen``; return it and its number, or None where no more come."""
+        """Wait for a frame other than number ``seen``; return it and its number, or None after the end or a timeout."""
         with self._changed:
             changed = self._changed.wait_for(lambda: self._over or self._number != seen, _PATIENCE)
             return None if self._over or not changed else (self._frame, self._number)
 
     def close(self) -> None:
-        """Let all readers go, and the port; further calls do nothing."""
+        """End all streams and release the port; further calls do nothing."""
         with self._changed:
             if self._over:
                 return
@@ -103,7 +105,7 @@ class FrameServer(Closing):
 
 
 def _host_of(name: str) -> str:
-    """Return the host of a header, without its port."""
+    """Return the host in a header, without its port."""
     return re.sub(r":[0-9]*$", "", name.strip().lower())
 
 
@@ -118,7 +120,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(*arguments)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread. Where there are too many, that which has been asking for longest goes, or this one."""
+        """Answer in a thread; if there are too many, close the oldest connection without a request, or this one."""
         if self._free.acquire(blocking=False) or (self._hang_up() and self._free.acquire(timeout=_MOMENT)):
             self._asking[request] = time.monotonic()
             super().process_request(request, client_address)
@@ -126,7 +128,7 @@ class _Server(ThreadingHTTPServer):
             self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer, and let another in."""
+        """Answer, and release the slot of the connection."""
         try:
             super().process_request_thread(request, client_address)
         finally:
@@ -134,12 +136,12 @@ class _Server(ThreadingHTTPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of those who have gone."""
+        """Ignore errors of closed connections."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)
 
     def _hang_up(self) -> bool:
-        """Hang up on the connection that has been asking for longest; return whether there was one."""
+        """Close the connection with the oldest incomplete request; return whether there was one."""
         oldest = min(list(self._asking.items()), key=lambda entry: entry[1], default=None)
         if oldest is None:
             return False
@@ -149,11 +151,11 @@ class _Server(ThreadingHTTPServer):
         return True
 
     def asked(self, request: Any) -> None:
-        """Note that a connection has said what it wants."""
+        """Record that the request of a connection is complete."""
         self._asking.pop(request, None)
 
     def service_actions(self) -> None:
-        """Hang up on those who have been asking for too long: a byte now and then would hold a place for ever."""
+        """Close connections with requests older than the timeout, so clients that send slowly cannot keep slots."""
         late = time.monotonic() - _PATIENCE
         for request, began in list(self._asking.items()):
             if began < late:
@@ -180,16 +182,16 @@ class _Handler(BaseHTTPRequestHandler):
             self._stream()
 
     def _is_foreign(self) -> bool:
-        """Return whether a page of another origin asks, as browsers without Sec-Fetch-Site say, too."""
+        """Return whether a page of another origin sent the request, by headers that older browsers send too."""
         own = self.headers.get("Host", "").strip().lower()
         pages = [page for name in ("Origin", "Referer") for page in self.headers.get_all(name, [])]
         return any(not re.match(rf"https?://{re.escape(own)}(?:[/?#]|$)", page.strip().lower()) for page in pages)
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing: standard error is the command's."""
+        """Log nothing: standard error belongs to the command."""
 
     def end_headers(self) -> None:
-        """Let no page elsewhere have the answer in its process, nor frame it."""
+        """Forbid pages of other origins to load or frame the answer."""
         self.send_header("Cross-Origin-Resource-Policy", "same-origin")
         self.send_header(
             "Content-Security-Policy", "default-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'none'"
@@ -224,7 +226,7 @@ class _Handler(BaseHTTPRequestHandler):
                 head = f"--{_BOUNDARY}\r\nContent-Type: image/jpeg\r\nContent-Length: {len(data)}\r\n\r\n"
                 self.wfile.write(head.encode())
                 self.wfile.write(data + b"\r\n")
-        except OSError:  # the reader has gone
+        except OSError:  # the reader has disconnected
             self.close_connection = True
         finally:
             frames.readers.release()

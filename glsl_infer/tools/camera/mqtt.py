@@ -1,7 +1,7 @@
-"""Tells an MQTT broker what is there: a retained ON or OFF for each thing, and whether the camera watches at all.
+"""MQTT publisher of presence: a retained ON or OFF for each name, and the state of the camera.
 
 TOPIC/NAME      ON, OFF
-TOPIC/status    online, offline; the broker itself says offline where the camera is cut off
+TOPIC/status    online, offline; the broker itself publishes offline if the connection is lost
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from glsl_infer.support.closing import Closing
 from glsl_infer.support.plain_text import ANYWHERE, one_line
 
 PASSWORD = "GLSL_INFER_MQTT_PASSWORD"
-"""The variable with the broker's password: arguments are seen by everybody on the machine."""
+"""Variable with the broker's password, because all users of the machine can read command-line arguments."""
 
 PATIENCE = 20.0
-"""Seconds to wait for the broker, at the beginning and in the end."""
+"""Seconds to wait for the broker, at the start and at the end."""
 
 _ADVICE = "give mqtt://[USER@]HOST[:PORT]/TOPIC, or mqtts: for TLS"
 _PORTS = {"mqtt": 1883, "mqtts": 8883}
 _NO_NAME = re.compile(r"[#+/]")
-"""Characters with a meaning in a topic; those that are not shown go as well (``plain_text.ANYWHERE``)."""
+"""Characters with a meaning in a topic. Invisible characters (``plain_text.ANYWHERE``) are replaced as well."""
 
 _STATUS, _LONGEST = "status", 200
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where to publish; ``topic`` has no slash at its end."""
+    """Address of a broker and topic; ``topic`` has no slash at its end."""
 
     host: str
     port: int
@@ -46,10 +46,10 @@ class Address:
 
 
 def address_of(url: str) -> Address:
-    """Return the parts of a URL of a broker.
+    """Return the parts of a broker's URL.
 
     Raises:
-        InputError: it is none; the message has no password.
+        InputError: the URL is invalid; the message does not contain the password.
     """
     try:
         parts = urllib.parse.urlsplit(url)
@@ -75,22 +75,22 @@ def address_of(url: str) -> Address:
 
 
 def topic_of(topic: str, name: str) -> str:
-    """Return where a thing is told of: its name may be a stranger's label, of any length and with any sign."""
+    """Return the topic of a name. The name can be an untrusted label, of any length and with any characters."""
     made = ANYWHERE.sub("_", _NO_NAME.sub("_", name))[:_LONGEST]
     return f"{topic}/{made}_" if made in ("", _STATUS) else f"{topic}/{made}"
 
 
 class Broker(Closing):
-    """A connection to a broker. Use it as a context manager, or ``close`` it.
+    """Connection to a broker. Use it as a context manager, or ``close`` it.
 
-    It stays connected: what happens while the broker is away is told when it is back.
+    It reconnects automatically, and then publishes the current state of all names.
 
     Args:
         url: see ``address_of``.
 
     Raises:
-        InputError: the URL is none, or the package is not installed.
-        RunError: the broker cannot be reached, or refuses.
+        InputError: the URL is invalid, or the package is not installed.
+        RunError: the broker cannot be reached, or refuses the connection.
     """
 
     def __init__(self, url: str) -> None:
@@ -102,19 +102,19 @@ class Broker(Closing):
         self._client = self._connected()
 
     def changed(self, name: str, there: bool) -> None:
-        """Publish that something is there, or is there no more."""
+        """Publish ON or OFF for a name."""
         topic = topic_of(self._address.topic, name)
         with self._lock:
             self._known[topic] = "ON" if there else "OFF"
         self._client.publish(topic, self._known[topic], qos=1, retain=True)
 
     def close(self) -> None:
-        """Say offline and disconnect; further calls do nothing."""
+        """Publish offline and disconnect; further calls do nothing."""
         if self._closed:
             return
         self._closed = True
         last = self._client.publish(self._status, "offline", qos=1, retain=True)
-        with contextlib.suppress(RuntimeError, ValueError):  # the broker is away: it has said so itself
+        with contextlib.suppress(RuntimeError, ValueError):  # without a connection, the broker publishes offline
             last.wait_for_publish(PATIENCE)
         self._client.disconnect()
         self._client.loop_stop()
@@ -152,7 +152,7 @@ class Broker(Closing):
         return client
 
     def _on_connect(self, client: Any, _data: Any, _flags: Any, code: Any, *_: Any) -> None:
-        """Say what is known: the broker may have forgotten it. ``code``: a number in paho 1, an object in paho 2."""
+        """Publish the state again, in case the broker lost it. ``code`` is a number in paho 1, an object in paho 2."""
         if getattr(code, "is_failure", code != 0):
             self._refusal = str(code)
             self._answered.set()
@@ -170,7 +170,7 @@ class Broker(Closing):
 
 
 def _shown(url: str) -> str:
-    """Return a URL without user and password, wherever they are in it."""
+    """Return a URL without user and password, even if it is malformed."""
     scheme, slashes, _ = url.rpartition("@")[0].partition("://")
     place = re.split("[?#]", url.rpartition("@")[2])[0]
     return one_line(f"{scheme}{slashes}{place}" if slashes else place)

@@ -1,4 +1,4 @@
-"""Switches pins of a Raspberry Pi: on while something is there."""
+"""Pins of a Raspberry Pi, switched on while a name is present."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from glsl_infer.errors import InputError, MissingExtraError, RunError
 from glsl_infer.support.closing import Closing
 
 MOST = 27
-"""The last pin of the header, by the numbers of the processor (BCM)."""
+"""Highest pin of the header, in BCM numbering."""
 
 
 class Pins(Closing):
-    """Pins by the name of what switches them. Use it as a context manager, or ``close`` it: pins are off then.
+    """Output pins by name. Use it as a context manager, or ``close`` it, which switches them off.
 
     Args:
-        numbers: BCM numbers by name; several names may have one.
+        numbers: BCM numbers by name; several names can share one.
 
     Raises:
-        InputError: the package is not installed, or here are no such pins.
+        InputError: the package is not installed, or the machine does not have the pins.
     """
 
     def __init__(self, numbers: Mapping[str, int]) -> None:
@@ -43,7 +43,7 @@ class Pins(Closing):
                 ) from None
 
     def changed(self, name: str, there: bool) -> None:
-        """Switch the pin of a name; names without one are passed over.
+        """Switch the pin of a name; names without one are ignored.
 
         Raises:
             RunError: the pin cannot be switched.
@@ -59,7 +59,7 @@ class Pins(Closing):
             raise RunError(f"--gpio {number}: cannot be switched ({error})") from None
 
     def close(self) -> None:
-        """Switch all pins off and give them back; further calls do nothing."""
+        """Switch all pins off and release them; further calls do nothing."""
         for pin in self._pins.values():
             with contextlib.suppress(self._error, OSError):
                 pin.off()  # closing alone makes it an input

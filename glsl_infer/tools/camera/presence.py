@@ -1,4 +1,4 @@
-"""Whether somebody is there, with hysteresis, and what is done when somebody comes: a snapshot, a command."""
+"""Detection of presence with hysteresis, and reactions to an appearance: a snapshot, a command."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ APPEARED, LEFT = "appeared", "left"
 
 
 class Presence:
-    """Tells when somebody appears and leaves; single frames that say something else change nothing.
+    """State of presence over frames; single frames that differ do not change it.
 
     Args:
-        appear_after: so many frames in a row show somebody.
-        leave_after: so many frames in a row show nobody.
+        appear_after: number of successive positive frames until ``appeared``.
+        leave_after: number of successive negative frames until ``left``.
     """
 
     def __init__(self, appear_after: int, leave_after: int) -> None:
@@ -32,7 +32,7 @@ class Presence:
         self._there, self._other = False, 0
 
     def update(self, seen: bool) -> str | None:
-        """Return ``appeared`` or ``left`` where a frame makes the difference, else None."""
+        """Return ``appeared`` or ``left`` if a frame changes the state, else None."""
         self._other = 0 if seen == self._there else self._other + 1
         if self._other < self._needed[self._there]:
             return None
@@ -41,16 +41,16 @@ class Presence:
 
 
 class Reaction:
-    """What is done when somebody appears.
+    """Reaction to an appearance.
 
     Args:
-        command: is started, split as a shell would and without one, and not waited for; ``GLSL_INFER_SNAPSHOT`` is the
-            file of the snapshot. While it still runs, it is not started again.
-        folder: of snapshots, JPEG files named by date and time; it is made if it is not there.
-        option: of the command line, for messages.
+        command: command to start, split like a shell command but run without a shell. It runs in the background and is
+            not started again before it ends. ``GLSL_INFER_SNAPSHOT`` is the snapshot's path.
+        folder: folder of snapshots, JPEG files named by date and time; it is created if missing.
+        option: option of the command line, for messages.
 
     Raises:
-        InputError: the command is none, or the folder cannot be made.
+        InputError: the command is invalid, or the folder cannot be created.
     """
 
     def __init__(self, command: str | None, folder: Path | None, option: str = "--on-appear") -> None:
@@ -70,7 +70,7 @@ class Reaction:
                 raise InputError(f"--snapshot {folder}: no such folder can be made ({error.strerror})") from None
 
     def appeared(self, picture: Image.Image | None) -> Path | None:
-        """React; return the snapshot if there is one. A command that cannot be started is told on standard error.
+        """React; return the snapshot if there is one. A command that cannot be started is reported on standard error.
 
         Raises:
             InputError: the snapshot cannot be written.
@@ -84,7 +84,7 @@ class Reaction:
         environment = {**os.environ, **({} if path is None else {"GLSL_INFER_SNAPSHOT": str(path.absolute())})}
         try:
             self._process = subprocess.Popen(self._words, env=environment, stdin=subprocess.DEVNULL, stdout=2)
-            threading.Thread(target=self._process.wait, name="on-appear", daemon=True).start()  # no zombie is left
+            threading.Thread(target=self._process.wait, name="on-appear", daemon=True).start()  # reaps the process
         except (OSError, ValueError) as error:
             print(one_line(f"warning: {self._option}: {self._words[0]} cannot be started ({error})"), file=sys.stderr)
         return path

@@ -1,6 +1,6 @@
-"""The camera of a Raspberry Pi, by picamera2: frames as pixels, or as the dma-bufs that the camera has written.
+"""Camera of a Raspberry Pi through picamera2: frames as pixels, or as the dma-bufs written by the camera.
 
-Written by picamera2's documentation and source (0.3.38), and run on stand-ins alone: no camera was at hand.
+It follows picamera2's documentation and source (0.3.38), and has run only on substitutes without a real camera.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from glsl_infer.gl.dma_buf import DmaBuf, DmaBufPlane
 from glsl_infer.tools.camera.frame import Borrowed, Frame
 
 SIZE = (640, 480)
-"""Width and height that a camera is asked for: no network here reads more than its centred square of that."""
+"""Requested width and height: no network here reads more than the centred square of this size."""
 
-# libcamera calls by the order in a little-endian word what lies in memory as R, G, B, and here one byte more.
+# libcamera's names have the order of a little-endian word: the bytes in memory are R, G, B, and in the second format
+# one more.
 _PIXELS, _SHARED = "BGR888", "XBGR8888"
 _FOURCC = "XB24"
-"""What ``drm_fourcc.h`` calls ``_SHARED``; GPUs do not read three bytes a pixel."""
+"""Name of ``_SHARED`` in ``drm_fourcc.h``. GPUs do not read three bytes a pixel."""
 
 BUFFERS = 8
-"""Frames' memory in dma-bufs. Out of the camera are at most: two that the GPU has, the newest, one that is just taken,
-and one that picamera2 keeps; the camera itself wants one to write and one to go on with.
-"""
+"""Number of dma-bufs for frames. At most five are out of the camera: two on the GPU, the newest, one just captured,
+and one kept by picamera2. The camera itself needs one to write and one to continue with."""
 
 
 def library() -> Any:
@@ -48,11 +48,11 @@ def library() -> Any:
 
 
 def copied(picamera2: Any) -> Iterator[Frame]:
-    """Yield frames of pixels, which picamera2 has copied.
+    """Yield frames of pixels copied by picamera2.
 
     Raises:
         InputError: the camera cannot be opened.
-        RunError: it gives no more frames.
+        RunError: the camera gives no more frames.
     """
     camera = _opened(picamera2, _PIXELS)
     index = 0
@@ -70,12 +70,12 @@ def copied(picamera2: Any) -> Iterator[Frame]:
 
 
 def shared(picamera2: Any) -> Iterator[Frame]:
-    """Yield frames that lie in dma-bufs. Each has to be closed, or the camera has no memory for others soon.
+    """Yield frames in dma-bufs. Each must be closed, or the camera runs out of memory for others.
 
-    Closed before its frames, the camera stops at once, and is given back with the last of them.
+    Closing the iterator stops the camera at once. The camera is closed with the last frame.
 
     Raises:
-        ImageError: the camera does not write what a GPU reads.
+        ImageError: the camera's format is not readable by a GPU.
         As ``copied``.
     """
     requests = _Requests(_opened(picamera2, _SHARED, buffer_count=BUFFERS))
@@ -89,11 +89,11 @@ def shared(picamera2: Any) -> Iterator[Frame]:
 
 
 class _Requests:
-    """The frames that a camera has lent, and which it keeps being open for."""
+    """Borrowed frames of a camera, which stays open until all are returned."""
 
     def __init__(self, camera: Any) -> None:
         self._camera = camera
-        self._lock = threading.Lock()  # frames are taken in one thread and given back in another
+        self._lock = threading.Lock()  # frames are taken and returned in different threads
         self._lent, self._over = 0, False
 
     def frame(self, index: int) -> Frame:
@@ -112,7 +112,7 @@ class _Requests:
             raise
 
     def end(self) -> None:
-        """Stop the camera; close it when nothing is lent any longer."""
+        """Stop the camera; close it once all frames are returned."""
         try:
             self._camera.stop()
         finally:

@@ -1,8 +1,8 @@
-"""Where frames come from: a folder of pictures, a film, a V4L2 device, or the camera of a Raspberry Pi.
+"""Sources of frames: a folder of images, a film, a V4L2 device, or the camera of a Raspberry Pi.
 
-Folders, and films that Pillow reads (animated GIF, PNG and WebP), need nothing more; other films and ``/dev/video*``
-need PyAV (``pip install av``), ``picamera2`` the library of that name, which Raspberry Pi OS has as
-``python3-picamera2``.
+Folders, and films supported by Pillow (animated GIF, PNG and WebP), need no additional library. Other films and
+``/dev/video*`` need PyAV (``pip install av``). ``picamera2`` needs the library of this name, which is
+``python3-picamera2`` in Raspberry Pi OS.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _ANIMATED = {".gif", ".png", ".apng", ".webp"}
 
 @dataclass(frozen=True)
 class CameraSource:
-    """Frames, and whether they come by themselves: those of a live source that nobody takes are lost.
+    """Frames, and whether the source is live: frames of a live source are lost if they are not read in time.
 
     Attributes:
-        frames: frames of pixels; close it to give the camera or the file back.
-        shared: opens the same source anew for frames in dma-bufs, where it can give those; ``importing`` decides.
+        frames: frames of pixels; close it to release the camera or file.
+        shared: opens the same source again for frames in dma-bufs, or None if it has none; ``importing`` chooses.
     """
 
     name: str
@@ -53,13 +53,13 @@ def open_source(name: str) -> CameraSource:
     """Open a source by its name: ``picamera2``, ``/dev/videoN``, a film file or a folder.
 
     Raises:
-        InputError: there is no such thing, or it holds no frames.
-        MissingExtraError: the library that it needs is not installed.
+        InputError: it does not exist, or has no frames.
+        MissingExtraError: a required library is not installed.
     """
     if name == PICAMERA2:
         library = raspberry_pi.library()
         return CameraSource(name, True, raspberry_pi.copied(library), partial(raspberry_pi.shared, library))
-    if not name:  # of a variable that is not set; as a path it would be this folder
+    if not name:  # from an unset variable; as a path it would be the current folder
         raise InputError(f"--source is empty; {_SOURCES}")
     if name.isdecimal() and not Path(name).exists():
         raise InputError(f"--source {name}: name the camera by its path: --source /dev/video{int(name)}")
@@ -87,7 +87,7 @@ def _warn(text: str) -> None:
 
 
 def every(frames: Iterator[Frame], step: int) -> Iterator[Frame]:
-    """Yield every ``step``-th frame, the first among them, and close the others; closing it closes ``frames``."""
+    """Yield every ``step``-th frame, starting at the first, and close the others; closing it closes ``frames``."""
     try:
         for frame in frames:
             if frame.index % step == 0:
@@ -101,7 +101,7 @@ def every(frames: Iterator[Frame], step: int) -> Iterator[Frame]:
 
 
 def _folder(files: list[Path]) -> Iterator[Frame]:
-    """Yield the pictures of a folder; one that cannot be read is named and passed over."""
+    """Yield the images of a folder; unreadable ones are skipped with a warning."""
     for index, path in enumerate(files):
         try:
             pixels = np.asarray(preprocess.open_image(path))
@@ -112,14 +112,14 @@ def _folder(files: list[Path]) -> Iterator[Frame]:
 
 
 def _animation(path: Path) -> Iterator[Frame]:
-    preprocess.open_image(path)  # says in words what is wrong with it
+    preprocess.open_image(path)  # raises a readable error if the file is damaged
     try:
         with Image.open(path) as image:
             for index in range(getattr(image, "n_frames", 1)):
                 image.seek(index)
-                fit_into_memory(image, whole=True, least=0)  # a frame of a GIF may be larger than those before
+                fit_into_memory(image, whole=True, least=0)  # a frame of a GIF can be larger than those before
                 yield Frame(np.asarray(image.convert("RGB")), index)
-    except Exception as error:  # Pillow's decoders raise a dozen kinds
+    except Exception as error:  # Pillow's decoders raise a dozen types
         reason = "too many pixels" if isinstance(error, Image.DecompressionBombError) else error
         raise InputError(f"{path}: damaged ({reason}); the frames before were computed") from None
 
@@ -129,7 +129,7 @@ def _film(name: str, av: Any) -> Iterator[Frame]:
         with av.open(str(Path(name).absolute()), options={"protocol_whitelist": "file"}) as container:
             for index, frame in enumerate(container.decode(video=0)):
                 yield Frame(np.ascontiguousarray(frame.to_ndarray(format="rgb24")), index)
-    except (av.error.FFmpegError, IndexError) as error:  # IndexError: there is no picture in it
+    except (av.error.FFmpegError, IndexError) as error:  # IndexError: the file has no video stream
         raise InputError(f"{name}: not a film that can be read ({error})") from None
 
 

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT as the end of a loop instead of a death in the middle."""
+"""SIGTERM and SIGINT as a clean end of a loop."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class _Stop(BaseException):
-    """Raised by the first signal, wherever the main thread is: also where it waits for a reader that does not read."""
+    """Raised in the main thread by the first signal, even while it waits for a blocked reader."""
 
 
 @contextlib.contextmanager
 def until_signalled() -> Iterator[None]:
-    """Leave the block at the first SIGTERM or SIGINT, with everything in it closed; further ones change nothing.
+    """Leave the block at the first SIGTERM or SIGINT, with everything in it closed; ignore further ones.
 
-    In another thread than the main one, where Python allows no handlers, it does nothing.
+    Outside the main thread, where Python allows no signal handlers, it does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -48,8 +48,8 @@ def until_signalled() -> Iterator[None]:
 
 
 def _drop_what_nobody_reads() -> None:
-    """Let standard output go nowhere where its reader takes nothing: else its last line would be waited for at exit."""
-    with contextlib.suppress(OSError, ValueError):  # no file at all, as in tests
+    """Redirect standard output to the null device if its reader is blocked, so the process can exit."""
+    with contextlib.suppress(OSError, ValueError):  # not a file, as in tests
         descriptor = sys.stdout.fileno()
         if not select.select([], [descriptor], [], 0.0)[1]:
             with Path(os.devnull).open("w") as nowhere:

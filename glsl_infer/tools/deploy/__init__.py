@@ -1,5 +1,5 @@
-"""Models as a folder that is copied to a Raspberry Pi and installed there: what ``glsl-infer deploy`` makes.
+"""Folder with models to copy to a Raspberry Pi and install there, created by ``glsl-infer deploy``.
 
 ``description`` is the YAML file, ``fetch`` gets its sources, ``raspberry_pi`` writes the unit and the install script,
-``wheel`` packs this glsl-infer, ``folder`` puts everything together.
+``wheel`` packs this glsl-infer, ``folder`` combines them.
 """

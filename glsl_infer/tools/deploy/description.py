@@ -1,4 +1,4 @@
-"""What a deployment file may say; ``strict_yaml`` reads it and names the line of whatever it may not."""
+"""Fields of a deployment file; ``strict_yaml`` reads it and reports errors with their line."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Model(Settings):
     """One model.
 
     Attributes:
-        name: how its file and its service are called.
+        name: name of its file and service.
         source: a ``.keras`` or ``.glslnn`` file, relative to the deployment file, or a URL of one.
-        sha256: of the source; a URL needs it.
+        sha256: hash of the source; required for a URL.
         labels: a text file, one label a line; for a ``.keras`` file of a classifier.
-        input_size: the side of its picture; checked, where it is not 0.
-        input_range: what bytes 0 and 255 are to a ``.keras`` file; (0, 0) leaves it to the model.
-        weights, layout, calibrate: as ``glsl-infer export`` takes them, for a ``.keras`` file.
+        input_size: side of its square input image, checked against the model; 0 skips the check.
+        input_range: input values of bytes 0 and 255, for a ``.keras`` file; (0, 0) uses the model's.
+        weights, layout, calibrate: options of ``glsl-infer export``, for a ``.keras`` file.
     """
 
     name: Annotated[str, _NAME] = ""
@@ -48,17 +48,17 @@ class Model(Settings):
 
     @property
     def is_url(self) -> bool:
-        """Whether the source is to be downloaded."""
+        """True if the source is to be downloaded."""
         return "://" in self.source
 
     @property
     def shown(self) -> str:
-        """The source as messages and files show it (``shown``)."""
+        """The source as displayed in messages and files; see the function ``shown``."""
         return shown(self.source)
 
     @property
     def is_bundle(self) -> bool:
-        """Whether the source is exported already."""
+        """True if the source is a bundle already."""
         return self._path.endswith(".glslnn")
 
     @property
@@ -66,7 +66,7 @@ class Model(Settings):
         return self.source.partition("?")[0] if self.is_url else self.source
 
     def conflict(self) -> str | None:
-        """Return what does not go together."""
+        """Return the first conflict of its fields, or None."""
         if self.is_url and not self.source.startswith(("https://", "http://")):
             return f"source {self.shown}: only https:// and http:// are downloaded"
         if self.is_url and not self.sha256:
@@ -89,34 +89,34 @@ class On(Settings):
     """A command that starts when a label appears.
 
     Attributes:
-        label: of the model.
-        command: as ``service.on_appear``.
+        label: label of the model.
+        command: command, as ``service.on_appear``.
     """
 
     label: Annotated[str, Text(r"[^\x00-\x1f]{1,200}", "a label")] = ""
     command: Annotated[str, _COMMAND] = ""
 
     def conflict(self) -> str | None:
-        """Return what is missing."""
+        """Return a message if a field is missing."""
         return None if self.label and self.command else "give label and command"
 
 
 @dataclass(frozen=True)
 class Service(Settings):
-    """What a service on the board does: ``glsl-infer camera`` with one of the models, or with a task.
+    """Service on the board: ``glsl-infer camera`` with one of the models, or with a task.
 
     Attributes:
-        model: the name of the model; the first, where it is not said.
+        model: the name of the model; by default the first.
         task: as ``--task``: a name whose bundles ``glsl-infer get`` has fetched, or a file ``*.json``.
-        on_appear: starts when the task finds something; a file beside the deployment file is copied.
-        on: the same for labels of the model.
-        snapshots: with a task, whether pictures of who appears are kept in /var/lib/glsl-infer/snapshots.
+        on_appear: command to start when the task finds something; a program in the deployment file's folder is copied.
+        on: commands for labels of the model.
+        snapshots: with a task, whether to store an image of each appearance in /var/lib/glsl-infer/snapshots.
         mqtt: as ``--mqtt``, without a password.
         gpio: as ``--gpio``.
         threshold: as ``--threshold``.
         source: as ``--source`` of ``glsl-infer camera``.
-        user: the user that the service runs as; by default the one who installs it.
-        every, top: as those options.
+        user: user that the service runs as; by default the user who installs it.
+        every, top: as the options of the same name.
     """
 
     model: Annotated[str, Text("[A-Za-z0-9_-]{0,64}", "the name of a model")] = ""
@@ -133,7 +133,7 @@ class Service(Settings):
     top: Annotated[int, Between(1, 1000)] = 1
 
     def conflict(self) -> str | None:
-        """Return what does not go together."""
+        """Return the first conflict of its fields, or None."""
         if self.task and (self.model or self.on or self.threshold):
             return "task: model, on and threshold are about labels; leave them out, or the task"
         if not self.task and (self.on_appear or self.snapshots):
@@ -157,12 +157,12 @@ class Service(Settings):
 
 @dataclass(frozen=True)
 class Deployment(Settings):
-    """A deployment: models, and where they go.
+    """A deployment: models and their target.
 
     Attributes:
-        models: at least one, but where the service has a task.
-        target: ``raspberry-pi`` gets a service and an install script, ``files`` the models alone.
-        service: of a ``raspberry-pi``.
+        models: at least one, unless the service has a task.
+        target: ``raspberry-pi`` adds a service and an install script to the models; ``files`` does not.
+        service: service of a ``raspberry-pi``.
     """
 
     models: tuple[Model, ...] = ()
@@ -170,7 +170,7 @@ class Deployment(Settings):
     service: Service = Service()
 
     def conflict(self) -> str | None:
-        """Return what does not go together."""
+        """Return the first conflict of its fields, or None."""
         names = [model.name for model in self.models]
         if not names and not self.service.task:
             return "models is (); it must be a list of groups, at least one, unless service.task is said"
@@ -183,12 +183,12 @@ class Deployment(Settings):
 
     @property
     def served(self) -> str:
-        """The name of the model that the service uses, or of its task."""
+        """Name of the service's task, or else of its model."""
         return self.service.task or self.service.model or self.models[0].name
 
 
 def shown(source: str) -> str:
-    """Return a path as it is, and a URL without password and query, which may be secrets."""
+    """Return a path unchanged, and a URL without user, password and query, which can be secrets."""
     scheme, separator, rest = source.partition("://")
     if not separator:
         return source
@@ -201,7 +201,7 @@ def read(path: Path) -> Deployment:
     """Read a deployment file.
 
     Raises:
-        InputError: it holds what it may not; with its line.
+        InputError: a field is invalid; the message has its line.
         MissingExtraError: PyYAML is not installed.
     """
     return strict_yaml.read(path, Deployment)

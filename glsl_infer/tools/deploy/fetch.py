@@ -1,4 +1,4 @@
-"""Gets the source of a model: a file, or a download that must have the hash it is said to have."""
+"""Fetch the source of a model: a local file, or a download with a required hash."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from glsl_infer.support.files import not_a_file
 from glsl_infer.tools.deploy.description import Model, shown
 
 MAX_BYTES = 1 << 30
-"""Most bytes of a download."""
+"""Largest download in bytes."""
 
 _TIMEOUT = 30.0
-"""Seconds without a byte after which a download is given up."""
+"""Seconds without a byte after which a download fails."""
 
 SECONDS = 900.0
-"""Most that a download may take, unless ``--timeout`` says otherwise."""
+"""Default time limit of a download in seconds; ``--timeout`` changes it."""
 
 _CHUNK = 1 << 16
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Where sources are, and what they must be.
+    """Location of the sources, and their requirements.
 
     Attributes:
-        base: what a relative path begins at.
-        folder: where to download to.
-        seconds: most that a download may take.
-        key: a public key of minisign that every source must be signed with; None: none need be.
+        base: folder that relative paths start from.
+        folder: folder for downloads.
+        seconds: time limit of a download.
+        key: minisign public key; every source must have its signature. None requires no signatures.
     """
 
     base: Path
@@ -50,7 +50,7 @@ def fetch(model: Model, sources: Sources) -> Path:
     """Return the file of a model's source.
 
     Raises:
-        InputError: there is no such file, or it has another hash or no right signature.
+        InputError: the file does not exist, or its hash or signature is wrong.
         RunError: the download failed.
     """
     name = f"{model.name}{'.glslnn' if model.is_bundle else '.keras'}"
@@ -77,7 +77,7 @@ def fetch(model: Model, sources: Sources) -> Path:
 
 
 def sha256_of(path: Path) -> str:
-    """Return the hash of a file as 64 hexadecimal digits."""
+    """Return the SHA-256 of a file as 64 hexadecimal digits."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         for chunk in iter(lambda: file.read(_CHUNK), b""):
@@ -86,7 +86,7 @@ def sha256_of(path: Path) -> str:
 
 
 def _downloaded(model: Model, sources: Sources, url: str, name: str) -> Path:
-    """Download in a thread of its own: names, headers and bytes may all come drop by drop, which nothing else ends."""
+    """Download in a separate thread, because no timeout limits slow name resolution, headers and data together."""
     path = sources.folder / name
     failed: list[BaseException] = []
 

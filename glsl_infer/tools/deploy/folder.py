@@ -1,4 +1,4 @@
-"""Makes the folder of a deployment: everything beside its name first, so that it is whole or not there."""
+"""Build the folder of a deployment under a temporary name, then rename it, so it is never incomplete."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from glsl_infer.tools.deploy.description import Deployment, Model
 from glsl_infer.tools.deploy.fetch import SECONDS, Sources, fetch, sha256_of
 
 CONTENTS = "deployment.json"
-"""What is in the folder, as data; also by which a folder is known to be a deployment."""
+"""File with the folder's contents as data. A folder is recognised as a deployment by it."""
 
 Say = Callable[[str], object]
 
@@ -36,19 +36,19 @@ def make(
     key: str | None = None,
     outside: bool = False,
 ) -> dict[str, Any]:
-    """Make the folder ``out``, in place of an older deployment there, and return what is in it.
+    """Build the folder ``out``, replacing an older deployment there, and return its contents.
 
     Args:
-        deployment: what to make.
-        base: where relative paths of the deployment file begin.
+        deployment: the deployment.
+        base: folder that relative paths of the deployment file start from.
         out: the folder.
-        say: hears what is being done.
-        seconds: most that a download may take.
-        key: a public key of minisign that every source must be signed with (``signatures``).
-        outside: whether files may lie elsewhere than in ``base``.
+        say: called with a message for each step.
+        seconds: time limit of a download.
+        key: minisign public key; every source must have its signature (``signatures``).
+        outside: whether files outside ``base`` are allowed.
 
     Raises:
-        InputError: a source, or what is at ``out`` already, cannot be used.
+        InputError: a source cannot be used, or ``out`` exists and is not a deployment.
         RunError: a download or an export failed.
     """
     if not outside:
@@ -98,7 +98,7 @@ def _fill(deployment: Deployment, sources: Sources, new: Path, say: Say) -> dict
 
 
 def _programs(deployment: Deployment, base: Path, new: Path) -> list[str]:
-    """Copy the programs of commands that lie beside the deployment file; return them, relative to the folder."""
+    """Copy the commands' programs from the deployment file's folder; return them, relative to ``new``."""
     files = []
     for program in raspberry_pi.programs(deployment, base):
         (new / raspberry_pi.PROGRAMS).mkdir(exist_ok=True)
@@ -136,7 +136,7 @@ def _model(model: Model, sources: Sources, new: Path, say: Say) -> dict[str, Any
 
 
 def _export(model: Model, source: Path, base: Path, target: Path) -> None:
-    """Export in a process of its own: Keras must not stay in this one."""
+    """Export in a child process, so Keras is not loaded in this one."""
     options = ["--weights", model.weights, "--layout", model.layout]
     options += ["--labels", str(base / model.labels)] if model.labels else []
     options += ["--calibrate", str(base / model.calibrate)] if model.calibrate else []

@@ -1,4 +1,4 @@
-"""Where the files of a deployment lie: a deployment file of a stranger takes nothing from elsewhere on this machine."""
+"""Locations of a deployment's files: a deployment file from an untrusted source cannot copy files from elsewhere."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from glsl_infer.tools.deploy.description import Deployment
 
 
 def check(deployment: Deployment, base: Path) -> None:
-    """Refuse files that lie elsewhere than in ``base`` and its folders; symbolic links are followed first.
+    """Check that all files are inside ``base``, after following symbolic links.
 
     Raises:
-        InputError: with all of them.
+        InputError: files are outside; the message lists them all.
     """
     folder = base.resolve()
     outside = [f"{what} {given}" for what, given in _named(deployment, base) if not _within(base / given, folder)]
@@ -29,12 +29,12 @@ def check(deployment: Deployment, base: Path) -> None:
 def _within(path: Path, folder: Path) -> bool:
     try:
         return path.resolve().is_relative_to(folder)
-    except (OSError, RuntimeError, ValueError):  # a circle of links, or no name of a file
+    except (OSError, RuntimeError, ValueError):  # a loop of links, or an invalid file name
         return False
 
 
 def _named(deployment: Deployment, base: Path) -> Iterator[tuple[str, str]]:
-    """Yield every file that is named: what it is for, and the name as it is given."""
+    """Yield the purpose and the name of every file in the deployment."""
     for model in deployment.models:
         if not model.is_url:
             yield f"model '{model.name}': source", model.source

@@ -1,4 +1,4 @@
-"""The texts that a Raspberry Pi gets beside its models: a systemd unit and a script that installs everything."""
+"""Text files for a Raspberry Pi: a systemd unit and a script that installs everything."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ INSTALL = "install.sh"
 SUMS = "SHA256SUMS"
 PROGRAMS = "programs"
 STATE = "/var/lib/glsl-infer"
-"""Where the service may write."""
+"""Folder writable by the service."""
 
 INSTALLER = "@USER@"
 """Placeholder in the unit for the user who runs install.sh."""
 
 SECRETS = "/etc/glsl-infer.env"
-"""What only the board has: the password of a broker."""
+"""File with secrets, which exists only on the board: the password of a broker."""
 
 
 def unit(deployment: Deployment, prefix: str = "/opt/glsl-infer", *, base: Path = Path()) -> str:
     """Return the unit: the camera through one of the models or a task, JSON lines in the journal.
 
     Args:
-        deployment: what is installed.
-        prefix: where.
-        base: the folder of the deployment file, for programs that lie beside it.
+        deployment: the deployment.
+        prefix: folder of the installation.
+        base: the folder of the deployment file and its programs.
     """
     service = deployment.service
     words = [f"{prefix}/venv/bin/glsl-infer", "camera", "--source", service.source, "--every", str(service.every)]
@@ -77,10 +77,10 @@ WantedBy=multi-user.target
 
 
 def programs(deployment: Deployment, base: Path) -> list[Path]:
-    """Return the programs of commands that lie beside the deployment file, each once.
+    """Return the distinct programs of commands in the deployment file's folder.
 
     Raises:
-        InputError: two of them have one name.
+        InputError: two of them have the same name.
     """
     service = deployment.service
     found: dict[str, Path] = {}
@@ -92,20 +92,20 @@ def programs(deployment: Deployment, base: Path) -> list[Path]:
 
 
 def _on_board(command: str, base: Path, prefix: str) -> str:
-    """Return a command with its program where the board has it."""
+    """Return a command with the path of its program on the board."""
     words = shlex.split(command)
     path = beside(words, base)
     return shlex.join(words if path is None else [f"{prefix}/{PROGRAMS}/{path.name}", *words[1:]])
 
 
 def beside(words: list[str], base: Path) -> Path | None:
-    """Return the program of a command where it lies beside the deployment file."""
+    """Return the path of a command's program if it is in the deployment file's folder, else None."""
     path = base / words[0] if words and not Path(words[0]).is_absolute() else None
     return path if path is not None and path.is_file() else None
 
 
 def _quoted(word: str) -> str:
-    """Return a word as ``ExecStart`` takes it (systemd.service(5))."""
+    """Return a word quoted for ``ExecStart`` (systemd.service(5))."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{escaped}"' if re.search(r"[^\w@%+=:,./-]", word) else escaped
 
@@ -113,11 +113,12 @@ def _quoted(word: str) -> str:
 def install(deployment: Deployment, wheel: str) -> str:
     """Return the script, for a POSIX shell.
 
-    It asks no index of Python packages for anything, ours least of all: by its name anybody might have put one there.
+    It installs packages from Debian and the wheel of the folder, and uses no index of Python packages: a package of the
+    same name there could come from anyone.
 
     Args:
-        deployment: what is installed.
-        wheel: name of the file of this glsl-infer, whose hash is among the sums.
+        deployment: the deployment.
+        wheel: file name of this glsl-infer's wheel, whose hash is among the checksums.
     """
     service = deployment.service
     camera = "python3-picamera2" if service.source == "picamera2" else "python3-av"

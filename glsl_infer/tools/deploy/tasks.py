@@ -1,4 +1,4 @@
-"""Puts a task into a deployment: its bundles, and its own files where it is one of the person's."""
+"""Copy a task into a deployment: its bundles, and its own files if the user wrote it."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from glsl_infer.tasks import models, reading
 from glsl_infer.tasks.description import Description, LandmarkRules
 
 FOLDER = "tasks"
-"""Of tasks that a person wrote, with what lies beside them."""
+"""Folder of user-defined tasks and their bundles."""
 
 MODELS = "models"
-"""Of bundles that ``glsl-infer get`` has made; ``GLSL_INFER_MODELS`` names it on the board."""
+"""Folder of bundles from ``glsl-infer get``; ``GLSL_INFER_MODELS`` is set to it on the board."""
 
 
 def put(task: str, base: Path, new: Path, key: str | None = None) -> list[str]:
-    """Copy what a task needs; return the files, relative to the folder.
+    """Copy the files of a task; return them, relative to the folder.
 
     Args:
         task: a name, or a file ``*.json`` relative to ``base``.
         base: the folder of the deployment file.
         new: the folder to fill.
-        key: a public key of minisign that bundles beside the task must be signed with (``signatures``); those that
-            ``glsl-infer get`` has made are known by their hashes.
+        key: minisign public key; bundles in the task's folder must have its signature (``signatures``). Bundles from
+            ``glsl-infer get`` are verified by their hashes instead.
 
     Raises:
-        InputError: there is no such task, or a bundle of it is missing, lies elsewhere than beside it, or has no right
-            signature.
+        InputError: the task does not exist, or one of its bundles is missing, is outside the task's folder, or has a
+            wrong signature.
     """
     own = task.lower().endswith(reading.SUFFIX)
     files: list[str] = []
@@ -52,12 +52,12 @@ def put(task: str, base: Path, new: Path, key: str | None = None) -> list[str]:
 
 
 def on_board(task: str, prefix: str) -> str:
-    """Return what ``--task`` gets on the board."""
+    """Return the value of ``--task`` on the board."""
     return f"{prefix}/{FOLDER}/{Path(task).name}" if task.lower().endswith(reading.SUFFIX) else task
 
 
 def _needed(description: Description) -> list[Description]:
-    """Return a task and the one that finds what it reads."""
+    """Return a task and the task of its detector, if it has one."""
     rules = description.rules
     if not isinstance(rules, LandmarkRules):
         return [description]

@@ -1,6 +1,6 @@
-"""Makes a wheel of the glsl-infer that is running, so that a Raspberry Pi gets the same one and no index is asked.
+"""Wheel of the running glsl-infer, so a Raspberry Pi gets the same version without a package index.
 
-Nothing is built: the files are packed as they are installed, or as they lie in a checkout that is installed editable.
+Nothing is built: the installed files are packed, or those of a checkout with an editable installation.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _DIST_INFO = f"glsl_infer-{__version__}.dist-info"
 _WHEEL = "Wheel-Version: 1.0\nGenerator: glsl-infer deploy\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 _SUFFIXES = (".py", ".typed", ".json", ".csv", ".jpg", ".npz")
 _INSTALLERS = ("INSTALLER", "RECORD", "REQUESTED", "WHEEL", "direct_url.json")
-"""What an installer, and not the wheel, put beside the metadata; or what is written anew."""
+"""Files that the installer, not the wheel, added to the metadata, or that are written again here."""
 
-_DATE = (2020, 2, 2, 0, 0, 0)  # one for all, so that the same files make the same wheel
+_DATE = (2020, 2, 2, 0, 0, 0)  # constant, so the same files result in the same wheel
 
 
 _NOT_INSTALLED = {
@@ -32,7 +32,7 @@ _NOT_INSTALLED = {
         "[console_scripts]\nclassify = glsl_infer.cli:main_classify\nglsl-infer = glsl_infer.cli:main\n"
     ),
 }
-"""What a checkout on PYTHONPATH has no files for."""
+"""Metadata of a checkout on PYTHONPATH, which has no files for it."""
 
 
 def write(folder: Path) -> str:
@@ -59,7 +59,7 @@ def _package() -> dict[str, bytes]:
 
 
 def _metadata() -> dict[str, bytes] | None:
-    """Return what lies in the ``.dist-info`` folder, apart from what installers add; None where there is none."""
+    """Return the ``.dist-info`` files without those of installers; None if the folder is missing or incomplete."""
     try:
         distribution = importlib.metadata.distribution("glsl-infer")
     except importlib.metadata.PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""Check of the cameras of a Raspberry Pi and of the software that reads them."""
+"""Check of the cameras of a Raspberry Pi and of their software."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SENSORS = re.compile(r"(imx|ov|arducam|pivariety|irs)[0-9a-z-]*")
 
 @check("camera")
 def camera(machine: Machine) -> Finding | None:
-    """Check that an attached camera can be read; a board without a camera is right, too."""
+    """Check that an attached camera can be read; a board without a camera passes."""
     if not machine.is_raspberry_pi:
         return None
     config, devices = config_txt.read(machine), _devices(machine)

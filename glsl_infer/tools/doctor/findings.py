@@ -30,9 +30,9 @@ class Finding:
     Attributes:
         message: one line.
         status: the severity.
-        fixes: the commands or edits that help, in order.
+        fixes: commands or edits to fix the problem, in order.
         figures: measured values, as plain data for JSON.
-        name: of the check; ``run_check`` sets it.
+        name: name of the check; ``run_check`` sets it.
     """
 
     message: str
@@ -56,14 +56,14 @@ Check = Callable[["Machine"], "Finding | None"]
 """A check of a machine; it returns None if it does not apply there."""
 
 CHECKS: dict[str, Check] = {}
-"""Every check by its name, in the order in which they run."""
+"""Every check by its name, in the order of execution."""
 
 
 def check(name: str) -> Callable[[Check], Check]:
     """Return a decorator that adds a function to ``CHECKS``.
 
     Args:
-        name: the word that begins its line of the report.
+        name: first word of its line in the report.
     """
 
     def add(function: Check) -> Check:

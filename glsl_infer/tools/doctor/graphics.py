@@ -89,7 +89,7 @@ def groups(machine: Machine) -> Finding | None:
 
 
 def _closed(machine: Machine, purpose: str) -> str:
-    """Return the group that the user needs for devices, also for those of a driver not loaded yet; empty for none."""
+    """Return the group the user lacks for devices, including devices of a driver not loaded yet; else empty."""
     group, pattern = _DEVICES[purpose]
     nodes = machine.glob(pattern)
     for node in nodes:
@@ -101,7 +101,7 @@ def _closed(machine: Machine, purpose: str) -> str:
 
 @check("driver")
 def driver(machine: Machine) -> Finding:
-    """Report the OpenGL driver, and why it is not the GPU's."""
+    """Report the OpenGL driver, and the reason if it is not the GPU's."""
     found = machine.driver
     contexts = found.get("contexts", {})
     figures = {key: found.get(key) for key in ("context", "vendor", "renderer", "version")}
@@ -145,7 +145,7 @@ def driver(machine: Machine) -> Finding:
 
 
 def _advice(failure: Mapping[str, Any]) -> str:
-    """Return how to fix a context that cannot be made; missing software has its own check."""
+    """Return the fix for a context that cannot be created; missing software has its own check."""
     if "Python package" in failure["reason"]:
         return "see python above"
     if failure["reason"].startswith("the library"):
@@ -154,7 +154,7 @@ def _advice(failure: Mapping[str, Any]) -> str:
 
 
 def _why_software(machine: Machine) -> list[tuple[str, str]]:
-    """Return each reason for which Mesa does not use the GPU, with the command against it."""
+    """Return each reason why Mesa does not use the GPU, with the command to fix it."""
     reasons = []
     for name, harmless in _VARIABLES.items():
         value = machine.environ.get(name, "")

@@ -1,4 +1,4 @@
-"""Check that the driver computes every layer of a model right: the self-check."""
+"""Check that the driver computes every layer of a model correctly: the self-check."""
 
 from __future__ import annotations
 

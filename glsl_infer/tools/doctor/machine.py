@@ -1,4 +1,4 @@
-"""A machine as its files and commands describe it: board, memory, temperatures, users, devices."""
+"""Description of a machine from its files and commands: board, memory, temperatures, users, devices."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ _VIDEOCORE_IV = re.compile(
 
 
 class Machine:
-    """A machine to check. What it lacks is an empty string, an empty list or None, never an exception.
+    """A machine to check. Missing values are an empty string, an empty list or None, never an exception.
 
     Args:
         root: the folder whose ``proc``, ``sys``, ``etc``, ``usr`` ... are read; ``/`` for this machine.
-        user: whose rights are checked; by default this process's user.
+        user: the user whose rights are checked; by default this process's user.
         environ: environment variables; by default this process's.
         prefix: folder of the Python installation or virtual environment; by default this process's.
-        context: a way to make an OpenGL context, as for ``Session``.
+        context: method of creating an OpenGL context, as for ``Session``.
         driver: the output of ``glsl-infer info --json``; by default a child process runs it once.
-        model: the bundle for the self-check; None leaves it out.
+        model: the bundle for the self-check; None omits it.
 
     Attributes:
-        progress: called with a few words while a check takes long.
+        progress: called with a few words during long checks.
     """
 
     def __init__(
@@ -213,11 +213,11 @@ class Machine:
             return self.memory.get("MemTotal")
         try:
             return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        except (AttributeError, OSError, ValueError):  # Windows; a system without that number
+        except (AttributeError, OSError, ValueError):  # Windows; a system without this value
             return None
 
     def memory_available(self) -> int | None:
-        """Return the bytes that a process can still take without swapping; None if the system does not report them."""
+        """Return the bytes a process can allocate without swapping; None if the system does not report them."""
         return memory.available() if self.is_this else self.memory.get("MemAvailable")
 
     # Rights
@@ -226,8 +226,8 @@ class Machine:
         """Return whether the user can read and write a device.
 
         Args:
-            path: of the device.
-            group: the group that Debian gives it to; it decides for the files of another machine.
+            path: path of the device.
+            group: its group on Debian; it decides for the files of another machine.
         """
         return os.access(path, os.R_OK | os.W_OK) if self.is_this else self.in_group(group)
 
@@ -235,8 +235,8 @@ class Machine:
         """Return the name of the group of a device.
 
         Args:
-            path: of the device.
-            default: the group that Debian gives it to; the answer for the files of another machine.
+            path: path of the device.
+            default: its group on Debian; the result for the files of another machine.
         """
         if not self.is_this:
             return default
@@ -263,7 +263,7 @@ class Machine:
     def driver(self) -> dict[str, Any]:
         """The output of ``glsl-infer info --json``, or ``{"failed": reason}``.
 
-        It comes from a child process, because a driver may crash.
+        It comes from a child process, because a driver can crash.
         """
         if self._driver is not None:
             return dict(self._driver)

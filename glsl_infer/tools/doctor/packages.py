@@ -1,7 +1,7 @@
 """Checks of Python's packages and of the system's libraries.
 
-The packages are imported in a child process (``try_imports``), because an import may crash: NumPy that was compiled for
-a newer CPU ends with an illegal instruction on a Pi Zero.
+The packages are imported in a child process (``try_imports``), because an import can crash: NumPy compiled for a newer
+CPU ends with an illegal instruction on a Pi Zero.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PACKAGES = {
     "PIL": ("Pillow", "python3-pil"),
     "OpenGL": ("PyOpenGL", "python3-opengl"),
 }
-"""The name of each package, and Debian's package of it, by the module."""
+"""Name of each package, and of its Debian package, by module."""
 
 LIBRARIES = {"libEGL.so.1": "libegl1", "libGLESv2.so.2": "libgles2"}
 """Debian's package of each library."""
@@ -74,7 +74,7 @@ def _repair(machine: Machine, module: str, is_missing: bool) -> list[str]:
 
 
 def _imported(modules: list[str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the versions of modules that can be imported, and why the others cannot."""
+    """Return the versions of importable modules, and the reasons for the others."""
     versions: dict[str, str] = {}
     broken: dict[str, str] = {}
     while len(versions) + len(broken) < len(modules):
@@ -104,7 +104,7 @@ def install(machine: Machine, module: str, debian: str, pip: str) -> list[str]:
     Args:
         machine: the machine.
         module: name of the module.
-        debian: Debian's package of it.
+        debian: its package in Debian.
         pip: its name for pip.
     """
     settings = machine.prefix / "pyvenv.cfg"
@@ -183,7 +183,7 @@ def libraries(machine: Machine) -> Finding | None:
 
 
 def has_mesa(machine: Machine) -> bool:
-    """Return whether drivers of Mesa are installed where Debian puts them."""
+    """Return whether drivers of Mesa are installed in Debian's folders."""
     patterns = (
         "usr/lib/*/dri/*_dri.so",
         "usr/lib/*/libgallium-*.so",

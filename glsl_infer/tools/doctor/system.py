@@ -15,7 +15,7 @@ OLDEST_DEBIAN = 12
 """Oldest supported release of Debian and Raspberry Pi OS."""
 
 LEAST_MEMORY = 80 << 20
-"""Bytes needed for a classification: 60 MB for Python and NumPy, 5 MB for the largest shipped model, and a picture."""
+"""Bytes needed for a classification: 60 MB for Python and NumPy, 5 MB for the largest shipped model, and an image."""
 
 LEAST_CMA = 32 << 20
 """Bytes of contiguous memory for the GPU: 11 MB for the textures of X22 at 385x385, 8 MB for a console of 1920x1080,
@@ -104,7 +104,7 @@ def memory(machine: Machine) -> Finding | None:
 
 @check("GPU memory")
 def gpu_memory(machine: Machine) -> Finding | None:
-    """Check the contiguous memory from which a VideoCore IV takes its textures."""
+    """Check the contiguous memory for textures of a VideoCore IV."""
     total, free = machine.memory.get("CmaTotal"), machine.memory.get("CmaFree", 0)
     if not machine.is_videocore4 or total is None:
         return None
@@ -183,7 +183,7 @@ def cache(machine: Machine) -> Finding:
 
 
 def _shown(folder: Path) -> str:
-    """Return the cache folder as a shell reads it; reports do not name the folders of a user."""
+    """Return the cache folder as an expression for a shell, because reports do not name the folders of a user."""
     from glsl_infer.runtime.program_cache import VARIABLE
 
     if os.environ.get(VARIABLE):

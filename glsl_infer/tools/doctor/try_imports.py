@@ -1,6 +1,6 @@
 """Import modules one after the other and print a line for each: its name, 1 or 0, its version or the reason.
 
-``packages`` starts it in a child process, because an import may crash.
+``packages`` starts it in a child process, because an import can crash.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def main() -> int:
         except ModuleNotFoundError as error:
             is_missing = (error.name or "").partition(".")[0] == name
             _print(name, 0, "is not installed" if is_missing else f"cannot be imported ({error})")
-        except Exception as error:  # a library that is missing, or another version of NumPy
+        except Exception as error:  # a missing library, or another version of NumPy
             _print(name, 0, f"cannot be imported ({str(error).strip().partition(chr(10))[0]})")
         else:
             _print(name, 1, str(getattr(module, "__version__", "of unknown version")))

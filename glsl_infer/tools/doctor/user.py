@@ -12,8 +12,8 @@ class User:
 
     Attributes:
         name: the login name.
-        groups: names of the groups that the running session has; a new membership needs a new login.
-        is_root: whether no file is closed to the user.
+        groups: names of the running session's groups; a new membership needs a new login.
+        is_root: whether the user can open all files.
     """
 
     name: str

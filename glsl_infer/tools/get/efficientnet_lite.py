@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0 as a graph, with weights by the names of PyTorch.
+"""EfficientNet-Lite0 as a graph, with weights named as in PyTorch.
 
 M. Tan and Q. Le, "EfficientNet: Rethinking Model Scaling for Convolutional Neural Networks", 2019. The Lite variants
 have ReLU6 and no squeeze-and-excitation.
@@ -33,7 +33,7 @@ Weights = Mapping[str, NDArray[Any]]
 
 
 class _Builder:
-    """Adds layers; each method returns the name of the layer that it added last."""
+    """Builder of the layers; each method returns the name of the last layer it added."""
 
     def __init__(self, weights: Weights, input_node: Node) -> None:
         self.nodes = [input_node]
@@ -41,7 +41,7 @@ class _Builder:
         self._sides = {input_node.name: SIZE}
 
     def weight(self, name: str) -> NDArray[np.float32]:
-        """Return a weight by PyTorch's name."""
+        """Return a weight by its name in PyTorch."""
         if name not in self._weights:
             raise InputError(f"the weights have no '{name}'; they are not those of EfficientNet-Lite0")
         return np.asarray(self._weights[name], np.float32)
@@ -57,7 +57,7 @@ class _Builder:
         depthwise: bool = False,
         active: bool = True,
     ) -> str:
-        """Add a convolution with 'same' padding, its batch normalisation, and a ReLU6."""
+        """Add a convolution with 'same' padding, its batch normalisation, and a ReLU6 if ``active``."""
         weights = self.weight(f"{kernel}.weight").transpose(2, 3, 1, 0)
         size, filters = weights.shape[0], weights.shape[3]
         side = self._sides[source]
@@ -97,12 +97,12 @@ class _Builder:
 
 
 def graph(weights: Weights, fit: str, name: str = "efficientnet-lite0") -> Graph:
-    """Return the network from a picture to 1,000 logits.
+    """Return the network from an image to 1,000 logits.
 
     Args:
-        weights: by the names of PyTorch.
-        fit: how pictures become the network's.
-        name: of the graph.
+        weights: by their names in PyTorch.
+        fit: method of fitting images to the input.
+        name: name of the graph.
 
     Raises:
         InputError: the weights are of another network.

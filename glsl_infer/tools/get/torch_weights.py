@@ -1,7 +1,7 @@
-"""Weights in a file of PyTorch as NumPy arrays, read without PyTorch.
+"""Reader of PyTorch weight files into NumPy arrays, without PyTorch.
 
-Such a file is a series of pickles, which can execute code. This reader creates nothing but ordered dicts, tensors of
-numbers, and their storages, in the layout that ``torch.save`` wrote before version 1.6.
+Such a file is a series of pickles, which can execute code. This reader creates only ordered dicts, tensors of numbers,
+and their storages. It supports the format that ``torch.save`` wrote before version 1.6.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _TYPES = {"FloatStorage": np.dtype("<f4"), "DoubleStorage": np.dtype("<f8"), "Lo
 
 
 class _Storage:
-    """A block of numbers, which several tensors can share.
+    """A block of elements, which several tensors can share.
 
     Attributes:
-        values: the numbers, once they are read.
+        values: the elements; empty until they are read.
     """
 
     def __init__(self, dtype: np.dtype[Any], size: int) -> None:
@@ -56,7 +56,7 @@ class _Unpickler(pickle.Unpickler):
         self._storages = storages
 
     def find_class(self, module: str, name: str) -> Any:
-        """Return one of the few classes that weights need."""
+        """Return one of the few classes needed for weights."""
         if (module, name) == ("collections", "OrderedDict"):
             return OrderedDict
         if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
@@ -74,7 +74,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def read(data: bytes) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a file by their names.
+    """Return the arrays of a file by name.
 
     Raises:
         InputError: it is damaged, or not such a file.
@@ -91,5 +91,5 @@ def read(data: bytes) -> dict[str, NDArray[Any]]:
             raw = file.read(storage.size * storage.dtype.itemsize)
             storage.values = np.frombuffer(raw, storage.dtype, storage.size)
         return {name: tensor.array() for name, tensor in tensors.items()}
-    except Exception as error:  # a damaged pickle raises a dozen kinds
+    except Exception as error:  # a damaged pickle raises a dozen types
         raise InputError(f"the weights cannot be read ({error})") from None

@@ -1,1 +1,1 @@
-"""What is in a bundle, for people."""
+"""Contents of bundles and model files, as data and as pages for users."""

@@ -1,4 +1,4 @@
-"""The page of a bundle: its graph, what each layer stores and draws, what that costs, and every pass."""
+"""Page of a bundle: its graph, the storage, draws and cost of each layer, and every pass."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def bundle_page(bundle: Bundle, cost: Report | None = None, why_not: str = "") -
     """Return the page of a bundle.
 
     Args:
-        bundle: as ``bundle.read`` returned it.
-        cost: what a VideoCore IV's compiler said of it.
-        why_not: why there is no cost.
+        bundle: result of ``bundle.read``.
+        cost: report of a VideoCore IV's compiler; None if not available.
+        why_not: reason for a missing cost.
 
     Raises:
         BundleError: layers and weights do not fit together.
@@ -62,7 +62,7 @@ def sides(shape: Shape | list[int]) -> str:
 
 
 def range_of(value: Value | None) -> tuple[float, float] | None:
-    """Return the lowest and highest number that a layer's output can hold; None on the CPU, which holds any."""
+    """Return the smallest and largest value of a layer's output; None on the CPU, whose values have no limits."""
     if isinstance(value, (FeatureMap, FineMap)):
         low, high = value.range.ends(value.channels)
         return float(low.min()), float(high.max())

@@ -1,7 +1,7 @@
-"""A network as boxes in rows: where each box stands and how the lines between them run.
+"""Layout of a network as boxes in rows, with positions of the boxes and of the lines between them.
 
-Rows follow from the inputs: a box stands below all that it reads. Within a row, boxes stand where those that they are
-joined to stand, as far as neighbours leave room. A line that passes rows keeps a narrow place free in each.
+Rows follow from the inputs: a box is below all boxes it reads. Within a row, boxes are as close as possible to the x of
+their neighbours in other rows. A line that crosses rows reserves a narrow slot in each.
 """
 
 from __future__ import annotations
@@ -11,19 +11,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 WIDTH, HEIGHT = 212.0, 58.0
-"""Of a box, in pixels."""
+"""Size of a box in pixels."""
 
 APART, BELOW = 24.0, 34.0
 """Pixels between boxes of a row, and between rows."""
 
 PLACE = 6.0
-"""Width that a passing line keeps free."""
+"""Width reserved for a line that crosses a row."""
 
 LIGHT = 0.05
-"""How much a passing line counts beside a box: boxes of a chain stand below one another, and lines pass beside them."""
+"""Weight of a crossing line relative to a box, so boxes of a chain are in one column and lines run around them."""
 
 MOST_PLACES = 20_000
-"""Beyond so many places of passing lines, lines run across boxes: a page of that size nobody reads."""
+"""Largest number of slots for crossing lines. With more, lines run across boxes: such a large page is unreadable
+anyway."""
 
 SWEEPS = 8
 
@@ -32,15 +33,15 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Box:
-    """What is drawn of a layer.
+    """Box of a layer.
 
     Attributes:
         name: unique in the diagram.
-        inputs: the boxes whose lines end here.
+        inputs: names of the boxes whose lines end here.
         title, lines: its texts; the title is printed bold.
-        kind: how it is coloured; see ``page``.
-        share: of the frame's cost, 0 to 1; None draws no bar.
-        link: id of the element of the page that describes it; empty where there is none.
+        kind: type, which selects the colour; see ``page``.
+        share: share of the frame's cost, 0 to 1; None draws no bar.
+        link: ID of the page's element that describes it; empty without a link.
     """
 
     name: str
@@ -54,7 +55,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Diagram:
-    """The picture's size in pixels, the middle of each box's upper edge, and each line's points, from above."""
+    """Size of the diagram in pixels, the centre of each box's upper edge, and each line's points from the top."""
 
     width: float
     height: float
@@ -64,7 +65,7 @@ class Diagram:
 
 @dataclass
 class _Cell:
-    """A box, or the place of a passing line, in its row."""
+    """A box, or a slot for a crossing line, in its row."""
 
     row: int
     width: float
@@ -75,10 +76,10 @@ class _Cell:
 
 
 def arrange(boxes: Sequence[Box]) -> Diagram:
-    """Return where everything stands.
+    """Return the layout of a network.
 
     Args:
-        boxes: each behind those that it reads; what ``inputs`` names besides is left out.
+        boxes: each after those it reads; unknown names in ``inputs`` are ignored.
     """
     cells, joined = _cells(boxes)
     every = list(cells.values())
@@ -92,7 +93,7 @@ def arrange(boxes: Sequence[Box]) -> Diagram:
 
 
 def _cells(boxes: Sequence[Box]) -> tuple[dict[str, _Cell], list[tuple[str, str]]]:
-    """Return a cell for each box, and which boxes are joined, each pair once."""
+    """Return a cell for each box, and the distinct connections between boxes."""
     cells: dict[str, _Cell] = {}
     joined: dict[tuple[str, str], None] = {}
     for box in boxes:
@@ -105,13 +106,13 @@ def _cells(boxes: Sequence[Box]) -> tuple[dict[str, _Cell], list[tuple[str, str]
         readers[start].append(cells[end].row)
     reading = {end for _, end in joined}
     for name, below in readers.items():
-        if name not in reading:  # what reads nothing stands just above its first reader
+        if name not in reading:  # a box without inputs goes just above its first reader
             cells[name].row = min(below) - 1
     return cells, list(joined)
 
 
 def _line(start: _Cell, end: _Cell, places: list[_Cell] | None) -> list[_Cell]:
-    """Return the cells of a line, and join them; ``places``, where there is room, gets those in the rows between."""
+    """Return the connected cells of a line; add those in the rows between to ``places`` unless it is None."""
     between = [_Cell(row, PLACE, LIGHT) for row in range(start.row + 1, end.row)] if places is not None else []
     cells = [start, *between, end]
     for upper, lower in zip(cells, cells[1:]):
@@ -123,7 +124,7 @@ def _line(start: _Cell, end: _Cell, places: list[_Cell] | None) -> list[_Cell]:
 
 
 def _order(rows: list[list[_Cell]]) -> None:
-    """Sort each row, in place, by where its neighbours stand, then give every cell its x."""
+    """Sort each row in place by the positions of its neighbours, then compute every x."""
     for row in rows:
         _spread(row, range(len(row)))
     for sweep in range(SWEEPS):
@@ -143,12 +144,12 @@ def _wanted(neighbours: Sequence[_Cell], otherwise: float) -> float:
 
 
 def _spread(row: Sequence[_Cell], wanted: Iterable[float]) -> None:
-    """Place a row's cells in their order, as near to the wanted x as their widths allow (least squares)."""
+    """Position a row's cells in their order, as near to the desired x as their widths allow (least squares)."""
     offsets, at = [], 0.0
     for left, cell in zip([None, *row], row):
         at += 0.0 if left is None else (left.width + cell.width) / 2 + APART
         offsets.append(at)
-    blocks: list[tuple[float, float, int]] = []  # mean, weight, cells: neighbours that touch are one block
+    blocks: list[tuple[float, float, int]] = []  # mean, weight, cells; touching neighbours are one block
     for cell, x, offset in zip(row, wanted, offsets):
         mean, weight, count = x - offset, cell.weight, 1
         while blocks and blocks[-1][0] >= mean:

@@ -1,4 +1,4 @@
-"""What a bundle is made of: its layers, passes, textures and members, counted without a GPU."""
+"""Contents of a bundle: its layers, passes, textures and members, counted without a GPU."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ KINDS = {
     "passes.bin": "passes",
     "graph.json": "graph",
 }
-"""How sums call the members, by the first part of their names; the probe stands apart."""
+"""Names of groups of members in sums, by the first part of the member's name; the probe is separate."""
 
 
 def inspect(bundle: Bundle) -> dict[str, Any]:
-    """Return what ``glsl-infer inspect`` shows, as plain data.
+    """Return the output of ``glsl-infer inspect`` as plain data.
 
     Args:
-        bundle: as ``bundle.read`` returned it, so that everything in it fits together.
+        bundle: result of ``bundle.read``, which has checked its consistency.
 
     Raises:
         BundleError: layers and weights do not fit together.
 
     Returns:
         ``file`` (path and bytes on disk; both None for a bundle in memory), ``model``, ``inputs``, ``outputs``,
-        ``labels``, ``limits`` that a driver must have, ``totals``, ``memory`` (bytes of textures by kind, 4 a texel),
-        ``members`` (bytes by kind, unpacked), and in order ``layers``, ``passes`` and ``textures``; ``parts`` of a
-        model with parts, whose sums are those of its GPU parts.
+        ``labels``, ``limits`` required of a driver, ``totals``, ``memory`` (bytes of textures by kind, 4 a texel),
+        ``members`` (bytes by kind, unpacked), and in order ``layers``, ``passes`` and ``textures``. A model with
+        parts has ``parts`` too, and its sums are those of its GPU parts.
     """
     if bundle.parts:
         return _in_parts(bundle)
@@ -103,7 +103,7 @@ def inspect(bundle: Bundle) -> dict[str, Any]:
 
 
 def _in_parts(bundle: Bundle) -> dict[str, Any]:
-    """Return what ``inspect`` does of a model with parts: everything of the parts, one behind the other."""
+    """Return the result of ``inspect`` for a model with parts: the concatenated rows of the parts."""
     each = [inspect(part) for part in bundle.gpu_parts]
     described = dict(each[0])
     for key in ("totals", "memory", "members"):
@@ -116,7 +116,7 @@ def _in_parts(bundle: Bundle) -> dict[str, Any]:
     for part in bundle.parts:
         own = cpu_rows(part, bundle.graph) if isinstance(part, CpuPart) else next(inner)["layers"]
         there = {row["layer"] for row in rows}
-        rows += [row for row in own if row["layer"] not in there]  # a tensor that enters a part is a layer before it
+        rows += [row for row in own if row["layer"] not in there]  # inputs of parts repeat earlier layers
     path = bundle.path
     return {
         **described,
@@ -145,7 +145,7 @@ def _in_parts(bundle: Bundle) -> dict[str, Any]:
 
 
 def stored_as(value: Value) -> str:
-    """Return in a few words how a layer's output is stored."""
+    """Return a short description of the storage of a layer's output."""
     if isinstance(value, FeatureMap):
         return f"8 bit, {len(value.views)} slice{'s' * (len(value.views) != 1)}"
     if isinstance(value, (FineMap, FixedMap)):
@@ -183,7 +183,7 @@ def _layers(bundle: Bundle) -> list[dict[str, Any]]:
 
 
 def _finite(number: float | None) -> float | None:
-    """Return a number that JSON can say; those of hostile weights may be none."""
+    """Return a value, or None if JSON cannot represent it, as can happen with malicious weights."""
     return number if number is not None and math.isfinite(number) else None
 
 
@@ -191,13 +191,13 @@ def _memory(bundle: Bundle) -> dict[str, int]:
     kinds = Counter({"input": 0, "target": 0, "constant": 0})
     for entry in bundle.manifest.textures:
         kinds[entry.kind] += 4 * entry.width * entry.height
-    drawn = {entry.layer for entry in bundle.manifest.passes}  # the others only rename what these made
+    drawn = {entry.layer for entry in bundle.manifest.passes}  # the others only rename outputs of these
     outputs = sum(4 * _texels(value) for name, value in bundle.values.items() if name in drawn)
     return {**kinds, "total": sum(kinds.values()), "outputs_of_all_layers": outputs}
 
 
 def _texels(value: Value) -> int:
-    """Return how many texels an output takes, without gutters."""
+    """Return the number of texels of an output, without gutters."""
     if isinstance(value, FixedPoint):
         width, height = value.size
         return width * height

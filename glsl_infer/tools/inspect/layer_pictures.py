@@ -1,8 +1,8 @@
-"""What a layer computed, as a picture: every channel a grey square, all of them in a grid.
+"""Output of a layer as an image: every channel as a grey square, in a grid.
 
-Black is the lowest number that the layer's texture can hold and white the highest, channel by channel for a feature
-map, so that pictures of different photographs can be compared. A vector or partial sums, whose 16 bits reach further
-than their numbers ever do, go from the lowest to the highest number that is there.
+For a feature map, black is the smallest and white the largest value of each channel's range, so images of different
+photographs are comparable. Vectors and partial sums use far less than the range of their 16 bits, so black and white
+are their actual minimum and maximum.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from numpy.typing import NDArray
 from glsl_infer.program.layout import FeatureMap, FineMap, Value
 
 GAP = 1
-"""Pixels between two channels, before they are enlarged."""
+"""Pixels between two channels, before enlargement."""
 
 GAP_GREY = 96
 SMALLEST = 192
-"""Pictures are enlarged by whole factors until their longer side has at least so many pixels."""
+"""Images are enlarged by an integer factor until their longer side has at least this number of pixels."""
 
 _LARGEST = 8192
 _UNSAFE = re.compile(r"[^A-Za-z0-9_~-]+")
 
 
 def file_name(index: int, layer: str) -> str:
-    """Return the name of a layer's picture: its number and its name, with nothing in it that a file system minds."""
+    """Return the file name of a layer's image: its index and its name, without characters unsafe in a file system."""
     return f"{index:03d}-{_UNSAFE.sub('_', layer)[:80]}.png"
 
 
 def draw(output: NDArray[np.floating], value: Value | None) -> NDArray[np.uint8]:
-    """Return a layer's output as a grey picture, uint8 (height, width).
+    """Return a layer's output as a grey image, uint8 (height, width).
 
     Args:
-        output: as ``Session.layers`` yields it: (height, width, channels), (columns, length) or (length,); a tensor of
-            the CPU of any other rank is drawn as a table of its last axis.
-        value: how its texture stores it; None of the CPU's.
+        output: as ``Session.layers`` yields it: (height, width, channels), (columns, length) or (length,). A tensor of
+            another rank from the CPU is drawn as a table with its last axis as columns.
+        value: its storage in textures; None for an output of the CPU.
     """
     numbers = np.asarray(output, np.float64)
     if numbers.ndim not in (1, 2, 3):
@@ -55,7 +55,7 @@ def draw(output: NDArray[np.floating], value: Value | None) -> NDArray[np.uint8]
 
 
 def _grid(channels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return the channels of (height, width, channels) side by side, in about as many rows as columns of pixels."""
+    """Return the channels of (height, width, channels) in a grid of approximately square shape in pixels."""
     height, width, count = channels.shape
     columns = min(count, max(1, round(math.sqrt(count * (height + GAP) / (width + GAP)))))
     rows = -(-count // columns)
@@ -68,7 +68,7 @@ def _grid(channels: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def _strip(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return a vector as a row of squares, broken into as many rows as make it about square, or a table as it is."""
+    """Return a vector as squares in an approximately square grid, and a table unchanged."""
     if values.ndim == 2:
         return values
     columns = math.ceil(math.sqrt(len(values)))

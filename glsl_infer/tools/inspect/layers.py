@@ -1,4 +1,4 @@
-"""What each layer of a model file becomes, before any export: a shader, work for the CPU, or why it is refused."""
+"""Result of each layer of a model file before any export: a shader, work for the CPU, or the reason for its refusal."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Inspected:
 
     Attributes:
         path: the file.
-        rows: one for each layer, in an order in which each comes after those that it reads.
-        problems: all that stops an export, whole messages.
-        needs_pictures: whether an export needs typical pictures.
-        graph: the model, with an input in place of every refused layer; None where not even that can be made.
-        warnings: how the file was read, if not as it is.
+        rows: one for each layer, each after those it reads.
+        problems: complete messages of all problems that prevent an export.
+        needs_pictures: whether an export needs calibration images.
+        graph: the model, with an input in place of every refused layer; None if it cannot be built.
+        warnings: differences between the file and the model read from it.
     """
 
     path: str
@@ -41,12 +41,12 @@ class Inspected:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many layers run in each place."""
+        """Number of layers by place of execution."""
         counted = Counter(row.runs for row in self.rows)
         return {place: counted[place] for place in PLACES if counted[place]}
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
+        """Return all fields as plain data."""
         return {
             "file": self.path,
             "exports": not self.problems,
@@ -59,7 +59,7 @@ class Inspected:
 
 
 def inspect_file(path: Path, ends: Ends | None = None) -> Inspected:
-    """Say what each layer of a model file becomes.
+    """Return the result of each layer of a model file.
 
     Args:
         path: the file.
@@ -72,7 +72,7 @@ def inspect_file(path: Path, ends: Ends | None = None) -> Inspected:
 
 
 def inspected(survey: Survey, path: str) -> Inspected:
-    """Say what each layer of a surveyed model becomes."""
+    """Return the result of each layer of an imported model."""
     problems: list[InputError] = list(survey.problems)
     rows, needs_pictures = survey.rows, False
     if survey.graph is not None:
@@ -89,7 +89,7 @@ def inspected(survey: Survey, path: str) -> Inspected:
 
 
 def _with_trial(rows: Sequence[LayerVerdict], graph: Graph, trial: Trial) -> tuple[LayerVerdict, ...]:
-    """Return the rows with what the compiler has refused, and with what is left to the CPU."""
+    """Return the rows with layers refused by the compiler, and layers left to the CPU."""
     refused: dict[str, ModelError] = {}
     for error in trial.problems:
         refused.setdefault(row_of(error.name or "", rows), error)
@@ -113,11 +113,11 @@ def _verdict(row: LayerVerdict, error: ModelError | None, hosted: set[str], plac
 
 
 def _drawn(small: Graph) -> set[str]:
-    """Return the layers of the original network that nodes of an optimised graph compute."""
+    """Return the layers of the original network computed by nodes of an optimised graph."""
     return {name for node in small.nodes for name in (node.name, *node.attrs.get("fused", ()))}
 
 
 def row_of(name: str, rows: Sequence[LayerVerdict]) -> str:
-    """Return the layer that a node was made for: itself, or the longest whose name it begins with."""
+    """Return the layer of a node: the one of its name, or with the longest name that is a prefix of the node's."""
     named = [row.layer for row in rows if name == row.layer or name.startswith(f"{row.layer}-")]
     return max(named, key=len, default="")

@@ -1,4 +1,4 @@
-"""The page of a model that is not exported yet: its graph, where each layer runs, and all that stops its export."""
+"""Page of a model before its export: its graph, the device of each layer, and all problems that prevent the export."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _boxes(model: Inspected, graph: Graph, links: dict[str, str]) -> list[Box]:
 
 
 def _without_graph(model: Inspected, links: dict[str, str]) -> list[Box]:
-    """Return the layers one below the other, where it is not known what they read."""
+    """Return the layers in one column, for a model whose connections are unknown."""
     boxes: list[Box] = []
     for row in model.rows:
         lines = (f"{row.kind} {_shape(row)}", row.runs)

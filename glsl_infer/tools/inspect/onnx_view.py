@@ -1,7 +1,7 @@
-"""A bundle's graph as an ONNX file, to look at: Netron and other viewers open it. Nothing can execute it.
+"""Graph of a bundle as an ONNX file for Netron and other viewers. It cannot be executed.
 
-Its operators are the engine's own, in a domain of their own. Shapes are those of the engine, without a batch axis:
-(height, width, channels) or (length,).
+Its operators are the engine's own, in a separate domain. Shapes are those of the engine, without a batch axis: (height,
+width, channels) or (length,).
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from glsl_infer.tools.inspect import inspection
 from glsl_infer.tools.inspect.bundle_page import range_of
 
 DOMAIN = "glsl_infer"
-"""Of every operator; what the CPU does with an output is ``host_`` and the step's name."""
+"""Domain of every operator. A host step of an output is ``host_`` and the step's name."""
 
 LARGEST = 2_000_000_000
-"""Bytes: protobuf has no larger file."""
+"""Largest file in bytes, a limit of protobuf."""
 
 _IR = 8
 """Version of ONNX's file format: old enough for old viewers."""
 
 _INTEGERS = 1 << 63
-"""What an attribute's whole number is below."""
+"""Exclusive limit of the magnitude of an integer attribute."""
 
 
 def onnx_view(bundle: Bundle) -> bytes:
     """Return the file.
 
-    Every node has its layer's attributes, and besides ``gpu_stored``, ``gpu_passes``, ``gpu_programs``, ``gpu_pixels``
-    and ``gpu_textures``, and ``range_low`` and ``range_high``: the lowest and highest number that its output can hold.
+    Every node has its layer's attributes, and also ``gpu_stored``, ``gpu_passes``, ``gpu_programs``, ``gpu_pixels`` and
+    ``gpu_textures``, and ``range_low`` and ``range_high``: the smallest and largest value of its output's range.
 
     Raises:
         BundleError: layers and weights do not fit together.
@@ -63,7 +63,7 @@ def _onnx() -> Any:
 
 
 class _Writer:
-    """Fills the lists of an ONNX graph."""
+    """Builder of the lists of an ONNX graph."""
 
     def __init__(self, onnx: Any, bundle: Bundle, graph: Graph) -> None:
         self.onnx, self.bundle, self.graph = onnx, bundle, graph
@@ -116,7 +116,7 @@ class _Writer:
             self.values.append(self._value(node.name, self.graph.shapes[node.name]))
 
     def _output(self, output: Any) -> None:
-        """Add the steps that the CPU does, and the output at their end."""
+        """Add the host steps of an output, and the output after them."""
         names, name = list(output.layers), ""
         for index, step in enumerate(output.steps):
             last = index + 1 == len(output.steps)
@@ -137,7 +137,7 @@ class _Writer:
         self.outputs.append(value)
 
     def _drawn(self, name: str) -> dict[str, Any]:
-        """Return what is known of the passes of a layer."""
+        """Return the attributes about the passes of a layer."""
         row = self.rows.get(name)
         if row is None:
             return {}
@@ -161,7 +161,7 @@ class _Writer:
 
 
 def _attributes(attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return attributes as ONNX has them: numbers, texts, and lists of one kind. What is None or empty is left out."""
+    """Return attributes in ONNX's types: numbers, strings, and homogeneous lists. None and empty lists are omitted."""
     made = {key: _attribute(plain(value)) for key, value in attrs.items()}
     return {key: value for key, value in made.items() if value not in (None, [])}
 

@@ -1,4 +1,4 @@
-"""A network as one HTML file: its graph as SVG, and tables. No script, nothing from elsewhere, all text escaped."""
+"""Page of a network as one HTML file: its graph as SVG, and tables. No scripts, no external files, all text escaped."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ COLOURS = {
     "refused": ("#fbd5d5", "refused"),
     "output": ("#e9defa", "output"),
 }
-"""Kinds of boxes: their colour and what the legend says."""
+"""Kinds of boxes: their colour and their label in the legend."""
 
 LONG = 30
-"""Characters of a line in a box."""
+"""Largest number of characters of a line in a box."""
 
 _STYLE = f"""
 body {{ font: 15px/1.5 system-ui, sans-serif; margin: 2rem; color: #222; }}
@@ -42,7 +42,7 @@ svg path {{ fill: none; stroke: #999; }} svg rect.bar {{ fill: #c60; }}
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table: its cells, the id that boxes link to, and whether something is wrong there."""
+    """A row of a table: its cells, the ID for links from boxes, and whether it is marked as an error."""
 
     cells: tuple[object, ...]
     identity: str = ""
@@ -51,7 +51,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with a heading. Columns of ``texts`` stand to the left; a name that ends in ``*`` may be broken."""
+    """A table with a heading. Columns of ``texts`` are left-aligned; cells of names that end in ``*`` wrap."""
 
     heading: str
     columns: tuple[str, ...]
@@ -64,11 +64,11 @@ def page(title: str, facts: Mapping[str, object], boxes: Sequence[Box], tables: 
     """Return the page.
 
     Args:
-        title: of the page.
-        facts: what stands at its top, by name.
-        boxes: the graph; each behind those that it reads.
-        tables: below the graph.
-        bars: what the bars in the boxes mean; empty where there are none.
+        title: title of the page.
+        facts: values at its top, by name.
+        boxes: the graph; each box after those it reads.
+        tables: tables below the graph.
+        bars: meaning of the bars in the boxes; empty without bars.
     """
     rows = "".join(f"<tr><td class=text>{_text(key)}</td><td class=long>{_text(facts[key])}</td></tr>" for key in facts)
     kinds = [kind for kind in COLOURS if any(box.kind == kind for box in boxes)]
@@ -95,7 +95,7 @@ def _svg(diagram: Diagram) -> str:
 
 
 def _path(points: Sequence[Point]) -> str:
-    """Return a line from point to point that leaves and arrives from above."""
+    """Return a line through points that enters and leaves them vertically."""
     (x, y), rest = points[0], points[1:]
     path = [f"M{x:.1f} {y:.1f}"]
     for to_x, to_y in rest:
@@ -148,6 +148,6 @@ def _table(table: Table) -> str:
 
 
 def _text(value: object) -> str:
-    """Return a value as text of the page. What turns text around or is no character is written out."""
+    """Return a value as escaped text; control and bidirectional characters are shown as escapes."""
     text = str(value).encode("utf-8", "backslashreplace").decode("utf-8")
     return html.escape("\n".join(map(one_line, text.split("\n"))))

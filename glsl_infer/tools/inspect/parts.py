@@ -1,4 +1,4 @@
-"""What is in a bundle of parts that other bundles do not have: parts, and layers that the CPU computes."""
+"""Contents specific to bundles of parts: the parts, and layers on the CPU."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glsl_infer.runtime import traffic
 
 
 def parts_of(bundle: Bundle) -> list[dict[str, Any]]:
-    """Return each part of a bundle in order: its kind, what it reads and makes, and bytes that a frame moves."""
+    """Return each part of a bundle in order: its kind, inputs and outputs, and bytes transferred for a frame."""
     described = []
     for part in bundle.parts:
         if isinstance(part, CpuPart):
@@ -30,11 +30,11 @@ def parts_of(bundle: Bundle) -> list[dict[str, Any]]:
 
 
 def cpu_rows(part: CpuPart, graph: Graph) -> list[dict[str, Any]]:
-    """Return the layers of a CPU part as ``inspection.inspect`` describes layers.
+    """Return the layers of a CPU part in the format of ``inspection.inspect``.
 
     Args:
         part: the part.
-        graph: of the whole bundle, which knows the shapes.
+        graph: graph of the entire bundle, which has the shapes.
     """
     return [
         {

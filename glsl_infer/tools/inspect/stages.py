@@ -1,4 +1,4 @@
-"""The graph of a model file after each stage on its way to a program: imported, optimised, cut into parts."""
+"""Graph of a model file after each stage of compilation: imported, optimised, divided into parts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glsl_infer.graph.node import NORMAL, SEEN
 IMPORTED, OPTIMIZED, PLACED = STAGES = ("imported", "optimized", "placed")
 
 _LONGEST = 6
-"""Numbers of an attribute that are shown."""
+"""Largest number of elements displayed of an attribute."""
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,11 @@ class StageNode:
     """A node of a graph at a stage.
 
     Attributes:
-        name: of the node.
+        name: name of the node.
         op: its operator.
-        shape: of its output, without the batch.
-        inputs: names of the nodes that it reads.
-        attrs: its attributes that differ from their defaults.
+        shape: shape of its output, without the batch.
+        inputs: names of the nodes it reads.
+        attrs: its attributes with other values than their defaults.
         weights: the shapes of its weights.
         part: the number of its part and its side, ``1 gpu``; empty before placement, and for inputs.
     """
@@ -40,12 +40,12 @@ class StageNode:
     part: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
+        """Return all fields as plain data."""
         return asdict(self)
 
 
 def nodes_at(graph: Graph, stage: str) -> list[StageNode]:
-    """Return the nodes of an imported graph after a stage, in the order in which they run."""
+    """Return the nodes of an imported graph after a stage, in the order of execution."""
     if stage != IMPORTED:
         graph = optimize(graph)
     parts = {}

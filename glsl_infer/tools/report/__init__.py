@@ -1,5 +1,5 @@
-"""What ``glsl-infer report`` collects about a machine: driver, self-checks, times, the GPU's counters.
+"""Report on a machine by ``glsl-infer report``: driver, self-checks, times, the GPU's counters.
 
-``collect.collect`` gives it as plain data, ``page.page`` makes a page of it, and ``saved.read`` reads it again.
-docs/engineering/boards.md compares the reports that people have sent.
+``collect.collect`` returns it as plain data, ``page.page`` formats it as a page, and ``saved.read`` reads a saved one.
+docs/engineering/boards.md compares the reports sent by users.
 """

@@ -1,4 +1,4 @@
-"""Collects the report. Every part runs in a process of its own: a driver that crashes or hangs costs one part."""
+"""Collection of the report. Each part runs in a separate process, in case a driver crashes or hangs."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from glsl_infer.tools.doctor import Machine
 from glsl_infer.tools.report.saved import FORMAT, VERSION
 
 PARTS = ("selfcheck", "benchmark", "counters")
-"""What is asked about each model."""
+"""Parts of the report on each model."""
 
 MOST_SECONDS = 900.0
-"""How long a part may take: a Pi Zero needs minutes to compile large shaders."""
+"""Time limit of a part in seconds: a Pi Zero needs minutes to compile large shaders."""
 
 Tell = Callable[[str], object]
-"""Hears what is done next, in a few words; once for each of ``steps_of``."""
+"""Progress: called with a short description of the next step, once for each of ``steps_of``."""
 
 
 def default_models() -> list[Path]:
-    """Return the models that come with the package: one in an installed copy, all in a checkout."""
+    """Return the models of the package: one in an installed copy, all in a checkout."""
     return sorted(default_model().parent.glob(f"*{SUFFIX}"))
 
 
 def steps_of(models: Sequence[Path], minutes: float | None) -> int:
-    """Return how often ``collect`` tells."""
+    """Return the number of calls of ``tell`` by ``collect``."""
     return 1 + len(PARTS) * len(models) + (minutes is not None)
 
 
@@ -49,18 +49,18 @@ def collect(
 ) -> dict[str, Any]:
     """Return the report as plain data; docs/engineering/boards.md describes it.
 
-    A part that fails is in the report with its message, and no error here.
+    A part that fails is in the report with its message, and does not raise an error.
 
     Args:
         models: ``.glslnn`` files.
         context: as for ``Session``.
         runs: counted frames of each model.
-        minutes: run the first model for that long as well.
-        note: of the person, such as "with a heat sink".
-        tell: hears of every part.
+        minutes: duration of an additional sustained run of the first model; None omits it.
+        note: text of the user, such as "with a heat sink".
+        tell: called before every part.
 
     Raises:
-        InputError: no model, a file that is not there, or a time that is none.
+        InputError: ``models`` is empty, a file is missing, or ``minutes`` is out of range.
     """
     _check(models, minutes)
     tell("driver")
@@ -118,7 +118,7 @@ def _model(path: Path, context: str, runs: int, tell: Tell) -> dict[str, Any]:
     tell(f"{path.stem}: the GPU's counters")
     counted = json_answer("glsl_infer.tools.report.counters", place, context, seconds=MOST_SECONDS)
     for part in (check, times):
-        part.pop("file", None)  # the name of a folder is nobody's business
+        part.pop("file", None)  # folder names are private
     times.pop("runs_ms", None)
     times.get("model", {}).pop("file", None)
     return {

@@ -1,6 +1,6 @@
-"""Reads the GPU's counters of a frame, in a process of its own: ``collect`` starts it with the path of a bundle.
+"""Read the GPU's counters of a frame. ``collect`` starts it as a separate process with the path of a bundle.
 
-Prints a JSON object: what the driver calls each counter -> its value for one frame, or null where it cannot be had.
+It prints a JSON object: the driver's name of each counter -> its value for one frame, or null if unavailable.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FRAMES = 2
 
 
 def counters(path: str, context: str) -> dict[str, float | None]:
-    """Return the counters of one frame; none where the driver has no counters.
+    """Return the counters of one frame; empty if the driver has no counters.
 
     Args:
         path: a ``.glslnn`` file.

@@ -1,4 +1,4 @@
-"""A report as one HTML file for people: no script, nothing from elsewhere."""
+"""Report as one HTML file for users, without scripts or external files."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _sustained(run: dict[str, Any] | None) -> str:
 
 
 def _checks(checks: list[dict[str, Any]]) -> str:
-    """Return a table of the findings of ``glsl-infer doctor``; nothing for reports of other programs."""
+    """Return a table of the findings of ``glsl-infer doctor``; empty for reports of other programs."""
     if not checks:
         return ""
     rows = "".join(

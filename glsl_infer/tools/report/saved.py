@@ -1,4 +1,4 @@
-"""Reports that were saved, read again: what ``glsl-infer report`` wrote."""
+"""Reader of saved reports, the output of ``glsl-infer report``."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ _GIVE = "give the .json file that 'glsl-infer report' wrote"
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return a saved report, whose parts are of the types that ``page`` and docs/engineering/boards.md's table need.
+    """Return a saved report after a check of the types used by ``page`` and the table of docs/engineering/boards.md.
 
     Raises:
-        InputError: the file is missing, no report, of another version or damaged.
+        InputError: the file is missing, is not a report, has another version, or is damaged.
     """
     return saved_json.read(path, Kind("report", FORMAT, VERSION, MAX_BYTES, _GIVE, _wrong_part))
 
 
 def frame_ms(model: dict[str, Any]) -> dict[str, float] | None:
-    """Return the summary of a model's whole frames in milliseconds; None where it was not measured."""
+    """Return the summary of a model's frame times in milliseconds; None if they were not measured."""
     times = model["benchmark"].get("frame_ms")
     total = times.get("total") if isinstance(times, dict) else None
     return total if isinstance(total, dict) and _are_numbers(total, ("median", "p5", "p95")) else None
 
 
 def start_ms(model: dict[str, Any]) -> float | None:
-    """Return milliseconds from nothing to the first result; None where it was not measured."""
+    """Return milliseconds from the start to the first result; None if they were not measured."""
     start = model["benchmark"].get("start_ms")
     return start["total"] if isinstance(start, dict) and _are_numbers(start, ("total",)) else None
 
@@ -70,7 +70,7 @@ def _wrong_part(data: dict[str, Any]) -> str | None:
 
 
 def _wrong_run(run: Any) -> str | None:
-    """Return what is wrong with the sustained run, which need not be there."""
+    """Return the problem of the sustained run, or None; the run is optional."""
     if run is None or (isinstance(run, dict) and "windows" not in run):
         return None
     if (

@@ -1,1 +1,4 @@
-"""A classifier of one's own classes: photographs in folders -> a bundle of shipped features and a new last layer."""
+"""Training of a classifier on the user's photographs.
+
+Folders of photographs become a bundle of shipped features and a new last layer.
+"""

@@ -1,6 +1,6 @@
-"""What a trained network knows of pictures: the vector before its last dense layer, computed by the engine itself.
+"""Features of images: the vector before a trained network's last dense layer, computed by the engine itself.
 
-A bundle has its network with it (graph.json), so that any bundle which ends in a dense layer can be where one starts.
+A bundle includes its network (graph.json), so any bundle that ends in a dense layer can be the start of a training.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ from glsl_infer.support.closing import Closing
 from glsl_infer.tools.train import photographs
 
 _PREPARED = ("scale", "scales", "zeros", "bits", "fused")
-"""Attributes that the compiler chose for the bundle; it chooses them anew."""
+"""Attributes chosen by the compiler for the bundle; the compiler chooses them again."""
 
 _ROOM = 2
-"""Sides of the picture that a network reads which the shorter side of a photograph has at least."""
+"""Smallest ratio of the shorter side of a reduced photograph to the larger side of the network's input."""
 
 VARIED = 480
-"""Pictures that features are computed of, about: few photographs are varied more often than many."""
+"""Approximate number of images to compute features of: the fewer photographs, the more variations of each."""
 
 
 class Progress(Protocol):
-    """Counts photographs."""
+    """Progress in photographs."""
 
     def begin(self) -> None:
-        """Start to measure the first one."""
+        """Start to time the first photograph."""
 
     def __call__(self) -> None:
-        """Count one."""
+        """Count one photograph."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """Where a training begins.
+    """Network that a training starts from.
 
     Attributes:
-        name: of the bundle.
-        nodes: of its network up to the features.
+        name: name of the bundle.
+        nodes: nodes of its network up to the features.
         features: the last node's name.
     """
 
@@ -62,12 +62,12 @@ class Start:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Height and width of the picture that it reads."""
+        """Height and width of its input image."""
         height, width, _ = self._input["shape"]
         return height, width
 
     def pixels(self, image: ImageSource) -> NDArray[np.uint8]:
-        """Return a picture as the network reads it.
+        """Return an image in the network's size.
 
         Raises:
             ImageError: it cannot be read.
@@ -76,7 +76,7 @@ class Start:
 
     @property
     def length(self) -> int:
-        """How many numbers the features of a picture are."""
+        """Length of an image's feature vector."""
         graph = Graph(self.name, self.nodes, (GraphOutput("features", (self.features,), (), VALUES),))
         return int(graph.shapes[self.features][0])
 
@@ -90,7 +90,7 @@ def read_start(path: Path) -> Start:
 
     Raises:
         BundleError: it cannot be read.
-        InputError: it reads no picture of three colours, or does not end in one dense layer over a vector.
+        InputError: its input is not one image of three colours, or it does not end in one dense layer over a vector.
     """
     bundle = bundles.read(path)
     bundle.require_whole("train")
@@ -125,16 +125,16 @@ def _as_imported(node: Node) -> Node:
 
 
 def variations_of(count: int) -> int:
-    """Return how many variations of each of ``count`` photographs are looked at."""
+    """Return the number of variations to use of each of ``count`` photographs."""
     return int(np.clip(round(VARIED / max(count, 1)), 2, 8))
 
 
 class Extractor(Closing):
-    """Computes features on this machine's GPU. Use it as a context manager, or ``close`` it.
+    """Computation of features on this machine's GPU. Use it as a context manager, or ``close`` it.
 
     Args:
         start: the network.
-        typical: photographs, for the ranges of layers that have none by nature.
+        typical: photographs for the calibration of ranges.
         context: as for ``Session``.
     """
 
@@ -157,9 +157,9 @@ class Extractor(Closing):
         return np.array(rows, np.float32)
 
     def _reduced(self, image: Image.Image) -> Image.Image:
-        """Return a large photograph at a half, a third ... of its size, so that turning it takes no longer than needed.
+        """Return a large photograph at a half, a third ... of its size, to rotate it faster.
 
-        It keeps ``_ROOM`` times as many pixels as the network reads.
+        It keeps ``_ROOM`` times the network's input size.
         """
         factor = int(min(image.size) / (_ROOM * max(self._start.size)))
         return image.reduce(factor) if factor > 1 else image
@@ -170,7 +170,7 @@ class Extractor(Closing):
 
 
 def with_head(start: Start, kernel: NDArray[np.float32], bias: NDArray[np.float32], name: str) -> Graph:
-    """Return the whole network with a new last layer: kernel (length, classes), bias (classes,)."""
+    """Return the complete network with a new last layer: kernel (length, classes), bias (classes,)."""
     head = Node("classes", "dense", (start.features,), {}, {"kernel": kernel, "bias": bias})
     return Graph(name, (*start.nodes, head), (GraphOutput("classes", ("classes",), (), "classes"),))
 

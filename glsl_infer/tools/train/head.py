@@ -1,8 +1,8 @@
-"""The last layer: features -> classes and ``none of these``, by logistic regression, and how sure it may be.
+"""Last layer: features -> classes and ``none of these``, by logistic regression with calibrated confidence.
 
-``none of these`` is a class whose examples are other people's photographs, which come with the package as features, and
-those of the folder ``none``. Measured (docs/engineering/refusals.md), that refuses more unknown things than the highest
-probability and the energy do, fewer known ones than distances, and needs no runner to know of it.
+``none of these`` is a class. Its examples are photographs of other things, shipped with the package as features, and
+those of the folder ``none``. In measurements (docs/engineering/refusals.md) it refuses more unknown things than the
+highest probability and the energy do, and fewer known ones than distances do. Runners need no special code.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ Numbers = NDArray[np.float64]
 
 FOLDS = 5
 PENALTIES = (0.2, 0.05, 0.01)
-"""Of squared weights, the strongest first: a weaker one has to be better."""
+"""Penalties of squared weights, the strongest first: a weaker one must be better to be chosen."""
 
 REFUSED = 0.05
-"""Share of the photographs whose class may be answered with ``none of these``, by cross-validation."""
+"""Largest share of the photographs with a class answered with ``none of these``, by cross-validation."""
 
 UNKNOWN, ROOM = 0.9, 0.25
-"""Share of unknown things that is refused at least, if REFUSED allows, and of the room beyond that is theirs."""
+"""Smallest share of unknown things to refuse if REFUSED allows it, and the fraction of the remaining margin that
+goes to unknown things."""
 
 LOOKALIKE = 0.2
-"""Share of a background class that may lie as close to a class as its own photographs do; more, and it is left out."""
+"""Largest share of a background group as close to a class as its own photographs. Groups above it are left out."""
 
 _STEPS = 400
 
@@ -37,8 +38,8 @@ class Examples:
     Attributes:
         features: (photographs, variations, length).
         truth: index of the class of each, or -1 for the folder ``none``.
-        background: (pictures, length), of unknown things.
-        groups: what kind of thing each of those is.
+        background: (images, length), of unknown things.
+        groups: group of similar things that each of those belongs to.
         classes: number of classes.
     """
 
@@ -63,14 +64,14 @@ class Head:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What cross-validation says: of pictures, and for the background of kinds of things, that were not learnt from.
+    """Result of cross-validation, on images and background groups left out of the training.
 
     Attributes:
         accuracy: share of photographs whose class is the likeliest of the classes.
         known_refused: share of photographs answered with ``none of these``.
-        unknown_refused: share of the background answered so.
-        none_refused: share of the folder ``none`` answered so; None without one.
-        temperature: what logits are divided by.
+        unknown_refused: share of the background with the same answer.
+        none_refused: share of the folder ``none`` with the same answer; None without the folder.
+        temperature: divisor of the logits.
         confusion: photographs of each class (rows) by answer (columns, the last ``none of these``).
     """
 
@@ -83,12 +84,12 @@ class Verdict:
 
     @property
     def rank(self) -> tuple[float, float]:
-        """What orders heads and starts: the higher the better."""
+        """Sort key of heads and starts; higher is better."""
         return round(self.accuracy, 3), self.unknown_refused
 
 
 def without_lookalikes(examples: Examples) -> Examples:
-    """Leave out kinds of background that look like a class: the person may teach what the package knows already."""
+    """Leave out background groups similar to a class, because the user can train on things in the background."""
     known = examples.features[:, 0]
     close = np.zeros(len(examples.background), bool)
     for index in range(examples.classes):
@@ -104,7 +105,7 @@ def without_lookalikes(examples: Examples) -> Examples:
 
 
 def train(examples: Examples) -> tuple[Head, Verdict]:
-    """Return the best last layer, calibrated, and what it is worth."""
+    """Return the best last layer, calibrated, and its result of cross-validation."""
     found = [(_validated(examples, penalty), penalty) for penalty in PENALTIES]
     (logits, background), penalty = max(found, key=lambda each: _accuracy(examples, each[0][0]))
     temperature = _temperature(examples, logits)
@@ -119,7 +120,7 @@ def train(examples: Examples) -> tuple[Head, Verdict]:
 
 
 def _validated(examples: Examples, penalty: float) -> tuple[Numbers, Numbers]:
-    """Return the logits of photographs and background, each by a head that has not seen it or its kind."""
+    """Return the logits of photographs and background, each by a head trained without it and its group."""
     length = examples.classes + 1
     logits, background = np.zeros((len(examples.truth), length)), np.zeros((len(examples.groups), length))
     folds = _folds(examples.truth)
@@ -133,7 +134,7 @@ def _validated(examples: Examples, penalty: float) -> tuple[Numbers, Numbers]:
 
 
 def _folds(truth: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return a fold for each photograph: neighbours of a class in one, for they may be of one moment."""
+    """Return a fold for each photograph; successive ones of a class share a fold, because they can be of one moment."""
     folds = np.zeros(len(truth), np.int64)
     for index in np.unique(truth):
         mine = np.flatnonzero(truth == index)
@@ -142,7 +143,7 @@ def _folds(truth: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _fit(examples: Examples, rows: NDArray[np.int64], others: NDArray[np.int64], penalty: float) -> Head:
-    """Fit a head; every class weighs as much as any other, and ``none of these`` as much as a class."""
+    """Fit a head; each class, the folder ``none`` and the background have the same total weight."""
     _, varied, length = examples.features.shape
     truth = np.where(examples.truth < 0, examples.classes, examples.truth)[rows]
     x = np.concatenate([examples.features[rows].reshape(-1, length), examples.background[others]])
@@ -186,8 +187,8 @@ def _accuracy(examples: Examples, logits: Numbers) -> float:
 def _temperature(examples: Examples, logits: Numbers) -> float:
     """Return the temperature of the least cross entropy (Guo et al., "On Calibration ...", 2017).
 
-    No photograph is quite certain, however well all are told apart: of n the next may be the first that is answered
-    wrong (Platt, "Probabilistic Outputs ...", 1999).
+    Targets are smoothed, because even perfect accuracy on n photographs does not exclude an error on the next one
+    (Platt, "Probabilistic Outputs ...", 1999).
     """
     truth = np.where(examples.truth < 0, examples.classes, examples.truth)
     doubt = 1.0 / (len(truth) + 2)
@@ -198,10 +199,10 @@ def _temperature(examples: Examples, logits: Numbers) -> float:
 
 
 def _shift(examples: Examples, logits: Numbers, background: Numbers) -> float:
-    """Return what to add to the logit of ``none of these``.
+    """Return the offset to add to the logit of ``none of these``.
 
-    It answers at most REFUSED of the photographs then. Where these lie far from what is unknown, it leaves them most of
-    the room between: new photographs differ more than those that a network may have seen before.
+    With it, at most REFUSED of the photographs get this answer. If they are far from unknown things, most of the margin
+    between goes to the photographs: new photographs differ more than those similar to the training data.
     """
     known = examples.truth >= 0
     strictest = float(np.quantile(_margins(logits[known]), REFUSED))
@@ -212,7 +213,7 @@ def _shift(examples: Examples, logits: Numbers, background: Numbers) -> float:
 
 
 def _margins(logits: Numbers) -> Numbers:
-    """Return by how much the likeliest class is ahead of ``none of these``."""
+    """Return the difference between the logits of the likeliest class and ``none of these``."""
     result: Numbers = logits[:, :-1].max(axis=1) - logits[:, -1]
     return result
 

@@ -1,4 +1,4 @@
-"""Photographs -> bundle, contact sheet and card: the whole of ``glsl-infer train``."""
+"""Training from photographs to a bundle, contact sheet and card: all of ``glsl-infer train``."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from glsl_infer.tools.train.photographs import Photographs, contact_sheet, find,
 from glsl_infer.tools.train.starts import background, starts_of
 
 _RECENT = 30
-"""Photographs whose time the estimate is the mean of."""
+"""Photographs in the running mean of the estimated time."""
 
 TYPICAL = 16
-"""Photographs that ranges are learnt from."""
+"""Photographs used for calibration."""
 
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What was made.
+    """Result of a training.
 
     Attributes:
         classes: labels without ``none of these``.
-        photographs: of each class, then those of the folder ``none``.
-        start: name of the network that it started from, and of each that was tried what cross-validation says.
-        tried: by the start's name.
-        right: share of the photographs that the bundle itself answers with their class, on this machine's GPU; it has
-            learnt from them.
-        seconds: wall time, and time of the processor.
-        warnings: sentences for the person.
+        photographs: number of photographs of each class, then of the folder ``none``.
+        start: name of the network it started from.
+        tried: result of cross-validation by the start's name.
+        right: share of the photographs that the bundle itself classifies correctly on this machine's GPU; it was
+            trained on them.
+        seconds: wall time, and CPU time.
+        warnings: sentences for the user.
     """
 
     classes: tuple[str, ...]
@@ -55,20 +55,20 @@ class Trained:
 
     @property
     def verdict(self) -> Verdict:
-        """Of the start that was taken."""
+        """Result of the chosen start."""
         return self.tried[self.start]
 
     def as_json(self) -> str:
-        """Return all as JSON."""
+        """Return all fields as JSON."""
         return json.dumps(asdict(self), indent=1)
 
 
 def train(folder: Path, out: Path, *, start: Path | None = None, context: str = "auto", tell: Tell) -> Trained:
-    """Learn the classes of a folder and write ``out``, and beside it a card (.md) and a contact sheet (.png).
+    """Train on the classes of a folder and write ``out``, and next to it a card (.md) and a contact sheet (.png).
 
     Raises:
         InputError: the photographs or the start cannot be used, or a file cannot be written.
-        RunError: the bundle does not answer as what was trained.
+        RunError: the answers of the bundle are worse than those of the trained head.
     """
     began, worked = time.monotonic(), time.process_time()
     found = find(folder, tell)
@@ -92,7 +92,7 @@ def train(folder: Path, out: Path, *, start: Path | None = None, context: str = 
             )
         trained, verdict = heads.train(heads.without_lookalikes(examples))
         made[each.name], tried[each.name] = (each, trained), verdict
-    best = max(tried, key=lambda name: tried[name].rank)  # of equals the first
+    best = max(tried, key=lambda name: tried[name].rank)  # the first of equals
     chosen, layer = made[best]
     tell("compiling shaders")
     graph = with_head(chosen, layer.kernel.astype(np.float32), layer.bias.astype(np.float32), out.stem)
@@ -114,10 +114,10 @@ def train(folder: Path, out: Path, *, start: Path | None = None, context: str = 
 
 
 class _Remaining:
-    """Reports how many photographs are done, with all networks together, and the time that the others will take.
+    """Progress over the photographs of all networks together, with the estimated remaining time.
 
     Args:
-        tell: gets the sentences.
+        tell: called with a sentence.
         total: photographs times networks.
         clock: returns seconds.
     """
@@ -128,14 +128,14 @@ class _Remaining:
         self._last: float | None = None
 
     def begin(self) -> None:
-        """Start to measure a photograph: what a network took before its first one is not counted."""
+        """Start to time a photograph, so the preparation of a network is not counted."""
         self._last = self._clock()
 
     def __call__(self) -> None:
         """Count a photograph."""
         assert self._last is not None
         now, self._done = self._clock(), self._done + 1
-        # The mean of all at first, and later of the last 30 or so: the machine may have got other work.
+        # First the mean of all, later of about the last 30, because the load of the machine can change.
         self._each += (now - self._last - self._each) / min(self._done, _RECENT)
         self._last = now
         left = self._each * (self._total - self._done) / 60.0
@@ -143,7 +143,7 @@ class _Remaining:
 
 
 def _right(found: Photographs, out: Path, context: str) -> float:
-    """Return how many of the photographs the written file gives their class, leaving ``none of these`` aside."""
+    """Return the share of photographs classified correctly by the written file, ignoring ``none of these``."""
     pairs = [(path, truth) for path, truth in zip(found.files, found.truth) if truth >= 0]
     with Classifier(out, context=context) as classifier:
         right = 0
@@ -162,7 +162,7 @@ def _write_sheet(found: Photographs, path: Path) -> None:
 
 
 def _write_card(made: Trained, out: Path) -> None:
-    """Write what a person who gets the file should know."""
+    """Write the information for users of the bundle."""
     verdict = made.verdict
     answers = [*made.classes, NONE]
     lines = [

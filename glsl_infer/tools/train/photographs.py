@@ -1,4 +1,4 @@
-"""The photographs that ``train`` learns from: CLASS/*.jpg in a folder, and what a camera could have seen instead."""
+"""Photographs to train on: CLASS/*.jpg in a folder, and their random variations."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.runtime.pictures import paths, preprocess
 
 LEAST = 5
-"""Photographs that a class needs: each of as many folds of the cross-validation has one."""
+"""Smallest number of photographs of a class: one for each fold of the cross-validation."""
 
 NEGATIVE = "none"
-"""A folder of this name is no class: its photographs show what is to be answered with ``NONE``."""
+"""Name of the folder that is not a class: its photographs are to be answered with ``NONE``."""
 
 MOST_CLASSES = 200
 
 
 @dataclass(frozen=True)
 class Photographs:
-    """What was found.
+    """Photographs of a folder.
 
     Attributes:
         classes: labels, in alphabetical order.
-        files: the pictures.
-        truth: for each the index of its class, or -1 for those of the folder ``none``.
-        warnings: sentences for the person.
+        files: the images.
+        truth: index of each image's class, or -1 for the folder ``none``.
+        warnings: sentences for the user.
     """
 
     classes: tuple[str, ...]
@@ -44,11 +44,11 @@ def find(folder: Path, tell: Callable[[str], None] = lambda _: None) -> Photogra
     """Return the photographs in CLASS/*.jpg; those that cannot be read are left out with a warning.
 
     Args:
-        folder: with a folder for each class.
-        tell: gets the progress.
+        folder: folder with a folder for each class.
+        tell: called with the progress.
 
     Raises:
-        InputError: whatever is wrong with the folder, all of it.
+        InputError: the message lists all problems of the folder.
     """
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; give a folder with a folder of photographs for each class")
@@ -105,10 +105,10 @@ def find(folder: Path, tell: Callable[[str], None] = lambda _: None) -> Photogra
 
 
 def variations(image: Image.Image, count: int, seed: int) -> Iterator[Image.Image]:
-    """Yield the picture as it is, then ``count - 1`` times as the camera could have seen it from elsewhere.
+    """Yield the image unchanged, then ``count - 1`` random variations.
 
-    Each is a square of 75 to 100 % of the middle one's side, moved as far as the picture goes, mirrored or not, turned
-    by up to 10 degrees, brighter or darker by up to a fifth.
+    Each variation is a square of 75 to 100 % of the shorter side at a random position, mirrored every second time,
+    rotated by up to 10 degrees, and brighter or darker by up to a fifth.
     """
     yield image
     random = np.random.default_rng(seed)
@@ -124,7 +124,7 @@ def variations(image: Image.Image, count: int, seed: int) -> Iterator[Image.Imag
 
 
 def contact_sheet(photographs: Photographs, side: int = 96, columns: int = 10) -> Image.Image:
-    """Return a picture with a row of the first photographs of each class, and of the folder ``none``."""
+    """Return an image with a row of photographs for each class, and for the folder ``none``."""
     rows = [index for index in (*range(len(photographs.classes)), -1) if index in photographs.truth]
     sheet = Image.new("RGB", (columns * side, len(rows) * side), "white")
     for row, index in enumerate(rows):
@@ -135,7 +135,7 @@ def contact_sheet(photographs: Photographs, side: int = 96, columns: int = 10) -
 
 
 def spread(files: Sequence[Path], most: int) -> list[Path]:
-    """Return at most ``most`` of the files, from all of the list."""
+    """Return at most ``most`` of the files, evenly spaced in the list."""
     count = min(most, len(files))
     return [files[index * len(files) // count] for index in range(count)]
 

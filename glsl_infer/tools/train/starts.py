@@ -1,4 +1,4 @@
-"""The networks that a training can start from, and the background that each comes with."""
+"""Networks that a training can start from, and the background of each."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from glsl_infer.support.resources import MODEL_NAMES, model
 from glsl_infer.tools.train.features import Start, read_start
 
 STARTS = MODEL_NAMES
-"""Bundles in the package. Which of them suits the photographs is found by cross-validation; of equals, the first."""
+"""Bundles in the package. Cross-validation chooses the one for the photographs, and the first of equals."""
 
 DATA = Path(__file__).resolve().parent / "data"
-"""Features of pictures of the train splits of both data sets."""
+"""Features of images of the train splits of both data sets."""
 
 
 def starts_of(given: Path | None) -> list[Start]:
-    """Return the starts to try: the one that was given, or all that come with the package.
+    """Return the starts to try: the given one, or all of the package.
 
     Raises:
-        InputError: it cannot be started from.
+        InputError: it cannot be used as a start.
     """
     return [read_start(given)] if given is not None else [read_start(model(name)) for name in STARTS]
 
 
 def background(start: Start) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return features (pictures, length) of unknown things, and of what kind each is; none for a start of one's own."""
+    """Return features (images, length) of unknown things, and the group of each; empty for a start of the user."""
     path = DATA / f"{start.name}.npz"
     length = start.length
     if start.name not in STARTS or not path.is_file():

@@ -1,4 +1,4 @@
-"""An exported model beside the model it was made from: per layer and end to end, on pictures of one's own.
+"""Comparison of an exported model with its original: by layer and end to end, on images of the user.
 
-``compare`` runs both, ``measures`` has what is measured, ``page`` the report; ``glsl-infer validate`` is the command.
+``compare`` runs both, ``measures`` has the metrics, ``page`` the report; ``glsl-infer validate`` is the command.
 """

@@ -1,4 +1,4 @@
-"""Stored zeros and 255s of each layer that the model does not have: values that its ranges clip."""
+"""Values of each layer clipped by its range: stored as the minimum or maximum, but beyond it in the original model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glsl_infer.program.layout import FeatureMap, FineMap, Range
 
 
 def stored_ranges(bundle: Bundle) -> dict[str, Range]:
-    """Return the ranges of the feature maps that a bundle stores, by layer."""
+    """Return the ranges of the feature maps stored by a bundle, by layer."""
     return {
         layer.name: layer.output.range
         for part in bundle.gpu_parts
@@ -20,14 +20,14 @@ def stored_ranges(bundle: Bundle) -> dict[str, Range]:
 
 
 class ClippedCount:
-    """Values of a layer at the ends of its range where the model's are beyond them by half a step or more.
+    """Values of a layer at the bounds of its range where the model's are beyond them by half a step or more.
 
     Args:
-        range_: of the layer; None of a layer without one, of which nothing is counted.
+        range_: range of the layer; None if it has none: nothing is then counted.
 
     Attributes:
-        zeros: values that are stored as the lowest number.
-        full: values that are stored as the highest number.
+        zeros: number of values clipped to the minimum.
+        full: number of values clipped to the maximum.
     """
 
     def __init__(self, range_: Range | None) -> None:
@@ -45,7 +45,7 @@ class ClippedCount:
         self.full += int(((given > high - half) & (expected > high + half)).sum())
 
     def as_json(self) -> dict[str, float]:
-        """Return both counts and their share of all values, as plain data; nothing of a layer without a range."""
+        """Return both counts and their share of all values, as plain data; empty for a layer without a range."""
         if not self._count:
             return {}
         share = (self.zeros + self.full) / self._count

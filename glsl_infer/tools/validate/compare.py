@@ -1,6 +1,6 @@
-"""Runs a model and the bundle made from it on the same bytes, and measures how far they are apart.
+"""Comparison of a model with its bundle on the same inputs.
 
-The model's framework computes in a process of its own (``job``), then the GPU in this one.
+The model's framework runs first, in a separate process (``job``), then the GPU in this one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _FRAMEWORKS = {
     "onnx": ("ONNX Runtime", "onnx_outputs"),
     "tflite": ("LiteRT", "litert_outputs"),
 }
-"""The framework that runs a kind of model, and the module here that has it run."""
+"""Framework for a type of model, and the module of this package that runs it."""
 
 
 def compare(
@@ -58,33 +58,34 @@ def compare(
     explain: bool = False,
     tell: Tell = lambda _: None,
 ) -> dict[str, Any]:
-    """Return how far the bundle on this GPU is from its model.
+    """Return the differences between the bundle on this GPU and its model.
 
     Args:
         model: a saved ``.keras``, ``.onnx`` or ``.tflite`` file.
         bundle: the exported model.
-        samples: an array for each input, by name, in each: pictures as the network reads them, numbers. At least one.
-        layer_pictures: how many of them, from the first on, are compared layer by layer.
-        input_ranges: what bytes 0 and 255 of pictures mean to the model; see ``importers.shared.ends``.
-        input_shapes: the shapes of inputs that the export was given.
-        constants: the values of inputs that the export was given.
-        context: how to get at the GPU.
-        beyond: is told what is returned, and says whether that is too far. If so, the exact reference computes the
-            first samples, too, and the self-check runs (``verdict``).
-        explain: whether to look for the layer that loses most in any case.
-        tell: hears of every sample that is done, ``steps`` of them.
+        samples: at least one sample, each with an array for each input by name: images in the network's size, or
+            values.
+        layer_pictures: number of samples, from the first on, to compare layer by layer.
+        input_ranges: input values of bytes 0 and 255 of images for the model; see ``importers.shared.ends``.
+        input_shapes: input shapes set at the export.
+        constants: input values set at the export.
+        context: method of creating a context.
+        beyond: called with the result; returns whether the difference is too large. If so, the exact reference computes
+            the first samples too, and the self-check runs (``verdict``).
+        explain: whether to find the layer with the largest loss in any case.
+        tell: called with 1 after every sample, ``steps`` times.
 
     Returns:
-        ``pictures`` (how many samples), ``framework`` (its name), ``beside`` and ``driver`` (in words), ``outputs`` (of
-        each ``Agreement.as_json`` with ``name``; ``top1``, ``margin`` and ``margin_share`` where it is a vector,
-        ``same`` (share of equal numbers) where it is a mask of classes; ``reference_cosine`` and ``driver_cosine``
-        where the reference was asked, with ``judged``, the samples that it computed, and ``wrong``, the first layer
-        that the self-check refuses, or None; ``softmax``, whether
-        probabilities were compared, those of each pixel where it is a map, and not logits), ``layers`` in order
-        (``Agreement.as_json`` with ``layer``, ``op`` and ``computes``, the model's layer whose output it has; and
-        ``ClippedCount.as_json`` of maps with a range of their own), ``not_compared`` (inner layers without a
-        counterpart in the model), ``loses_most`` (``ranges.loss.Loss``, or None; only where it is too far, or with
-        ``explain``).
+        ``pictures`` (number of samples), ``framework`` (its name), ``beside`` (its name and version) and ``driver``
+        (description), ``outputs`` (for each ``Agreement.as_json`` with ``name``; ``top1``, ``margin`` and
+        ``margin_share`` of a vector, ``same`` (share of equal values) of a mask of classes; ``reference_cosine``
+        and ``driver_cosine`` if the reference was computed, and ``softmax``, whether probabilities (of each pixel
+        for a map) were compared instead of logits), ``layers`` in order (``Agreement.as_json`` with ``layer``,
+        ``op`` and ``computes``, the model's layer with the same output; and ``ClippedCount.as_json`` of maps with
+        their own range), ``not_compared`` (inner layers without a counterpart in the model), ``loses_most``
+        (``ranges.loss.Loss``, or None; only if the difference is too large, or with ``explain``), and if it is too
+        large ``judged``, the number of samples computed by the reference, and ``wrong``, the first layer that fails
+        the self-check, or None.
 
     Raises:
         InputError: the files do not belong together, or one cannot be used.
@@ -179,7 +180,7 @@ def _in_framework(
     said: Mapping[str, Any],
     tell: Tell,
 ) -> dict[str, Any]:
-    """Let a process of its own run the model, which leaves its results in the folder; return what it says of them."""
+    """Run the model in a separate process, which writes its outputs into the folder; return their description."""
     files = {}
     for index, entry in enumerate(bundle.manifest.inputs):
         files[entry.name] = str(folder / f"input-{index}.npy")
@@ -212,7 +213,7 @@ def _in_framework(
 def _run(
     framework: str, module: str, job: Mapping[str, Any], folder: Path, tell: Callable[[int], object]
 ) -> dict[str, Any]:
-    """Let a process do a job; return what it says of its results."""
+    """Run a job in a process; return the description of its results."""
     with ChildProcess(f"{__package__}.{module}", job, folder / "job", f"runs {framework}") as process:
         for _ in process.lines():
             tell(1)
@@ -222,12 +223,12 @@ def _run(
 
 
 def _framework(model: Path) -> tuple[str, str]:
-    """Return the framework that a model is of, and the module that runs it."""
+    """Return the framework of a model, and the module that runs it."""
     return _FRAMEWORKS[importers.kind_of(model)]
 
 
 def _shares(output: Output, total: Agreement) -> dict[str, float]:
-    """Return what share of an output's samples or numbers is the same, where that says something."""
+    """Return the shares of an output's equal samples or values, if they are meaningful."""
     if any(step.step == ARGMAX for step in output.steps):
         return {"same": total.same}
     if len(output.shape) != 1:
@@ -236,15 +237,15 @@ def _shares(output: Output, total: Agreement) -> dict[str, float]:
 
 
 def steps(pictures: int, layer_pictures: int) -> int:
-    """Return how many things ``compare`` tells of."""
+    """Return the total of the counts that ``compare`` passes to ``tell``."""
     return 2 * (pictures + min(layer_pictures, pictures))
 
 
 def _in_shape(model: Path, bundle: Bundle, output: Output, ends: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return what the model computes of an output, one for each sample, in the shape of the bundle's.
+    """Return the model's values of an output, one array for each sample, in the shape of the bundle's output.
 
-    A vector may be a map of 1x1 pixels in the model, with a layer behind it that only changes the shape: the same
-    numbers in the same order.
+    A vector of the bundle can be a map of 1x1 pixels in the model, followed by a layer that only changes the shape. The
+    values and their order are the same.
 
     Raises:
         InputError: the shapes differ by more than sizes of 1.
@@ -266,14 +267,14 @@ def _add_layers(
     by_layer: dict[str, Agreement],
     counts: Mapping[str, ClippedCount],
 ) -> None:
-    """Add every layer of a picture, one after the other: together they may take gigabytes."""
+    """Add every layer of a sample, one after the other, because all together can take gigabytes."""
     places = {name: place for place, name in enumerate(by_layer)}
     for name, output in session.layers(sample):
         if name not in places:
             continue
         expected = np.load(folder / layer_file(index, places[name]))
         if expected.size == output.size:
-            # A vector may be a map of 1x1 pixels in the model; the same numbers in the same order.
+            # A vector can be a map of 1x1 pixels in the model; the values and their order are the same.
             by_layer[name].add(output.ravel(), expected.ravel())
         if expected.shape == output.shape:
             counts[name].add(output, expected)

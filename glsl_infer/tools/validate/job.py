@@ -1,15 +1,15 @@
-"""What ``compare`` asks of the process that runs the original model, whichever framework that is.
+"""Job of the process that runs the original model for ``compare``, common to all frameworks.
 
-A job has: ``model``; ``inputs``, an *.npy file of samples for each, by name, ``count`` of them; ``numbers``, those of
-them that are maps and no pictures; ``layers`` (names) and ``layer_pictures``; ``outputs`` with ``name``, ``layers`` and
-the number of ``steps`` that the bundle's has; ``input_ranges``; ``input_shapes`` and ``constants``, if the export
-was given any; ``operators``, as ``cpu.custom.load`` takes them;
-``imports``, modules of the user; ``out``, a folder.
+A job has: ``model``; ``inputs``, an *.npy file of samples for each, by name, ``count`` of them; ``numbers``, the inputs
+that are maps but not images; ``layers`` (names) and ``layer_pictures``; ``outputs`` with ``name``, ``layers`` and the
+number of ``steps`` of the bundle's output; ``input_ranges``; ``input_shapes`` and ``constants`` set at the export;
+``operators``, as for ``cpu.custom.load``; ``imports``, modules of the user; ``out``, a folder.
 
 The process writes there ``ends-N.npy``, output number N for every sample, ``layer-N-L.npy`` with the output of layer L,
-one of ``layers``, for each of the first samples, and ``about.json``: ``layers`` that the model has, what each
-``computes``, whether outputs are compared after their ``softmax``, and ``beside``, the framework with its version; or
-``refused`` alone, why this importer reads the model only as TensorFlow's converter leaves it.
+one of ``layers``, for each of the first samples, and ``about.json``: ``layers`` found in the model, ``computes``, the
+node of each, ``softmax``, whether each output is compared after its softmax, and ``beside``, the framework with its
+version. Alternatively, ``about.json`` has only ``refused``: the reason why this importer cannot read the model without
+TensorFlow's converter.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ ABOUT = "about.json"
 
 
 def ends_file(index: int) -> str:
-    """Return the name of the file with an output, of every sample."""
+    """Return the name of the file with an output of all samples."""
     return f"ends-{index}.npy"
 
 
 def layer_file(index: int, layer: int) -> str:
-    """Return the name of the file with a layer of a picture, both by their places: a reader holds one at a time."""
+    """Return the file name of a layer of a sample, both by index; one file each, so a reader loads one at a time."""
     return f"layer-{index}-{layer}.npy"
 
 
@@ -44,7 +44,7 @@ def computed_nodes(graph: Graph) -> dict[str, str]:
 
 
 def output_of(graph: Graph, name: str) -> GraphOutput:
-    """Return the output of a graph with a bundle's name for it; the only one may have another.
+    """Return the output of a graph by the bundle's name; a single output can have another name.
 
     Raises:
         InputError: the model has no such output.
@@ -77,14 +77,14 @@ def given(graph: Graph, files: Mapping[str, str]) -> dict[str, NDArray[Any]]:
 
 
 def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return a shape without axes that a framework may leave out, such as a grey picture's last."""
+    """Return a shape without axes of 1, which a framework can omit, such as a grey image's last."""
     return tuple(side for side in shape if side != 1)
 
 
 def batch(
     graph: Graph, samples: Mapping[str, NDArray[Any]], first: int, count: int, size: int
 ) -> list[NDArray[np.float32]]:
-    """Return some samples of every input as a model takes them, with zeros behind them up to ``size``."""
+    """Return a batch of samples of every input for a model, padded with zeros up to ``size``."""
     batches = []
     for node in graph.inputs:
         asked = np.asarray(samples[node.name][first : first + count])

@@ -1,6 +1,6 @@
-"""What Keras makes of pictures, layer by layer and in the end: the process that ``glsl-infer validate`` compares with.
+"""Outputs of a Keras model, by layer and at its end: the process that ``glsl-infer validate`` compares with.
 
-``python -m glsl_infer.tools.validate.keras_outputs JOB.json`` (see ``child_process``) does a ``job``.
+``python -m glsl_infer.tools.validate.keras_outputs JOB.json`` (see ``child_process``) runs a ``job``.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from glsl_infer.support.child_process import execute, tell
 from glsl_infer.tools.validate.job import ABOUT, batch, computed_nodes, ends_file, given, layer_file, output_of
 
 BATCH = 8
-"""Pictures at a time: always as many, so that no output depends on how many follow."""
+"""Size of all batches: constant, so outputs do not depend on the number of samples in a batch."""
 
 
 def work(job: dict[str, Any]) -> None:
-    """Do a job; see ``job``."""
+    """Run a job; see ``job``."""
     custom.load_all(job["operators"])
     own_modules.remember(job["imports"])
     network = importer.load_model(job["model"])
@@ -53,7 +53,7 @@ def work(job: dict[str, Any]) -> None:
     rows: list[list[NDArray[np.float32]]] = [[] for _ in ends]
 
     def shaped(values: list[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
-        """Return samples in the shapes of the model's inputs: a grey picture may have no axis for channels there."""
+        """Return samples in the shapes of the model's inputs, which can lack the channel axis of a grey image."""
         return [value.reshape(len(value), *own.shape[1:]) for value, own in zip(values, network.inputs)]
 
     for first in range(0, job["count"], BATCH):
@@ -80,14 +80,14 @@ def work(job: dict[str, Any]) -> None:
 
 
 def _free(network: Any, files: Mapping[str, str]) -> dict[str, tuple[int, int]]:
-    """Return (height, width), as the samples have them, of those inputs that the model leaves open, by name."""
+    """Return (height, width) of the samples for inputs whose size the model leaves open, by name."""
     alone = next(iter(files.values()))
     shapes = {name: np.load(files.get(name, alone), mmap_mode="r").shape[1:3] for name in importer.open_inputs(network)}
     return {name: (int(shape[0]), int(shape[1])) for name, shape in shapes.items()}
 
 
 def _predicted(model: Any, batch: list[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
-    """Return the outputs of a model; Keras gives the only one of a list alone."""
+    """Return the outputs of a model as a list; Keras returns a single one without a list."""
     outputs = model.predict_on_batch(batch)
     return list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
 
@@ -95,9 +95,9 @@ def _predicted(model: Any, batch: list[NDArray[np.float32]]) -> list[NDArray[np.
 def _end(
     network: Any, graph: Graph, output: Mapping[str, Any], nodes: Mapping[str, str], tensors: Mapping[str, Any]
 ) -> tuple[Any, bool]:
-    """Return the Keras tensor that an output of the bundle is compared with, and whether that is a softmax of it.
+    """Return the Keras tensor to compare with an output of the bundle, and whether it is a softmax of the output.
 
-    Runners return logits where a softmax ends the network. Where Keras has them only inside a layer with its softmax,
+    Runners return logits if a softmax ends the network. If Keras has them only inside a layer with its softmax,
     probabilities are compared.
 
     Raises:

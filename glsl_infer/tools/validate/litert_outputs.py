@@ -1,6 +1,6 @@
-"""What LiteRT makes of pictures, layer by layer and in the end: the process that ``glsl-infer validate`` compares with.
+"""Outputs of a model in LiteRT, by layer and at its end: the process that ``glsl-infer validate`` compares with.
 
-``python -m glsl_infer.tools.validate.litert_outputs JOB.json`` (see ``child_process``) does a ``job``.
+``python -m glsl_infer.tools.validate.litert_outputs JOB.json`` (see ``child_process``) runs a ``job``.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from glsl_infer.support.child_process import execute, tell
 from glsl_infer.tools.validate.job import ABOUT, batch, computed_nodes, ends_file, given, layer_file, output_of
 
 _THREADS = 1
-"""So that the same pictures always give the same numbers."""
+"""One thread, so results are reproducible."""
 
 
 class LiteRt:
-    """A file in LiteRT's interpreter; tensors go by their numbers in the file, and hold real numbers.
+    """A file in LiteRT's interpreter. Tensors are addressed by index in the file, with dequantised values.
 
     Args:
-        path: a file that ``importers.tflite`` can read: LiteRT itself crashes on some damaged files.
-        every_tensor: keep them all, not those of the outputs alone.
-        shapes: of inputs whose shapes the file leaves open, with their batch axes.
+        path: a file accepted by ``importers.tflite``: LiteRT itself crashes on some damaged files.
+        every_tensor: whether to keep all tensors instead of the outputs only.
+        shapes: shapes, with batch axes, of inputs whose shapes the file leaves open.
 
     Raises:
         InputError: LiteRT refuses the file.
@@ -58,7 +58,7 @@ class LiteRt:
         for resolver in (plain, interpreter.OpResolverType.AUTO):  # MediaPipe's own operators are in a delegate
             try:
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # of the memory that every tensor takes
+                    warnings.simplefilter("ignore")  # about the memory of ``preserve_all_tensors``
                     self._interpreter = interpreter.Interpreter(
                         str(path),
                         num_threads=_THREADS,
@@ -77,14 +77,14 @@ class LiteRt:
         self._details = {detail["index"]: detail for detail in self._interpreter.get_tensor_details()}
 
     def run(self, inputs: Mapping[int, NDArray[np.float32]]) -> None:
-        """Compute everything from arrays with a batch axis, by the numbers of the inputs."""
+        """Run the model on arrays with a batch axis, by input index."""
         for index, values in inputs.items():
             detail = self._details[index]
             self._interpreter.set_tensor(index, _stored(detail, values.reshape(detail["shape"])))
         self._interpreter.invoke()
 
     def tensor(self, index: int) -> NDArray[np.float32] | None:
-        """Return what a tensor holds, with its batch axis; None where LiteRT has thrown it away."""
+        """Return the values of a tensor with its batch axis; None if LiteRT has discarded them."""
         try:
             return _real(self._details[index], self._interpreter.get_tensor(index))
         except (KeyError, ValueError):
@@ -92,12 +92,12 @@ class LiteRt:
 
     @staticmethod
     def version() -> str:
-        """Return which LiteRT this is."""
+        """Return the name and version of LiteRT."""
         return f"LiteRT {metadata.version('ai-edge-litert')}"
 
 
 def _stored(detail: Mapping[str, Any], values: NDArray[np.float32]) -> NDArray[Any]:
-    """Return numbers as a tensor holds them."""
+    """Return values in a tensor's type, quantised if it is."""
     scale, zero = detail["quantization"]
     kind = np.dtype(detail["dtype"])
     if kind.kind == "f" or not scale:
@@ -108,7 +108,7 @@ def _stored(detail: Mapping[str, Any], values: NDArray[np.float32]) -> NDArray[A
 
 
 def _real(detail: Mapping[str, Any], held: NDArray[Any]) -> NDArray[np.float32]:
-    """Return what a tensor's numbers stand for."""
+    """Return the dequantised values of a tensor."""
     scale, zero = detail["quantization"]
     if held.dtype.kind == "f" or not scale:
         return held.astype(np.float32)
@@ -117,7 +117,7 @@ def _real(detail: Mapping[str, Any], held: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def work(job: dict[str, Any]) -> None:
-    """Do a job; see ``job``."""
+    """Run a job; see ``job``."""
     given_shapes = {name: tuple(shape) for name, shape in job.get("input_shapes", {}).items()}
     whole = read_model(job["model"])
     model = as_given(whole, importer.Ends(shapes=given_shapes, constants=job.get("constants", {})))
@@ -166,7 +166,7 @@ def _write_layers(
     out: Path,
     index: int,
 ) -> list[str]:
-    """Write the layers of a picture that LiteRT has kept; return their names."""
+    """Write the layers of a sample that LiteRT has kept; return their names."""
     kept: list[str] = []
     for name in names:
         value = runner.tensor(tensors[nodes[name]])
@@ -184,7 +184,7 @@ def _required(runner: LiteRt, tensor: int, model: str) -> NDArray[np.float32]:
 
 
 def _free(model: Model, files: Mapping[str, str]) -> dict[str, tuple[int, int]]:
-    """Return (height, width), as the samples have them, of those inputs that the file leaves open, by name."""
+    """Return (height, width) of the samples for inputs whose size the file leaves open, by name."""
     alone = next(iter(files.values()))
     sizes: dict[str, tuple[int, int]] = {}
     for name, index in model.inputs:
@@ -206,9 +206,9 @@ def _end(
     tensors: Mapping[str, int],
     outputs: Mapping[str, int],
 ) -> tuple[int, bool]:
-    """Return the tensor that an output of the bundle is compared with, and whether that is a softmax of it.
+    """Return the tensor to compare with an output of the bundle, and whether it is a softmax of the output.
 
-    Runners return logits where a softmax ends the network.
+    Runners return logits if a softmax ends the network.
 
     Raises:
         InputError: the model has no such output.
@@ -219,7 +219,7 @@ def _end(
         return end, False
     node = nodes.get(output["layers"][0], "")
     last = graph.by_name[known.layers[0]]
-    while last.op == "identity" and not last.operator.is_input:  # what changes a quantisation
+    while last.op == "identity" and not last.operator.is_input:  # a change of quantisation
         last = graph.by_name[last.inputs[0]]
     is_softmax = ops.get(last.op).host_step(last) == SOFTMAX
     if is_softmax and node in tensors:

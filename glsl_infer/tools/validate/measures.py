@@ -1,4 +1,4 @@
-"""How far an output is from the one that it stands for, over many pictures."""
+"""Differences between outputs and their expected values, over many samples."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 
 class Agreement:
-    """Sums over pictures, so that no output has to be kept.
+    """Sums over samples, so outputs need not be stored.
 
     Attributes:
-        pictures: how many were added.
-        max_error, worst_cosine: of the picture in which it is worst.
-        agreed: in how many the largest value has the same place.
-        margin: where it has another, by how much more is expected there than at the given one's, at the most.
+        pictures: number of samples added.
+        max_error, worst_cosine: of the sample with the worst value.
+        agreed: number of samples whose largest value has the expected index.
+        margin: largest difference, in samples with another index, between the expected values at both indices.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class Agreement:
         self._absolute = self._products = self._expected = self._given = self._squares = self._sum = 0.0
 
     def add(self, given: NDArray[np.floating], expected: NDArray[np.floating]) -> None:
-        """Add the outputs of one picture, two arrays of the same shape.
+        """Add the outputs of one sample, two arrays of the same shape.
 
         Raises:
             ValueError: the shapes differ.
@@ -51,40 +51,40 @@ class Agreement:
 
     @property
     def cosine(self) -> float:
-        """Cosine similarity of all outputs as one vector, in [-1, 1]; 1 where both are 0 everywhere."""
+        """Cosine similarity of all outputs as one vector, in [-1, 1]; 1 if both are 0 everywhere."""
         return _cosine(self._products, self._given, self._expected)
 
     @property
     def mean_error(self) -> float:
-        """Mean of the absolute errors, in the output's own numbers."""
+        """Mean of the absolute errors, in units of the output."""
         return self._absolute / max(1, self._count)
 
     @property
     def sqnr(self) -> float:
-        """Signal to quantisation noise in dB: power of what is expected over the error's; infinite without one."""
+        """Signal to quantisation noise in dB: power of expected values over the error's; infinite without error."""
         if not self._squares:
             return math.inf
         return 10.0 * math.log10(self._expected / self._squares) if self._expected else -math.inf
 
     @property
     def margin_share(self) -> float:
-        """``margin`` as a share of the spread (standard deviation) of what is expected."""
+        """``margin`` as a share of the standard deviation of the expected values."""
         count = max(1, self._count)
         spread = math.sqrt(max(0.0, self._expected / count - (self._sum / count) ** 2))
         return self.margin / spread if spread else 0.0
 
     @property
     def top1(self) -> float:
-        """Share of pictures in which the largest value has the same place, in [0, 1]."""
+        """Share of samples whose largest value has the expected index, in [0, 1]."""
         return self.agreed / max(1, self.pictures)
 
     @property
     def same(self) -> float:
-        """Share of equal numbers, in [0, 1]; of a mask, of pixels with the same class."""
+        """Share of equal values, in [0, 1]; for a mask, of pixels with the same class."""
         return self._equal / max(1, self._count)
 
     def as_json(self) -> dict[str, Any]:
-        """Return everything as plain data; ``sqnr_db`` is None where it is infinite, which JSON cannot say."""
+        """Return all metrics as plain data; ``sqnr_db`` is None if infinite, which JSON cannot represent."""
         return {
             "pictures": self.pictures,
             "cosine": self.cosine,

@@ -1,6 +1,6 @@
-"""What ONNX Runtime makes of pictures, layer by layer and in the end: the process that ``validate`` compares with.
+"""Outputs of a model in ONNX Runtime, by layer and at its end: the process that ``validate`` compares with.
 
-``python -m glsl_infer.tools.validate.onnx_outputs JOB.json`` (see ``child_process``) does a ``job``.
+``python -m glsl_infer.tools.validate.onnx_outputs JOB.json`` (see ``child_process``) runs a ``job``.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from glsl_infer.support.child_process import execute, tell
 from glsl_infer.tools.validate.job import ABOUT, batch, computed_nodes, ends_file, given, layer_file, output_of
 
 _THREADS = 1
-"""So that the same pictures always give the same numbers."""
+"""One thread, so results are reproducible."""
 
 _HELD = 16 << 20
-"""Numbers of layers that ONNX Runtime keeps at a time: more layers than that are computed in several runs."""
+"""Largest number of elements that ONNX Runtime keeps at a time; more layers are computed in several runs."""
 
 
 class OnnxRuntime:
-    """A file in ONNX Runtime, whose tensors go by their names in the file.
+    """A file in ONNX Runtime, with tensors by their names in the file.
 
     Args:
-        path: a file that ``importers.onnx`` can read.
-        tensors: what is to be kept, besides nothing: names of outputs and of tensors between operators.
-        shapes: of inputs, instead of those of the file.
-        constants: what inputs read that are always the same.
+        path: a file accepted by ``importers.onnx``.
+        tensors: tensors to return: names of outputs and of tensors between operators.
+        shapes: shapes of inputs that replace those of the file.
+        constants: values of constant inputs.
 
     Raises:
         InputError: ONNX Runtime refuses the file.
@@ -69,7 +69,7 @@ class OnnxRuntime:
             self._session = onnxruntime.InferenceSession(
                 model.SerializeToString(), options, providers=["CPUExecutionProvider"]
             )
-        except Exception as error:  # each of its kinds of error has a class of its own, below Exception
+        except Exception as error:  # its exception classes have no common base below Exception
             raise InputError(f"{path}: ONNX Runtime cannot run it ({str(error).splitlines()[0][:200]})") from None
         self._tensors, self._constants = list(tensors), dict(constants or {})
         self._inputs = {entry.name: entry for entry in self._session.get_inputs()}
@@ -80,22 +80,22 @@ class OnnxRuntime:
         """Return the kept tensors, by name.
 
         Args:
-            inputs: real numbers, in the file's shapes.
-            spans: what the numbers of inputs of 8 bits stand for.
+            inputs: real values, in the file's shapes.
+            spans: real values of the smallest and largest integer of 8-bit inputs.
         """
         fed = {name: _stored(self._inputs[name].type, value, spans.get(name)) for name, value in inputs.items()}
         return dict(zip(self._tensors, self._session.run(self._tensors, {**fed, **self._constants})))
 
     @staticmethod
     def version() -> str:
-        """Return which ONNX Runtime this is."""
+        """Return the name and version of ONNX Runtime."""
         import onnxruntime
 
         return f"ONNX Runtime {onnxruntime.__version__}"
 
 
 def _reshape(graph: Any, shapes: Mapping[str, Sequence[int]]) -> None:
-    """Give inputs other shapes, and forget those of all other tensors, which follow from them."""
+    """Set shapes of inputs, and remove those of all other tensors, which follow from them."""
     for value in graph.input:
         if value.name in shapes:
             dims = value.type.tensor_type.shape.dim
@@ -110,7 +110,7 @@ def _reshape(graph: Any, shapes: Mapping[str, Sequence[int]]) -> None:
 
 
 def _stored(kind: str, value: NDArray[np.float32], span: tuple[float, float] | None) -> NDArray[Any]:
-    """Return numbers as an input of a type holds them."""
+    """Return values in an input's type, quantised if it has 8 bits."""
     names = {
         "tensor(uint8)": "uint8",
         "tensor(int8)": "int8",
@@ -128,7 +128,7 @@ def _stored(kind: str, value: NDArray[np.float32], span: tuple[float, float] | N
 
 
 def work(job: dict[str, Any]) -> None:
-    """Do a job; see ``job``."""
+    """Run a job; see ``job``."""
     ranges = {name: tuple(ends) for name, ends in job["input_ranges"].items()}
     files = {name: np.load(path, mmap_mode="r") for name, path in job["inputs"].items()}
     sizes = {name: values.shape[1:3] for name, values in files.items() if values.ndim == 4}
@@ -199,12 +199,12 @@ def work(job: dict[str, Any]) -> None:
 
 
 def _as_node(view: View, value: NDArray[Any]) -> NDArray[Any]:
-    """Return a tensor as the graph's node has it; as it is where it has as many rows as the network finds."""
+    """Return a tensor in the layout of the graph's node; unchanged if its size depends on the input's content."""
     return view.as_stored(value) if value.size == view.size else value
 
 
 def _groups(sizes: Sequence[int]) -> list[range]:
-    """Return runs of places whose sizes are ``_HELD`` together at the most, or of one that is more."""
+    """Return ranges of indices whose sizes add up to at most ``_HELD``, or of a single larger one."""
     groups: list[range] = []
     held = 0
     for at, size in enumerate(sizes):
@@ -218,13 +218,13 @@ def _groups(sizes: Sequence[int]) -> list[range]:
 
 
 def _free(path: str, sizes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, int]]:
-    """Return the sizes of those inputs that the file leaves open."""
+    """Return the sizes of inputs that the file leaves open."""
     declared = importer.declared(path)
     return {name: (size[0], size[1]) for name, size in sizes.items() if None in (declared.get(name) or ())[1:]}
 
 
 def _chosen(path: str, ends: importer.Ends, wanted: Sequence[str]) -> importer.Ends:
-    """Return ends with the outputs of the bundle, where they are tensors of the file."""
+    """Return the options with the outputs of the bundle, if they are tensors of the file."""
     names = importer.tensors(path)
     if set(wanted) <= names:
         return replace(ends, outputs=tuple(wanted))
@@ -232,9 +232,9 @@ def _chosen(path: str, ends: importer.Ends, wanted: Sequence[str]) -> importer.E
 
 
 def _end(imported: importer.Imported, output: Mapping[str, Any], nodes: Mapping[str, str]) -> tuple[str, View, bool]:
-    """Return the tensor that an output of the bundle is compared with, how it lies, and whether its softmax is meant.
+    """Return the tensor to compare with an output of the bundle, its layout, and whether it is a softmax of the output.
 
-    Runners return logits where a softmax ends the network.
+    Runners return logits if a softmax ends the network.
 
     Raises:
         InputError: the model has no such output.

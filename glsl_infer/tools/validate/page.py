@@ -1,4 +1,4 @@
-"""The report of ``glsl-infer validate`` as one HTML file: no script, no picture, nothing from elsewhere."""
+"""Report of ``glsl-infer validate`` as one HTML file, without scripts, images or external files."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ th { border-bottom: 1px solid #999; } td.name, th.name { text-align: left; }
 td.wide { text-align: left; width: 16rem; }
 """
 _BEST_DB = 60.0
-"""A bar of full length; 8 bits of a number that fills its range have about 50 dB."""
+"""Ratio of a bar of full length; 8 bits of a value that fills its range have about 50 dB."""
 
 
 def page(agreement: dict[str, Any], failures: list[str]) -> str:
     """Return the page.
 
     Args:
-        agreement: what ``compare.compare`` returned, with ``model`` and ``bundle``.
-        failures: what lies beyond a threshold, a sentence each.
+        agreement: result of ``compare.compare``, with ``model`` and ``bundle``.
+        failures: a sentence for each exceeded threshold.
     """
     rows = [
         ("pictures", f"{agreement['pictures']}"),
@@ -65,12 +65,12 @@ def page(agreement: dict[str, Any], failures: list[str]) -> str:
 
 
 def decibels(number: float | None) -> str:
-    """Return a signal to noise ratio as text; None is one without any noise."""
+    """Return a signal to noise ratio as text; None means without noise."""
     return "no error" if number is None else f"{number:.1f} dB"
 
 
 def clipped_share(layer: dict[str, Any]) -> str:
-    """Return the share of a layer's values that its range clips and the model has beyond it, in %."""
+    """Return the share of a layer's values clipped by its range, in %."""
     return f"{100.0 * layer['clipped_share']:.2g} %" if "clipped_share" in layer else "-"
 
 

@@ -1,7 +1,7 @@
-"""Whose difference it is when a bundle is not its model: what the export rounded, or what this driver computes.
+"""Cause of a difference between a bundle and its model: rounding at the export, or errors of this driver.
 
-The exact reference (``graph.reference``) computes a bundle in NumPy as its textures store it, and the self-check
-compares the driver with it, layer by layer. Where that passes, the bundle is what to change.
+The exact reference (``graph.reference``) computes a bundle in NumPy with its stored precision. The self-check compares
+the driver with the reference, layer by layer. If it passes, the bundle causes the difference.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from glsl_infer.graph.host_steps import softmax
 from glsl_infer.tools.validate.measures import Agreement
 
 PICTURES = 2
-"""How many pictures the reference computes: it takes seconds for each."""
+"""Number of samples computed by the reference, which takes seconds for each."""
 
 _EXPORT = (
     "to come nearer, export with --images and more typical pictures, with --tolerance 0.01, or with --precision 16"
@@ -28,11 +28,11 @@ _EXPORT = (
 
 
 class Verdict:
-    """Whose difference it is, over the pictures that are added.
+    """Cause of the difference over the added samples.
 
     Args:
-        bundle: what was drawn.
-        softmax: the outputs that are compared after a softmax.
+        bundle: the bundle.
+        softmax: the outputs compared after a softmax.
     """
 
     def __init__(self, bundle: Bundle, softmax: Sequence[str]) -> None:
@@ -46,12 +46,12 @@ class Verdict:
         drawn: Mapping[str, NDArray[Any]],
         expected: Mapping[str, NDArray[Any]],
     ) -> None:
-        """Add a picture.
+        """Add a sample.
 
         Args:
-            sample: what the network reads.
-            drawn: what the GPU made of it, by output, before any softmax.
-            expected: what the model makes of it, as it is compared.
+            sample: inputs of the network.
+            drawn: outputs of the GPU by name, before any softmax.
+            expected: outputs of the model, after the softmax if it is compared.
         """
         for name, exact in reference.run(self._bundle, sample).items():
             model = np.asarray(expected[name])
@@ -72,16 +72,16 @@ class Verdict:
 
 
 def lost(bundle: Bundle, samples: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, Any] | None:
-    """Return what the map loses whose rounding does most to the outputs, as plain data; None if there is none to blame.
+    """Return the loss of the map whose rounding affects the outputs most, as plain data; None without a loss.
 
-    A bundle with parts on the CPU is not looked at.
+    The result is None for a bundle with parts on the CPU.
     """
     found = None if bundle.parts else loses_most(bundle.graph, samples[:PICTURES])
     return None if found is None or not found.alone else asdict(found)
 
 
 def blamed(agreement: Mapping[str, Any]) -> list[str]:
-    """Return a sentence about the layer that loses most, if it was looked for."""
+    """Return a sentence about the layer that loses most, if ``compare`` has determined it."""
     found = agreement.get("loses_most")
     if not found:
         return []
@@ -97,7 +97,7 @@ def blamed(agreement: Mapping[str, Any]) -> list[str]:
 
 
 def sentences(agreement: Mapping[str, Any]) -> list[str]:
-    """Return what a person should know of outputs that are beyond a threshold, of what ``compare`` returned."""
+    """Return sentences for the user about outputs beyond a threshold, from the result of ``compare``."""
     lines = blamed(agreement)
     for end in agreement["outputs"]:
         whose = "" if len(agreement["outputs"]) == 1 else f"output '{end['name']}': "

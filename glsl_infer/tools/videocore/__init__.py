@@ -1,20 +1,20 @@
-"""What a bundle costs a VideoCore IV, read off that GPU's own compiler and command stream.
+"""Cost of a bundle on a VideoCore IV, measured with that GPU's own compiler and command stream.
 
-Mesa's ``vc4`` driver compiles and submits as it does on a Raspberry Pi; a shim takes the kernel's place, so that no
-board is needed. Nothing is computed but by the executor. docs/engineering/videocore.md explains every number.
+Mesa's ``vc4`` driver compiles and submits as on a Raspberry Pi. A shim replaces the kernel, so no board is needed. Only
+the executor computes pixels. docs/engineering/videocore.md explains every figure.
 
-    driver.py      where the driver is, and the environment that a process needs to see it
-    harness.py     in such a process: draw a bundle's passes and write down what the driver says
-    transcript.py  what it said -> statistics of each program and jobs of each layer
+    driver.py      find the driver, and the environment of a process that uses it
+    harness.py     in such a process: draw a bundle's passes and record the driver's messages
+    transcript.py  recorded messages -> statistics of each program and jobs of each layer
     measure.py     both of them, from an ordinary process
     compile_only.py, verify.py  do a bundle's programs compile? For export: nothing is drawn, and time is limited
-    floor.py       the least that a layer's arithmetic takes
+    floor.py       lower bound of a layer's arithmetic
     report.py      statistics -> a row for each layer, totals, problems
-    estimate.py    rows -> milliseconds, an estimate
-    advice.py      rows -> what to change
-    table.py, plot.py    what people see of it
-    executor.py    a virtual VideoCore IV that draws what is submitted: where it is, how a process runs on it
-    pixels.py      what it draws of a bundle, against the exact reference
+    estimate.py    rows -> estimated milliseconds
+    advice.py      rows -> suggested changes
+    table.py, plot.py    output for users
+    executor.py    a virtual VideoCore IV that draws the submitted jobs: its location, and how to run a process on it
+    pixels.py      the executor's pixels of a bundle, compared with the exact reference
 """
 
 from __future__ import annotations

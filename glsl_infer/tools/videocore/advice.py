@@ -1,4 +1,4 @@
-"""Advice on networks, for their authors, and on shaders, for maintainers of the compiler."""
+"""Advice about networks for their authors, and about shaders for maintainers of the compiler."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from glsl_infer.tools.videocore.estimate import Board, gpu_ms, layer_ms
 from glsl_infer.tools.videocore.report import SMALL, Report, Row
 
 OVER_FLOOR = 1.4
-"""Instructions, as a multiple of the floor, from which a convolution is worth another look; bias, residual
-and activation are not in the floor."""
+"""Ratio of instructions to the floor above which a convolution gets advice. Bias, residual and activation are not in
+the floor."""
 
 WAITING = 1.5
-"""Estimated cycles, as a multiple of the instructions, from which waiting for texels shows."""
+"""Ratio of estimated cycles to instructions above which a layer waits for texels."""
 
 MANY_PROGRAMS = 16
 EMPTY = 0.25
-"""Share of a layer's tiles that is drawn on, below which they are mostly waste."""
+"""Share of drawn pixels in a layer's tiles below which most of the tiles is wasted."""
 
 
 MOST_LAYERS = 3
-"""Layers of a network that get advice for its author."""
+"""Layers of a network with advice for its author."""
 
 SLOW = 0.05
 """Share of a frame from which a layer gets advice for the network's author."""
@@ -32,7 +32,7 @@ CHANNELS = frozenset({"conv2d", "convolution_products", "convolution_sum", "dens
 
 @dataclass(frozen=True)
 class Advice:
-    """A change of a layer or network, and its largest saving: executed instructions or milliseconds (0: another)."""
+    """A change of a layer or network, and its largest saving: executed instructions or milliseconds; 0 if unknown."""
 
     layer: str
     text: str
@@ -40,7 +40,7 @@ class Advice:
 
 
 def advise(report: Report) -> list[Advice]:
-    """Return what to change, what saves most first; shaders below ``SMALL`` of a frame are left alone."""
+    """Return suggested changes, the largest saving first; shaders below a share ``SMALL`` of the frame get none."""
     hints = [
         advice
         for row in report.rows
@@ -51,7 +51,7 @@ def advise(report: Report) -> list[Advice]:
 
 
 def advise_author(report: Report, board: Board, draw_share: float) -> list[Advice]:
-    """Return the changes of a network that save most of a frame's time, for the slowest layers; ``saves`` is in ms."""
+    """Return changes of a network's slowest layers and of the network; ``saves`` is in milliseconds of a frame."""
     rows = sorted(report.rows, key=lambda row: -layer_ms(row, board, draw_share))
     frame = sum(layer_ms(row, board, draw_share) for row in rows)
     advice = []
@@ -78,7 +78,7 @@ def advise_author(report: Report, board: Board, draw_share: float) -> list[Advic
 
 
 def _jobs(row: Row) -> list[Advice]:
-    """Return what is wrong with the commands of a layer, however small."""
+    """Return advice about the commands of a layer of any size."""
     advice = []
     if row.loads:
         advice.append(
@@ -98,7 +98,7 @@ def _jobs(row: Row) -> list[Advice]:
 
 
 def _code(row: Row, matters: bool) -> list[Advice]:
-    """Return what is wrong with the shaders of a layer, if it matters."""
+    """Return advice about the shaders of a layer; empty unless ``matters``."""
     advice: list[Advice] = []
     if not matters:
         return advice

@@ -1,15 +1,16 @@
-"""A simulated frame on a board: the CPU's part, and how it goes with the GPU's.
+"""Time of a simulated frame on a board: the CPU's share, and its overlap with the GPU's.
 
     user space of a job = (JOB_INSTRUCTIONS + draws * DRAW_INSTRUCTIONS) / instructions a second
-    kernel of a job     = what the article's time leaves
+    kernel of a job     = remainder of the article's time
 
-The CPU makes job after job, and the kernel queues them: in the set ``low`` a job begins on the GPU when the CPU made
-it and the GPU has done the one before, so that a frame takes the longer of both. In the others it takes the sum, by
-which one of the article's times follows from the other (``left_out``), as it does not by the longer of both.
+The CPU prepares one job after the other, and the kernel queues them. In the set ``low``, a job starts on the GPU once
+the CPU has prepared it and the GPU has finished the previous one; a frame takes the longer of both. In the other sets,
+a frame takes the sum of both. One of the article's times then predicts the other (``left_out``); with the longer of
+both it does not.
 
-Where each number comes from:
+Sources of the figures:
 
-    GPU's clocks            executed instructions, fetches and misses; ``SETS`` of what nobody published
+    GPU's clocks            executed instructions, fetches and misses; ``SETS`` of unpublished parameters
     *_INSTRUCTIONS          counted under QEMU (scripts/vc4/arm/count), for 76, 129 and 234 draws in 33 and 44 jobs
     RATES                   1, 0.7 and 0.5 instructions a clock of 1 GHz: assumed
     kernel's time of a job  fitted, for each board and set alone: the article's network in the article's way
@@ -30,7 +31,7 @@ from glsl_infer.tools.videocore.estimate import BOARDS, Board
 from glsl_infer.tools.videocore.simulation import Simulation
 
 FRAME_INSTRUCTIONS, TEXEL_INSTRUCTIONS, JOB_INSTRUCTIONS, DRAW_INSTRUCTIONS = 300_000, 12.3, 37_000, 14_400
-"""ARM instructions in user space, of Python and Mesa together: of any frame, a texel of its picture, a job, a draw."""
+"""ARM instructions in user space, Python and Mesa together: of a frame, a texel of its image, a job, a draw."""
 
 RATES = {"low": 1.0e9, "middle": 0.7e9, "high": 0.5e9}
 """ARM instructions a second on a Pi Zero W."""
@@ -42,16 +43,16 @@ ADDS = {"low": False, "middle": True, "high": True}
 
 _ARTICLE = Path(__file__).with_name("article.json")
 _STEPS = 50
-"""Halvings of the range in which a kernel's time is looked for."""
+"""Bisection steps of the search for a kernel's time."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """What a frame has for both, job by job.
+    """Work of a frame for GPU and CPU, job by job.
 
     Attributes:
         gpu: clocks.
-        cpu: ARM instructions in user space; the first job has those of the frame and its picture.
+        cpu: ARM instructions in user space; the first job includes those of the frame and its image.
     """
 
     gpu: Sequence[float]
@@ -60,12 +61,12 @@ class Work:
 
 @dataclass(frozen=True)
 class Frame:
-    """Milliseconds of a frame in each set, and its parts in the middle one.
+    """Milliseconds of a frame in each set, and its shares in the middle one.
 
     Attributes:
         low, middle, high: the frame.
         gpu, cpu: in the middle set, each alone.
-        bound: what takes longest in the middle set: ``instructions``, ``texture fetches``, ``memory`` or ``CPU``.
+        bound: the bottleneck in the middle set: ``instructions``, ``texture fetches``, ``memory`` or ``CPU``.
     """
 
     low: float
@@ -77,7 +78,7 @@ class Frame:
 
 
 def frame(simulation: Simulation, board: Board) -> Frame:
-    """Return what a simulated frame takes on a board."""
+    """Return the time of a simulated frame on a board."""
     total, gpu, cpu = {}, 0.0, 0.0
     for clocks in simulation.sets:
         work = Work(clocks.of_jobs, instructions(simulation.draws_of_jobs, simulation.texels))
@@ -96,7 +97,7 @@ def instructions(draws_of_jobs: Sequence[int], texels: int) -> tuple[float, ...]
 
 
 def milliseconds(work: Work, name: str, board: Board, kernel: float) -> float:
-    """Return what a frame takes where the kernel takes so many milliseconds for a job, in the set ``name``."""
+    """Return the milliseconds of a frame in the set ``name``, if the kernel takes ``kernel`` milliseconds for a job."""
     cpu = _cpu_ms(work, name, board, kernel)
     if ADDS[name]:
         return sum(cpu) + 1e3 * sum(work.gpu) / board.clock
@@ -108,7 +109,7 @@ def milliseconds(work: Work, name: str, board: Board, kernel: float) -> float:
 
 
 def kernel_ms(name: str, board: Board) -> float:
-    """Return the kernel's milliseconds of a job with which the article's frame takes the article's time."""
+    """Return the kernel's milliseconds of a job, fitted so the article's frame takes the article's time."""
     low, high = 0.0, board.article
     for _ in range(_STEPS):
         middle = (low + high) / 2.0
@@ -120,7 +121,7 @@ def kernel_ms(name: str, board: Board) -> float:
 
 
 def left_out(name: str, board: Board) -> float:
-    """Return the article's frame on a board where the kernel's time comes from the other board, by ``SPEED``."""
+    """Return the time of the article's frame with the kernel's time of the other board, scaled by ``SPEED``."""
     (other,) = (one for one in BOARDS if one.name != board.name)
     kernel = kernel_ms(name, other) * SPEED[other.name] / SPEED[board.name]
     return milliseconds(article()[name], name, board, kernel)

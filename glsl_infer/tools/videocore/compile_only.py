@@ -1,7 +1,7 @@
-"""Compiles programs on the vc4 driver and prints a transcript of what it says; draws nothing.
+"""Compile programs on the vc4 driver and print a transcript of its messages; draw nothing.
 
-A process of its own, because it has to see another OpenGL driver than everything else; ``verify`` starts it. Its
-argument is a JSON file: ``{"attributes": [...], "programs": [{"name", "vertex", "fragment"}, ...]}``.
+It is a separate process, started by ``verify``, because it uses another OpenGL driver. Its argument is a JSON file:
+``{"attributes": [...], "prelude", "programs": [{"name", "vertex", "fragment"}, ...]}``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def compile_all(job: dict[str, Any]) -> None:
     """Compile every program of a job and write the transcript to file descriptor 2.
 
     Raises:
-        ContextError: this process does not see the vc4 driver.
+        ContextError: the process does not use the vc4 driver.
     """
     with Context("surfaceless") as context:
         vars(driver_of(context))["rounds_stores"] = False  # cannot be measured, see ``harness.draw``
@@ -43,7 +43,7 @@ def compile_all(job: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    """Compile what the first argument lists; return the exit code."""
+    """Compile the programs listed in the file named by the first argument; return the exit code."""
     try:
         with heard():
             compile_all(json.loads(Path(sys.argv[1]).read_text("utf-8")))

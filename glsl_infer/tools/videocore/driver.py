@@ -1,4 +1,4 @@
-"""Mesa's VideoCore IV driver on a machine without that GPU: where it is, and how a process gets to see it."""
+"""Mesa's VideoCore IV driver on a machine without that GPU: its location, and the environment to load it."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from glsl_infer.errors import InputError
 
 SHIM = "lib/libvc4_noop_drm_shim.so"
 GALLIUM = ("lib/dri/vc4_dri.so", "lib/libgallium-*.so")
-"""The driver itself, as a pattern: up to Mesa 24, and since then."""
+"""Patterns of the driver's file: up to Mesa 24, and from Mesa 25."""
 
 FILES = ("lib/libEGL.so.1", "lib/libGLESv2.so.2", GALLIUM[0], SHIM)
-"""The files of a driver folder, which scripts/vc4/build.sh makes. A file of ``GALLIUM`` replaces the other."""
+"""Files of a driver folder, as built by scripts/vc4/build.sh. One file of ``GALLIUM`` replaces the other."""
 
 RELEASES = {"22": "bookworm", "25": "trixie"}
-"""The Debian release that has each version of Mesa; scripts/vc4/build.sh builds these."""
+"""Debian release with each version of Mesa; scripts/vc4/build.sh builds these."""
 
 PREFIXES = ("", "prefix", "prefix-25")
-"""Where a folder of drivers may have one."""
+"""Subfolders of a folder of drivers in which a driver is looked for."""
 
 _LINKS = {"libEGL.so": "libEGL.so.1", "libGLESv2.so": "libGLESv2.so.2"}
-"""Names by which PyOpenGL looks for libraries first. Debian's libegl-dev and libgles-dev have them."""
+"""Names of libraries that PyOpenGL tries first. Debian's libegl-dev and libgles-dev have them."""
 
 LIBRARIES_HINT = (
     "it needs the system libraries libdrm2, libexpat1 and zlib1g: sudo apt install libdrm2 libexpat1 zlib1g"
@@ -45,18 +45,18 @@ _OTHERS = (
     "VC4_SHIM_DUMP",
     "__EGL_VENDOR_LIBRARY_FILENAMES",
 )
-"""Variables that would lead to another driver, or make this one write files."""
+"""Variables that would select another driver, or make this one write files."""
 
 _PACKAGE_ROOT = Path(__file__).resolve().parents[3]
 
 
 @dataclass(frozen=True)
 class Driver:
-    """A folder with the driver and its shim, for this machine's kind of CPU.
+    """A folder with the driver and its shim, for this machine's type of CPU.
 
     Attributes:
-        prefix: the folder; ``FILES`` are in it.
-        origin: how it was found, for people.
+        prefix: the folder with ``FILES``.
+        origin: description of its source for users.
     """
 
     prefix: Path
@@ -64,19 +64,19 @@ class Driver:
 
     @property
     def version(self) -> str:
-        """Mesa's version, as 22.3.6; empty where the folder has no driver."""
+        """Mesa's version, such as 22.3.6; empty if the folder has no driver."""
         return _version(self.prefix)
 
     @property
     def mesa(self) -> str:
-        """The first number of the version."""
+        """Mesa's major version."""
         return self.version.partition(".")[0]
 
     def environment(self, *, disassembly: bool = False) -> dict[str, str]:
-        """Return the environment of a process that sees this driver, and no other, and that says what it does.
+        """Return the environment of a process that uses only this driver and logs its work.
 
         Args:
-            disassembly: also of every shader it compiles.
+            disassembly: whether to log every shader's disassembly too.
         """
         kept = {name: value for name, value in os.environ.items() if name not in _OTHERS}
         return {
@@ -87,7 +87,7 @@ class Driver:
             "EGL_PLATFORM": "surfaceless",
             "PYOPENGL_PLATFORM": "egl",
             "PYTHONPATH": _joined(str(_PACKAGE_ROOT), kept.get("PYTHONPATH")),
-            "MESA_SHADER_CACHE_DISABLE": "true",  # what is not compiled is not reported
+            "MESA_SHADER_CACHE_DISABLE": "true",  # a shader from the cache is not reported
             "VC4_DEBUG": "shaderdb,qpu" if disassembly else "shaderdb",
             "VC4_SHIM_VALIDATE": "1",
             "VC4_SHIM_LOG_SUBMIT": "1",
@@ -95,7 +95,7 @@ class Driver:
 
 
 def cache_folder() -> Path | None:
-    """Return the folder that scripts/vc4/build.sh fills unless it is given another; None for a user without a home."""
+    """Return the default output folder of scripts/vc4/build.sh; None for a user without a home."""
     try:
         base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     except RuntimeError:
@@ -104,23 +104,23 @@ def cache_folder() -> Path | None:
 
 
 def find(given: Path | None = None, mesa: str | None = None) -> Driver:
-    """Return the driver that is given, else that of ``VC4_PREFIX`` or ``VC4_RUN``, or one in the usual places.
+    """Return the driver in ``given``, else in ``VC4_PREFIX`` or ``VC4_RUN``, else in the usual folders.
 
     Args:
-        given: a folder with a driver, or with folders that have one (``PREFIXES``).
-        mesa: the first number of its version. By default, the lowest that is found.
+        given: a folder with a driver, or with the subfolders ``PREFIXES``.
+        mesa: Mesa's major version; by default the lowest available.
 
     Raises:
-        InputError: there is none; says how to get one.
+        InputError: a driver was not found; the message has the build command.
     """
     return find_all(given, mesa)[0]
 
 
 def find_all(given: Path | None = None, mesa: str | None = None) -> tuple[Driver, ...]:
-    """Return a driver of each version of Mesa that is found, the lowest first; see ``find``.
+    """Return a driver of each available version of Mesa, the lowest first; see ``find``.
 
     Raises:
-        InputError: there is none; says how to get one.
+        InputError: a driver was not found; the message has the build command.
     """
     found: dict[str, Driver] = {}
     for place, origin, named in _places(given):
@@ -149,7 +149,7 @@ def _complete(prefix: Path) -> bool:
 
 @cache
 def _version(prefix: Path) -> str:
-    """Return the version of the driver in a folder: of its name, else of the text by which it calls itself."""
+    """Return the version of the driver in a folder, from its file name, else from its text."""
     for library in prefix.glob(GALLIUM[1]):
         return library.stem.removeprefix("libgallium-").partition("-")[0]
     library = prefix / GALLIUM[0]
@@ -163,8 +163,8 @@ def _version(prefix: Path) -> str:
 def _library_folders(prefix: Path) -> Sequence[Path]:
     """Return the folders in which a process on the driver looks for libraries before the system's.
 
-    PyOpenGL tries libEGL.so before libEGL.so.1, and takes the system's where that is installed for developers and the
-    driver's folder has none. Such a folder may not be ours to write to, so the missing links are in another.
+    PyOpenGL tries libEGL.so before libEGL.so.1. If the driver's folder lacks libEGL.so, it would load the system's from
+    the -dev package. The driver's folder can be read-only, so the missing links are in another one.
     """
     folder = prefix / "lib"
     missing = {link: name for link, name in _LINKS.items() if (folder / name).exists() and not (folder / link).exists()}
@@ -179,7 +179,7 @@ def _library_folders(prefix: Path) -> Sequence[Path]:
 
 @cache
 def _links_folder(folder: Path) -> Path:
-    """Return a folder for links to the libraries of another one: in the cache, or one that ends with this process."""
+    """Return a folder for links to the libraries of ``folder``: in the cache, else deleted when this process ends."""
     base = cache_folder()
     if base is not None:
         with contextlib.suppress(OSError):
@@ -192,7 +192,7 @@ def _links_folder(folder: Path) -> Path:
 
 
 def _places(given: Path | None) -> Iterator[tuple[Path, str, bool]]:
-    """Yield (folder, how it was found, whether the user named it)."""
+    """Yield (folder, description of its source, whether the user named it)."""
     if given is not None:
         yield given, "--driver", True
         return

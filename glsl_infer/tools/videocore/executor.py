@@ -1,6 +1,6 @@
-"""The virtual VideoCore IV: a library that draws what Mesa's vc4 driver submits, and how a process gets to run on it.
+"""The virtual VideoCore IV: build the library that draws the jobs of Mesa's vc4 driver, and run processes on it.
 
-As a program it runs a command there, ``python -m glsl_infer.tools.videocore.executor COMMAND...``:
+As a program it runs a command on the executor: ``python -m glsl_infer.tools.videocore.executor COMMAND...``, which is
 scripts/vc4/run-on-executor.
 """
 
@@ -18,7 +18,7 @@ from glsl_infer.tools.videocore import driver as drivers
 from glsl_infer.tools.videocore.driver import Driver
 
 ROUNDINGS = ("hardware", "nearest")
-"""How its floats round: toward zero like the hardware's, or to the nearest like other drivers'."""
+"""Rounding of its floats: toward zero like the hardware, or to the nearest like other drivers."""
 
 COUNTERS = (
     "jobs",
@@ -51,16 +51,16 @@ COUNTERS = (
     "clocks_waiting",
     "memory_bytes",
 )
-"""What it counts; scripts/vc4/executor/count.c says how. Clocks and what memory moves count while ``TIME`` is set."""
+"""Counters; scripts/vc4/executor/count.c defines them. Clocks and memory traffic count only while ``TIME`` is set."""
 
 _SOURCES = Path(__file__).resolve().parents[3] / "scripts/vc4/executor"
 _QUIET = ("VC4_DEBUG", "VC4_SHIM_VALIDATE", "VC4_SHIM_LOG_SUBMIT")
-"""Variables with which driver and shim say what they do."""
+"""Variables that make driver and shim log."""
 
 
 @dataclass(frozen=True)
 class Executor:
-    """The built library, and the driver that it works for."""
+    """The built library, and the driver whose jobs it draws."""
 
     library: Path
     driver: Driver
@@ -70,7 +70,7 @@ class Executor:
 
         Args:
             rounding: one of ``ROUNDINGS``.
-            counts: a file that gets the counters as JSON when the process ends.
+            counts: file for the counters as JSON, written when the process ends.
 
         Raises:
             InputError: another rounding.
@@ -78,7 +78,7 @@ class Executor:
         if rounding not in ROUNDINGS:
             raise InputError(f"rounding '{rounding}'; choose one of {', '.join(ROUNDINGS)}")
         made = {name: value for name, value in self.driver.environment().items() if name not in _QUIET}
-        made["LD_PRELOAD"] = f"{self.library}:{made['LD_PRELOAD']}"  # in front of the shim, whose ioctl() it calls
+        made["LD_PRELOAD"] = f"{self.library}:{made['LD_PRELOAD']}"  # before the shim, whose ioctl() it calls
         made["VC4_EXECUTOR_ROUND"] = rounding
         if counts is not None:
             made["VC4_EXECUTOR_COUNT"] = str(counts)
@@ -86,13 +86,13 @@ class Executor:
 
 
 def find(driver: Driver | None = None) -> Executor:
-    """Return the executor, built if it is not there yet: seconds, once.
+    """Return the executor; the first call on a machine builds it, which takes seconds.
 
     Args:
-        driver: Mesa's vc4 driver; ``driver.find()`` unless given.
+        driver: Mesa's vc4 driver; by default ``driver.find()``.
 
     Raises:
-        InputError: there is no driver, no checkout with the sources, or no compiler; says what to do.
+        InputError: the driver, the sources (a checkout) or a compiler is missing; the message has the remedy.
     """
     driver = drivers.find() if driver is None else driver
     script = _SOURCES / "build"
@@ -111,10 +111,10 @@ def find(driver: Driver | None = None) -> Executor:
 
 
 class Controls:
-    """The executor as the process sees it that runs on it: switches to set and counters to read between frames.
+    """Access to the executor from a process that runs on it: switches to set and counters to read between frames.
 
     Raises:
-        InputError: this process does not run on it.
+        InputError: this process does not run on the executor.
     """
 
     def __init__(self) -> None:
@@ -130,18 +130,18 @@ class Controls:
         """Set a switch, such as ``ROUND`` to ``nearest``; scripts/vc4/executor/preload.c has a list.
 
         Raises:
-            InputError: there is none of this name, or it does not take this word.
+            InputError: the switch does not exist, or does not accept the word.
         """
         if not self._library.vc4_executor_switch(name.encode(), word.encode()):
             raise InputError(f"the virtual VideoCore IV has no switch {name} that takes '{word}'")
 
     def counters(self) -> dict[str, int]:
-        """Return what was counted since the process began, by the names in ``COUNTERS``."""
+        """Return the counts since the process began, by the names in ``COUNTERS``."""
         return {name: int(self._library.vc4_executor_counter(name.encode())) for name in COUNTERS}
 
 
 def main() -> int:
-    """Replace this process by the command given, on the executor; return only where that fails."""
+    """Replace this process by a command on the executor; return an exit code only if it fails."""
     command = sys.argv[1:]
     if not command:
         print("usage: scripts/vc4/run-on-executor COMMAND...", file=sys.stderr)

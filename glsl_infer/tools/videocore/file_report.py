@@ -1,4 +1,4 @@
-"""The report on a file: of a bundle of parts on all parts for the GPU together; the CPU's cost is not counted."""
+"""Report on a bundle file. For a bundle of parts, it covers all GPU parts together; the CPU's cost is not counted."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def file_report(path: Path, driver: Driver, *, watch: Watch = unwatched) -> Repo
 
 
 def gpu_parts(path: Path) -> list[Bundle]:
-    """Return what of a file the GPU computes: the whole, or its parts for the GPU.
+    """Return the bundles of a file that the GPU computes: its GPU parts, or the file's own bundle.
 
     Raises:
-        InputError: the CPU computes all of it.
+        InputError: the CPU computes the entire model.
     """
     made = bundles.read(path)
     drawn = [part for part in made.parts if isinstance(part, Bundle)]
@@ -40,7 +40,7 @@ def gpu_parts(path: Path) -> list[Bundle]:
 
 
 def written(parts: Sequence[Bundle], name: str, folder: Path) -> list[Path]:
-    """Write every part as a file of its own; return the files, each called as the whole."""
+    """Write every part to its own file; return the files, all with the given name."""
     files = [folder / str(number) / name for number in range(len(parts))]
     for part, file in zip(parts, files):
         file.parent.mkdir()
@@ -49,7 +49,7 @@ def written(parts: Sequence[Bundle], name: str, folder: Path) -> list[Path]:
 
 
 def joined(reports: Sequence[Report]) -> Report:
-    """Return one report on the parts of a file: their layers, jobs and problems, one part behind the other."""
+    """Return one report on the parts of a file: their layers, jobs and problems in order."""
     if len(reports) == 1:
         return reports[0]
     shaders = {

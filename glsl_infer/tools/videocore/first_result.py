@@ -1,4 +1,4 @@
-"""What a start takes the CPU of a Pi until the first result: counted on an emulated one."""
+"""CPU work of a start on a Pi up to the first result, counted on an emulated CPU."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 from glsl_infer.errors import RunError
 
 BOARD_MB, SYSTEM_MB = 512, 160
-"""Of a Pi Zero; what firmware and Linux take of it."""
+"""Memory of a Pi Zero; memory used by firmware and Linux."""
 
 _SCRIPT = Path(__file__).resolve().parents[3] / "scripts/vc4/arm/count"
 
 
 def counter() -> Path | None:
-    """Return what counts ARM instructions, in a checkout; None where its emulator was not fetched yet."""
+    """Return the script that counts ARM instructions; None outside a checkout or before its emulator is fetched."""
     if not _SCRIPT.is_file():
         return None
     done = subprocess.run([sys.executable, _SCRIPT, "--ready"], capture_output=True, text=True, check=False)
@@ -25,7 +25,7 @@ def counter() -> Path | None:
 
 
 def counted(model: Path, script: Path = _SCRIPT) -> Mapping[str, int]:
-    """Return the ARM instructions of a later start, stage by stage, and of a frame; half a minute.
+    """Return the ARM instructions of a later start, by stage, and of a frame; takes half a minute.
 
     Raises:
         RunError: the emulated start fails.

@@ -1,8 +1,8 @@
-"""The least that a layer takes on a VideoCore IV: a multiplication each, and two coordinates for every texel.
+"""Lower bound of a layer on a VideoCore IV: one instruction a multiplication, and two coordinates a texel.
 
-Both ALUs of a QPU work at once, so that additions fit beside multiplications, and a texel is unpacked for free where it
-is multiplied. What remains is one instruction for every product and one for each of the two coordinates of a fetch: 18
-for a texel of four channels that meets four filters, 14 for one of a picture with three.
+Both ALUs of a QPU work at once, so additions run in parallel with multiplications. A texel is unpacked for free in its
+multiplication. One instruction for every product and one for each of the two coordinates of a fetch remain: 18 for a
+texel of four channels with four filters, 14 for a texel of an image with three.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ COORDINATES = 2
 
 
 def products(layer: Layer) -> int | None:
-    """Return the multiplications of a frame in which a weight meets a texel's lane, by the shape of the kernel.
+    """Return the multiplications of a weight with a texel's lane in a frame, by the shape of the kernel.
 
-    Weights that are zero are counted, the residual's and the activation's factors are not. None where the layer is no
-    convolution of 8-bit maps, and where its weights lie in a texture: most of its fetches are weights then, and what it
-    saves are draws (``lowering.weights_plan``).
+    Weights of zero are counted; the factors of the residual and the activation are not. The result is None if the layer
+    is not a convolution of 8-bit maps, or if its weights are in a texture: most fetches are then weights, and the
+    layout saves draws instead (``lowering.weights_plan``).
     """
     if any(member.endswith(".rgba") for member in layer.members):
         return None

@@ -1,9 +1,9 @@
-"""What a frame takes on a Raspberry Pi Zero W, said when a bundle is made: with the driver's compiler or without it.
+"""Estimated time of a frame on a Raspberry Pi Zero W at export, with or without the driver's compiler.
 
-Instructions of programs that the driver compiled are known. Those of others are foreseen: of a convolution by the
-columns of its kernel (``lowering.weights_plan``), of other shaders by their operations. Then the formula is
-``estimate``'s. Of 68 networks, a frame came out without the compiler at 0.94 to 1.00 of what it is with its numbers,
-and what the GPU computes at 0.45 to 1.07: least where small dense layers are most of that.
+Instructions of compiled programs are exact. Those of others are estimated: of a convolution by the columns of its
+kernel (``lowering.weights_plan``), of other shaders by their operations. The formula is that of ``estimate``. For 68
+networks, the time of a frame without the compiler was 0.94 to 1.00 of the time with the compiler. The GPU's computing
+alone was 0.45 to 1.07, and lowest where small dense layers dominate.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from glsl_infer.tools.videocore.report import LANES
 from glsl_infer.tools.videocore.transcript import Shader
 
 ABSURD_MS = 1000.0
-"""Milliseconds of a frame from which nobody waits for the next."""
+"""Milliseconds of a frame above which the bundle gets a warning."""
 
 MANY_PROGRAMS = 300
-"""Programs from which their compiling keeps a person waiting."""
+"""Largest number of programs without a warning about the time of their compilation."""
 
 BLAMED = 0.1
-"""Share of a frame from which a layer is named."""
+"""Share of a frame above which a layer is named."""
 
 _MOST_NAMED = 3
 _SIXTEEN_BITS = 0.4
-"""A convolution's bytes of weights in textures, in parts of 16 for each column, from which they have 16 bits."""
+"""Ratio of the bytes of a convolution's weights in textures to 16 bytes a column, above which they have 16 bits."""
 
 _PER_OPERATION, _BESIDE, _TURNS = 0.95, 10.0, 3
-"""Instructions for an operation of a shader, and beside them; how often at most the compiler unrolls what is written.
-Read off what Mesa's compiler makes of the tests' networks."""
+"""Instructions for an operation of a shader, additional instructions of a shader, and the largest ratio by which the
+compiler unrolls loops. They were fitted to the output of Mesa's compiler for the tests' networks."""
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,14 @@ class LayerTime:
 
 @dataclass(frozen=True)
 class Foresight:
-    """What a frame takes on a Pi Zero W, by the estimate.
+    """Estimated time of a frame on a Pi Zero W.
 
     Attributes:
-        milliseconds: of a frame, what the CPU computes of layers apart.
-        computing: what the GPU computes of them.
-        draws, jobs, programs: of a frame.
-        compiled: share of the computing whose programs the driver has compiled, 0 to 1; the rest is foreseen.
-        layers: one for each that draws, in order.
+        milliseconds: of a frame, without layers on the CPU.
+        computing: the part computed by the GPU.
+        draws, jobs, programs: counts of a frame.
+        compiled: share of ``computing`` in programs compiled by the driver, 0 to 1; the remainder is estimated.
+        layers: one entry for each layer that draws, in order.
     """
 
     milliseconds: float
@@ -73,7 +73,7 @@ class Foresight:
     layers: tuple[LayerTime, ...]
 
     def __str__(self) -> str:
-        """Return a line for people."""
+        """Return a line for users."""
         longest = sorted(self.layers, key=lambda layer: -layer.milliseconds)[:_MOST_NAMED]
         named = ", ".join(f"'{layer.layer}' {_time(layer.milliseconds)}" for layer in longest)
         how = "by its compiler" if self.compiled == 1.0 else "without its compiler"
@@ -86,7 +86,7 @@ class Foresight:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What makes the bundle unfit for the board, naming the layers that do."""
+        """Reasons why the bundle is unsuitable for the board, with the names of the layers."""
         sentences = []
         if self.milliseconds > ABSURD_MS:
             blamed = sorted(self.layers, key=lambda layer: -layer.milliseconds)[:_MOST_NAMED]
@@ -107,11 +107,11 @@ class Foresight:
 
 
 def foresee(made: Bundle, shaders: Mapping[str, Shader]) -> Foresight:
-    """Return what a frame of a bundle takes.
+    """Return the estimated time of a frame of a bundle.
 
     Args:
         made: a bundle without parts.
-        shaders: what the driver made of some of its programs, or all, or none, by the program's name.
+        shaders: the driver's statistics by program; missing programs are estimated.
     """
     board = BOARDS[0]
     each = costs(board)
@@ -158,7 +158,7 @@ def foresee(made: Bundle, shaders: Mapping[str, Shader]) -> Foresight:
 
 
 def together(parts: Sequence[Foresight]) -> Foresight:
-    """Return what all parts of a model take in a frame."""
+    """Return the estimate of all parts of a model together."""
     total = sum(part.computing for part in parts)
     shares = {part.compiled for part in parts}
     return Foresight(
@@ -173,7 +173,7 @@ def together(parts: Sequence[Foresight]) -> Foresight:
 
 
 def _foreseen(made: Bundle, layer: Layer, text: str) -> float:
-    """Return about how many instructions a program of a layer has."""
+    """Return the estimated instructions of a layer's program."""
     shader = parse(layer.name, text)
     by_text = _BESIDE + _PER_OPERATION * min(shader.executed, _TURNS * shader.written)
     kernel: Sequence[int] | None = layer.weights.get("kernel")
@@ -192,7 +192,7 @@ def _foreseen(made: Bundle, layer: Layer, text: str) -> float:
 
 
 def _time(milliseconds: float) -> str:
-    """Return a time with two good digits."""
+    """Return a time with two significant digits."""
     if milliseconds >= 9950.0:
         return f"{milliseconds / 1e3:.0f} s"
     if milliseconds >= 995.0:

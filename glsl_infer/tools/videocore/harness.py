@@ -1,6 +1,6 @@
-"""Draws a bundle on the vc4 driver and prints a transcript of what the driver says; see ``transcript``.
+"""Draw a bundle on the vc4 driver and print a transcript of the driver's messages; see ``transcript``.
 
-A process of its own, because it has to see another OpenGL driver than everything else; ``measure`` starts it.
+It is a separate process, started by ``measure``, because it uses another OpenGL driver.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _DEBUG_OUTPUT, _DEBUG_OUTPUT_SYNCHRONOUS = 0x92E0, 0x8242
 _CALLBACK = CFUNCTYPE(None, c_uint, c_uint, c_uint, c_uint, c_int, c_char_p, c_void_p)
 
 DRIVER = "VC4"
-"""What the driver's GL_RENDERER begins with."""
+"""First characters of the driver's GL_RENDERER."""
 
 
 class Hearing:
-    """Puts the driver's name and its KHR_debug messages into the transcript, as they come.
+    """Writer of the driver's name and its KHR_debug messages into the transcript.
 
     Raises:
-        ContextError: the driver is another than vc4.
+        ContextError: the driver is not vc4.
     """
 
     def __init__(self, context: Context) -> None:
@@ -41,7 +41,7 @@ class Hearing:
         if not renderer.startswith(DRIVER):
             raise ContextError(f"the OpenGL driver is '{renderer}' where Mesa's vc4 is needed", LIBRARIES_HINT)
         write(f"@driver {renderer}, {version}")
-        self._callback = _CALLBACK(self._hear)  # kept: the driver has only its address
+        self._callback = _CALLBACK(self._hear)  # keeps a reference, because the driver has only its address
         _function("glDebugMessageCallbackKHR", _CALLBACK, c_void_p)(self._callback, None)
         for what in (_DEBUG_OUTPUT, _DEBUG_OUTPUT_SYNCHRONOUS):
             _function("glEnable", c_uint)(what)
@@ -51,12 +51,12 @@ class Hearing:
 
 
 class Listener:
-    """Marks draws in the transcript and puts KHR_debug messages into it.
+    """Writer of draws and KHR_debug messages into the transcript.
 
-    Each layer's passes are followed by a flush, so that its jobs are submitted before the next layer's begin.
+    It flushes after each layer's passes, so the layer's jobs are submitted before the next layer's begin.
 
     Raises:
-        ContextError: the driver is another than vc4.
+        ContextError: the driver is not vc4.
     """
 
     def __init__(self, context: Context, made: Bundle) -> None:
@@ -68,7 +68,7 @@ class Listener:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
-        """Have draws go through ``draw``; sessions made meanwhile record that in their frames."""
+        """Redirect draws to ``draw``; sessions created meanwhile record it in their frames."""
         vars(self._gl.prepared)["DrawArrays"] = self.draw
         try:
             yield
@@ -76,7 +76,7 @@ class Listener:
             vars(self._gl.prepared)["DrawArrays"] = self._draw
 
     def draw(self, *arguments: int) -> None:
-        """Draw the next pass; mark it, and flush after the last of a layer, until ``drawn`` is None."""
+        """Draw the next pass, mark it, and flush after the last of a layer; only draw if ``drawn`` is None."""
         if self.drawn is None:
             self._draw(*arguments)
             return
@@ -91,16 +91,16 @@ class Listener:
 
 
 def draw(made: Bundle) -> None:
-    """Draw every pass once, then a whole frame as a runner does, and write the transcript to file descriptor 2.
+    """Draw every pass once, then a complete frame like a runner, and write the transcript to file descriptor 2.
 
     Raises:
-        ContextError: this process does not see the vc4 driver.
-        ShaderError: the driver refuses a shader; names the layer.
-        RunError: a frame draws something else than its passes.
+        ContextError: this process does not use the vc4 driver.
+        ShaderError: the driver refuses a shader; the message names the layer.
+        RunError: a frame draws more or fewer times than it has passes.
     """
     inputs = probe.inputs(made.manifest.inputs)
     with Context("surfaceless") as context:
-        # Nothing is drawn here, so rounding cannot be measured: stores are taken to round to nearest, sums to be cut.
+        # Nothing is drawn here, so rounding cannot be measured. Assume stores round to nearest and sums are truncated.
         vars(driver_of(context)).update(rounds_stores=False, nearest_sums=False)
         listener = Listener(context, made)
         with listener.listening(), Session(made, context=context) as session:
@@ -114,7 +114,7 @@ def draw(made: Bundle) -> None:
 
 @contextlib.contextmanager
 def heard() -> Iterator[None]:
-    """Let all that is written to file descriptor 2, by whatever library, go to standard output."""
+    """Redirect the output of all libraries to file descriptor 2 into standard output."""
     sys.stderr.flush()
     kept = os.dup(2)
     os.dup2(1, 2)
@@ -138,7 +138,7 @@ def _function(name: str, *arguments: Any) -> Any:
 
 
 def main() -> int:
-    """Draw the bundle that the first argument names and print the transcript as it comes; return the exit code."""
+    """Draw the bundle named by the first argument and print the transcript; return the exit code."""
     try:
         made = bundles.read(sys.argv[1])
         with heard():

@@ -1,7 +1,8 @@
-"""How often the instructions of a program are executed: once, or as often as the loop turns that they stand in.
+"""Execution counts of a program's instructions: 1, or the product of the trip counts of their loops.
 
-The compiler unrolls what it can. A loop that stays has a branch back to its first instruction, and one from its head
-to behind it. Turns are not in the machine code: they are constants of the shader (``shader_check.Loop``).
+The compiler unrolls some loops. A loop in the machine code has a branch back to its first instruction, and one from its
+head to the instruction after it. Trip counts are not in the machine code: they are constants of the shader
+(``shader_check.Loop``).
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from glsl_infer.bundle.shader_check import Loop
 _BRANCH = re.compile(r"0x\w+ branch\S* (-?\d+)")
 _FETCH = re.compile(r"0x\w+ load_tmu")
 _BYTES, _DELAY = 8, 4
-"""Bytes of an instruction; instructions from a branch to where it counts from: three more are executed."""
+"""Bytes of an instruction; distance from a branch to the base of its offset: three more instructions are executed."""
 
 
 @dataclass(frozen=True)
 class Executed:
-    """What a fragment's program executes: instructions, and texels that it fetches."""
+    """Instructions executed and texels fetched for a fragment."""
 
     instructions: int
     fetches: int
@@ -31,7 +32,8 @@ class Executed:
 class _Stays:
     """A loop of the machine code: its first and last instruction, and the branches of its head.
 
-    ``leave`` goes behind the loop, ``go_on`` passes over it while there are turns left; None where there is none.
+    ``leave`` jumps to the instruction after the loop. ``go_on`` skips that jump while iterations remain. Each is None
+    if absent.
     """
 
     first: int
@@ -41,11 +43,11 @@ class _Stays:
 
 
 def executed(listing: Sequence[str], written: Sequence[Loop]) -> Executed:
-    """Return what a fragment executes of a program: of a condition that takes a branch, everything.
+    """Return the instructions and fetches executed for a fragment; both sides of a conditional branch count.
 
     Args:
         listing: a line for each instruction.
-        written: the shader's loops. Those that the compiler unrolled are the least that may be: ``_which``.
+        written: the shader's loops. ``_which`` decides which of them the compiler unrolled.
     """
     branches = {
         at: at + _DELAY + int(match[1]) // _BYTES for at, line in enumerate(listing) if (match := _BRANCH.match(line))
@@ -70,7 +72,7 @@ def _loop(first: int, last: int, branches: dict[int, int]) -> _Stays:
 
 
 def _times(loop: _Stays, at: int, turns: int) -> int:
-    """Return how often an instruction is executed: the head once more than it turns, what leaves it once."""
+    """Return the executions of an instruction: the trip count, in the head one more, and 1 in the exit."""
     if loop.leave is None or at >= loop.leave + _DELAY:
         return turns
     if loop.go_on is not None and at >= loop.go_on + _DELAY:
@@ -79,10 +81,10 @@ def _times(loop: _Stays, at: int, turns: int) -> int:
 
 
 def _which(stay: Sequence[_Stays], written: Sequence[Loop]) -> Sequence[int]:
-    """Return the turns of each loop that stays.
+    """Return the trip counts of the loops in the machine code.
 
-    They stand in each other as in the shader. Where several choices do, the one whose loops compute most: compilers
-    unroll what turns little.
+    They are nested as in the shader. If several choices fit, the one with the most computation is used, because
+    compilers unroll short loops.
     """
     around = [sum(other.first <= loop.first and loop.last < other.last for other in stay) for loop in stay]
     best, turns = -1, [1] * len(stay)
@@ -94,7 +96,7 @@ def _which(stay: Sequence[_Stays], written: Sequence[Loop]) -> Sequence[int]:
 
 
 def _around(at: int, chosen: Sequence[int], written: Sequence[Loop]) -> int:
-    """Return how many of the chosen loops stand around one of them."""
+    """Return the number of chosen loops around a loop."""
     depth, count = written[at].depth, 0
     for before in range(at - 1, -1, -1):
         if written[before].depth < depth:

@@ -1,4 +1,4 @@
-"""Measures a bundle: starts ``harness`` in a process that sees the vc4 driver, and reads its transcript."""
+"""Measurement of a bundle: start ``harness`` in a process on the vc4 driver, and parse its transcript."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from glsl_infer.tools.videocore.driver import LIBRARIES_HINT, Driver
 from glsl_infer.tools.videocore.transcript import FRAGMENT_COMPILED, Measured, loops_of, parse
 
 Watch = Callable[[Sequence[int], str], Iterable[int]]
-"""Returns the items it is given, and shows how many of them are used; the text says of what."""
+"""Progress of shaders: returns the items unchanged and shows the number consumed; the text is the label."""
 
 
 def unwatched(items: Sequence[int], _: str) -> Iterable[int]:
-    """Return the items, and show nothing."""
+    """Return the items without showing progress."""
     return items
 
 
 def measure(
     path: str | Path, driver: Driver, *, disassembly: bool = False, watch: Watch = unwatched
 ) -> tuple[Bundle, Measured]:
-    """Return a bundle and what it makes the driver do. A layer that fails is no error here: see ``Measured.failures``.
+    """Return a bundle and the driver's statistics. Layers that fail are in ``Measured.failures``, not raised.
 
     Args:
         path: a ``.glslnn`` file.
         driver: see ``driver.find``.
-        disassembly: with the listing of every fragment shader.
-        watch: sees how many shaders are compiled; each is twice, when it is linked and when it is drawn with.
+        disassembly: whether to include the listing of every fragment shader.
+        watch: progress of compiled shaders; each is compiled twice, when linked and when first drawn with.
 
     Raises:
-        BundleError: the file is none.
+        BundleError: the file is not a bundle.
         ContextError: the driver does not work on this machine.
-        RunError: the driver refuses a shader, or breaks down.
+        RunError: the driver refuses a shader, or crashes.
     """
     made = bundles.read(path)
     shaders = range(2 * len({entry.program for entry in made.manifest.passes}))
@@ -66,7 +66,7 @@ def measure(
 
 
 def _counted(lines: Iterable[str], steps: Iterable[int]) -> Iterator[str]:
-    """Yield the lines, using up a step at each fragment shader that is compiled, and the others in the end."""
+    """Yield the lines, consuming a step for each compiled fragment shader, and the remaining steps at the end."""
     left = iter(steps)
     for line in lines:
         if line.startswith(FRAGMENT_COMPILED):
@@ -77,10 +77,10 @@ def _counted(lines: Iterable[str], steps: Iterable[int]) -> Iterator[str]:
 
 
 def _failure(path: str | Path, driver: Driver, code: int, said: str) -> InputError | RunError:
-    """Return the error that the process beside this one ended with."""
-    before, mark, message = f"\n{said}".partition("\nerror: ")  # the message may quote the driver's own errors
+    """Return the error for a failed harness process."""
+    before, mark, message = f"\n{said}".partition("\nerror: ")  # the message can quote the driver's own errors
     if not mark:
         return RunError(f"{path}: the process on the vc4 driver failed:\n{said.strip()}")
-    if "cannot be preloaded" in before:  # the loader says so and goes on with the machine's own driver
+    if "cannot be preloaded" in before:  # the loader reports it and continues with the machine's own driver
         return ContextError(f"the vc4 driver in {driver.prefix} cannot be loaded on this machine", LIBRARIES_HINT)
     return (InputError if code == InputError.exit_code else RunError)(f"{path}: {message.strip()}")

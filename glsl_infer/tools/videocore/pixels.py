@@ -1,7 +1,7 @@
-"""What the virtual VideoCore IV draws, against the exact reference: every layer alone, and pictures end to end.
+"""Pixels of the virtual VideoCore IV compared with the exact reference: each layer alone, and end to end.
 
 ``compare`` starts a process on the executor, ``python -m glsl_infer.tools.videocore.pixels BUNDLE PICTURE...``, which
-draws in both roundings and prints what it found as JSON.
+draws in both roundings and prints the differences as JSON.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from glsl_infer.tools.videocore.executor import ROUNDINGS, Controls, Executor
 
 @dataclass(frozen=True)
 class LayerPixels:
-    """How a layer's stored numbers differ from the exact reference's, on inputs that are exact.
+    """Differences between a layer's stored values and the exact reference, on exact inputs.
 
     Attributes:
-        values: how many numbers it stores.
-        differing: how many of them are another stored step.
-        worst: the largest difference, in steps.
-        mean: the mean of all differences with their sign, in steps.
+        values: number of values stored.
+        differing: number of values in another stored step.
+        worst: largest difference, in steps.
+        mean: mean signed difference, in steps.
     """
 
     layer: str
@@ -53,14 +53,14 @@ class LayerPixels:
 
 @dataclass(frozen=True)
 class PicturePixels:
-    """A whole frame's output against the reference's.
+    """Output of an entire frame compared with the reference.
 
     Attributes:
-        picture: its file, or what it is.
-        values: how many numbers the output has.
-        differing: how many of them differ by half a stored step or more.
-        worst: the largest difference, in the output's numbers.
-        same_top: whether the largest number is at the same place; None where the output is no row of logits.
+        picture: its file name or description.
+        values: number of values of the output.
+        differing: number of values that differ by half a stored step or more.
+        worst: largest difference, in values of the output.
+        same_top: whether the largest value has the same index; None if the output is not a vector.
     """
 
     picture: str
@@ -72,13 +72,13 @@ class PicturePixels:
 
 @dataclass(frozen=True)
 class Pixels:
-    """What a bundle draws in one rounding.
+    """Results of a bundle in one rounding.
 
     Attributes:
         rounding: one of ``executor.ROUNDINGS``.
         layers: every layer that draws, alone.
-        pictures: end to end.
-        counters: what one frame takes, by the names in ``executor.COUNTERS``.
+        pictures: end-to-end results.
+        counters: counts of one frame, by the names in ``executor.COUNTERS``.
     """
 
     rounding: str
@@ -88,26 +88,26 @@ class Pixels:
 
     @property
     def values(self) -> int:
-        """Numbers that all layers store."""
+        """Number of values stored by all layers."""
         return sum(layer.values for layer in self.layers)
 
     @property
     def differing(self) -> int:
-        """How many of them differ."""
+        """Number of differing values of all layers."""
         return sum(layer.differing for layer in self.layers)
 
     @property
     def worst(self) -> float:
-        """The largest difference of any layer, in steps."""
+        """Largest difference of any layer, in steps."""
         return max((layer.worst for layer in self.layers), default=0.0)
 
     def as_json(self) -> dict[str, Any]:
-        """Return all of it as plain data."""
+        """Return all fields as plain data."""
         return {**asdict(self), "values": self.values, "differing": self.differing, "worst": self.worst}
 
 
 def from_json(data: dict[str, Any]) -> Pixels:
-    """Return what ``Pixels.as_json`` made plain data of."""
+    """Return the object from the plain data of ``Pixels.as_json``."""
     return Pixels(
         data["rounding"],
         tuple(LayerPixels(**layer) for layer in data["layers"]),
@@ -117,16 +117,16 @@ def from_json(data: dict[str, Any]) -> Pixels:
 
 
 def compare(path: str | Path, executor: Executor, pictures: Sequence[Path] = ()) -> tuple[Pixels, ...]:
-    """Draw a bundle on the executor, in a process of its own; return what it draws in each rounding.
+    """Draw a bundle on the executor, in a separate process; return the results in each rounding.
 
     Args:
         path: a ``.glslnn`` file.
         executor: see ``executor.find``.
-        pictures: for whole frames; the probe's picture is always the first.
+        pictures: images for entire frames, in addition to the probe's image, which is the first.
 
     Raises:
-        InputError: the bundle, or a picture, cannot be read.
-        RunError: the executor does not do what the driver asks of it, or the driver refuses a shader.
+        InputError: the bundle or an image cannot be read.
+        RunError: the executor does not support the driver's commands, or the driver refuses a shader.
     """
     command = module_command("glsl_infer.tools.videocore.pixels", path, *pictures)
     done = subprocess.run(command, env=executor.environment(), capture_output=True, text=True, check=False)
@@ -142,11 +142,11 @@ def compare(path: str | Path, executor: Executor, pictures: Sequence[Path] = ())
 
 
 def draw(made: Bundle, pictures: Sequence[tuple[str, NDArray[np.uint8]]]) -> Iterator[Pixels]:
-    """Yield what a bundle draws in each rounding, in this process, which has to run on the executor.
+    """Yield a bundle's results in each rounding. The calling process must run on the executor.
 
     Args:
         made: the bundle.
-        pictures: names and pictures of the network's size, for whole frames.
+        pictures: names and images of the network's size, for entire frames.
 
     Raises:
         InputError: this process does not run on the executor.
@@ -156,9 +156,9 @@ def draw(made: Bundle, pictures: Sequence[tuple[str, NDArray[np.uint8]]]) -> Ite
     wanted = [reference.run(made, picture) for _, picture in pictures]
     for rounding in ROUNDINGS:
         controls.switch("ROUND", rounding)
-        with Context("surfaceless") as context:  # a new one: a context measures once how its device rounds
+        with Context("surfaceless") as context:  # a context measures the device's rounding only once
             with Session(made, context=context) as session:
-                session.run(pictures[0][1])  # what only the first frame compiles and uploads is not counted
+                session.run(pictures[0][1])  # exclude the compilation and uploads of the first frame
                 before = controls.counters()
                 outputs = [session.run(picture) for _, picture in pictures]
                 counters = {
@@ -174,13 +174,13 @@ def _draws(made: Bundle, node: Node) -> bool:
 
 
 def exact_layers(made: Bundle, picture: NDArray[np.uint8]) -> dict[str, Array]:
-    """Return every node's exact output, and the picture's numbers."""
+    """Return every node's exact output, and the values of the input image."""
     numbers = picture_values(made.graph.input, picture).astype(np.float64)
     return {made.graph.input.name: numbers, **dict(reference.layers(made, picture))}
 
 
 def alone(session: Session, exact: dict[str, Array]) -> list[LayerPixels]:
-    """Draw every layer of a session's bundle by itself, on the exact outputs of the layers before it."""
+    """Draw every layer of a session's bundle alone, on the exact outputs of the layers before it."""
     made = session.bundle
     return [_layer(session, node, exact) for node in made.graph.nodes if _draws(made, node)]
 
@@ -208,7 +208,7 @@ def _frame(made: Bundle, name: str, output: NDArray[np.float32], wanted: NDArray
 
 
 def main() -> int:
-    """Draw the bundle that the first argument names, and the pictures that follow; print JSON; return the exit code."""
+    """Draw the bundle and the images named by the arguments; print JSON; return the exit code."""
     try:
         made = bundles.read(sys.argv[1])
         size = made.manifest.input.size

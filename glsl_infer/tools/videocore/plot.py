@@ -1,4 +1,4 @@
-"""A picture of where a frame's instructions go."""
+"""Bar chart of a frame's instructions by layer."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def check(path: Path) -> None:
-    """Refuse, before anything is measured, a file that a plot cannot be written to.
+    """Check, before any measurement, that a plot can be written to a file.
 
     Raises:
-        InputError: another suffix than ``SUFFIXES``, a folder that is not there, or no regular file.
+        InputError: the suffix is not in ``SUFFIXES``, the folder is missing, or the path is not a regular file.
         MissingExtraError: matplotlib is not installed.
     """
     if path.suffix.lower() not in SUFFIXES:
@@ -32,7 +32,7 @@ def check(path: Path) -> None:
 
 
 def plot(reports: Sequence[Report], path: Path) -> None:
-    """Draw a bar for each layer and bundle, instructions times pixels in millions, with a mark at the floor.
+    """Draw a bar for each layer and bundle, in million instructions times pixels, with a mark at the floor.
 
     Raises:
         InputError: the file cannot be written.

@@ -1,4 +1,4 @@
-"""What was measured of a bundle, as a row for each layer, totals, and problems by name."""
+"""Measurements of a bundle as a row for each layer, totals, and problems with the names of layers."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ LANES = 16
 """Pixels that a QPU works on at once."""
 
 SMALL = 0.01
-"""Share of a frame's instructions up to which a layer may do with one thread."""
+"""Share of a frame's instructions up to which a layer may use a single thread."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A layer's cost. A number of a pass that differs from pass to pass is its largest.
+    """Cost of a layer. A figure that differs between passes is the largest.
 
     Attributes:
-        passes, programs: draws, and shader programs they use.
-        pixels: that the passes draw.
-        groups: of 16 pixels, as QPUs work on them; each quad's last may be incomplete.
+        passes, programs: draws, and their shader programs.
+        pixels: pixels drawn by the passes.
+        groups: groups of 16 pixels, the unit of work of QPUs; the last of each quad can be incomplete.
         least, instructions: QPU instructions of the shortest and of the longest of its shaders.
         total: executed instructions times pixels.
         issued: executed instructions times groups.
-        threads, uniforms, cycles: see ``transcript.Shader``; of threads, the fewest of a shader that fetches.
-        fetches: texels that a pass fetches for a pixel.
-        fetched: texels that all its pixels fetch.
-        products: see ``floor.products``; None where there is no floor.
+        threads, uniforms, cycles: see ``transcript.Shader``; threads are the fewest of a shader that fetches.
+        fetches: texels fetched by a pass for a pixel.
+        fetched: texels fetched for all pixels.
+        products: see ``floor.products``; None without a floor.
         jobs, tiles, loads, command_bytes: of its jobs; see ``transcript.Job``.
-        texture_bytes: of the textures it renders into, 4 a texel.
-        failed: whether one of its shaders did not get through; the numbers then leave that one out.
+        texture_bytes: size of the textures it renders into, 4 bytes a texel.
+        failed: whether a shader failed to compile; the figures then omit it.
     """
 
     layer: str
@@ -70,18 +70,18 @@ class Row:
 
     @property
     def least_total(self) -> int | None:
-        """Instructions times pixels of the floor, or None where there is none."""
+        """Instructions times pixels of the floor, or None without a floor."""
         return None if self.products is None else self.products + floor.COORDINATES * self.fetched
 
     @property
     def floor_per_fetch(self) -> float | None:
-        """The same per fetch."""
+        """Instructions per fetch of the floor, or None without a floor or fetches."""
         return None if self.least_total is None or not self.fetched else self.least_total / self.fetched
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with a layer; ``fatal`` where it must not be shipped."""
+    """A problem of a layer; ``fatal`` if it makes the bundle unfit to ship."""
 
     layer: str
     text: str
@@ -90,16 +90,16 @@ class Problem:
 
 @dataclass(frozen=True)
 class Report:
-    """A bundle's cost.
+    """Cost of a bundle.
 
     Attributes:
-        file: the bundle's, as it was given.
-        driver: what the driver calls itself.
+        file: the bundle's path, as the caller gave it.
+        driver: the driver's own name.
         rows: one for each layer that draws, in order.
         shaders: statistics of every program.
-        frame: the jobs of a whole frame.
-        problems: layers that fail or fall to one thread.
-        texture_bytes: of all textures that passes render into; layers may share some.
+        frame: the jobs of an entire frame.
+        problems: layers that fail or are compiled for one thread.
+        texture_bytes: size of all render targets; layers can share some.
     """
 
     file: str
@@ -112,7 +112,7 @@ class Report:
 
     @property
     def mesa(self) -> str:
-        """Mesa's version, as 22.3.6; empty where the driver does not name it."""
+        """Mesa's version, such as 22.3.6; empty if the driver's name lacks it."""
         match = re.search(r"Mesa (\d+(?:\.\d+)*)", self.driver)
         return "" if match is None else match[1]
 
@@ -123,7 +123,7 @@ class Report:
 
     @property
     def totals(self) -> dict[str, int]:
-        """Sums over a frame: passes, jobs, loads and so on; jobs as a runner makes them, with no flushes between."""
+        """Sums over a frame: passes, jobs, loads and so on; jobs as in a runner, without flushes between layers."""
         summed = ("passes", "pixels", "total", "fetched")
         return {
             **{name: sum(getattr(row, name) for row in self.rows) for name in summed},
@@ -136,7 +136,7 @@ class Report:
         }
 
     def as_json(self) -> dict[str, Any]:
-        """Return all of it as plain data."""
+        """Return all fields as plain data."""
         return {
             "file": self.file,
             "driver": self.driver,
@@ -151,7 +151,7 @@ class Report:
 
 
 def report(made: Bundle, measured: Measured, file: str = "bundle") -> Report:
-    """Return the report on a bundle and what was measured of it."""
+    """Return the report on a bundle from its measurements."""
     textures = {texture.name: 4 * texture.width * texture.height for texture in made.manifest.textures}
     rows = []
     for layer in made.network.layers:
@@ -169,8 +169,8 @@ def _row(
 ) -> Row:
     compiled = [(entry, measured.programs[entry.program]) for entry in passes if entry.program in measured.programs]
     shaders = [shader for _, shader in compiled]
-    waiting = [shader for shader in shaders if shader.fetches]  # others have one thread and no need of two
-    # A layer that clears nothing draws in the job of another; alone, between two flushes, it has one that loads.
+    waiting = [shader for shader in shaders if shader.fetches]  # shaders without fetches do not need a second thread
+    # A layer without a clear draws in another layer's job. Here, between two flushes, it has its own job, which loads.
     jobs = measured.jobs.get(layer, ()) if any(entry.clear for entry in passes) else ()
     return Row(
         layer,
@@ -207,7 +207,7 @@ def _groups(entry: Pass) -> int:
 
 
 def _failures(passes: Sequence[Pass], measured: Measured) -> list[Problem]:
-    """Return a problem for each layer that fails; a program that several layers use is named in each."""
+    """Return a problem for each layer that fails; a program of several layers is named in each."""
     problems: dict[tuple[str, str], Problem] = {}
     for entry in passes:
         for name, where in ((entry.program, f"program '{entry.program}': "), (entry.layer, "")):

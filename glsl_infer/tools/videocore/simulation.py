@@ -1,8 +1,7 @@
-"""Milliseconds of a frame on a board, as a range: clocks that the virtual VideoCore IV simulates, and the CPU's part.
+"""Milliseconds of a frame on a board, as a range: simulated clocks of the virtual VideoCore IV, and the CPU's share.
 
 The GPU's clocks come from an event simulation of a drawn frame (scripts/vc4/executor/time.c): processors, threads,
-texture units, caches and memory, with three sets of what is not published. ``board_time`` has the CPU's part, and puts
-both together.
+texture units, caches and memory, with three sets of the unpublished parameters. ``board_time`` adds the CPU's share.
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ from glsl_infer.support.child_process import module_command
 from glsl_infer.tools.videocore.executor import Controls, Executor
 
 SETS = ("low", "middle", "high")
-"""Sets of parameters that are not published; scripts/vc4/executor/time.c lists them with their sources."""
+"""Sets of unpublished parameters; scripts/vc4/executor/time.c lists them with their sources."""
 
 
 @dataclass(frozen=True)
 class Clocks:
-    """What one frame takes with one set of parameters; see ``COUNTERS`` of ``executor``.
+    """Counts of one frame with one set of parameters; see ``COUNTERS`` of ``executor``.
 
     Attributes:
         name: one of ``SETS``.
-        clocks: of the GPU, all jobs one after the other.
-        clocks_computing: if memory were endlessly fast.
-        clocks_moving: if only memory counted.
-        clocks_waiting: that processors waited for texels, summed over 12 processors.
-        memory_bytes: read and written.
+        clocks: clocks of the GPU, all jobs in sequence.
+        clocks_computing: clocks with infinitely fast memory.
+        clocks_moving: clocks of memory traffic alone.
+        clocks_waiting: clocks in which processors waited for texels, summed over 12 processors.
+        memory_bytes: bytes read and written.
         of_jobs: the clocks of each job, in order.
     """
 
@@ -54,10 +53,10 @@ class Clocks:
 
 @dataclass(frozen=True)
 class Simulation:
-    """A drawn frame: its clocks in each set, and what does not depend on the sets.
+    """A drawn frame: its clocks in each set, and the counts independent of the sets.
 
     Attributes:
-        texels: of the pictures that are uploaded.
+        texels: texels of the uploaded images.
         draws_of_jobs: the draws of each job, in order.
     """
 
@@ -70,11 +69,11 @@ class Simulation:
 
 
 def simulate(path: str | Path, executor: Executor) -> Simulation:
-    """Draw a frame of a bundle on the executor, in a process of its own, and return its clocks.
+    """Draw a frame of a bundle on the executor, in a separate process, and return its clocks.
 
     Raises:
         InputError: the bundle cannot be read.
-        RunError: the executor does not do what the driver asks of it.
+        RunError: the executor does not support the driver's commands.
     """
     command = module_command("glsl_infer.tools.videocore.simulation", path)
     done = subprocess.run(command, env=executor.environment(), capture_output=True, text=True, check=False)
@@ -89,7 +88,7 @@ def simulate(path: str | Path, executor: Executor) -> Simulation:
 
 
 def draw(made: bundles.Bundle, names: Sequence[str] = SETS) -> Simulation:
-    """Draw one frame in each set, in this process, which has to run on the executor.
+    """Draw one frame in each set. The calling process must run on the executor.
 
     Raises:
         InputError: this process does not run on the executor.
@@ -98,7 +97,7 @@ def draw(made: bundles.Bundle, names: Sequence[str] = SETS) -> Simulation:
     inputs = probe.inputs(made.manifest.inputs)
     sets = []
     with Context("surfaceless") as context, Session(made, context=context) as session:
-        session.run(inputs)  # what only the first frame compiles and uploads is not counted
+        session.run(inputs)  # exclude the compilation and uploads of the first frame
         jobs = jobs_of(session.frame)
         for name in names:
             controls.switch("TIME", name)
@@ -109,7 +108,7 @@ def draw(made: bundles.Bundle, names: Sequence[str] = SETS) -> Simulation:
             for calls in jobs:
                 for function, arguments in calls:
                     function(*arguments)
-                context.gl.Finish()  # the driver submits what it has: this job
+                context.gl.Finish()  # the driver submits its pending commands: this job
                 after = controls.counters()
                 of_jobs.append(after["clocks"] - before["clocks"])
                 before = after
@@ -123,7 +122,7 @@ def draw(made: bundles.Bundle, names: Sequence[str] = SETS) -> Simulation:
 
 
 def jobs_of(frame: Sequence[Call]) -> list[list[Call]]:
-    """Return the calls of a frame by jobs: each begins where another target is bound."""
+    """Return the calls of a frame by jobs; a job begins when another target is bound."""
     jobs: list[list[Call]] = []
     for call in frame:
         if call[0].__name__ == "glBindFramebuffer" or not jobs:
@@ -133,7 +132,7 @@ def jobs_of(frame: Sequence[Call]) -> list[list[Call]]:
 
 
 def main() -> int:
-    """Simulate the bundle that the argument names; print JSON; return the exit code."""
+    """Simulate the bundle named by the argument; print JSON; return the exit code."""
     try:
         print(json.dumps(asdict(draw(bundles.read(sys.argv[1])))))
     except GlslInferError as error:

@@ -1,4 +1,4 @@
-"""Reports as text for people, and as rows for spreadsheets."""
+"""Reports as text for users, and as rows for spreadsheets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glsl_infer.tools.videocore.advice import advise, advise_author
 from glsl_infer.tools.videocore.report import Report, Row
 
 NOTHING = "-"
-"""Where a number does not apply."""
+"""Cell of a figure that does not apply."""
 
 MOST_ADVICE = 12
 
@@ -22,14 +22,14 @@ HEADS = (
     *("layer", "passes", "inst", "million", "share", "thr", "unif", "fetch", "i/fetch", "floor", "cycles"),
     *("jobs", "loads", "tiles", "kB", "cmd kB", "est ms"),
 )
-"""Of the table of one bundle; docs/engineering/videocore.md explains each."""
+"""Columns of one bundle's table; docs/engineering/videocore.md explains each."""
 
 
 def as_text(reports: Sequence[Report], draw_share: float) -> str:
-    """Return the table of one bundle, its totals, the estimate and what to change. videocore.md explains it.
+    """Return one bundle's table, totals, estimates and suggested changes, as explained in videocore.md.
 
     Args:
-        reports: of the bundle, one from each compiler. Each layer has a row for each.
+        reports: reports on the bundle, one from each compiler; each layer has a row for each.
         draw_share: see ``estimate.estimate``.
     """
     several = len(reports) > 1
@@ -63,10 +63,10 @@ def as_text(reports: Sequence[Report], draw_share: float) -> str:
 
 
 def summary(reports: Sequence[Report], draw_share: float) -> str:
-    """Return at most ten lines for the author of a network: cost, estimates, and what to change.
+    """Return at most ten lines for the author of a network: cost, estimates, and suggested changes.
 
     Args:
-        reports: of the bundle, one from each compiler. The last is described.
+        reports: reports on the bundle, one from each compiler. The last is described.
         draw_share: see ``estimate.estimate``.
     """
     report, sums = reports[-1], reports[-1].totals
@@ -84,12 +84,12 @@ def summary(reports: Sequence[Report], draw_share: float) -> str:
 
 
 def versions(reports: Sequence[Report]) -> list[str]:
-    """Return the versions of Mesa that reports come from, each once."""
+    """Return the distinct versions of Mesa of the reports."""
     return list(dict.fromkeys(report.mesa for report in reports))
 
 
 def names(reports: Sequence[Report]) -> list[str]:
-    """Return a name for each report: of the file where those differ, and of the compiler where those do."""
+    """Return a name for each report, with the file if files differ, and the compiler if compilers do."""
     files = list(dict.fromkeys(report.file for report in reports))
     short = dict(zip(files, distinct(files)))
     several = len(versions(reports)) > 1
@@ -112,7 +112,7 @@ def estimates(report: Report, draw_share: float, compiler: str = "") -> list[str
 
 
 def side_by_side(reports: Sequence[Report], draw_share: float) -> str:
-    """Return a table for each compiler: of each bundle a pass's instructions and cycles, and a frame's million."""
+    """Return a table for each compiler: instructions and cycles of a pass, and million of a frame, for each bundle."""
     tables = []
     for mesa in versions(reports):
         of_compiler = [report for report in reports if report.mesa == mesa]
@@ -152,7 +152,7 @@ def _side_by_side(reports: Sequence[Report], draw_share: float) -> str:
 
 
 def as_csv(reports: Sequence[Report], draw_share: float) -> str:
-    """Return a row for each layer of each bundle, with all that is known of it; empty where a number does not apply."""
+    """Return a row with all figures for each layer of each bundle; a figure that does not apply is empty."""
     text = io.StringIO()
     writer: Any = None
     for report in reports:
@@ -176,7 +176,7 @@ def as_csv(reports: Sequence[Report], draw_share: float) -> str:
 
 
 def distinct(files: Sequence[str]) -> list[str]:
-    """Return names to tell files by: without folder and suffix, where those differ."""
+    """Return distinct names of files: without folder and suffix if those differ."""
     stems = [Path(file).stem for file in files]
     return stems if len(set(stems)) == len(stems) else list(files)
 
@@ -205,7 +205,7 @@ def _cells(row: Row, total: int, draw_share: float) -> list[str]:
 
 
 def _cells_beside(row: Row) -> list[str]:
-    """Return what stands of a layer where there are several bundles."""
+    """Return the cells of a layer in a table of several bundles."""
     if not row.instructions:
         return [NOTHING] * 3
     return [_span(row), str(row.cycles), f"{row.total / 1e6:.2f}"]
@@ -250,7 +250,7 @@ def _percent(before: int, after: int) -> str:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return lines of columns: the first flush left, the others flush right."""
+    """Return lines of aligned columns: the first flush left, the others flush right."""
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     return [
         "  ".join(

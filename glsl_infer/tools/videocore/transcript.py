@@ -1,14 +1,14 @@
-"""What the vc4 driver says while passes are drawn, turned into statistics.
+"""Statistics from the messages of the vc4 driver while passes are drawn.
 
-A transcript is text. The lines that ``harness`` adds begin with ``@``:
+A transcript is text. The lines added by ``harness`` and ``compile_only`` begin with ``@``:
 
-    @driver NAME            what glGetString says
-    @draw K                 pass K is drawn next; until the next such line, what the driver says is about it
+    @driver NAME            result of glGetString
+    @draw K                 pass K is drawn next; messages up to the next such line are about it
     @says TEXT              a KHR_debug message
-    @frame                  now a whole frame as a runner draws it
+    @frame                  an entire frame follows, as a runner draws it
     @compile NAME           this program is compiled next, and nothing is drawn
-    @refused TEXT           it is not, and why
-    @compiled NAME          that is over
+    @refused TEXT           the driver refused it, with the reason
+    @compiled NAME          the compilation has ended
 
 The others are the driver's and the shim's: ``KVALIDATE`` by the kernel's validator, ``SUBMIT_CL`` for every job, and
 disassembly.
@@ -39,10 +39,10 @@ _NO_REGISTERS = "Failed to register allocate"
 _LISTING = re.compile(r"MESA_SHADER_FRAGMENT prog \d+/\d+ QPU:")
 _KERNEL = "KERNEL: "
 _USE_CLEAR_COLOR = 1
-"""VC4_SUBMIT_CL_USE_CLEAR_COLOR: without it the driver has the target's old pixels loaded into the tile buffer."""
+"""VC4_SUBMIT_CL_USE_CLEAR_COLOR: without it the driver loads the target's old pixels into the tile buffer."""
 
 FRAGMENT_COMPILED = "@says MESA_SHADER_FRAGMENT"
-"""What the line of a fragment shader that was compiled begins with."""
+"""Prefix of the message about a compiled fragment shader."""
 
 Loops = Mapping[str, Sequence[Loop]]
 """The loops of shaders, by the program's name."""
@@ -58,12 +58,12 @@ class Shader:
 
     Attributes:
         instructions: QPU instructions; each takes 4 cycles for 16 pixels.
-        executed: the same, those of a loop that stays one as often as it turns.
-        threads: 2, or 1 where the compiler ran out of registers for two, or a texel is fetched in a branch.
+        executed: instructions executed for a fragment, with every iteration of loops.
+        threads: 2, or 1 if two threads need too many registers or a texel is fetched in a branch.
         uniforms: words of the uniform stream, constants among them.
-        temporaries: values that are alive at once, at most.
+        temporaries: largest number of values alive at once.
         cycles: the compiler's estimate for 16 pixels alone, in instruction slots; a wait for a texel counts 100.
-        fetches: texels fetched, in all turns.
+        fetches: texels fetched, in all iterations.
     """
 
     instructions: int
@@ -77,12 +77,12 @@ class Shader:
 
 @dataclass(frozen=True)
 class Job:
-    """What the kernel is given to execute at once.
+    """A unit of work submitted to the kernel.
 
     Attributes:
-        width, height: of the target, in pixels.
+        width, height: size of the target, in pixels.
         tiles: 64x64 tiles of the target that are rendered.
-        records: shader records in it; draws between which nothing changes share one.
+        records: its shader records; successive draws without a change of state share one.
         loads: whether the target's old pixels are loaded into the tile buffer first.
         command_bytes: commands, shader records and uniforms, which the CPU writes for every frame.
     """
@@ -97,15 +97,15 @@ class Job:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a bundle makes the driver do.
+    """The driver's statistics for a bundle.
 
     Attributes:
-        driver: what it calls itself.
-        programs: the fragment shader of every program that was compiled, by the program's name.
-        failures: what went wrong, by the name of the program or, for what no program is named, of the layer.
-        jobs: of every layer, where each is flushed on its own.
-        frame: of one frame as a runner draws it.
-        listings: disassembly of fragment shaders by program, where it was asked for.
+        driver: the driver's own name.
+        programs: statistics of the compiled fragment shaders, by the program's name.
+        failures: reasons for failures, by the name of the program, or of the layer if the cause is not a program.
+        jobs: jobs of every layer, each flushed separately.
+        frame: jobs of one frame as a runner draws it.
+        listings: disassembly of fragment shaders by program, if requested.
     """
 
     driver: str = ""
@@ -117,20 +117,20 @@ class Measured:
 
 
 def parse(lines: Iterable[str], passes: Sequence[Pass], loops: Loops = NO_LOOPS) -> Measured:
-    """Return what a transcript says of the passes of a bundle, which were drawn in this order.
+    """Return the statistics in a transcript of a bundle's passes, drawn in this order.
 
-    Loops of shaders count as often as they turn where disassembly is in the transcript.
+    Loops of shaders count with their iterations if the transcript has disassembly.
     """
     return _Reader(passes, loops).read(lines)
 
 
 def parse_compiled(lines: Iterable[str], loops: Loops = NO_LOOPS) -> Measured:
-    """Return what a transcript says of programs that were compiled alone, of those whose end is in it."""
+    """Return the statistics in a transcript of separately compiled programs; only completed compilations count."""
     return _Reader((), loops).compiled(lines)
 
 
 def loops_of(made: Bundle) -> Loops:
-    """Return the loops of a bundle's programs, of those that have some."""
+    """Return the loops of a bundle's programs; programs without loops are omitted."""
     texts = {entry.name: made.members[entry.fragment].decode("ascii") for entry in made.manifest.programs}
     found = {name: parse_shader(name, text).loops for name, text in texts.items()}
     return {name: loops for name, loops in found.items() if loops}
@@ -199,7 +199,7 @@ class _Reader:
             self._about(line, self._drawn.program)
 
     def _about(self, line: str, program: str) -> None:
-        """Take a line about the shaders of a program."""
+        """Process a line about the shaders of a program."""
         if self._listing and line:
             self.listings[program].append(line)
         elif match := _COMPILED.match(line):
@@ -208,7 +208,7 @@ class _Reader:
                 inst, threads, uniforms, temporaries, cycles = (int(number) for number in match.groups()[1:])
                 shader = Shader(inst, inst, threads, uniforms, temporaries, cycles, fetches=0)
                 known = self.programs.get(program)
-                if known is None or shader.instructions >= known.instructions:  # of two variants the dearer
+                if known is None or shader.instructions >= known.instructions:  # keep the longer of two variants
                     self.programs[program] = shader
         elif match := _VALIDATED.match(line):
             if match[1] == "REJECTED":
@@ -245,7 +245,7 @@ class _Reader:
             self.jobs[self._drawn.layer].append(job)
 
     def _executed(self) -> dict[str, Shader]:
-        """Return the programs with what all turns of their loops execute."""
+        """Return the programs with the instructions executed and texels fetched in all iterations of their loops."""
         programs = dict(self.programs)
         for name, loops in self.loops.items():
             if name in programs and len(listing := self.listings.get(name, ())) == programs[name].instructions:
@@ -254,7 +254,7 @@ class _Reader:
         return programs
 
     def _look_for_skipped_draws(self) -> None:
-        """Note layers of which no draw was submitted, for no reason known."""
+        """Record a failure for layers whose draws were not submitted for an unknown reason."""
         for layer, jobs in self.jobs.items():
             known = any(entry.program in self.failures for entry in self.passes if entry.layer == layer)
             if not known and not sum(job.records for job in jobs):

@@ -1,8 +1,8 @@
-"""Whether a bundle's programs compile for VideoCore IV: asked of its driver where that is there, else left to the plan.
+"""Verification that a bundle's programs compile for VideoCore IV, with its driver if it is installed.
 
-Each program is compiled and linked once, in processes of their own, as many as there are processors; nothing is drawn.
-Time is limited. A layer with a program for each output slice has its longest compiled first, so that what there is no
-time for is much like what there was.
+Each program is compiled and linked once, in up to as many processes as there are processors. Nothing is drawn. Time is
+limited, so the longest program of each layer is compiled first: the remaining programs are similar. Without the driver,
+the predictions of the plan remain.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from glsl_infer.tools.videocore.transcript import Measured, Shader, loops_of, pa
 ONE_THREAD = "one thread is left of two, so that nothing is computed while a texel is on its way"
 
 A_PROCESS = 8
-"""Programs that are worth a process of their own: it takes about as long to start."""
+"""Programs for each process: compiling them takes about as long as its start."""
 
 
 @dataclass(frozen=True)
 class LayerCheck:
-    """What VideoCore IV's compiler makes of a layer.
+    """Result of VideoCore IV's compiler for a layer.
 
     Attributes:
-        programs: that the layer draws with.
-        compiled: how many of them the driver was given; where all, the layer is verified, else predicted.
-        threads: the fewest of those; None where none was compiled.
-        registers: the most values that any has alive at once; a thread has 32 registers for them, and one thread 64.
-        instructions: the most.
-        failure: why one of them does not work, or is slow; empty if nothing is known to be wrong.
+        programs: number of programs the layer draws with.
+        compiled: number of programs passed to the driver. If all were, the layer is verified, else predicted.
+        threads: fewest threads of the compiled programs; None before any is compiled.
+        registers: largest number of values alive at once; a thread has 32 registers for them, a single thread 64.
+        instructions: largest number of instructions.
+        failure: reason why one of them fails or is slow; empty without a known problem.
     """
 
     layer: str
@@ -56,18 +56,18 @@ class LayerCheck:
 
     @property
     def verified(self) -> bool:
-        """Whether the driver was given all of its programs."""
+        """True if all of its programs were passed to the driver."""
         return self.compiled == self.programs
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What is known of a bundle on VideoCore IV.
+    """Verification results of a bundle on VideoCore IV.
 
     Attributes:
-        driver: what it calls itself; empty where there is none, or it did not work.
-        note: why not everything was compiled; empty if it was.
-        layers: in the order of execution.
+        driver: the driver's own name; empty if it is missing or did not work.
+        note: reason for programs that were not compiled; empty if all were.
+        layers: results in the order of execution.
     """
 
     driver: str
@@ -76,7 +76,7 @@ class Verification:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A sentence for everything that does not work, with the names of the layers."""
+        """A sentence for each failure, with the names of its layers."""
         reasons: dict[str, list[str]] = defaultdict(list)
         for check in self.layers:
             if check.failure:
@@ -88,16 +88,16 @@ class Verification:
 
 
 def verify(made: Bundle, seconds: float, *, given: Path | None = None) -> Verification:
-    """Compile a bundle's programs with VideoCore IV's driver, where it is there; see ``measured``."""
+    """Compile a bundle's programs with VideoCore IV's driver, if it is installed; see ``measured``."""
     return measured(made, seconds, given=given)[0]
 
 
 def measured(made: Bundle, seconds: float, *, given: Path | None = None) -> tuple[Verification, Measured]:
-    """Compile a bundle's programs with VideoCore IV's driver, where it is there; return what is known, and its numbers.
+    """Compile a bundle's programs with VideoCore IV's driver, if it is installed; return the results and statistics.
 
     Args:
         made: the bundle.
-        seconds: what that may take; what is not compiled by then stays predicted.
+        seconds: time limit; programs not compiled by then stay predicted.
         given: the driver's folder, see ``driver.find``.
     """
     users: dict[str, list[str]] = defaultdict(list)
@@ -115,7 +115,7 @@ def measured(made: Bundle, seconds: float, *, given: Path | None = None) -> tupl
 
 
 def _ordered(made: Bundle, users: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return every program: first the longest of each layer, then the second of each, and so on."""
+    """Return all programs: first the longest of each layer, then the second of each, and so on."""
     lengths = {entry.name: len(made.members[entry.fragment]) for entry in made.manifest.programs}
     ranks: dict[str, tuple[int, int]] = {}
     for programs in users.values():
@@ -125,7 +125,7 @@ def _ordered(made: Bundle, users: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _compiled(made: Bundle, names: Sequence[str], driver: Driver, seconds: float) -> tuple[Measured, str]:
-    """Return what the driver says of programs, in this order, and why not of all where that is not for want of time."""
+    """Return the driver's statistics of programs compiled in this order, and the reason if it failed to run."""
     entries = {entry.name: entry for entry in made.manifest.programs}
     text = {name: data.decode("ascii") for name, data in made.members.items() if name.startswith("shaders/")}
     most = max((entry.varyings for entry in entries.values()), default=0)

@@ -1,1 +1,1 @@
-"""A window that shows pictures and labels."""
+"""Window that shows images with labels or masks."""

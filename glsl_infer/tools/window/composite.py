@@ -1,4 +1,4 @@
-"""A picture with a mask over it in a window, by a shader: the CPU gives the few numbers of the mask alone."""
+"""Image with a mask over it in a window, combined by a shader. The CPU only uploads the small mask."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _PLACES = ("place", "picture", "mask", "seen", "reach", "edge", "ground", "radiu
 
 
 class Composite:
-    """Draws pictures with masks; every method needs the context.
+    """Drawing of images with masks; every method needs the context.
 
     Args:
         gl: the functions of the context.
-        objects: what is made belongs to it.
+        objects: owner of the created objects.
     """
 
     def __init__(self, gl: Api, objects: Objects) -> None:
@@ -34,11 +34,11 @@ class Composite:
         self._texture, self._shape = 0, (0, 0)
 
     def upload(self, mask: Mask) -> None:
-        """Take the numbers of the next mask."""
+        """Upload the values of the next mask."""
         gl, part = self._gl, np.rint(mask.part * 255.0).astype(np.uint8)
         texels = np.repeat(part[..., None], 4, axis=2)
         gl.ActiveTexture(GL.GL_TEXTURE0)
-        if self._shape != part.shape:  # the old one goes with the window: models have one size
+        if self._shape != part.shape:  # the old texture is freed with the window: models have one size
             self._texture, self._shape = self._objects.texture(part.shape[1], part.shape[0]), part.shape[:2]
             gl.BindTexture(TEXTURE_2D, self._texture)
             for parameter in (GL.GL_TEXTURE_MIN_FILTER, GL.GL_TEXTURE_MAG_FILTER):
@@ -47,11 +47,11 @@ class Composite:
         gl.TexSubImage2D(TEXTURE_2D, 0, 0, 0, part.shape[1], part.shape[0], RGBA, UNSIGNED_BYTE, texels.ctypes.data)
 
     def use(self, mask: Mask, look: Union[str, Colour]) -> int:
-        """Make the program for a mask current; return where its ``place`` is.
+        """Make the program for a mask current; return the location of its ``place``.
 
         Args:
-            mask: the one that ``upload`` took.
-            look: ``tint``, ``blur``, or the colour of a ground.
+            mask: the mask passed to ``upload``.
+            look: ``tint``, ``blur``, or the colour of a background.
         """
         gl = self._gl
         program, places = self._program(0 if look == TINT else 2 if look == BLUR else 1)

@@ -1,4 +1,4 @@
-"""Draws the most probable labels with bars, as a Pillow image: what a window shows below a picture."""
+"""Panel of the most probable labels with bars, as a Pillow image, for a window below an image."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _LINE, _MARGIN = 1.5, 0.75
 
 
 def printable(text: str) -> str:
-    """Return ``text`` on one line, with a mark for what no font shows: control characters, halves of surrogates."""
+    """Return ``text`` on one line, with a mark for unprintable characters: control characters, halves of surrogates."""
     return "".join(
         character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in " ".join(text.split())
     )
 
 
 def draw(predictions: Sequence[Prediction], width: int, max_height: int, scale: float = 1.0) -> Image.Image | None:
-    """Return the panel: a line for each prediction, best first, as many as fit; None where none fits.
+    """Return the panel: a line for each prediction, best first, limited to those that fit; None without space for one.
 
     Args:
-        predictions: what to show.
+        predictions: the predictions.
         width: width of the panel in pixels.
-        max_height: how high it may become.
-        scale: the content scale of the screen: 2 where text has to be twice as large.
+        max_height: largest height in pixels.
+        scale: the content scale of the screen, such as 2 for text of twice the size.
     """
     size = max(1, round(TEXT_SIZE * scale))
     font, times = _font(size)
@@ -49,7 +49,7 @@ def draw(predictions: Sequence[Prediction], width: int, max_height: int, scale: 
 
 
 def _font(size: int) -> tuple[Any, int]:
-    """Return Pillow's own font and how often its pixels are to be repeated.
+    """Return Pillow's own font and the factor to enlarge its pixels by.
 
     Pillow before 10.1, and one built without FreeType, has a single small bitmap font.
     """
@@ -69,7 +69,7 @@ def _draw_rows(
     percent_width = round(canvas.textlength("100.0 %", font=font))
     bar_width = max(0, round(0.35 * width) - margin)
     label_width = width - bar_width - percent_width - 4 * margin
-    _, top, _, bottom = canvas.textbbox((0, 0), "A", font=font)  # capitals stand in the middle of their bars
+    _, top, _, bottom = canvas.textbbox((0, 0), "A", font=font)  # centres capitals in the height of their bars
     for row, prediction in enumerate(predictions):
         y = margin // 2 + row * line
         text_y = y + (line - (bottom - top)) // 2 - top
@@ -86,17 +86,17 @@ def _draw_rows(
 
 
 def _known(text: str, font: Any) -> str:
-    """Return ``text`` as Pillow's own fonts can show it: the bitmap font has Latin-1, the other one ASCII."""
+    """Return ``text`` in the characters of Pillow's own fonts: the bitmap font has Latin-1, the other one ASCII."""
     if isinstance(font, ImageFont.ImageFont):
         return text.encode("latin-1", "replace").decode("latin-1")
-    # Without accents it can be read; what remains becomes the font's box.
+    # Text stays readable without accents; remaining characters become the font's box.
     return "".join(
         character for character in unicodedata.normalize("NFKD", text) if not unicodedata.combining(character)
     )
 
 
 def _clipped(canvas: ImageDraw.ImageDraw, text: str, font: Any, width: int) -> str:
-    """Return ``text`` as far as ``width`` pixels reach, ending in dots where something is missing."""
+    """Return ``text`` shortened to ``width`` pixels, with dots at the end if characters are omitted."""
     text = _known(printable(text), font)
     if canvas.textlength(text, font=font) <= width:
         return text

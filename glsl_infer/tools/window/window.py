@@ -1,4 +1,4 @@
-"""A window that shows a picture with its most probable labels.
+"""Window that shows an image with its most probable labels.
 
 Its OpenGL ES 2.0 context is also the one to classify with: give ``window.context`` to a Session or a Classifier.
 """
@@ -27,7 +27,7 @@ from glsl_infer.tools.window.composite import Colour, Composite
 SIZE = (640, 480)
 BACKGROUND = tuple(value / 255 for value in label_panel.BACKGROUND)
 _PATIENCE = 0.25
-"""Seconds to wait for an event at most, so that Ctrl-C in the terminal is noticed."""
+"""Longest wait for an event in seconds, so Ctrl-C in the terminal is handled."""
 
 _CORNERS = np.array([0, 0, 1, 0, 0, 1, 0, 1, 1, 0, 1, 1], "<f4")
 
@@ -36,17 +36,17 @@ Box = tuple[int, int, int, int]
 
 
 class PictureWindow(Closing):
-    """A visible window. Use it as a context manager, or ``close`` it; in the main thread, as glfw demands.
+    """A visible window. Use it as a context manager, or ``close`` it; in the main thread, as glfw requires.
 
     Args:
         size: width and height in screen coordinates.
 
     Attributes:
         context: the window's context.
-        on_key: called with ``next``, ``previous`` or ``quit`` when a key that means it is pressed.
+        on_key: called with ``next``, ``previous`` or ``quit`` when a corresponding key is pressed.
 
     Raises:
-        ContextError: there is no screen, or no OpenGL ES 2.0 on it; says what to do.
+        ContextError: a screen or its OpenGL ES 2.0 is missing; the message has the remedy.
     """
 
     def __init__(self, size: tuple[int, int] = SIZE) -> None:
@@ -72,22 +72,22 @@ class PictureWindow(Closing):
 
     @property
     def is_open(self) -> bool:
-        """Whether nobody has asked to close it yet."""
+        """True until the window is closed or requested to close."""
         return not self._closed and not self._glfw.window_should_close(self._handle)
 
     def quit(self) -> None:
-        """Ask to close it: ``is_open`` becomes false."""
+        """Request the window to close: ``is_open`` becomes false."""
         self._glfw.set_window_should_close(self._handle, True)
 
     def show(self, picture: Image.Image, predictions: Sequence[Prediction], title: str) -> None:
-        """Show an upright RGB picture (``preprocess.open_image`` makes one), labels below it, and a title."""
+        """Show an upright RGB image (from ``preprocess.open_image``), labels below it, and a title."""
         self._picture, self._predictions, self._laid_out = picture, tuple(predictions), None
         self._masked = None
         self._glfw.set_window_title(self._handle, label_panel.printable(title))
         self.draw()
 
     def show_masked(self, picture: Image.Image, mask: Mask, look: Union[str, Colour], title: str) -> None:
-        """Show a picture and a mask of it, which a shader lays over it; ``look``: see ``Composite.use``."""
+        """Show an image and its mask, combined by a shader; ``look``: see ``Composite.use``."""
         self._picture, self._predictions, self._laid_out = picture, (), None
         self._masked = mask, look
         self._glfw.set_window_title(self._handle, label_panel.printable(title))
@@ -101,15 +101,15 @@ class PictureWindow(Closing):
             self._glfw.swap_buffers(self._handle)
 
     def wait(self) -> None:
-        """Wait a moment for events (keys, a new size), act on them, and return."""
+        """Wait a moment for events (keys, a new size), process them, and return."""
         self._glfw.wait_events_timeout(_PATIENCE)
 
     def poll(self) -> None:
-        """Act on events that are there already, and return: what a camera loop does after each frame."""
+        """Process pending events and return, for a camera loop after each frame."""
         self._glfw.poll_events()
 
     def screenshot(self) -> Image.Image:
-        """Return what the window shows, without its frame."""
+        """Return the content of the window, without its frame."""
         self.poll()
         self._paint()
         width, height = self._size()
@@ -117,7 +117,7 @@ class PictureWindow(Closing):
         return Image.fromarray(np.ascontiguousarray(pixels[::-1, :, :3]))
 
     def key(self, _window: object, key: int, scancode: int, action: int, _modifiers: int) -> None:
-        """Act on a key, as glfw calls it: letters are those of the keyboard's layout."""
+        """Process a key, as a callback of glfw; letters are those of the keyboard's layout."""
         glfw = self._glfw
         if action not in (glfw.PRESS, glfw.REPEAT):
             return
@@ -134,7 +134,7 @@ class PictureWindow(Closing):
             self.on_key(meaning)
 
     def close(self) -> None:
-        """Close the window and free all that it holds; further calls do nothing."""
+        """Close the window and free its resources; further calls do nothing."""
         if self._closed:
             return
         self._closed = True
@@ -167,12 +167,12 @@ class PictureWindow(Closing):
         return float(max(1.0, *self._glfw.get_window_content_scale(self._handle)))
 
     def _paint(self) -> bool:
-        """Draw into the window's back buffer; return whether there is anything to see."""
+        """Draw into the window's back buffer; return False if the window is closed or minimised."""
         width, height = self._size()
         if self._closed or width < 1 or height < 1:  # minimised
             return False
         self.context.make_current()
-        self.context.owner = None  # a session on this context has to set up its vertex arrays again
+        self.context.owner = None  # a session on this context must set up its vertex arrays again
         gl = self.context.gl
         self._objects.fixed_state()
         gl.ActiveTexture(GL.GL_TEXTURE0)
@@ -197,7 +197,7 @@ class PictureWindow(Closing):
         return True
 
     def _lay_out(self, width: int, height: int) -> None:
-        """Say what goes where, and upload it at about the size at which it is seen."""
+        """Compute the layout, and upload the images at about their displayed size."""
         wanted = (width, height, self._scale())
         if self._laid_out == wanted:
             return
@@ -223,16 +223,17 @@ class PictureWindow(Closing):
 
 
 def fit(picture: tuple[int, int], area: tuple[int, int]) -> Box:
-    """Return the largest box in the middle of ``area`` that has the picture's aspect."""
+    """Return the largest box centred in ``area`` with the image's aspect ratio."""
     factor = min(area[0] / picture[0], area[1] / picture[1])
     width, height = max(1, round(picture[0] * factor)), max(1, round(picture[1] * factor))
     return (area[0] - width) // 2, (area[1] - height) // 2, width, height
 
 
 def reduced(picture: Image.Image, box: Box, max_size: int) -> Image.Image:
-    """Return the picture with at most twice the pixels that are seen in each direction.
+    """Return the image with at most twice the displayed pixels in each direction.
 
-    Linear filtering reads 2 x 2 texels: with more it would skip some. No texture is larger than ``max_size``.
+    Linear filtering reads 2 x 2 texels, so it would skip some of a larger image. Textures are not larger than
+    ``max_size``.
     """
     if all(given <= 2 * seen and given <= max_size for given, seen in zip(picture.size, box[2:])):
         return picture
