@@ -257,7 +257,7 @@ def test_a_command_says_what_is_wrong(runner: Jvm, tmp_path: Path) -> None:
 def test_a_shader_that_the_driver_refuses(runner: Jvm, tmp_path: Path, good: bytes) -> None:
     members = members_of(good, tmp_path)
     name = "shaders/stem.frag"
-    broken = members[name].replace(b"void main() {", b"void main() {\n    vec4 wrong = vec2(1.0);")  # of another type
+    broken = members[name].replace(b"void main() {", b"void main() {\n    float twice = 1.0;\n    float twice = 2.0;")
     assert broken != members[name]
     done = runner.start("check", zipped(tmp_path / "broken.glslnn", rehashed(members, {name: broken})))
     assert (done.returncode, done.stdout) == (1, "")

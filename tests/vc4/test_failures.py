@@ -61,7 +61,7 @@ def test_one_thread_is_no_problem_where_nothing_is_fetched(driver: Driver, tmp_p
 
 def test_what_does_not_compile_at_all(driver: Driver, tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"replaced\.glslnn: layer 'expand' on VC4 .*: the driver refuses the fragment"):
-        measure(replaced.write(tmp_path, "gl_FragColor = at;"), driver)
+        measure(replaced.write(tmp_path, "float twice = 1.0; float twice = 2.0; gl_FragColor = at.xyxy;"), driver)
 
 
 REJECTED = """

@@ -280,7 +280,7 @@ def test_declarations_are_read_as_by_python(blank: Page, site: Site, tmp_path: P
 def test_a_shader_that_is_refused_names_its_layer(blank: Page, site: Site, tmp_path: Path) -> None:
     members = members_of(with_manifest(tiny.tiny_bundle(), tmp_path), tmp_path)
     name = sorted(m for m in members if m.startswith("shaders/stem") and m.endswith(".frag"))[0]
-    wrong = members[name].replace(b"void main() {", b"void main() {\n    vec4 wrong = vec2(1.0);")  # of another type
+    wrong = members[name].replace(b"void main() {", b"void main() {\n    float twice = 1.0;\n    float twice = 2.0;")
     site.files["/bad.glslnn"] = zipped(tmp_path / "bad.zip", rehashed(members, {name: wrong})).read_bytes()
     with pytest.raises(PageError, match=r"ShaderError: layer 'stem' on .*: the driver refuses the fragment shader"):
         blank.evaluate("lib.GlslInfer.load('/bad.glslnn')")
