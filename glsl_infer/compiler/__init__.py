@@ -1,1 +1,1 @@
-"""Graph -> simpler graph -> ranges -> program."""
+"""The compiler: it simplifies a graph, chooses ranges of its values, and lowers it to a program."""
