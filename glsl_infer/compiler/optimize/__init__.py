@@ -145,9 +145,9 @@ def sigmoids_as_pieces(graph: Graph) -> Graph:
 def replace_by_shape(graph: Graph) -> Graph:
     """Replace operators that do not support the shapes of their inputs, such as a concatenation that cannot be a view.
 
-    A replacement that shows lanes beyond the last channel as zeros is undone if these lanes may have other values: if it
-    can show an input picture, whose last lane is alpha, or if its map is padded, because in 16 bits all lanes of the
-    gutter have one colour.
+    A replacement that shows lanes beyond the last channel as zeros is undone if these lanes can have other values. They
+    can if it copies an input picture, whose last lane is alpha, or if its map is padded, because in 16 bits all lanes
+    of the gutter have one colour.
     """
 
     def done_by(node: Node) -> Node:

@@ -66,7 +66,7 @@ def fold_batch_norm(graph: Graph) -> Graph:
 
 
 def _folded_forward(shapes: Mapping[str, Shape], node: Node, before: Node) -> Node | None:
-    """Return a convolution or dense layer with ``before`` folded in, or None unless it is affine and keeps padding 0."""
+    """Return a convolution or dense layer with ``before`` folded in; None unless it is affine and keeps padding 0."""
     if not _is_affine(before) or not ops.get(node.op).has_kernel:
         return None
     if node.inputs[0] != before.name or node.inputs.count(before.name) != 1:

@@ -11,7 +11,7 @@ from glsl_infer.program.layout import Range
 
 
 def bounds_of(graph: Graph, *, of_maps: bool = True) -> dict[str, Bounds]:
-    """Return the lowest and highest value of every output, for each channel, once ranges are set and dense layers split.
+    """Return the lowest and highest value of every output channel, once ranges are set and dense layers split.
 
     Bounds of 16-bit values follow from those of their inputs by interval arithmetic (R. E. Moore, Interval Analysis,
     1966).

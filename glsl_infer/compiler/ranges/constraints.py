@@ -12,7 +12,7 @@ from glsl_infer.ops.operator import ViewOperator
 
 
 def constraints(graph: Graph) -> tuple[set[str], set[str]]:
-    """Return the nodes that need one zero point for all channels (a reader pads them), and those that need one scale."""
+    """Return the nodes that need one zero point for all channels (a reader pads), and those that need one scale."""
     common: set[str] = set()
     equal = _images(graph)
     for node in reversed(graph.nodes):

@@ -26,8 +26,9 @@ from glsl_infer.program import quantize
 LARGEST_STEP = 1.0 / 128.0
 
 AMPLE = 64.0
-"""Ratio of the largest allowed value to the largest of two images. It allows for images with values 64 times as large, and
-a step is then 1/512 of the largest observed value.
+"""Ratio of the largest allowed value to the largest of two images.
+
+It allows for other images with values 64 times as large. A step is then 1/512 of the largest observed value.
 """
 
 FEW = 2
@@ -39,9 +40,10 @@ saved, because a few texels leave most of a GPU idle.
 """
 
 MOST_SUMMED, MOST_FETCHED = 128, 4096
-"""Largest number of columns of partial sums that a single last pass adds up, and of columns times pairs of outputs. Each
-pair is a separate draw, so a fetch takes VideoCore IV about 0.09 us. All fetches together take less than the job of a
-shorter sum, which takes 460 us.
+"""Largest number of columns of partial sums in a single last pass, and of columns times pairs of outputs.
+
+Each pair is a separate draw, so a fetch takes VideoCore IV about 0.09 us. All fetches together take less than the job
+of a shorter sum, which takes 460 us.
 """
 
 
@@ -72,7 +74,7 @@ class ScaleChoice:
 
 
 def split_dense(graph: Graph, before: dict[str, tuple[Node, list[Node]]] | None = None) -> Graph:
-    """Round the weights of every dense node to the 16-bit grid, and split nodes with many inputs into products and sums.
+    """Round the weights of dense nodes to the 16-bit grid, and split nodes with many inputs into products and sums.
 
     Args:
         graph: a graph with ranges.

@@ -18,8 +18,9 @@ from glsl_infer.program.layout import Range, per_channel
 
 FOLDS = 2
 FEWEST = 16
-"""Least number of images for a comparison. With fewer, a half of them is too few, and wide ranges would seem better than
-they are with all images.
+"""Least number of images for a comparison.
+
+With fewer, a half of them is too few, and wide ranges would seem better than they are with all images.
 """
 CLEAR = 0.3
 """Least decrease of the error's logarithm for a method to replace the first: about 1.3 dB."""
@@ -52,7 +53,7 @@ def part_of(index: int, pictures: int, parts: int) -> int:
 
 
 def others(seen: Sequence[Shown], parts: int) -> list[Sequence[Shown]]:
-    """Return the observations of all other images for each part; of a single image, its observations with lower extremes."""
+    """Return the observations of all other images for each part; of a single image, its own with lower extremes."""
     if len(seen) == 1:
         return [[replace(seen[0], low=seen[0].low / GROWTH, high=seen[0].high / GROWTH)]] * parts
     return [
@@ -61,7 +62,7 @@ def others(seen: Sequence[Shown], parts: int) -> list[Sequence[Shown]]:
 
 
 def best(ways: Mapping[str, Way], seen: Sequence[Shown], low: float, high: float) -> str:
-    """Return the name of the method with the least error on held-out images; the first, unless another is clearly better.
+    """Return the method with the least error on held-out images; the first, unless another is clearly better.
 
     Args:
         ways: methods to choose a range, by name.

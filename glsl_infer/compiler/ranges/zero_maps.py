@@ -11,7 +11,7 @@ from glsl_infer.graph.activations.clipped import LINEAR
 
 
 def zeros_once(graph: Graph) -> Graph:
-    """Replace all layers that are zeros of one shape, range and precision by the first, and drop nodes that become unread.
+    """Replace all layers that are zeros of one shape, range and precision by the first, and drop unread nodes.
 
     Each would be a job of its own. On VideoCore IV a job takes longer than the drawing of such a map. The graph must be
     prepared: before ranges and precision are chosen, layers of one shape need not be stored alike.
