@@ -29,8 +29,9 @@ from glsl_infer.support import blocks
 from glsl_infer.support.side_by_side import in_order
 
 MAX_GAIN = ROUNDING * 2.0**24 / 255.0
-"""Limit of the gain, about 1316. Beyond it, an addition can round by more than ``ROUNDING`` of a step, the limit of the
-tests of drivers.
+"""Limit of the gain, about 1316.
+
+Beyond it, an addition can round by more than ``ROUNDING`` of a step, the limit of the tests of drivers.
 """
 
 MAX_ERROR = 8.0
@@ -38,10 +39,10 @@ MAX_ERROR = 8.0
 
 
 def gains(graph: Graph, values: Mapping[str, Value]) -> dict[str, float]:
-    """Return the gain of every convolution, the largest of its channels, by the layer that stores its sums.
+    """Return the gain of every convolution, the largest of its channels, by the layer with its sums.
 
     Args:
-        graph: a prepared graph or that of a bundle, with the weights as shaders have them.
+        graph: the graph of a bundle, or a prepared one, with the weights as shaders have them.
         values: location of each layer's output.
     """
     gain_of = {}
@@ -127,8 +128,8 @@ def _gain(node: Node, reader: Node, kernel: NDArray[np.float32], values: Mapping
     """Return the gain of a convolution.
 
     Args:
-        node: the layer that stores the sums.
-        reader: the layer that reads the feature map; differs from ``node`` if the convolution is in two parts.
+        node: the layer with the sums.
+        reader: the reader of the feature map; differs from ``node`` if the convolution is in two parts.
         kernel: (kernel height, kernel width, channels / groups, filters), in real units.
         values: location of each layer's output.
     """

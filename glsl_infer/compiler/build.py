@@ -30,15 +30,15 @@ class Options:
 
     Attributes:
         weights, weights_for, layout, memory, uniform_vectors, weight_bits, draw_cost: see ``lower.to_program``.
-        percentile: share of the calibration values that ranges cover, in percent; see ``calibration.extremes``.
+        percentile: percentage of the calibration values within ranges; see ``calibration.extremes``.
         input_range: values of byte 0 and byte 255 of the only picture; see ``importers.keras.to_graph``.
-        input_ranges: the same by input name, and the lowest and highest value of inputs that are not pictures.
+        input_ranges: the same by input name, and the lowest and highest value of inputs other than pictures.
         fits: how an image is fitted to the size of the input, by input name.
         purposes: purposes of outputs, by output name.
         input_sizes: (height, width) of inputs of variable size, by input name.
         input_shapes: complete shapes of inputs including the batch, in the file's order, which replace those of the
             file.
-        constants: values of inputs that become constants of the bundle, by input name.
+        constants: values of inputs to replace by constants, by input name.
         outputs: names of the outputs to export; none: all.
         delegate: compute layers without a shader on the CPU; else they are refused.
         delegate_for: layers to compute on the CPU even if there is a shader.
@@ -73,7 +73,7 @@ class Options:
 
 
 class _Told(Sequence[Inputs]):
-    """Calibration images that report their count to the progress callback during iteration."""
+    """Calibration images with a progress message for each image during iteration."""
 
     def __init__(self, pictures: Sequence[Inputs], tell: Tell, numbers: Sequence[int] = (), total: int = 0) -> None:
         self._pictures, self._tell = pictures, tell
@@ -114,18 +114,18 @@ def build(
         graph: a graph from an importer.
         labels: one for each class; none for a network without an output for classes.
         options: options of the export; default: ``Options()``.
-        calibration: calibration images in the form that the network reads, for ranges that the layer does not imply,
-            and for scales that would be too coarse from interval bounds; see ``prepare``.
+        calibration: calibration images in the form of the network's inputs, for ranges not implied by the layer,
+            and for scales too coarse if taken from interval bounds; see ``prepare``.
         tell: called with a progress message at every step.
-        numbers: for a part of a network, its outputs that may be kept in 16 bits (``precision.choose``).
+        numbers: for a part of a network, the outputs eligible for 16 bits (``precision.choose``).
         optimised: the result of ``optimize.optimize`` for the graph, if available: it is a copy of all weights.
 
     Returns:
         The bundle, its program, and the graph with ranges and scales.
 
     Raises:
-        ModelError: a layer that cannot be exported, by name.
-        InputError: labels or options that do not fit the network.
+        ModelError: an unsupported layer, by name.
+        InputError: labels or options do not fit the network.
     """
     options = options or Options()
     pictures = _Told(calibration, tell)

@@ -1,7 +1,6 @@
-"""Copies of outputs that share a texture with an input.
+"""Copies of outputs stored in a texture of an input.
 
-An output must be a render target. Therefore an output layer that is an input, or a view of one, is
-drawn once.
+An output must be a render target. Therefore an output layer that is an input, or a view of one, is drawn once.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ def with_copies(graph: Graph, layers: Sequence[str], values: Mapping[str, Value]
     """Return a prepared graph with copies of some layers as outputs instead.
 
     Raises:
-        ModelError: there is no shader to copy the values of a layer: a picture with a range in which no byte is 0, or
+        ModelError: the values of a layer cannot be copied by a shader: a picture with a range in which no byte is 0, or
             a map in 16 bits.
     """
     names = {node.name for node in graph.nodes}

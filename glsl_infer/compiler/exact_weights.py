@@ -1,8 +1,8 @@
-"""Choice of convolutions that get weights of more than 8 bits, by the effect of rounding on the outputs and by cost.
+"""Choice of convolutions with weights of more than 8 bits, by the effect of rounding on the outputs and by cost.
 
 Maps in 16 bits gain nothing if weights lose more than the maps do. One layer at a time gets the rounded weights of its
 texture, and the outputs are compared, as in ``ranges.sensitivity`` for maps. The search for maps in 16 bits leaves a
-part of the work and draws that ``auto`` may add. This part is spent on the layers that gain most: on weights of 16 bits
+part of the work and draws that ``auto`` may add. It is spent on the layers with the largest gain: on weights of 16 bits
 in the texture, or on floats in the shader's text or uniforms, which add draws instead of instructions.
 """
 
@@ -37,7 +37,7 @@ def choose(
     error: float,
     enough: float = 0.0,
 ) -> frozenset[str]:
-    """Return the layers that get weights of more than 8 bits.
+    """Return the layers to store with weights of more than 8 bits.
 
     Args:
         graph: a prepared graph.

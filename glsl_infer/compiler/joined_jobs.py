@@ -1,7 +1,7 @@
-"""Packing of several layers into one texture, so that they are drawn in one job.
+"""Packing of several layers into one texture, to draw them in one job.
 
 A job begins where the render target changes. On VideoCore IV, a job takes longer than the draws of many layers. Layers
-in sequence that do not read each other can have their tiles in one texture. Examples are a block's pooling and its
+in sequence can have their tiles in one texture if none of them reads another. Examples are a block's pooling and its
 depthwise convolution, or the heads of a detector.
 """
 
@@ -32,7 +32,7 @@ Grids = Mapping[str, Sequence[Grid]]
 
 @dataclass(frozen=True)
 class Unit:
-    """Textures that are drawn in one job.
+    """Textures drawn in one job.
 
     Attributes:
         names: names of the textures.
@@ -50,7 +50,7 @@ class Unit:
 def units(program: CompiledNetwork, grids: Grids) -> list[Unit]:
     """Return the target textures of a program with a texture for each layer, packed into as few jobs as possible.
 
-    Layers are packed greedily, once from the first on and once from the last. The way with fewer jobs is returned. A
+    Layers are packed greedily, once from the first on and once from the last. The result with fewer jobs is returned. A
     texture with outputs counts twice, because it is read back.
     """
     clears = {texture.name: texture.clear for texture in program.textures if texture.kind == "target"}
@@ -69,12 +69,12 @@ def units(program: CompiledNetwork, grids: Grids) -> list[Unit]:
 
 @dataclass(frozen=True)
 class _Drawn:
-    """A layer that draws a feature map into a texture of its own.
+    """A layer whose feature map has a texture of its own.
 
     Attributes:
         layer, target: names of the layer and of its texture.
-        sources: the textures that it reads.
-        clear: clear colour of the texture; None if no reader pads, because nothing is then read outside of its tiles.
+        sources: the textures of its inputs.
+        clear: clear colour of the texture; None without padding, as only its tiles are then read.
     """
 
     layer: str
@@ -84,7 +84,7 @@ class _Drawn:
 
 
 def _runs(program: CompiledNetwork, clears: Mapping[str, Colour]) -> list[list[_Drawn]]:
-    """Return the layers that can be packed, in runs without any other layer in between."""
+    """Return the layers suitable for packing, in runs without any other layer in between."""
     alone, gutter = _drawn_alone(program), gutters(program.graph)
     runs: list[list[_Drawn]] = [[]]
     for passes in _by_layer(program.passes):
@@ -119,7 +119,7 @@ def _by_layer(passes: Sequence[Pass]) -> list[list[Pass]]:
 
 
 def _drawn_alone(program: CompiledNetwork) -> set[str]:
-    """Return the textures that contain a single feature map and nothing else."""
+    """Return the textures with a single feature map and nothing else."""
     targets: dict[str, set[str]] = {}
     layers: dict[str, set[str]] = {}
     for entry in program.passes:

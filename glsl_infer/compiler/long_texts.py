@@ -1,6 +1,6 @@
 """Rewriting of a prepared graph: convolutions with long shader source become partial sums.
 
-``ranges.wide`` splits convolutions that cannot be one pass for each slice. At that stage it is still unknown whether
+``ranges.wide`` splits convolutions with too many textures or weights for a pass. At this stage it is still unknown if
 the weights can be stored in a texture: it depends on ranges, and on the effect of rounding weights to 8 bits. If they
 cannot, and no uniform array is long enough, each output slice would have its own program with all weights as constants.
 A network of a hundred layers had a thousand such programs of 90 kB each, which every reader checks and every driver
@@ -44,7 +44,7 @@ def split(
         uniform_vectors: see ``lower.to_program``.
 
     Returns:
-        The graph, and a description of each layer that was split.
+        The graph, and a description of each split layer.
     """
     reasons = {choice.layer: choice.reason for choice in choices if _too_long(graph, choice, uniform_vectors)}
     return split_wide(graph, uniform_vectors=uniform_vectors, known=reasons) if reasons else (graph, ())

@@ -53,7 +53,7 @@ def to_program(
     """Turn a prepared graph into textures, shaders and passes.
 
     Args:
-        graph: the graph of the result of ``prepare.prepare``.
+        graph: a prepared graph, as ``ranges.prepare`` returns it.
         weights: ``baked`` (constants, a program for each slice), ``uniform`` (an array, a program for each
             kind of layer), ``texture`` (one draw for all slices, if the layer supports it) or ``auto`` (for each layer
             the mode with the lowest cost; see ``weights_plan``).
@@ -64,11 +64,11 @@ def to_program(
         uniform_vectors: the longest uniform array, in vec4; see ``weights_plan.UNIFORM_VECTORS``. With ``auto``, the
             limit is raised if the constants would be more text than a reader accepts.
         tell: called with a progress message for each layer.
-        samples: calibration images in the form that the network reads, for shaders of devices that truncate sums
+        samples: calibration images in the form of the network's inputs, for shaders of devices with truncated sums
             (``compiler.typical``).
         weight_bits: bits of weights in textures: ``auto`` (8 if that adds little noise, else 16) or ``16``.
         typical: calibration maps of this graph from an earlier program with other shared textures.
-        findings: calibration data of images that are not available now.
+        findings: calibration data of images no longer available.
         draw_cost: microseconds of a draw, for ``auto``; see ``weights_plan.DRAW``.
         exact: layers with weights of more than 8 bits, as an earlier calibration chose them.
         in_eight: cost of the program with all maps in 8 bits. If given, the remaining budget is spent on weights of
@@ -79,7 +79,7 @@ def to_program(
     Raises:
         ModelError: a layer without a shader, by name.
         InputError: an unknown weights mode, layout or memory method; ``weights_for`` a layer without a choice of
-            modes, or with a mode that it does not support.
+            modes, or with an unsupported mode.
         MissingExtraError: ``flow`` without networkx.
     """
     alone = weights_for or {}
@@ -164,7 +164,7 @@ def typical_of(graph: Graph, samples: Sequence[Inputs], findings: Findings = Map
     Args:
         graph: a prepared graph, as for ``to_program``.
         samples: the calibration images.
-        findings: calibration data of images that are not available now.
+        findings: calibration data of images no longer available.
     """
     return Typical(lambda: typical_maps(graph, samples), given=len(samples) > 0, stored=findings)
 

@@ -1,4 +1,4 @@
-"""Placement of nodes on the GPU or the CPU, and the parts of a network that result.
+"""Placement of nodes on the GPU or the CPU, and the resulting parts of a network.
 
 A node runs on the GPU if an operator with a shader supports its shapes and attributes, else on the CPU. The graph is
 then cut into parts that alternate between the two. Nodes that are cheap on either side join the part of their inputs,
@@ -29,7 +29,7 @@ _EITHER = "either"
 
 @dataclass(frozen=True)
 class Part:
-    """Nodes that are computed together, in the graph's order.
+    """Nodes to compute together, in the graph's order.
 
     Attributes:
         on_cpu: whether NumPy computes them; else they are a program of shaders.
@@ -69,7 +69,7 @@ def place(graph: Graph, chosen: Collection[str] = (), *, delegate: bool = True) 
         if not (node.operator.is_input or _is_constant(node))
     }
     parts = _fewest(graph, sides)
-    if all(part.on_cpu for part in parts):  # The only nodes that the GPU can compute are cheap on either side.
+    if all(part.on_cpu for part in parts):  # The GPU can compute only cheap nodes.
         parts = _fewest(graph, {name: SHADER if side == _EITHER else side for name, side in sides.items()})
     return parts
 
@@ -136,7 +136,7 @@ def _taking_turns(graph: Graph, sides: Mapping[str, str], first: int) -> tuple[P
 
 
 def _parts(graph: Graph, turns: Mapping[str, int], on_cpu: Callable[[int], bool]) -> Iterator[Part]:
-    """Yield a part for each turn. Constants join the first node that reads them."""
+    """Yield a part for each turn. Constants join their first reader."""
     waiting = {node.name for node in graph.nodes if _is_constant(node)}
     names: dict[int, list[str]] = {turn: [] for turn in sorted(set(turns.values()))}
     for turn, part in names.items():
@@ -164,7 +164,7 @@ def reads(graph: Graph, part: Part) -> tuple[str, ...]:
 
 
 def makes(graph: Graph, part: Part) -> tuple[str, ...]:
-    """Return the nodes of a part that other parts read, or that are outputs of the network."""
+    """Return the nodes of a part that are read by other parts or are outputs of the network."""
     inside, ends = set(part.nodes), set(graph.output_layers)
     return tuple(
         name
@@ -181,7 +181,7 @@ def named_layers(graph: Graph, names: Sequence[str]) -> tuple[str, ...]:
         names: names of layers of the original network.
 
     Raises:
-        InputError: there is no layer of that name, the optimiser has removed it, or it is an input or a constant.
+        InputError: an unknown layer, a layer removed by the optimiser, an input or a constant.
     """
     owners = {layer: node.name for node in graph.nodes for layer in (*node.attrs.get("fused", ()), node.name)}
     given = {node.name for node in graph.nodes if node.operator.is_input or _is_constant(node)}
@@ -232,7 +232,7 @@ _KERNELS: Mapping[str, Callable[[Node], _Kernel | None]] = {
 }
 """For an operator with a shader: a function from a node to the kernel, attributes and weights of the same function.
 
-The function returns None if no kernel computes the same.
+The function returns None without an equivalent kernel.
 """
 
 

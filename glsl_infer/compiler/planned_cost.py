@@ -36,11 +36,11 @@ class _Layer:
     Attributes:
         value: location of its output.
         place: index of the output's value and textures; equal ones have the same index.
-        textures, file_names: entries that it adds to ``Allocation``.
+        textures, file_names: its entries in ``Allocation``.
         work, counted: work and draws of a convolution; None for other layers.
         drawn: layer names of its draws.
-        late: layer names of the draws that are appended when the next layer is drawn.
-        weights: references that keep the weights alive, so that their ids are not reused.
+        late: layer names of the draws to append when the next layer is drawn.
+        weights: references to the weights, to prevent the reuse of their ids.
     """
 
     value: Value
@@ -128,7 +128,7 @@ class _Plan(Builder):
         self._late: tuple[str, ...] = ()
 
     def key(self, node: Node) -> Hashable:
-        """Return everything that a layer's plan depends on, except for the options that all plans share."""
+        """Return everything that a layer's plan depends on, except for the common options of all plans."""
         weights = tuple(id(node.weights[name]) for name in sorted(node.weights))
         attrs = tuple((name, _fixed(node.attrs[name])) for name in node.operator.attrs)
         inputs = tuple((self._placed[name], has_alpha_lane(self.graph.by_name[name])) for name in node.inputs)
@@ -187,5 +187,5 @@ def _fixed(value: Any) -> Hashable:
 
 
 def _last(entries: Mapping[str, Kept], before: int) -> dict[str, Kept]:
-    """Return the entries added since there were ``before`` of them, newest first."""
+    """Return all entries after the first ``before``, newest first."""
     return dict(islice(reversed(entries.items()), len(entries) - before))  # type: ignore[call-overload]

@@ -61,7 +61,7 @@ def make(
     layers: list[ProbeLayer] = []
     records: list[NDArray[np.void]] = []
     offset = 0
-    # All runs advance by one layer at a time, so that the layers of a run need not be kept.
+    # All runs advance by one layer at a time, so the layers of a run need not be kept.
     ways = [_run(program, given, noise) for noise in noises]
     for number in range(1, len(graph.nodes) - len(graph.inputs) + 1):
         (name, exact), *noisy = in_order(next, ways)

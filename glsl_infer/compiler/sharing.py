@@ -1,7 +1,7 @@
-"""Sharing of textures between layers: lifetimes of a program's textures, and a memory plan for them.
+"""Sharing of textures between layers: lifetimes and memory plan of a program's textures.
 
 A program is lowered twice: once with a texture for each layer, from which ``plan`` computes the shares, and once more
-with these shares. Textures that are alive in the same layer are never shared, so a draw never reads its render target.
+with these shares. Textures alive in the same layer are never shared, so a draw never reads its render target.
 Every job clears its texture, so the gutters of one layer never contain values of another.
 """
 
@@ -19,7 +19,7 @@ from glsl_infer.program.layout import Share, textures_of
 from glsl_infer.program.placement import Grid
 
 MEMORY = ("auto", *memory.METHODS)
-"""Memory methods; ``auto`` is the one that needs the fewest bytes. See ``memory``."""
+"""Memory methods; ``auto`` is the one with the fewest bytes. See ``memory``."""
 
 NAIVE = "naive"
 
@@ -66,7 +66,7 @@ def plan(program: CompiledNetwork, grids: Grids, method: str) -> tuple[dict[str,
         method: one of ``MEMORY``.
 
     Returns:
-        A share for each texture that shares with another, and the memory use of each method.
+        A share for each shared texture, and the memory use of each method.
 
     Raises:
         InputError: an unknown method.
@@ -120,7 +120,7 @@ def _grid(possible: Sequence[Grid], size: tuple[int, ...], unit: Unit) -> Grid:
 
 
 def _plans(program: CompiledNetwork, grids: Grids, method: str) -> list[tuple[list[Unit], memory.Plan]]:
-    """Return the textures of each clear colour with a plan for them: all jobs of a texture clear to one colour."""
+    """Return the textures of each clear colour and their plan: all jobs of a texture clear to one colour."""
     alive = lifetimes(program)
     coloured: dict[Colour, list[Unit]] = defaultdict(list)
     for unit in units(program, grids):

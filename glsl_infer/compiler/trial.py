@@ -1,7 +1,7 @@
 """Dry run of the compiler without calibration images, to find all problems of a network.
 
-The stages of the compiler stop at the first layer that they do not support. The dry run replaces this layer by an input
-and begins again.
+The stages of the compiler stop at the first unsupported layer. The dry run replaces this layer by an input and begins
+again.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Trial:
     Attributes:
         graph: the optimised graph.
         problems: an error for each unsupported layer, in the order of the search.
-        unranged: errors of an export without calibration images or input ranges, for inputs and layers that need them.
-        on_cpu: layers that the CPU computes, because there is no shader for them.
+        unranged: errors of an export without calibration images or input ranges, for the inputs and layers concerned.
+        on_cpu: layers without a shader, which the CPU computes.
     """
 
     graph: Graph
@@ -115,7 +115,7 @@ def _unranged(graph: Graph) -> tuple[ModelError, ...]:
 
 
 def _with_ranges(graph: Graph) -> Graph:
-    """Give a range to inputs that are not pictures and have none."""
+    """Give a range to inputs without a declared one."""
     known = {
         node.name: node.with_attrs(**(_BYTES if "scales" in node.attrs else _SPAN))
         for node in inputs.open_inputs(graph)
@@ -124,7 +124,7 @@ def _with_ranges(graph: Graph) -> Graph:
 
 
 def _node_of(graph: Graph, error: ModelError) -> str | None:
-    """Return the node that an error is about; a prepared graph may have split it into several nodes."""
+    """Return the node of an error; a prepared graph may have split it into several nodes."""
     name = error.name or ""
     while name and name not in graph.by_name:
         name = name.rpartition("-")[0]

@@ -1,7 +1,7 @@
 """Operators that run on the CPU, in NumPy alone: what a bundle's CPU parts are made of.
 
-A runner needs none of the operators of ``glsl_infer.ops`` for them. ``compute`` also runs layers with a shader that the
-user moved to the CPU. Their operator is called ``cpu:NAME``, and its reference is loaded when it is first needed.
+A runner computes them without the operators of ``glsl_infer.ops``. ``compute`` also runs layers with a shader, if the
+user moved them to the CPU. Their operator is called ``cpu:NAME``, and its reference is loaded when it is first needed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ KERNELS: Mapping[str, Kernel] = {
 """All CPU operators except custom ones, by name."""
 
 FORCED = "cpu:"
-"""Prefix of the operator's name in layers with a shader that were moved to the CPU."""
+"""Prefix of the operator's name in layers moved to the CPU in spite of a shader."""
 
 
 def compute(node: Node, inputs: Sequence[Array], functions: Functions | None = None) -> Array:
@@ -52,7 +52,7 @@ def compute(node: Node, inputs: Sequence[Array], functions: Functions | None = N
         functions: custom operators, by their names in the bundle.
 
     Raises:
-        InputError: a custom operator that was not given, fails, or returns another shape than it declares.
+        InputError: a custom operator is missing, fails, or returns another shape than it declares.
         ModelError: an unknown operator.
     """
     if node.op in KERNELS:

@@ -11,7 +11,7 @@ from glsl_infer.graph.node import Array, Shape
 from glsl_infer.support.ndarray import NDArray
 
 NOTHING = -1.0
-"""Index that fills the output if there are fewer boxes than requested."""
+"""Padding of the output if there are fewer boxes than requested."""
 
 LARGEST_CHANGE = 4.135166556742356
 """Logarithm of 1000/16, the largest factor by which a proposal may grow."""

@@ -44,7 +44,7 @@ def load_all(given: Sequence[str]) -> None:
 
 
 def load(given: str) -> str:
-    """Import a function, register it and return its name. Only call this with a name that the user typed.
+    """Import a function, register it and return its name. Only call this with a name typed by the user.
 
     Args:
         given: ``module:function``, for the layers of the class with the function's name (``psroi_align`` for
@@ -70,7 +70,7 @@ def load(given: str) -> str:
 
 
 def loaded() -> list[str]:
-    """Return the arguments of ``load`` that register the same functions in another process."""
+    """Return the arguments of ``load`` to register the same functions in another process."""
     return [f"{kind}={name}" for kind, name in _classes.items()]
 
 
@@ -83,7 +83,7 @@ def require(name: str, functions: Functions | None = None) -> Function:
     """Return the function of a name.
 
     Raises:
-        InputError: it was not given; with the option that gives it.
+        InputError: it is missing; the message names the option for it.
     """
     function = (functions or {}).get(name) or _known.get(name)
     if function is None:

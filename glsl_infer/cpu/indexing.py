@@ -1,4 +1,4 @@
-"""CPU operators that read and write at integer indices, and cumulative sums."""
+"""CPU operators for reads and writes at integer indices, and for cumulative sums."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def whole(numbers: Array, length: Any) -> tuple[Places, NDArray[np.bool_]]:
 
 
 def operands(names: Sequence[str], weights: Mapping[str, Any], given: Sequence[Any]) -> list[Any]:
-    """Return the operands of an operator in the order of ``names``: each from the weights, or else the next of the inputs.
+    """Return the operands of an operator in the order of ``names``: each from the weights, else the next input.
 
     Raises:
         ValueError: there are too many or too few.

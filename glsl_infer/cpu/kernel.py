@@ -15,13 +15,13 @@ Weights = Mapping[str, Array]
 """Constant arrays of an operator, by name."""
 
 ShapeRule = Callable[[Attrs, Mapping[str, Shape], Sequence[Shape]], Shape]
-"""Function of attributes, shapes of weights and shapes of inputs that returns the output's shape.
+"""Function from attributes, shapes of weights and shapes of inputs to the output's shape.
 
 It raises ValueError with a description of the problem if they do not fit together.
 """
 
 Compute = Callable[[Attrs, Weights, Sequence[Array]], Array]
-"""Function of attributes, weights and inputs that returns the output in the type of the inputs."""
+"""Function from attributes, weights and inputs to the output, in the type of the inputs."""
 
 LARGEST_RANK = 8
 """Largest number of axes of a tensor."""
@@ -83,7 +83,7 @@ def axis_of(axis: Any, rank: int) -> int:
 
 
 def first_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
-    """Return the shape of the first input, as the shape rule of operators that only change values."""
+    """Return the shape of the first input, as the shape rule of elementwise operators."""
     return shapes[0]
 
 

@@ -51,7 +51,7 @@ FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
     "atan": np.arctan,
     "is_nan": np.isnan,
 }
-"""Functions of one value that are not activations. ``not`` and ``is_nan`` return 1 or 0."""
+"""Functions of one value other than activations. ``not`` and ``is_nan`` return 1 or 0."""
 
 
 def _operands(weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> list[Shape]:

@@ -1,4 +1,4 @@
-"""CPU operators that multiply tensors: matrix products, einsum, attention."""
+"""CPU operators for products of tensors: matrix products, einsum, attention."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ DIRECTIONS = {"forward": (False,), "reverse": (True,), "both": (False, True)}
 MOST_STEPS = 1 << 16
 
 Step = Callable[[Array, Array, Array], "tuple[Array, Array]"]
-"""Function from the input's contribution to the gates, the last output and the last cell to the next output and cell."""
+"""Function from the input's contribution to the gates, the output and the cell to the next output and cell."""
 
 
 def _rule(gates: int) -> ShapeRule:
@@ -46,7 +46,7 @@ def _rule(gates: int) -> ShapeRule:
 
 
 def _run(attrs: Attrs, weights: Weights, inputs: Sequence[Array], gates: int, step: Callable[[int], Step]) -> Array:
-    """Return the outputs (length, directions, hidden) of a sequence; with ``cells``, the cells follow in the last axis."""
+    """Return the outputs (length, directions, hidden) of a sequence, with ``cells`` also the cells in the last axis."""
     x = inputs[0]
     kernel = weights["kernel"].astype(x.dtype)
     hidden = kernel.shape[2] // gates

@@ -1,4 +1,4 @@
-"""CPU operators that sample a map between its pixels, at the points of a grid."""
+"""CPU operator to sample a map between its pixels, at the points of a grid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CPU operators that compare values along an axis, and select some of them."""
+"""CPU operators to compare values along an axis, and to select some of them."""
 
 from __future__ import annotations
 

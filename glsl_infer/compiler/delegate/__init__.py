@@ -1,4 +1,4 @@
-"""Compilation of graphs that shaders can compute only in part: some parts run on the GPU, the others on the CPU."""
+"""Compilation of graphs with layers on the CPU: some parts run on the GPU, the others on the CPU."""
 
 from glsl_infer.compiler.delegate.build import Built, BuiltPart, build
 

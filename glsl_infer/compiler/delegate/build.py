@@ -67,8 +67,8 @@ def build(
         tell: called with a progress message at every step.
 
     Raises:
-        ModelError: a layer that cannot be exported, by name.
-        InputError: labels or options that do not fit the network.
+        ModelError: an unsupported layer, by name.
+        InputError: labels or options do not fit the network.
     """
     options = options or Options()
     small = optimize.optimize(graph)
@@ -148,26 +148,26 @@ def _comes_back(graph: Graph, name: str, part: Collection[str], on_cpu: Collecti
 
 
 def gpu_graph(graph: Graph, part: Part, known: dict[str, Range], *, calibrated: bool) -> Graph:
-    """Return a GPU part as a graph of its own, with the tensors that other parts read as outputs.
+    """Return a GPU part as a graph of its own, with the tensors for other parts as outputs.
 
     Args:
         graph: the entire graph.
         part: a GPU part.
-        known: ranges of maps that earlier GPU parts store; see ``crossing.input_node``.
+        known: ranges of maps stored by earlier GPU parts; see ``crossing.input_node``.
         calibrated: whether there are calibration images to learn ranges from.
 
     Raises:
         ModelError: the range of an input is unknown and cannot be learnt.
     """
     inputs = [crossing.input_node(graph, name, known, calibrated=calibrated) for name in reads(graph, part)]
-    unread = [name for name in part.nodes if not graph.consumers[name]]  # In a dry run, before a layer that is refused.
+    unread = [name for name in part.nodes if not graph.consumers[name]]  # In a dry run, a refused layer follows.
     made = makes(graph, part) or unread
     ends = [GraphOutput(name, (name,), (), VALUES) for name in made]
     return Graph(graph.name, (*inputs, *(graph.by_name[name] for name in part.nodes)), ends)
 
 
 def _stored_ranges(bundle: Bundle) -> dict[str, Range]:
-    """Return the ranges of a part's outputs that an uploaded texture with a gutter can use: maps with one zero point.
+    """Return the ranges of a part's outputs suitable for an uploaded texture with a gutter: maps with one zero point.
 
     Ranges of maps in 16 bits are left out, because they are too wide for the 8 bits of an upload.
     """

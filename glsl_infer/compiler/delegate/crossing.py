@@ -39,8 +39,8 @@ def input_node(graph: Graph, name: str, known: Mapping[str, Range], *, calibrate
 
     Args:
         graph: the entire graph.
-        name: the node that computes the tensor.
-        known: ranges of maps that earlier GPU parts store. An upload in the same range loses nothing.
+        name: name of the node with the tensor.
+        known: ranges of maps stored by earlier GPU parts. An upload in the same range loses nothing.
         calibrated: whether there are calibration images to learn a range from.
 
     Raises:

@@ -1,8 +1,8 @@
-"""Memory planning for intermediate results: tensors that are never alive at the same time share an object.
+"""Memory planning for intermediate results: tensors with disjoint lifetimes share an object.
 
 An object is a piece of memory, or a texture. Its size is the maximum of its tensors' sizes. For textures, these are the
 maximum width and the maximum height. A tensor keeps its object for all of its lifetime, so a step never overwrites data
-that is still to be read.
+still to be read.
 
     plan([400, 100, 300], [(0, 1), (1, 2), (2, 3)], "greedy").total          # 500: the third takes the first's place
     plan_textures([(20, 10), (5, 40), (20, 10)], [(0, 1), (1, 2), (2, 3)], "greedy").total       # 4 * (200 + 200)

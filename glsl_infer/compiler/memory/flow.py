@@ -1,7 +1,7 @@
 """Sharing by minimum-cost flow: objects are passed from tensor to tensor, and their growth has a cost.
 
 Every tensor is in the flow network twice. As a receiver it must get one object: a new one for the cost of its size, or
-that of a tensor whose lifetime has ended, for the cost of the growth. As a giver it passes on at most one object.
+one whose last tensor is no longer alive, for the cost of the growth. As a giver it passes on at most one object.
 Receivers of the same size and lifetime (the slices of a layer) are one vertex with a capacity.
 """
 
@@ -23,7 +23,7 @@ Group = list[Tensor]
 
 
 def share(tensors: Sequence[Tensor], most_larger: int) -> tuple[PlannedObjects, int]:
-    """Return the objects that tensors share, and the cost of the flow: sizes of new objects and growth of others.
+    """Return the shared objects, and the cost of the flow: sizes of new objects and growth of others.
 
     Args:
         tensors: all tensors, numbered from 0.
@@ -75,7 +75,7 @@ def _sizes(groups: Sequence[Group]) -> list[NDArray[np.int64]]:
 
 
 def _areas_of_both(tensor: Tensor, others: Sequence[NDArray[np.int64]]) -> list[int]:
-    """Return, for each of the others, the least area of an object for both that tensor and the given one."""
+    """Return, for each of the others, the least area of an object for it and the given tensor."""
     if not others:
         return []
     own = np.array(tensor.choices, np.int64)
@@ -94,7 +94,7 @@ def _groups(tensors: Sequence[Tensor]) -> list[Group]:
 def _chains(groups: Sequence[Group], flow: Mapping[Any, Mapping[Any, int]]) -> list[list[Tensor]]:
     """Return the tensors of each object, by following the flow from givers to receivers."""
     objects: list[list[Tensor]] = []
-    free: list[list[int]] = []  # for each group, the objects that it can still pass on
+    free: list[list[int]] = []  # for each group, the objects not yet passed on
     for index, group in enumerate(groups):
         got = [
             free[before].pop(0)

@@ -1,7 +1,7 @@
 """Greedy sharing: each tensor in turn takes a free object, or a new one. Earlier choices are never revised.
 
 There are two orders, and neither is always better. In order of execution, an object may have to grow. In order of
-sizes, a tensor may take an object that would fit a later, smaller tensor alone.
+sizes, a tensor may take an object that a later, smaller tensor could have had alone.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from glsl_infer.compiler.memory.objects import Lifetime, PlannedObjects, Size, Tensor, within
 
 Rank = Callable[[Tensor, Size, int], tuple[int, ...]]
-"""Cost for a tensor of taking an object of a size that has to grow by an amount; the object of least cost is taken."""
+"""Function of a tensor, an object's size and its necessary growth; the object with the least result is taken."""
 
 
 def in_order(tensors: Sequence[Tensor], most_larger: int) -> PlannedObjects:
-    """Share in order of execution: each tensor takes the free object that is nearest to it in size.
+    """Share in order of execution: each tensor takes the free object nearest to it in size.
 
     Args:
         tensors: all tensors, numbered from 0.
@@ -29,7 +29,7 @@ def in_order(tensors: Sequence[Tensor], most_larger: int) -> PlannedObjects:
 
 
 def by_size(tensors: Sequence[Tensor], most_larger: int) -> PlannedObjects:
-    """Share from the largest tensor to the smallest: each takes the free object that has to grow least.
+    """Share from the largest tensor to the smallest: each takes the free object with the least growth.
 
     Objects of one dimension never grow. Among objects with the same growth, the tensor takes the smallest.
 

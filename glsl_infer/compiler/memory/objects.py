@@ -1,4 +1,4 @@
-"""Tensors, the objects that they share, and the finished plan."""
+"""Tensors, their shared objects, and the finished plan."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Lifetime = tuple[int, int]
 
 @dataclass(frozen=True)
 class Tensor:
-    """A piece of data that needs memory for some steps."""
+    """Data with a size and a lifetime."""
 
     index: int
     choices: Choices
@@ -66,7 +66,7 @@ class PlannedObjects:
     enough: Sequence[Size] = ()
 
     def plan(self, method: str, unit: int, cost: int | None) -> Plan:
-        """Return the plan in which each tensor takes the one of its sizes that fits its object best."""
+        """Return the plan in which each tensor takes the size with the best fit to its object."""
         count = sum(len(members) for members in self.tensors)
         placement, sizes = [0] * count, [(0,)] * count  # type: list[int], list[Size]
         objects = []
@@ -85,17 +85,17 @@ class PlannedObjects:
 
 
 def joined(size: Size, other: Size) -> Size:
-    """Return the size of an object that fits both sizes."""
+    """Return the size of an object for both sizes."""
     return tuple(map(max, size, other))
 
 
 def within(size: Size, choices: Iterable[Size]) -> tuple[Size, Size]:
-    """Return the least size to which an object must grow for one of the choices, and that choice."""
+    """Return the least size to which an object must grow for one of the choices, and the choice."""
     return min(((joined(size, choice), choice) for choice in choices), key=lambda pair: math.prod(pair[0]))
 
 
 def fitted(members: Sequence[Tensor]) -> tuple[Size, list[Size]]:
-    """Return the size of an object and the size that each of its tensors takes in it.
+    """Return the size of an object and the chosen size of each of its tensors.
 
     A single tensor takes its first choice. Of several, the largest sets the shape: each of its choices is
     tried, and every other tensor in turn takes the choice with the least growth of the object.

@@ -35,7 +35,7 @@ def optimize(graph: Graph) -> Graph:
 
 
 def drop_identities(graph: Graph) -> Graph:
-    """Remove nodes without an effect, such as dropout, linear activations, empty padding and flattened vectors."""
+    """Remove nodes without an effect, such as dropout, linear activations, empty padding and flattening of vectors."""
     renamed: dict[str, str] = {}
     kept = []
     for node in graph.nodes:
@@ -47,7 +47,7 @@ def drop_identities(graph: Graph) -> Graph:
 
 
 def in_parts(graph: Graph) -> Graph:
-    """Decompose operators that consist of a few others."""
+    """Decompose operators into simpler ones."""
 
     def parts(node: Node) -> tuple[Node, ...]:
         return ops.get(node.op).parts(node, [graph.shapes[name] for name in node.inputs]) or (node,)
@@ -67,7 +67,7 @@ def merge_same(graph: Graph) -> Graph:
 
 
 def merge_padding(graph: Graph) -> Graph:
-    """Merge explicit padding into the convolution that reads the padded map."""
+    """Merge explicit padding into the convolution of the padded map."""
 
     def merged(shapes: Mapping[str, Shape], node: Node, before: Node) -> Node | None:
         pads = ops.get(before.op).only_pads and ops.get(node.op).convolves
@@ -143,7 +143,7 @@ def sigmoids_as_pieces(graph: Graph) -> Graph:
 
 
 def replace_by_shape(graph: Graph) -> Graph:
-    """Replace operators that do not support the shapes of their inputs, such as a concatenation that cannot be a view.
+    """Replace operators without support for the shapes of their inputs, such as a concatenation that cannot be a view.
 
     A replacement that shows lanes beyond the last channel as zeros is undone if these lanes can have other values. They
     can if it copies an input picture, whose last lane is alpha, or if its map is padded, because in 16 bits all lanes

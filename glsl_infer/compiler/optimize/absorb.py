@@ -30,7 +30,7 @@ def absorb(graph: Graph, merge: Merge, *, keep_first_name: bool) -> Graph:
 
 
 def _merged(draft: Draft, node: Node, merge: Merge, keep_first_name: bool) -> bool:
-    """Merge a node with one of its inputs, and return whether that was possible."""
+    """Merge a node with one of its inputs, and return whether it was possible."""
     for before in (draft.by_name[name] for name in reversed(node.inputs)):
         merged = merge(draft.shapes, node, before) if draft.read_once(before.name) else None
         if merged is not None:
@@ -42,7 +42,7 @@ def _merged(draft: Draft, node: Node, merge: Merge, keep_first_name: bool) -> bo
 def fused(node: Node, absorbed: Node) -> Node:
     """Return ``node`` with the name of an absorbed node added to its attribute ``fused``.
 
-    The observed range from the model file is that of the absorbed node, because it is the later one.
+    The observed range from the model file is taken from the absorbed node, because it is the later one.
     """
     attrs = {key: value for key, value in node.attrs.items() if key != SEEN}
     if SEEN in absorbed.attrs:

@@ -34,7 +34,7 @@ class Draft:
         self._ends = {layer: [layer] for layer in graph.output_layers}
 
     def __len__(self) -> int:
-        """Return the number of positions, which is that of the graph's nodes."""
+        """Return the number of positions, equal to the number of the graph's nodes."""
         return len(self._slots)
 
     def at(self, slot: int) -> tuple[Node, ...]:
@@ -98,7 +98,7 @@ class Draft:
             self._readers[name][node.name] = self._readers[name].get(node.name, 0) + 1
 
     def _reshaped(self, name: str) -> None:
-        """Infer the shapes that depend on one that has changed."""
+        """Infer the shapes of nodes after one with a changed shape."""
         waiting = list(self._readers[name])
         while waiting:
             node = self.by_name[waiting.pop()]

@@ -31,7 +31,7 @@ def peel_endings(graph: Graph) -> Graph:
 
 
 def _last_step(graph: Graph, output: GraphOutput) -> str:
-    """Return the host step that is equal to all layers of an output; empty if there is none, or if they differ."""
+    """Return the common host step of an output's layers; empty if they have none, or different ones."""
     steps = {_step(graph, graph.by_name[layer]) for layer in output.layers}
     return steps.pop() if len(steps) == 1 else ""
 
@@ -42,7 +42,7 @@ def _step(graph: Graph, node: Node) -> str:
 
 
 def _without_unread(graph: Graph, outputs: Sequence[GraphOutput]) -> Graph:
-    """Return the graph with other outputs, and without nodes that become unread; inputs stay."""
+    """Return the graph with other outputs, and without unread nodes; inputs stay."""
     read = {layer for output in outputs for layer in output.layers}
     kept: list[Node] = []
     for node in reversed(graph.nodes):

@@ -1,4 +1,4 @@
-"""Optimisation steps for vectors: flattened maps in the layout that draws best, and long vectors in parts.
+"""Optimisation steps for vectors: flattened maps in the layout with the fewest quads, and long vectors in parts.
 
 A texture holds a vector of ``LONGEST`` values. A longer one is held in parts, each a vector of its own. A dense layer
 of parts is the sum of a dense layer of each. Its outputs are parts again if there are more than ``MOST_OUTPUTS``.
@@ -30,22 +30,22 @@ MOST_OUTPUTS = MAX_TEXTURE_SIZE
 """Largest number of outputs of a dense layer whose weights are one texture."""
 
 MISSING = -1
-"""Index of a value that is 0 and in none of the graph's vectors."""
+"""Index of a padding value, which is 0 and in none of the graph's vectors."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A node that holds a part of a vector, and the indices of its values in the vector, (length,)."""
+    """A node with a part of a vector, and the indices of its values in the vector, (length,)."""
 
     name: str
     numbers: NDArray[np.int64]
 
 
 def long_vectors(graph: Graph) -> Graph:
-    """Split long vectors into parts, and order flattened maps for the dense layers that read them.
+    """Split long vectors into parts, and order flattened maps for their dense layers.
 
     Raises:
-        ModelError: an operator that needs a long vector in one texture, by name.
+        ModelError: an operator without support for a vector in parts, by name.
     """
     held: dict[str, tuple[Part, ...]] = {}
     nodes: list[Node] = []
@@ -117,7 +117,7 @@ def _is_odd(shape: Shape) -> bool:
 
 
 def _in_order(graph: Graph, node: Node) -> Iterator[Node]:
-    """Yield the rows of a flattened map, and a node that puts their values in the order of Keras."""
+    """Yield the rows of a flattened map, and a node to put their values in the order of Keras."""
     rows: dict[str, tuple[Part, ...]] = {}
     yield from _flattened(graph, replace(node, name=f"{node.name}-rows"), rows)
     parts = rows[f"{node.name}-rows"]
@@ -184,7 +184,7 @@ def _dense(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> Itera
 
 
 def _ending(node: Node) -> dict[str, Any]:
-    """Return the attributes of the last node that replaces a dense layer."""
+    """Return the attributes of the last replacement of a dense layer."""
     return {key: node.attrs[key] for key in ("activation", "fused") if key in node.attrs}
 
 

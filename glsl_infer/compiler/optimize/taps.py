@@ -1,4 +1,4 @@
-"""Optimisation step that removes taps of a window that never overlap the map, and the padding for them."""
+"""Removal of kernel taps outside of the map for all output pixels, and of their padding."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from glsl_infer import ops
 from glsl_infer.graph import Graph, Node
 
 Axis = tuple[range, int, int]
-"""The taps of one axis that stay, and the padding before and after."""
+"""The remaining taps of one axis, and the padding before and after."""
 
 
 def leave_out_idle_taps(graph: Graph) -> Graph:

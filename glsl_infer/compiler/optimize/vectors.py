@@ -18,7 +18,7 @@ from glsl_infer.graph import Graph, Node
 
 
 class Rewrite(NamedTuple):
-    """Replacement nodes of a node, and the name of the one that its readers read afterwards."""
+    """Replacement nodes of a node, and the name of the new input of its readers."""
 
     nodes: tuple[Node, ...]
     result: str
@@ -41,7 +41,7 @@ def vectors_stay_vectors(graph: Graph) -> Graph:
 
 
 def vectors_apart(graph: Graph) -> Graph:
-    """Replace operators on vectors by vector operators, because vectors are stored in 16 bits."""
+    """Replace concatenations, sums and activations of vectors by vector operators, which store 16 bits."""
 
     def apart(node: Node) -> Node:
         other = ops.get(node.op).on_vectors
@@ -145,7 +145,7 @@ def _as_dense(node: Node, source: str) -> Node:
 
 
 def _rewritten(draft: Draft, node: Node) -> bool:
-    """Rewrite a node if possible, remove reshapes that become unread, and return whether it was rewritten."""
+    """Rewrite a node if possible, remove unread reshapes, and return whether it was rewritten."""
     rewrite = _rewrite(draft, node) if node.inputs else None
     if rewrite is None:
         return False

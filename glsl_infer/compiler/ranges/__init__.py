@@ -54,12 +54,12 @@ LEARNT = ("error", "layer", "maximum", "percentile")
 
 @dataclass(frozen=True)
 class PreparedGraph:
-    """A prepared graph, and the decisions made for it.
+    """A prepared graph with a record of the decisions on ranges, scales and bits.
 
     Attributes:
         graph: the graph with ranges, scales and stages.
         ranges: one choice for each 8-bit feature map.
-        wide: one entry for each convolution that takes partial sums.
+        wide: one entry for each convolution with partial sums.
         scales: one choice for each 16-bit value.
         precision: one choice for each feature map in 16 bits.
         spent: effect of each layer's rounding on the outputs, if it was measured.
@@ -116,18 +116,18 @@ def prepare(
         exactness: see ``wide.EXACTNESS``; for comparison.
         assumed: see ``eight_bits.assign_ranges``.
         precision: see ``precision.choose``.
-        precision_for: bits of single layers; names that the graph does not contain are ignored.
+        precision_for: bits of single layers; unknown names are ignored.
         numbers: see ``precision.choose``.
         known_ranges: ranges of an earlier calibration, which have priority over ``pictures``.
         tolerance: see ``sensitivity.spend``.
         budget: see ``sensitivity.spend``. If neither is given and ``precision`` is ``auto``, an eighth more work is
             spent to reach an error of ``AUTO_TOLERANCE``, or ``AUTO_NUMBERS``.
-        plan: function that counts the cost of a prepared graph; without it, shares are estimated.
-        shorten: function that splits further layers of a prepared graph into partial sums. Calibration of scales
+        plan: function to count the cost of a prepared graph; without it, shares are estimated.
+        shorten: function to split further layers of a prepared graph into partial sums. Calibration of scales
             follows it.
 
     Raises:
-        InputError: an unknown precision, or a layer that does not support its bits.
+        InputError: an unknown precision, or a layer without support for its bits.
         ModelError: a layer has no shader for its inputs, or its range is unknown without calibration images.
     """
     require_possible_size(graph)
@@ -248,7 +248,7 @@ def require_possible_size(graph: Graph) -> None:
 
 
 def require_stored_values(graph: Graph) -> None:
-    """Refuse weights that are not finite, operators without a shader or stages, and operators of maps on vectors."""
+    """Refuse infinite or NaN weights, operators without a shader or stages, and operators of maps on vectors."""
     for node in graph.nodes:
         operator = ops.get(node.op)
         for name, weights in node.weights.items():

@@ -27,7 +27,7 @@ def constraints(graph: Graph) -> tuple[set[str], set[str]]:
 
 
 def put_together(graph: Graph, bits: Mapping[str, int]) -> dict[str, frozenset[str]]:
-    """Return, for each drawn and padded 16-bit map that holds values of several layers, the names of these layers.
+    """Return the layers of each drawn and padded 16-bit map with values of several layers, by its name.
 
     All of them need one zero point, because a texture is cleared to one colour and contains both tiles of a slice.
 
@@ -37,7 +37,7 @@ def put_together(graph: Graph, bits: Mapping[str, int]) -> dict[str, frozenset[s
     """
     around = gutters(graph)
     stored: dict[str, int] = {}
-    sources: dict[str, frozenset[str]] = {}  # the layers that choose the range of a map's values
+    sources: dict[str, frozenset[str]] = {}  # the layers whose ranges a map's values have
     found = {}
     for node in graph.nodes:
         operator = ops.get(node.op)
@@ -76,5 +76,5 @@ def shown_by(graph: Graph) -> set[str]:
 
 
 def _images(graph: Graph) -> set[str]:
-    """Return the layers of outputs that are images."""
+    """Return the layers of output images."""
     return {layer for output in graph.outputs if graph.purpose(output) == IMAGE for layer in output.layers}

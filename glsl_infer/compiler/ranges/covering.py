@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from glsl_infer.program.layout import Range, compact
 
 NARROWEST = 1.0 / 64.0
-"""Least width of a channel's range, as a share of the widest channel's. A channel that is constant for the calibration
-images can vary for others.
+"""Least width of a channel's range, as a share of the widest channel's.
+
+A channel that is constant for the calibration images can vary for others.
 """
 
 HEADROOM = 1.5

@@ -37,7 +37,7 @@ class Spread:
 
     Attributes:
         mean, deviation: mean and standard deviation of the values.
-        low, high: limits that values hardly ever exceed.
+        low, high: limits for nearly all values.
         told: whether it follows from a batch norm, of this layer or of an earlier one.
     """
 
@@ -59,7 +59,7 @@ def spreads(graph: Graph) -> dict[str, Spread]:
 
 
 def told(graph: Graph) -> Mapping[str, Spread]:
-    """Return the distributions that follow from a batch norm, by layer name."""
+    """Return the distributions derived from a batch norm, by layer name."""
     if not any(NORMAL in node.attrs for node in graph.nodes):
         return {}
     return {name: spread for name, spread in spreads(graph).items() if spread.told}
@@ -100,7 +100,7 @@ def _of_layer(graph: Graph, node: Node, found: Mapping[str, Spread]) -> Spread |
 
 
 def _of_products(node: Node, source: Spread) -> tuple[Numbers, Numbers]:
-    """Return mean and deviation of sums of products, for texels of a channel that are equal or independent.
+    """Return mean and deviation of sums of products, for equal or independent texels of a channel.
 
     The larger of both deviations is used.
     """

@@ -38,7 +38,7 @@ class RangeChoice:
 
     Attributes:
         layer: name of the layer.
-        low, high: lowest and highest value that any channel can store.
+        low, high: lowest and highest value in the range of any channel.
         narrowest: width of the narrowest channel's range.
         by: ``function`` (the activation's own range), ``file`` (the range of a quantised model file), ``error``,
             ``layer`` (see ``held_out``), ``maximum`` or ``percentile ...`` of the images, ``batch norms``
@@ -81,14 +81,14 @@ def assign_ranges(
             or by ``HEADROOM`` if there is a percentile or one range for all channels.
         assumed: without images, the (low, high) of layers with an open range, for a dry run.
         known: ranges of layers from an earlier calibration; see ``stored``.
-        wider: filled with the ranges that layers would have if step sizes did not matter; see ``room``.
-        apart: filled with the ranges that layers would have without each part of the images; see ``held_out.others``.
+        wider: filled with the ranges of layers without regard to step sizes; see ``room``.
+        apart: filled with the ranges of layers without each part of the images; see ``held_out.others``.
 
     Returns:
         The graph, and one choice for each layer.
 
     Raises:
-        ModelError: a layer's range is open, and there are no images to learn it from.
+        ModelError: a layer's range is open, and images to learn it from are missing.
     """
     storing = [node for node in graph.nodes if _stores_8_bits(graph, node)]
     shown = shown_by(graph)
@@ -252,12 +252,12 @@ def _stores_8_bits(graph: Graph, node: Node) -> bool:
 
 
 def function_ends(node: Node, told_apart: tuple[float, float]) -> tuple[float, float]:
-    """Return the lowest and highest value that a layer's function can produce and its readers distinguish."""
+    """Return the lowest and highest value of a layer's function, within the interval distinguished by its readers."""
     return max(float(node.activation.low), told_apart[0]), min(float(node.activation.high), told_apart[1])
 
 
 def _own_range(node: Node, shown: Collection[str]) -> Range | None:
-    """Return a range that requires no calibration: that of a sigmoid, or of an output image. None for other layers."""
+    """Return a range known without calibration: that of a sigmoid, or of an output image. None for other layers."""
     function = node.activation
     if function.bounded and not function.clips:
         return choose(np.array([function.low]), np.array([function.high]), common=True, equal=True, headroom=1.0)
@@ -269,7 +269,7 @@ def _own_range(node: Node, shown: Collection[str]) -> Range | None:
 def _given_range(node: Node) -> Range:
     """Return the range from a quantised model file, with the same values of bytes, since 0 is within the range.
 
-    Files give a ReLU the range of its input. It is clipped to the values that the function can produce.
+    Files give a ReLU the range of its input. It is clipped to the possible values of the function.
     """
     function = node.activation
     low, high = (np.clip([float(end)], function.low, function.high) for end in node.attrs[SEEN])

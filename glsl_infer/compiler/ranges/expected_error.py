@@ -2,15 +2,15 @@
 
 The error of a range is ``step ** 2 / 12`` wherever a value is rounded, plus the square of the clipped excess times
 ``SATURATION``. Clipping has a higher weight because neighbouring values saturate in the same direction, and because the
-largest values are often those that a network searches for.
+largest values are often the most important ones for a network.
 
 The weight of an image is higher if its layer can be more exact. An image with exploding values must not make the steps
 of all others coarse, and a channel that is active in a single image must not be clipped. Therefore the error of an
 image is divided by ``NOISE`` of its energy plus its own error. This error depends on the ranges, so a few rounds are
 needed. They minimise the sum of the errors' logarithms.
 
-For images that were not observed, a channel can behave like any other of its layer, with the weight of ``PRIOR``
-images. Every value can be larger, by an amount that decreases with the number of images (``SPREAD``).
+In images that were not observed, a channel can behave like any other of its layer, with the weight of ``PRIOR`` images.
+Every value can be larger, by less the more images there are (``SPREAD``).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SPREAD = 0.3
 """Standard deviation of the natural logarithm of the ratio of a value in another image to that in a single one."""
 NARROWEST = 1.0 / 64.0
 DEEP = 14
-"""Octaves below a layer's largest value that the grid covers."""
+"""Octaves below a layer's largest value covered by the grid."""
 ROOM = 2
 """Octaves above the largest value."""
 FINER = 6
@@ -42,7 +42,7 @@ ROUNDS = 3
 ZEROS: NDArray[np.float64] = np.arange(0.0, 256.0, 5.0)
 CHUNK = 128
 NEARLY = 1.0 - 1e-6
-"""Tolerance for an end that was rounded to float32."""
+"""Tolerance for an end rounded to float32."""
 
 Array = NDArray[np.float64]
 
@@ -123,7 +123,7 @@ def shares_of(seen: Sequence[Shown]) -> Shares:
 
 
 def ends_cut(shares: Shares, above: Array, below: Array, low: float, high: float) -> Array:
-    """Return the energy that ranges clip from images, (images, channels).
+    """Return the energy clipped from images by ranges, (images, channels).
 
     Args:
         shares: clipped energy of the images.

@@ -35,8 +35,9 @@ FEW = 2
 """Number of images for ``AMPLE``."""
 
 MOST_AT_ONCE = 128
-"""Largest number of inputs of a dense layer in a single pass. With more inputs, a texel takes longer than the passes
-saved, because a few texels leave most of a GPU idle.
+"""Largest number of inputs of a dense layer in a single pass.
+
+With more inputs, a texel takes longer than the passes saved, because a few texels leave most of a GPU idle.
 """
 
 MOST_SUMMED, MOST_FETCHED = 128, 4096
@@ -69,7 +70,7 @@ class ScaleChoice:
 
     @property
     def too_coarse(self) -> bool:
-        """Whether the step exceeds the limit beyond which calibration would be used."""
+        """True if the scale is from the interval bound and its step exceeds ``LARGEST_STEP``."""
         return self.by == "bound" and self.step > LARGEST_STEP
 
 

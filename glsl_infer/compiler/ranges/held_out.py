@@ -1,7 +1,7 @@
 """Selection of the method to choose a layer's range, by the error on held-out calibration images.
 
 Each method chooses a range from a part of the images. Its error on the others consists of rounding and of clipping. The
-error of a layer is the mean over its channels, and images contribute the logarithm of it.
+error of a layer is the mean over its channels. Each image contributes its logarithm.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def assign_input_ranges(graph: Graph, samples: Sequence[reference.Inputs] = (), 
         headroom: factor by which a range is wider than the observed values.
 
     Raises:
-        ModelError: a range is not declared, and there are no samples to learn it from.
+        ModelError: a range is not declared, and samples to learn it from are missing.
     """
     _, equal = constraints(graph)
     return graph.rebuilt([_with_range(graph, node, samples, headroom, node.name in equal) for node in graph.nodes])

@@ -1,4 +1,4 @@
-"""Ranges that are known before calibration."""
+"""Ranges known before calibration."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class KnownRanges:
     Attributes:
         maps: ranges of feature maps in 8 bits, by layer name.
         fine: ranges of the same maps for storage in 16 bits.
-        scales: scales of 16-bit values that calibration made finer, by stage name.
-        sixteen: feature maps stored in 16 bits; None if that was not chosen.
+        scales: scales of 16-bit values made finer by calibration, by stage name.
+        sixteen: feature maps stored in 16 bits; None if not chosen.
         exact: layers with weights of more than 8 bits.
         findings: calibration data for shaders and weights.
     """

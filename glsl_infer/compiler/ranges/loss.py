@@ -1,4 +1,4 @@
-"""Search for the 8-bit feature map with the largest loss, and the gain of 16 bits for it.
+"""Search for the 8-bit feature map with the largest loss, and its gain from 16 bits.
 
 It is used for a bundle whose outputs differ too much from those of its model.
 """
@@ -34,10 +34,10 @@ class Loss:
 
 
 def loses_most(graph: Graph, pictures: Sequence[Inputs]) -> Loss | None:
-    """Return the 8-bit map with the largest loss; None if none of the maps supports 16 bits.
+    """Return the 8-bit map with the largest loss among those with support for 16 bits, or None.
 
     Args:
-        graph: a prepared graph or that of a bundle. ``sensitivity.MOST_WORK`` limits the layers that are measured.
+        graph: the graph of a bundle, or a prepared one. ``sensitivity.MOST_WORK`` limits the measured layers.
         pictures: calibration inputs, at least one.
     """
     possible = {name for name, node in precision.possible_layers(graph).items() if node.attrs["bits"] != 16}

@@ -13,17 +13,17 @@ from glsl_infer.graph.reference import Inputs
 from glsl_infer.support.side_by_side import in_order
 
 STEPS = 8
-"""Sizes in an octave that the histogram distinguishes."""
+"""Bins of the histogram in an octave."""
 
 OCTAVES = 24
 """Sizes are from ``2 ** -OCTAVES`` to ``2 ** OCTAVES``; smaller and larger values count as these."""
 
 SIZES = 2 * OCTAVES * STEPS
 AT_A_TIME = 1 << 16
-"""Number of values counted at a time, so that they stay in a CPU cache."""
+"""Number of values counted at a time, limited to keep them in a CPU cache."""
 
 DEEP = 10
-"""Octaves below a layer's largest value that are stored for each image. Smaller values only count as not 0."""
+"""Octaves below a layer's largest value stored for each image. Smaller values only count as not 0."""
 
 
 def _places() -> NDArray[np.intp]:
@@ -50,7 +50,7 @@ class Shown:
     Attributes:
         low, high: (channels,): the extremes.
         energy: (channels,): the mean square.
-        moved: (channels,): the share of values that are not 0. Zeros have no rounding error.
+        moved: (channels,): the share of values other than 0. Zeros have no rounding error.
         first: index of the first stored size in the histogram.
         shares: (2, channels, sizes): the share of positive and of negative values of each size.
     """

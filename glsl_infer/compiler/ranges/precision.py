@@ -22,8 +22,10 @@ from glsl_infer.ops.operator import CopyOperator
 from glsl_infer.support.near_names import did_you_mean
 
 PRECISIONS = AUTO, EIGHT, SIXTEEN = ("auto", "8", "16")
-"""``auto`` stores outputs that are plain values, and their inputs, in 16 bits. With calibration images, it adds the
-maps that gain most for their time (``sensitivity``). ``8`` and ``16`` apply to all maps.
+"""Choices of ``precision``: ``auto``, or 8 or 16 bits for all maps.
+
+``auto`` stores outputs of plain values, and their inputs, in 16 bits. With calibration images, it adds the maps with
+the largest gain for their time (``sensitivity``).
 """
 
 BITS = (8, 16)
@@ -36,7 +38,7 @@ PER_NUMBER = 8
 """Operations for each value of a layer without a kernel."""
 
 MOST_ADDED = 0.1
-"""Largest share of a network's work that 16 bits may add, for the inputs of the last layers to have them as well.
+"""Largest share of a network's work added by 16 bits, for the inputs of the last layers to have them as well.
 
 ``added`` is an estimate. Mesa's vc4 compiler needed up to half as much again.
 """
@@ -49,7 +51,7 @@ class PrecisionChoice:
     Attributes:
         layer: its name.
         why: ``BY_RULE``, ``BEFORE``, ``BY_NAME``, ``WITH_OTHERS`` or ``FROM_FILE``, or the reason of a search.
-        added: estimated work that it adds, as a share of the network's work in 8 bits.
+        added: estimated additional work, as a share of the network's work in 8 bits.
     """
 
     layer: str
@@ -60,7 +62,7 @@ class PrecisionChoice:
 def choose(
     graph: Graph, precision: str, precision_for: Mapping[str, int], numbers: Collection[str] | None = None
 ) -> dict[str, PrecisionChoice | None]:
-    """Return the choice for each layer in 16 bits, and None for layers that the user requests in 8.
+    """Return the choice for each layer in 16 bits, and None for layers requested in 8.
 
     Args:
         graph: a graph with ranges.
@@ -69,7 +71,7 @@ def choose(
         numbers: layers of outputs to which ``auto`` applies; default: all.
 
     Raises:
-        InputError: an unknown precision, or a layer that does not support its bits.
+        InputError: an unknown precision, or a layer without support for its bits.
     """
     for given in (precision, *map(str, precision_for.values())):
         if given not in (PRECISIONS if given == precision else (EIGHT, SIXTEEN)):
@@ -104,8 +106,8 @@ def stored(
 def assign(graph: Graph, chosen: Mapping[str, PrecisionChoice | None]) -> tuple[Graph, tuple[PrecisionChoice, ...]]:
     """Set ``bits`` of every layer as chosen.
 
-    Layers that copy, or pool in their input's range, have the bits of the input. Concatenated layers have the same bits: 16 if all of them support it. If such a map is padded, its layers also need
-    one zero point.
+    Layers that copy, or pool in their input's range, have the bits of the input. Concatenated layers have the same
+    bits: 16 if all of them support it. If such a map is padded, its layers also need one zero point.
 
     Args:
         graph: a graph with ranges.
@@ -140,7 +142,7 @@ def assign(graph: Graph, chosen: Mapping[str, PrecisionChoice | None]) -> tuple[
 
 
 def joined_layers(graph: Graph) -> dict[str, frozenset[str]]:
-    """Return the layers that must have the same bits as each layer, including itself, because they are concatenated."""
+    """Return for each layer the group of layers concatenated with it, including itself. A group has the same bits."""
     groups = {node.name: frozenset([node.name]) for node in graph.nodes}
     for node in graph.nodes:
         if _joins(node):
@@ -150,7 +152,7 @@ def joined_layers(graph: Graph) -> dict[str, frozenset[str]]:
 
 
 def followers(graph: Graph, name: str) -> list[Node]:
-    """Return, in order, the layers such as pools that compute in a layer's own range and therefore have its bits."""
+    """Return, in order, the layers such as pools that have a layer's range and therefore its bits."""
     same, found = {name}, []
     for node in graph.nodes:
         operator = ops.get(node.op)
@@ -161,7 +163,7 @@ def followers(graph: Graph, name: str) -> list[Node]:
 
 
 def possible_layers(graph: Graph) -> dict[str, Node]:
-    """Return the layers that support 16 bits, by name, in order."""
+    """Return the layers with support for 16 bits, by name, in order."""
     around, images = gutters(graph), _images(graph)
     return {
         node.name: node
@@ -173,7 +175,7 @@ def possible_layers(graph: Graph) -> dict[str, Node]:
 
 
 def require_known(graph: Graph, names: Mapping[str, int]) -> None:
-    """Refuse names that are not layers of an optimised graph with a choice of bits.
+    """Refuse names, unless they are layers of an optimised graph with a choice of bits.
 
     Raises:
         InputError: with all wrong names and all layers with a choice.
@@ -228,7 +230,7 @@ def _makers(graph: Graph, name: str) -> Iterator[str]:
 
 
 def _images(graph: Graph) -> set[str]:
-    """Return the layers of output images, which runners show as they are, and the layers that these copy."""
+    """Return the layers of output images, which runners show as they are, and the sources of copies."""
     ends = [layer for output in graph.outputs if graph.purpose(output) == IMAGE for layer in output.layers]
     shown = set(ends)
     for node in reversed(graph.nodes):
@@ -238,10 +240,10 @@ def _images(graph: Graph) -> set[str]:
 
 
 def _of_numbers(graph: Graph, possible: Mapping[str, Node], numbers: Collection[str] | None) -> dict[str, str]:
-    """Return the reason for 16 bits by layer: outputs that are plain values, and inputs of these that add little work.
+    """Return the reason for 16 bits by layer: outputs of plain values, and their inputs that add little work.
 
-    An output is plain values if it is neither an image nor a mask, and if no host step turns it into probabilities or a
-    class. Then every step is significant. Bytes of a sigmoid are probabilities as well.
+    An output is plain values unless it is an image or a mask, or host steps turn it into probabilities or a class. Then
+    every step is significant. Bytes of a sigmoid are probabilities as well.
     """
     ends: dict[str, None] = {}
     for output in graph.outputs:
@@ -289,7 +291,7 @@ def _work(graph: Graph, node: Node) -> float:
 
 
 def added(graph: Graph, node: Node) -> float:
-    """Return the estimated operations that 16 bits of a layer add: it is drawn twice, and read by two fetches.
+    """Return the estimated additional operations of a layer in 16 bits: it is drawn twice, and read by two fetches.
 
     The shares were read off the output of Mesa's vc4 compiler.
     """

@@ -1,7 +1,7 @@
-"""Intervals of values that the readers of a layer distinguish.
+"""Intervals of values distinguished by the readers of a layer.
 
-A sigmoid has almost the same result for 7 and for 700. A map that only sigmoids read needs no steps beyond, and the
-steps within become finer. Nodes that only copy a map pass on the interval of their own readers.
+A sigmoid has almost the same result for 7 and for 700. A map read only by sigmoids needs no steps beyond, and the
+steps within become finer. Copies of a map have the intervals of their own readers.
 """
 
 from __future__ import annotations

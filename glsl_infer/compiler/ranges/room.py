@@ -26,9 +26,9 @@ def with_room(
 ) -> tuple[Graph, tuple[RangeChoice, ...]]:
     """Give layers of 16 bits a range with headroom, in which none of the observed values saturates.
 
-    All channels have the same range, so that shaders have fewer constants, and weights that fit a texture. A channel
-    that needs 1/64 of the range still has 10 bits. The layers of a padded concatenated map get one zero point, because
-    a texture is cleared to one colour.
+    All channels have the same range, so that shaders have fewer constants and weights fit a texture. A channel that
+    needs 1/64 of the range still has 10 bits. The layers of a padded concatenated map get one zero point, because a
+    texture is cleared to one colour.
 
     Args:
         graph: a graph with ranges and bits.
@@ -76,7 +76,7 @@ def roomy(node: Node, wider: Range, told_apart: tuple[float, float]) -> Range:
     Args:
         node: the layer.
         wider: its wider range from ``eight_bits.assign_ranges``.
-        told_apart: the interval that its readers distinguish; see ``reach``.
+        told_apart: the interval distinguished by its readers; see ``reach``.
     """
     ends = function_ends(node, told_apart)
     low, high = (np.clip(ROOM * end, *ends) for end in wider.ends(max(len(wider.scales), len(wider.zeros))))
@@ -84,7 +84,7 @@ def roomy(node: Node, wider: Range, told_apart: tuple[float, float]) -> Range:
 
 
 def _groups(graph: Graph) -> list[list[str]]:
-    """Return groups of layers that need one zero point, each layer in one of them."""
+    """Return disjoint groups of layers with a common zero point."""
     bits = {node.name: node.attrs["bits"] for node in graph.nodes if "bits" in node.attrs}
     groups: list[frozenset[str]] = []
     for more in put_together(graph, bits).values():
@@ -94,7 +94,7 @@ def _groups(graph: Graph) -> list[list[str]]:
 
 
 def _in_text(function: Activation) -> Activation:
-    """Return a function that clips in the shader instead of relying on the ends of a range."""
+    """Return a function with explicit clipping, independent of the ends of a range."""
     if not function.clips or (not function.bounded and function.low == -INFINITY):
         return function
     return clip(function.low, function.high) if function.bounded else at_least(function.low)
@@ -105,7 +105,7 @@ def _own(node: Node) -> Range:
 
 
 def _with_one_zero(ranges: Sequence[Range]) -> list[Range]:
-    """Return ranges with a common zero point that cover the given ones, each with one scale for all its channels."""
+    """Return ranges with a common zero point to cover the given ones, each with one scale for all its channels."""
     ends = [one.ends(max(len(one.scales), len(one.zeros))) for one in ranges]
     low, high = (np.array([pick(end[which]) for end in ends]) for which, pick in ((0, np.min), (1, np.max)))
     one = choose(low, high, common=True, equal=False, headroom=1.0)

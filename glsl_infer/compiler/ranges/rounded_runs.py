@@ -27,8 +27,8 @@ class Runs:
     Args:
         graph: a graph with ranges.
         pictures: inputs of the network.
-        ranges: for each image, ranges that replace those of the graph.
-        changes: layers that are changed one at a time: rounded to 8 bits (None), or computed by another node.
+        ranges: for each image, replacements of the graph's ranges.
+        changes: layers to change one at a time: rounded to 8 bits (None), or computed by another node.
 
     Attributes:
         errors: error of the outputs for each change of ``changes`` alone.
@@ -89,8 +89,8 @@ class Runs:
             values: exact outputs of the layers; with ``anew``, those of the inputs.
             exact: exact values of the graph's outputs.
             bits: bits to which layers are rounded, by name.
-            ranges: ranges that replace those of the graph.
-            replaced: nodes that replace others, by name.
+            ranges: replacements of the graph's ranges.
+            replaced: replacements of nodes, by name.
             anew: compute all layers, not only those after a change.
         """
         ends, left = set(self._graph.output_layers), {name: len(to) for name, to in self._graph.consumers.items()}

@@ -25,9 +25,7 @@ from glsl_infer.lowering.weights_plan import DRAW, INSTRUCTIONS, LayerWeights
 from glsl_infer.program.layout import slices_of
 
 PICTURES, PICTURES_OF_FEW = 4, 6
-"""Number of calibration images that are measured, evenly spaced in the list; and the number if they are few, including
-their copies.
-"""
+"""Number of measured calibration images, evenly spaced in the list; and the number, with copies, if there are few."""
 
 BY_MEASURE = "measured"
 """Reason for 16 bits in the report."""
@@ -39,12 +37,13 @@ ROUNDS = 4
 """Largest number of repetitions if the measured error is larger than the sum of the layers' errors."""
 
 AUTO_TOLERANCE, AUTO_NUMBERS, AUTO_SHARE = 0.02, 0.005, 0.12
-"""Defaults of ``auto``: the error that is small enough; the same for networks with outputs of plain values; the share
-of work and draws that 16 bits may add. For the points of a face, 1/100 of their spread is a pixel.
+"""Defaults of ``auto``: sufficient error, the same for outputs of plain values, and share of work and draws to add.
+
+The error is smaller for plain values because, for the points of a face, 1/100 of the spread is a pixel.
 """
 
 MOST_COST = 1.14
-"""Cost that ``auto`` may reach, of work or of draws, as a multiple of all maps in 8 bits, if the cost is counted.
+"""Limit of the cost for ``auto``, of work or of draws, as a multiple of all maps in 8 bits, if the cost is counted.
 
 It is 1.15, less the underestimate compared with Mesa's vc4 compiler. Maps have priority, and weights get the remainder.
 With 1.09 for maps, face-mesh had an error of 0.281 pixels instead of 0.261, and face-detection was at 0.976 instead of
@@ -52,9 +51,10 @@ With 1.09 for maps, face-mesh had an error of 0.281 pixels instead of 0.261, and
 """
 
 WORTH = 0.5
-"""Least decrease of the squared error, as a share, for a doubling of the cost; smaller costs are in proportion. With
-1.0, ``auto`` left face-detection at 0.981. With 0.3, weights had nothing left, and it was at 0.980. With 0.5 it is at
-0.985.
+"""Least decrease of the squared error, as a share, for a doubling of the cost; smaller costs are in proportion.
+
+With 1.0, ``auto`` left face-detection at 0.981. With 0.3, weights had nothing left, and it was at 0.980. With 0.5 it is
+at 0.985.
 """
 
 FAR_COST, FAR_WORTH = 2.0, 0.1
@@ -77,8 +77,9 @@ MOST_COUNTS = 96
 """Largest number of counted plans, and again for each step up to ``FAR_COST``."""
 
 MOST_WORK = 4e10
-"""Largest number of operations of the float network in a search: about a minute of one core. In a large network, only
-the last layers, whose maps are small, are measured, with fewer images.
+"""Largest number of operations of the float network in a search: about a minute of one core.
+
+In a large network, only the last layers, whose maps are small, are measured, with fewer images.
 """
 
 
@@ -104,7 +105,7 @@ class Spent:
     """Result of a search.
 
     Attributes:
-        layers: all layers that support 16 bits, those with the largest gain for their cost first.
+        layers: all layers with support for 16 bits, those with the largest gain for their cost first.
         before, error: difference between the outputs and the float network's before and after the search: root mean
             square, as a share of the values' own standard deviation, with the same weight for all outputs.
         tolerance, budget, share: the arguments of ``spend``.
@@ -140,21 +141,21 @@ def spend(
         chosen: see ``precision.choose``; its choices are kept.
         pictures: calibration inputs.
         tolerance: largest error of the outputs; None: as small as the budget permits.
-        budget: milliseconds that may be added to a frame on a Pi Zero W; None: no limit.
-        share: share of the work in 8 bits, and of the draws, that all maps in 16 bits may add, including those of
+        budget: largest addition to a frame on a Pi Zero W, in milliseconds; None: no limit.
+        share: largest addition by all maps in 16 bits, as a share of the work in 8 bits and of the draws, including
             ``chosen``. It rises up to ``FAR_COST`` if the outputs would be useless otherwise. None: no limit.
-        apart: for each image, the ranges chosen without it, so that clipping is measured as well; default: those of
+        apart: for each image, the ranges chosen without it, to measure clipping as well; default: those of
             the graph.
         counted: returns the (work, draws) of a graph with bits as multiples of all 8 bits, as it will be drawn. If
             given, ``MOST_COST`` is the limit instead of ``share``.
         badness: returns the error of a graph with bits, as a multiple of the limits for a warning.
-        most: largest number of images that are measured.
+        most: largest number of measured images.
 
     Returns:
         The choices, and a report of the search.
 
     Raises:
-        InputError: there are no calibration images.
+        InputError: calibration images are missing.
     """
     if not pictures:
         raise InputError("--tolerance and --budget compare outputs on typical pictures; give --images DIR")
@@ -268,7 +269,7 @@ def _shares(graph: Graph, names: Collection[str]) -> dict[str, float]:
 
 
 def _draws(graph: Graph, node: Node) -> int:
-    """Return the number of draws that 16 bits of a layer add."""
+    """Return the number of additional draws of a layer in 16 bits."""
     height, width, _ = graph.shapes[node.name]
     return _own_draws(graph, node) if height * width > ONE_DRAW else 0
 
@@ -299,7 +300,7 @@ def looked_at(graph: Graph, names: Collection[str], pictures: int, most: int = P
 
     Args:
         graph: a graph with ranges.
-        names: layers that support 16 bits.
+        names: layers with support for 16 bits.
         pictures: number of available images.
         most: largest number of images to measure.
     """
@@ -319,7 +320,7 @@ def looked_at(graph: Graph, names: Collection[str], pictures: int, most: int = P
 
 
 def milliseconds(graph: Graph, node: Node) -> float:
-    """Return the estimated milliseconds that 16 bits of a layer add to a frame on a Pi Zero W."""
+    """Return the estimated additional milliseconds of a layer in 16 bits, in a frame on a Pi Zero W."""
     with_it = [node, *precision.followers(graph, node.name)]
     work = max(sum(precision.added(graph, one) for one in with_it), 1.0) * PER_PRODUCT / INSTRUCTIONS
     return (work + sum(_draws(graph, one) for one in with_it) * DRAW) / 1000.0

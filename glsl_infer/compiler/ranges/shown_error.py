@@ -30,7 +30,7 @@ SURE, ENOUGH = 0.5, 2
 """Least probability of a row that becomes a box, and number of images that must have one."""
 
 UNSURE = 0.1
-"""Weight of all rows together that is independent of their probabilities."""
+"""Constant weight of all rows together, in addition to their probabilities."""
 
 
 class Judge:
@@ -110,7 +110,7 @@ class Judge:
 
 
 def scores_of(graph: Graph) -> dict[str, str]:
-    """Return the outputs of boxes, each with the output that has the scores of its rows.
+    """Return the outputs of boxes, each with the output of its rows' scores.
 
     Both have a row for each location, and they are the only ones with this number of rows. Boxes have at least
     ``LEAST_COLUMNS`` values. Scores have one value, or are probabilities.

@@ -21,7 +21,7 @@ from glsl_infer.program.layout import Range
 
 @dataclass(frozen=True)
 class StoredRanges:
-    """Results of a calibration, with the network that they belong to.
+    """Results of a calibration, with the identity of the network.
 
     Attributes:
         model: the network's name.
@@ -39,7 +39,7 @@ class StoredRanges:
         Args:
             graph: the entire network.
             where: the file, for messages.
-            calibrated: whether there are calibration images, for ranges that the file does not contain.
+            calibrated: whether there are calibration images, for ranges missing in the file.
 
         Raises:
             InputError: the ranges belong to another network, are damaged, or are missing for some layers; with the

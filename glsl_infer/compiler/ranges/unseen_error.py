@@ -1,4 +1,4 @@
-"""Error of the outputs on calibration images that the ranges have not seen: figures, the warning, and its remedy."""
+"""Error of the outputs on held-out calibration images: figures, the warning, and its remedy."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class OutputError:
     Attributes:
         output: its name.
         error: root mean square, as a share of the output's range over all measured images, 0 included.
-        cosine: the smallest cosine similarity of an image's output, or that of all images together if an output has few
+        cosine: the smallest cosine similarity of an image's output, or of all images together if an output has few
             values.
         clipped: ``error`` if values are clipped to the ranges and not rounded.
         rounded: ``error`` if they are rounded and not clipped.
-        few: whether there are few images, so that copies of them were measured as well.
+        few: whether copies were measured as well, because there are few images.
     """
 
     output: str
@@ -36,7 +36,7 @@ class OutputError:
 
     @property
     def is_small(self) -> bool:
-        """Whether the output needs no warning."""
+        """True if the output needs no warning."""
         return self.badness <= 1.0
 
     @property
@@ -53,7 +53,7 @@ class OutputError:
 
 @dataclass(frozen=True)
 class LayerLoss:
-    """Share of a feature map's energy around its mean that is lost by storing it.
+    """Loss of a stored feature map, as a share of its energy around its mean.
 
     Attributes:
         layer: its name.
@@ -84,7 +84,7 @@ class Remedy:
 
     @property
     def helps(self) -> bool:
-        """Whether none of the outputs needs a warning after the change."""
+        """True if none of the outputs needs a warning after the change."""
         return self.error <= MOST_ERROR and self.cosine >= LEAST_COSINE
 
 
@@ -97,7 +97,7 @@ class UnseenError:
         layers: all feature maps with a loss, in the order of computation.
         images: number of measured images, including copies.
         held_out: whether the ranges were chosen without these images.
-        remedies: changes that were tried because an output has a large error, the best first.
+        remedies: changes tried because an output has a large error, the best first.
     """
 
     outputs: tuple[OutputError, ...]
@@ -146,7 +146,7 @@ def warnings(found: UnseenError) -> tuple[str, ...]:
 
 
 def _advice(found: UnseenError) -> str:
-    """Return the cheapest remedy that helps, or the best of those that were tried."""
+    """Return the cheapest effective remedy, or the best of those tried."""
     helpful = [remedy for remedy in found.remedies if remedy.helps]
     if helpful:
         return f"tried: {_described(min(helpful, key=lambda remedy: (remedy.work, remedy.error)))}"

@@ -1,4 +1,4 @@
-"""Runs of networks on calibration images that their ranges have not seen, with separate rounding and clipping.
+"""Runs of networks on held-out calibration images, with separate rounding and clipping.
 
 The images are split into parts. Each image is computed with the ranges learnt from all other parts, like an image of
 the user. An error measured on the images of the calibration itself contains no clipping. A few images are often
@@ -31,8 +31,9 @@ IMAGES = 12
 """Largest number of measured images and copies, evenly spaced in the list."""
 
 MOST_WORK = 2e10
-"""Largest number of operations of the float network in one measurement: half a minute of one core. At least two images
-are measured in any case.
+"""Largest number of operations of the float network in one measurement: half a minute of one core.
+
+At least two images are measured in any case.
 """
 
 FEW_NUMBERS = 16
@@ -48,11 +49,11 @@ Store = Callable[[Node, Array], Array]
 
 
 class Network(Protocol):
-    """A network that can be run with the ranges of a fold, and with a function that stores its layers."""
+    """A network that can be run with the ranges of a fold, and with a function to store its layers."""
 
     @property
     def ends(self) -> Mapping[str, tuple[float, float]]:
-        """Interval of each layer's values that its readers distinguish; see ``reach``."""
+        """Interval of each layer's values distinguished by its readers; see ``reach``."""
 
     def run(self, image: Inputs, fold: int | None, store: Store) -> dict[str, Array]:
         """Return the outputs by name.
@@ -60,7 +61,7 @@ class Network(Protocol):
         Args:
             image: inputs of the network.
             fold: index of the fold; None for the ranges learnt from all images.
-            store: function that stores a layer's values.
+            store: function to store a layer's values.
         """
 
 
@@ -96,7 +97,7 @@ def _samples(graph: Graph, images: Sequence[Inputs], folds: int) -> list[Sample]
     """Return calibration images, with copies if there are few, and the folds that have not seen them.
 
     Args:
-        graph: the graph that reads them.
+        graph: the graph of the network.
         images: images as for ``reference.run``.
         folds: number of folds; 0 if the ranges were chosen with all images.
     """
@@ -146,7 +147,7 @@ def with_fold(graph: Graph, fold: Fold) -> Graph:
 
 
 def in_sixteen_bits(graph: Graph) -> tuple[Graph, float]:
-    """Return a prepared graph with all possible feature maps in 16 bits, and the estimated operations that it adds."""
+    """Return a prepared graph with all possible feature maps in 16 bits, and the estimated additional operations."""
     possible = precision.possible_layers(graph)
     chosen: dict[str, PrecisionChoice | None] = {name: PrecisionChoice(name, precision.BY_NAME) for name in possible}
     made = precision.assign(graph, chosen)[0]
@@ -156,11 +157,11 @@ def in_sixteen_bits(graph: Graph) -> tuple[Graph, float]:
 
 
 class Runs:
-    """Images and the float network's outputs for them.
+    """Calibration images and the float network's outputs.
 
     Args:
         graph: the float network.
-        floats: function that returns its outputs for an image.
+        floats: function to compute its outputs for an image.
         images: the calibration images, at least one.
         folds: number of folds; 0 if the ranges were chosen with all images.
 

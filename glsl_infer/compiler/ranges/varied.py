@@ -1,7 +1,7 @@
 """Varied copies of a few calibration images: with more contrast, more colour, darker, or as negatives.
 
-Three photographs seldom include a bright one with deep shadows. The values that a layer would reach for such an image
-are learnt from copies. The error on images that the ranges have not seen is measured on copies as well.
+Three photographs seldom include a bright one with deep shadows. The extreme values for such an image are learnt from
+copies. The error on held-out images is measured on copies as well.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Change = Callable[[NDArray[Any]], NDArray[np.uint8]]
 def reached(
     graph: Graph, names: Collection[str], images: Sequence[Inputs], shown: Mapping[str, Sequence[Shown]]
 ) -> dict[str, list[Shown]]:
-    """Return observations whose extremes include those of copies; everything else is that of the images.
+    """Return observations whose extremes include those of copies; everything else is from the images.
 
     Args:
         graph: a graph at any stage of compilation.

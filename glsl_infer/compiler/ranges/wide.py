@@ -1,4 +1,4 @@
-"""Splitting of convolutions that one pass cannot compute, into partial sums in 16 bits.
+"""Splitting of convolutions beyond the limits of a pass, into partial sums in 16 bits.
 
 A pass reads at most 8 textures. In atlas layout these contain any number of slices, so nearly every convolution is one
 pass for each output slice. In planar layout each slice is a texture. A convolution is split into
@@ -45,12 +45,13 @@ EXACTNESS = 2.0
 """Largest ratio of a single pass's cost to that of partial sums. It sums in floats and needs no 16-bit maps."""
 
 FINE_OPERATIONS = 8.6
-"""Operations that readers count for a column of weights on a map of 16 bits: 34 for the four of a texel."""
+"""Operations of a column of weights on a map of 16 bits, as readers count them: 34 for the four of a texel."""
 
 
 Parts = dict[tuple[object, ...], tuple[Node, Node, Node]]
-"""Cache of split convolutions: products, sum and original node, by everything that they depend on. It holds copies of
-many weights.
+"""Cache of split convolutions: products, sum and original node, by everything that they depend on.
+
+It holds copies of many weights.
 """
 
 
@@ -60,7 +61,7 @@ class WideLayer:
 
     Attributes:
         layer: name of the convolution.
-        slices: input slices that an output slice reads.
+        slices: number of input slices for an output slice.
         blocks: partial sums of each output.
         passes: number of passes. A narrow convolution would have one for each output slice.
         reason: why it was split.
@@ -81,15 +82,15 @@ def split_wide(
     known: Mapping[str, str] = MappingProxyType({}),
     before: Parts | None = None,
 ) -> tuple[Graph, tuple[WideLayer, ...]]:
-    """Split every convolution that cannot be one pass for each output slice, or for which partial sums are better.
+    """Split every convolution with too many inputs or weights for a pass, or with a lower cost as partial sums.
 
     Args:
         graph: a graph with ranges, and dense layers split.
         layout: see ``lower.to_program``.
         uniform_vectors: see ``lower.to_program``.
-        exactness: see ``EXACTNESS``; 0 takes partial sums for every convolution that fits no array.
+        exactness: see ``EXACTNESS``; 0 takes partial sums for every convolution that exceeds an array.
         known: reasons to split certain convolutions in any case, by name.
-        before: cache of split convolutions, for graphs that differ in other layers; it is updated.
+        before: cache of split convolutions, for graphs with other differences; it is updated.
     """
     before = {} if before is None else before
     bounds: dict[str, Bounds] | None = None
@@ -193,7 +194,7 @@ def _block(columns: Columns, textures: int, uniform_vectors: int) -> int:
 
 
 def _textures(graph: Graph, layout: str) -> dict[str, frozenset[str]]:
-    """Return the textures that will contain the slices of each 8-bit feature map, as distinct names."""
+    """Return the textures of the slices of each 8-bit feature map, as distinct names."""
     around, ranges = gutters(graph), ranges_of(graph)
     textures: dict[str, frozenset[str]] = {}
     for node in graph.nodes:

@@ -11,7 +11,7 @@ from glsl_infer.graph.activations.clipped import LINEAR
 
 
 def zeros_once(graph: Graph) -> Graph:
-    """Replace all layers that are zeros of one shape, range and precision by the first, and drop unread nodes.
+    """Replace all maps of zeros of one shape, range and precision by the first, and drop unread nodes.
 
     Each would be a job of its own. On VideoCore IV a job takes longer than the drawing of such a map. The graph must be
     prepared: before ranges and precision are chosen, layers of one shape need not be stored alike.
@@ -37,7 +37,7 @@ def zeros_once(graph: Graph) -> Graph:
 
 
 def _sooner(graph: Graph, zeros: Collection[str]) -> Graph:
-    """Make maps of zeros read the input of a pooling instead of the pooling, so that both can be one job."""
+    """Make maps of zeros read the input of a pooling instead of the pooling, to make both one job."""
     changed: dict[str, Node] = {}
     for name in zeros:
         node = graph.by_name[name]
@@ -56,7 +56,7 @@ def _sooner(graph: Graph, zeros: Collection[str]) -> Graph:
 
 
 def _strides(graph: Graph, node: Node) -> tuple[int, int] | None:
-    """Return the strides at which a pooling's input has as many pixels as its output; None if there are none."""
+    """Return the strides at which a pooling's input has as many pixels as its output, or None."""
     if not ops.get(node.op).keeps_range or len(node.inputs) != 1 or graph.by_name[node.inputs[0]].operator.is_input:
         return None
     before, after = graph.shapes[node.inputs[0]], graph.shapes[node.name]
