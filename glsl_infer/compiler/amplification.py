@@ -1,11 +1,12 @@
-"""How much a layer enlarges what it reads, and how far 8 bits take a network away from 32-bit floats.
+"""Amplification of rounding errors by layers, and the error of 8-bit maps compared with 32-bit floats.
 
-Two numbers say whether a network suits shaders. The *gain* of a convolution is how many steps its output moves where
-every value that it reads moves by one step, each in the direction that makes it most: it follows from weights and
-ranges alone. A sum may pass through ``255 * gain`` steps on its way to one of 255, where 32-bit floats round each
-addition by up to ``255 * gain * 2**-24`` of a step; with a large gain two GPUs differ, and the rounding of what is read
-counts for much. The *error* of a feature map is how far the stored network is from the float one, in the mean over
-typical pictures: small gains over many layers make it large as well, if nothing was trained to ignore small changes.
+Two measures show whether a network suits shaders. The *gain* of a convolution is the change of its output, in steps, if
+every value that it reads changes by one step in the worst direction. It follows from weights and ranges alone. A sum
+can pass through ``255 * gain`` steps on its way to one of 255, and 32-bit floats round each addition by up to ``255 *
+gain * 2**-24`` of a step. With a large gain, the results of two GPUs differ, and the rounding of the inputs has a large
+effect. The *error* of a feature map is the difference between the stored and the float network, root mean square over
+calibration images. Small gains over many layers make it large as well, unless training made the network robust to small
+changes.
 """
 
 from __future__ import annotations
@@ -28,21 +29,24 @@ from glsl_infer.support import blocks
 from glsl_infer.support.side_by_side import in_order
 
 MAX_GAIN = ROUNDING * 2.0**24 / 255.0
-"""About 1316: beyond, each addition may round by more than ``ROUNDING`` of a step, which drivers are tested against."""
+"""Limit of the gain, about 1316.
+
+Beyond it, an addition can round by more than ``ROUNDING`` of a step, the limit of the tests of drivers.
+"""
 
 MAX_ERROR = 8.0
-"""Steps of 255, root mean square: three of eight bits. The shipped models stay below 3."""
+"""Limit of the error, root mean square, in steps of 255: three of eight bits. The shipped models stay below 3."""
 
 
 def gains(graph: Graph, values: Mapping[str, Value]) -> dict[str, float]:
-    """Return the gain of every convolution, the largest of its channels, by the layer that stores its sums.
+    """Return the gain of every convolution, the largest of its channels, by the layer with its sums.
 
     Args:
-        graph: prepared, or a bundle's; with the weights as shaders have them.
-        values: where the output of each layer lies.
+        graph: the graph of a bundle, or a prepared one, with the weights as shaders have them.
+        values: location of each layer's output.
     """
     gain_of = {}
-    with np.errstate(all="ignore"):  # a stranger's weights may be anything
+    with np.errstate(all="ignore"):  # Weights of a model file can have any value.
         for node in graph.nodes:
             products = ops.get(node.op).products(graph, node)
             if products is not None:
@@ -51,19 +55,19 @@ def gains(graph: Graph, values: Mapping[str, Value]) -> dict[str, float]:
 
 
 def rounding(gain: float) -> float:
-    """Return by how many steps a 32-bit addition may round in a layer of that gain; several add up to more."""
+    """Return the largest rounding error of one 32-bit addition in steps of the output; several can add up to more."""
     return 255.0 * gain * 2.0**-24
 
 
 def errors(floats: Graph, stored: Graph, pictures: Sequence[Inputs]) -> dict[str, float]:
-    """Return how far each feature map of 8 bits is from the float network's, in steps, root mean square.
+    """Return the error of each feature map against the float network, root mean square, in steps of 8 bits.
 
-    What its readers do not tell apart counts as the same.
+    Values are first clipped to the interval in which the layer's readers distinguish them.
 
     Args:
-        floats: prepared.
-        stored: the same with the weights as shaders have them.
-        pictures: uint8 (size, size, 3), at least one.
+        floats: a prepared graph.
+        stored: the same graph with the weights as shaders have them.
+        pictures: images as for ``reference.run``, at least one.
     """
     told_apart = reach(stored)
 
@@ -88,12 +92,12 @@ def errors(floats: Graph, stored: Graph, pictures: Sequence[Inputs]) -> dict[str
 def warnings(
     layer_gains: Mapping[str, float], layer_errors: Mapping[str, float], *, calibrated: bool = False
 ) -> tuple[str, ...]:
-    """Return a sentence for gains beyond ``MAX_GAIN``, and one for errors beyond ``MAX_ERROR``.
+    """Return a sentence about gains beyond ``MAX_GAIN``, and one about errors beyond ``MAX_ERROR``.
 
     Args:
-        layer_gains: from ``gains``.
-        layer_errors: from ``errors``, in the order of computation.
-        calibrated: whether there were typical inputs.
+        layer_gains: the result of ``gains``.
+        layer_errors: the result of ``errors``, in the order of computation.
+        calibrated: whether there were calibration images.
     """
     varied = "calibrate with more varied pictures" if calibrated else "give more varied pictures with --images DIR"
     sentences = []
@@ -124,10 +128,10 @@ def _gain(node: Node, reader: Node, kernel: NDArray[np.float32], values: Mapping
     """Return the gain of a convolution.
 
     Args:
-        node: the layer that stores the sums.
-        reader: the layer that reads the feature map; another one where the convolution is in two parts.
+        node: the layer with the sums.
+        reader: the reader of the feature map; differs from ``node`` if the convolution is in two parts.
         kernel: (kernel height, kernel width, channels / groups, filters), in real units.
-        values: where the output of each layer lies.
+        values: location of each layer's output.
     """
     channel = input_channels(kernel.shape, reader.attrs["groups"])
     moved = (np.abs(kernel.astype(np.float64)) * _width(values[reader.inputs[0]])[channel]).sum(axis=(0, 1, 2))
@@ -137,13 +141,13 @@ def _gain(node: Node, reader: Node, kernel: NDArray[np.float32], values: Mapping
 
 
 def _width(value: Value) -> NDArray[np.float64]:
-    """Return what 255 steps of each channel are worth, (channels,)."""
+    """Return the value of 255 steps of each channel, (channels,)."""
     if isinstance(value, (FeatureMap, FineMap)):
         return np.abs(value.scale_of)
     return np.full(shape_of(value)[-1], value.scale * 255.0 / 256.0)
 
 
 def _steepest(node: Node, value: Value) -> float:
-    """Return the largest slope of a node's activation where its results can be stored."""
+    """Return the largest slope of a node's activation within the range of stored results."""
     low, high = value.range.ends(value.channels) if isinstance(value, (FeatureMap, FineMap)) else (-np.inf, np.inf)
     return node.activation.steepest(float(np.min(low)), float(np.max(high)))

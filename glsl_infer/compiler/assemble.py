@@ -1,4 +1,4 @@
-"""Program -> bundle: the manifest, the probe and the labels put together."""
+"""Assembly of a bundle from a program: manifest, network description, probe and labels."""
 
 from __future__ import annotations
 
@@ -26,12 +26,17 @@ from glsl_infer.program.layout import FeatureMap, Value
 
 
 def to_bundle(program: CompiledNetwork, labels: Sequence[str], tell: Callable[[str], object] = str) -> Bundle:
-    """Put a program, its probe and the labels together; ``tell`` hears of every layer of the probe.
+    """Assemble the bundle of a program, with its probe and its labels.
+
+    Args:
+        program: the compiled network.
+        labels: one for each class; none for a network without an output for classes.
+        tell: called with a progress message for each layer of the probe.
 
     Raises:
-        InputError: the number of labels is not that of the classes, or a label has a line feed in it.
-        ModelError: an output is not what its purpose says, or there are more passes than a reader takes; said before
-            the probe, which takes longest.
+        InputError: the number of labels is not the number of classes, or a label contains a line feed.
+        ModelError: an output does not fit its purpose, or there are more passes than a reader accepts. It is raised
+            before the probe, which takes longest.
     """
     graph = program.graph
     inputs = tuple(_input(node, program.values[node.name]) for node in graph.inputs)
@@ -73,7 +78,7 @@ def to_bundle(program: CompiledNetwork, labels: Sequence[str], tell: Callable[[s
 
 
 def classes_of(graph: Graph) -> int:
-    """Return how many labels a network needs: one for each number of its output for classes, else none."""
+    """Return the number of labels: one for each value of the first output for classes, or 0 without such an output."""
     sizes = [graph.shape_of(output) for output in graph.outputs if graph.purpose(output) == CLASSES]
     return sizes[0][0] if sizes else 0
 
@@ -84,10 +89,10 @@ def _input(node: Node, value: Value) -> Input:
 
 
 def _output(program: CompiledNetwork, output: GraphOutput) -> Output:
-    """Return what a reader needs of an output.
+    """Return the manifest entry of an output.
 
     Raises:
-        ModelError: its purpose is not one of its shape.
+        ModelError: the output's shape does not fit its purpose.
     """
     graph = program.graph
     shape, purpose = graph.shape_of(output), graph.purpose(output)
@@ -107,10 +112,10 @@ def _output(program: CompiledNetwork, output: GraphOutput) -> Output:
 
 
 def _check_passes(program: CompiledNetwork) -> None:
-    """Refuse a program whose passes alone are more than a reader takes.
+    """Refuse a program with more passes or quads than a reader accepts.
 
     Raises:
-        ModelError: with how many there are, and what to do.
+        ModelError: with both counts, both limits and a remedy.
     """
     count, quads = len(program.passes), sum(len(entry.quads) for entry in program.passes)
     if count > MAX_PASSES or quads > MAX_QUADS:

@@ -1,4 +1,4 @@
-"""A graph becomes a bundle in memory: every stage of the compiler in one function, which reads and writes no file."""
+"""The compiler as one function, from an imported graph to a bundle in memory. It reads and writes no files."""
 
 from __future__ import annotations
 
@@ -21,29 +21,30 @@ from glsl_infer.program import CompiledNetwork
 from glsl_infer.support import blas
 
 Tell = Callable[[str], None]
-"""Is told what is done next, in a few words."""
+"""Progress callback; its argument is a short message about the next step."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to export.
+    """Options of an export.
 
     Attributes:
         weights, weights_for, layout, memory, uniform_vectors, weight_bits, draw_cost: see ``lower.to_program``.
-        percentile: of the calibration pictures' values that ranges cover; see ``calibration.extremes``.
+        percentile: percentage of the calibration values within ranges; see ``calibration.extremes``.
         input_range: values of byte 0 and byte 255 of the only picture; see ``importers.keras.to_graph``.
-        input_ranges: the same by the inputs' names, and between which numbers inputs of numbers are.
-        fits: how any picture becomes the network's, by the inputs' names.
-        purposes: what outputs are for, by their names.
-        input_sizes: (height, width) of inputs that a file leaves open, by their names.
-        input_shapes: all sizes of inputs with the batch, in the file's order, which replace those of the file.
-        constants: values of inputs that the bundle is not to have, by their names.
+        input_ranges: the same by input name, and the lowest and highest value of inputs other than pictures.
+        fits: how an image is fitted to the size of the input, by input name.
+        purposes: purposes of outputs, by output name.
+        input_sizes: (height, width) of inputs of variable size, by input name.
+        input_shapes: complete shapes of inputs including the batch, in the file's order, which replace those of the
+            file.
+        constants: values of inputs to replace by constants, by input name.
         outputs: names of the outputs to export; none: all.
-        delegate: whether the CPU computes layers that no shader can; else they are refused.
-        delegate_for: layers that the CPU computes whatever shaders can.
-        ranges: what calibration found before; see ``compiler.ranges.stored``.
+        delegate: compute layers without a shader on the CPU; else they are refused.
+        delegate_for: layers to compute on the CPU even if there is a shader.
+        ranges: ranges of an earlier calibration; see ``compiler.ranges.stored``.
         precision, precision_for: bits of feature maps; see ``compiler.ranges.precision.choose``.
-        tolerance, budget: for more maps in 16 bits; see ``compiler.ranges.sensitivity.spend``.
+        tolerance, budget: limits for further maps in 16 bits; see ``compiler.ranges.sensitivity.spend``.
     """
 
     weights: str = "auto"
@@ -72,7 +73,7 @@ class Options:
 
 
 class _Told(Sequence[Inputs]):
-    """Pictures that say their number whenever somebody goes through them."""
+    """Calibration images with a progress message for each image during iteration."""
 
     def __init__(self, pictures: Sequence[Inputs], tell: Tell, numbers: Sequence[int] = (), total: int = 0) -> None:
         self._pictures, self._tell = pictures, tell
@@ -93,7 +94,7 @@ class _Told(Sequence[Inputs]):
 
 
 def tell_nobody(_: str) -> None:
-    """Ignore what is done next."""
+    """Ignore a progress message."""
 
 
 @blas.one_thread()
@@ -110,18 +111,21 @@ def build(
     """Turn an imported graph into a bundle in memory.
 
     Args:
-        graph: from an importer.
-        labels: one for each class; none where the model ends in a feature map.
-        options: how.
-        calibration: pictures as the network reads them, for the ranges of layers whose values have none by nature,
-            and for scales that interval bounds leave too coarse; see ``prepare``.
-        tell: hears of every step.
-        numbers: of a part of a network, those of its outputs that may be kept in 16 bits (``precision.choose``).
-        optimised: what ``optimize.optimize`` made of the graph, where somebody has it: it is a copy of all weights.
+        graph: a graph from an importer.
+        labels: one for each class; none for a network without an output for classes.
+        options: options of the export; default: ``Options()``.
+        calibration: calibration images in the form of the network's inputs, for ranges not implied by the layer,
+            and for scales too coarse if taken from interval bounds; see ``prepare``.
+        tell: called with a progress message at every step.
+        numbers: for a part of a network, the outputs eligible for 16 bits (``precision.choose``).
+        optimised: the result of ``optimize.optimize`` for the graph, if available: it is a copy of all weights.
+
+    Returns:
+        The bundle, its program, and the graph with ranges and scales.
 
     Raises:
-        ModelError: a layer that cannot be exported, by name.
-        InputError: labels or options that do not fit.
+        ModelError: an unsupported layer, by name.
+        InputError: labels or options do not fit the network.
     """
     options = options or Options()
     pictures = _Told(calibration, tell)
@@ -188,5 +192,5 @@ def build(
         error=prepared.spent.error if prepared.spent else 0.0,
         enough=(prepared.spent.tolerance or 0.0) if prepared.spent else 0.0,
     )
-    del typical  # hundreds of megabytes of maps
+    del typical  # Frees hundreds of megabytes of maps.
     return to_bundle(program, labels, tell), program, prepared

@@ -1,4 +1,7 @@
-"""Outputs that are an input, or a view of one: what a network only hands on is drawn once, for outputs are targets."""
+"""Copies of outputs stored in a texture of an input.
+
+An output must be a render target. Therefore an output layer that is an input, or a view of one, is drawn once.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,17 @@ from glsl_infer.program.layout import FeatureMap, FixedPoint, Value, textures_of
 
 
 def handed_on(graph: Graph, values: Mapping[str, Value]) -> list[str]:
-    """Return the output layers that lie in a texture of an input."""
+    """Return the output layers stored in a texture of an input."""
     given = {texture for node in graph.inputs for texture in textures_of(values[node.name])}
     return [layer for layer in graph.output_layers if given & set(textures_of(values[layer]))]
 
 
 def with_copies(graph: Graph, layers: Sequence[str], values: Mapping[str, Value]) -> Graph:
-    """Return a prepared graph in which copies of some layers are the outputs instead.
+    """Return a prepared graph with copies of some layers as outputs instead.
 
     Raises:
-        ModelError: no shader copies such values: a picture over a range in which no byte is 0, a map in 16 bits.
+        ModelError: the values of a layer cannot be copied by a shader: a picture with a range in which no byte is 0, or
+            a map in 16 bits.
     """
     names = {node.name for node in graph.nodes}
     copies: dict[str, Node] = {}

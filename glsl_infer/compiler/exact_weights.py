@@ -1,9 +1,9 @@
-"""Which convolutions keep their weights finer than 8 bits: those whose rounding moves the outputs most for its cost.
+"""Choice of convolutions with weights of more than 8 bits, by the effect of rounding on the outputs and by cost.
 
-Maps in 16 bits gain nothing where weights lose more than maps do. One layer at a time gets the weights that its texture
-would have, and the outputs are compared, as ``ranges.sensitivity`` does with maps. What maps left of the work and
-draws that ``auto`` may add is spent where it gains most: for weights of 16 bits in the texture, or as floats in the
-shader's text or uniforms, which add draws instead of instructions.
+Maps in 16 bits gain nothing if weights lose more than the maps do. One layer at a time gets the rounded weights of its
+texture, and the outputs are compared, as in ``ranges.sensitivity`` for maps. The search for maps in 16 bits leaves a
+part of the work and draws that ``auto`` may add. It is spent on the layers with the largest gain: on weights of 16 bits
+in the texture, or on floats in the shader's text or uniforms, which add draws instead of instructions.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ from glsl_infer.lowering import weights_plan
 from glsl_infer.lowering.weights_plan import Cost, LayerWeights
 
 WORTH = 0.2
-"""``sensitivity.WORTH`` of weights. It is less: the error of maps that they are compared with has in it what pictures
-that nobody has shown lose at the ends of ranges."""
+"""Counterpart of ``sensitivity.WORTH`` for weights.
+
+It is lower because the error of maps, with which weights are compared, includes the clipping of unseen images at the
+ends of ranges.
+"""
 
 
 def choose(
@@ -34,17 +37,17 @@ def choose(
     error: float,
     enough: float = 0.0,
 ) -> frozenset[str]:
-    """Return the layers to keep finer.
+    """Return the layers to store with weights of more than 8 bits.
 
     Args:
-        graph: prepared.
-        rounded: layers with the weights that their textures would have.
-        offers: of those with 8 bits, what the choice of a mode depends on: in 8 bits, and finer.
-        samples: typical inputs; some are looked at.
-        whole: what the program costs as it is.
-        in_eight: what it would cost with all maps in 8 bits.
-        error: what rounding of maps does to the outputs; see ``sensitivity.Spent.error``.
-        enough: no layer is kept finer once all errors together are less.
+        graph: a prepared graph.
+        rounded: nodes with the weights as rounded for their textures, by layer name.
+        offers: for layers with 8-bit weights, the inputs of the choice of a mode: with 8 bits, and with more.
+        samples: calibration inputs, of which a selection is computed.
+        whole: cost of the program as it is.
+        in_eight: cost of the program with all maps in 8 bits.
+        error: error of the outputs due to the rounding of maps; see ``sensitivity.Spent.error``.
+        enough: total error, as a root of summed squares, below which no further layer is chosen.
     """
     names, count = looked_at(graph, offers.keys() & rounded.keys(), len(samples))
     pictures = [samples[index * len(samples) // count] for index in range(count)]
@@ -65,7 +68,7 @@ def choose(
 
 
 def _price(now: LayerWeights, finer: LayerWeights, whole: Cost) -> tuple[float, float]:
-    """Return which share of the instructions and of the draws it adds that a layer's weights are finer."""
+    """Return the cost of finer weights of a layer, as shares of all instructions and of all draws."""
     mode = weights_plan.choose(finer, "auto").mode
     draws = 0 if mode == "texture" else finer.slices - now.textures
     return (weights_plan.work(finer, mode) - weights_plan.work(now, "texture")) / whole.work, draws / whole.draws

@@ -1,4 +1,4 @@
-"""How many texels of 0 lie around the tiles of each output."""
+"""Widths of the gutters of zeros around the tiles of each output."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from glsl_infer.ops.operator import ViewOperator
 
 
 def gutters(graph: Graph) -> dict[str, int]:
-    """Return how many texels of 0 each output needs around its tiles: as many as its readers pad."""
+    """Return the gutter of each output in texels: the largest padding among its readers."""
     needed: dict[str, int] = {}
     for node in reversed(graph.nodes):
         needed[node.name] = 0

@@ -1,8 +1,8 @@
-"""Which layers draw into one texture side by side, so that they are one job.
+"""Packing of several layers into one texture, to draw them in one job.
 
-A job begins where the target changes, and on VideoCore IV it takes longer than what many layers draw. Layers one after
-another that do not read each other, a block's pooling and its depthwise convolution, say, or a detector's heads, can
-have tiles in one texture.
+A job begins where the render target changes. On VideoCore IV, a job takes longer than the draws of many layers. Layers
+in sequence can have their tiles in one texture if none of them reads another. Examples are a block's pooling and its
+depthwise convolution, or the heads of a detector.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from glsl_infer.program.layout import GPU_TILE, MAX_TEXTURE_SIZE, FeatureMap, Fi
 from glsl_infer.program.placement import Grid
 
 MOST_TILES = 16
-"""GPU tiles that a texture may have more than those in it would have alone: a job clears and stores all of them.
+"""Largest number of GPU tiles by which a packed texture may exceed its layers' own, since a job clears and stores all.
 
-A tile of 16 kB takes some 20 us on a Pi Zero, a job 460."""
+A tile of 16 kB takes about 20 us on a Pi Zero, and a job 460 us.
+"""
 
 Colour = tuple[int, int, int, int]
 Size = tuple[int, int]
@@ -26,18 +27,18 @@ Size = tuple[int, int]
 NOTHING: Colour = (0, 0, 0, 0)
 
 Grids = Mapping[str, Sequence[Grid]]
-"""The ways to arrange the tiles of a texture, by its name; a vector has one."""
+"""Possible arrangements of the tiles of a texture, by its name; a vector has one."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """Textures that are drawn in one job.
+    """Textures drawn in one job.
 
     Attributes:
-        names: of the textures.
-        sizes: (width, height) of all of them together; of one alone those of all its grids.
-        clear: their colour.
-        corners: (x, y) of each.
+        names: names of the textures.
+        sizes: (width, height) of all textures together; for a single texture, the sizes of all its grids.
+        clear: clear colour of the textures.
+        corners: (x, y) of each texture.
     """
 
     names: tuple[str, ...]
@@ -47,10 +48,10 @@ class Unit:
 
 
 def units(program: CompiledNetwork, grids: Grids) -> list[Unit]:
-    """Return the target textures of a program with a texture for each layer, together where they can be one job.
+    """Return the target textures of a program with a texture for each layer, packed into as few jobs as possible.
 
-    Of the ways to put together as many layers as go, from the first on or from the last, it is that with fewer jobs,
-    where each texture with outputs counts as one more: it is read back.
+    Layers are packed greedily, once from the first on and once from the last. The result with fewer jobs is returned. A
+    texture with outputs counts twice, because it is read back.
     """
     clears = {texture.name: texture.clear for texture in program.textures if texture.kind == "target"}
     runs, outputs = _runs(program, clears), program.graph.output_layers
@@ -68,12 +69,12 @@ def units(program: CompiledNetwork, grids: Grids) -> list[Unit]:
 
 @dataclass(frozen=True)
 class _Drawn:
-    """A layer that draws a feature map into a texture of its own.
+    """A layer whose feature map has a texture of its own.
 
     Attributes:
-        layer, target: their names.
-        sources: the textures that it reads.
-        clear: the colour of the texture; None where no reader pads: nobody reads beside its tiles then.
+        layer, target: names of the layer and of its texture.
+        sources: the textures of its inputs.
+        clear: clear colour of the texture; None without padding, as only its tiles are then read.
     """
 
     layer: str
@@ -83,7 +84,7 @@ class _Drawn:
 
 
 def _runs(program: CompiledNetwork, clears: Mapping[str, Colour]) -> list[list[_Drawn]]:
-    """Return the layers that may be put together, in runs that nothing else interrupts."""
+    """Return the layers suitable for packing, in runs without any other layer in between."""
     alone, gutter = _drawn_alone(program), gutters(program.graph)
     runs: list[list[_Drawn]] = [[]]
     for passes in _by_layer(program.passes):
@@ -97,7 +98,7 @@ def _runs(program: CompiledNetwork, clears: Mapping[str, Colour]) -> list[list[_
 
 
 def _groups(runs: Sequence[Sequence[_Drawn]], grids: Grids) -> list[list[_Drawn]]:
-    """Return layers one after another that can be one job, each group as long as it can be."""
+    """Return groups of successive layers, each as long as one job allows."""
     groups: list[list[_Drawn]] = []
     for run in runs:
         for index, drawn in enumerate(run):
@@ -118,7 +119,7 @@ def _by_layer(passes: Sequence[Pass]) -> list[list[Pass]]:
 
 
 def _drawn_alone(program: CompiledNetwork) -> set[str]:
-    """Return the textures that hold one feature map and nothing else."""
+    """Return the textures with a single feature map and nothing else."""
     targets: dict[str, set[str]] = {}
     layers: dict[str, set[str]] = {}
     for entry in program.passes:
@@ -139,7 +140,7 @@ def _tiles(width: int, height: int) -> int:
 
 
 def _together(group: Sequence[_Drawn], grids: Grids) -> Unit | None:
-    """Return textures above each other or beside each other, each in its best grid; None where they cannot be one."""
+    """Return textures stacked in a column or a row, each in its best grid; None if they cannot be one job."""
     names = tuple(drawn.target for drawn in group)
     colours = {drawn.clear for drawn in group} - {None}
     if len(colours) > 1 or any(drawn.sources.intersection(names) for drawn in group):

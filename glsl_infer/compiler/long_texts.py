@@ -1,9 +1,10 @@
-"""Prepared graph -> prepared graph: convolutions whose weights would be long texts become partial sums.
+"""Rewriting of a prepared graph: convolutions with long shader source become partial sums.
 
-``ranges.wide`` splits what cannot be one pass for each slice before anybody knows whether weights can lie in a texture:
-that depends on ranges, and on what rounding them to 8 bits does. Where they cannot, and no uniform array is long
-enough, each output slice would have a program of its own, with all weights as constants. A network of a hundred layers
-had a thousand such programs of 90 kB each, which every reader checks and every driver compiles.
+``ranges.wide`` splits convolutions with too many textures or weights for a pass. At this stage it is still unknown if
+the weights can be stored in a texture: it depends on ranges, and on the effect of rounding weights to 8 bits. If they
+cannot, and no uniform array is long enough, each output slice would have its own program with all weights as constants.
+A network of a hundred layers had a thousand such programs of 90 kB each, which every reader checks and every driver
+compiles.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
 from glsl_infer.program import WeightsChoice
 
 _BEHIND = 2
-"""Constants behind a kernel's: a residual's factor and the bias."""
+"""Number of constants after those of the kernel: a residual's factor and the bias."""
 
 
 def possible(graph: Graph, uniform_vectors: int) -> frozenset[str]:
-    """Return the convolutions whose constants fit no uniform array: few networks have any, and need one more plan."""
+    """Return the convolutions whose constants fit no uniform array. Few networks have any; these need one more plan."""
     return frozenset(
         node.name
         for node in graph.nodes
@@ -35,12 +36,15 @@ def possible(graph: Graph, uniform_vectors: int) -> frozenset[str]:
 def split(
     graph: Graph, choices: Sequence[WeightsChoice], uniform_vectors: int = UNIFORM_VECTORS
 ) -> tuple[Graph, tuple[WideLayer, ...]]:
-    """Return the graph with those layers as partial sums whose constants would cost much more than these do.
+    """Return the graph with partial sums for layers whose baked constants would cost much more than the sums.
 
     Args:
-        graph: a prepared graph in atlas layout; scales of partial sums are to be found anew.
-        choices: where its weights would be; see ``lower.weights_choices``.
+        graph: a prepared graph in atlas layout; the scales of the partial sums must be computed afterwards.
+        choices: the choices for its weights; see ``lower.weights_choices``.
         uniform_vectors: see ``lower.to_program``.
+
+    Returns:
+        The graph, and a description of each split layer.
     """
     reasons = {choice.layer: choice.reason for choice in choices if _too_long(graph, choice, uniform_vectors)}
     return split_wide(graph, uniform_vectors=uniform_vectors, known=reasons) if reasons else (graph, ())

@@ -1,4 +1,8 @@
-"""Graph -> program: every operator appends its textures, shaders and passes to a ``Builder``."""
+"""Lowering of a prepared graph to a program.
+
+Every operator appends its textures, shaders and passes to a ``Builder``. The graph is lowered at least twice: first to
+plan weights and memory, then with the shared textures of the plan.
+"""
 
 from __future__ import annotations
 
@@ -49,30 +53,33 @@ def to_program(
     """Turn a prepared graph into textures, shaders and passes.
 
     Args:
-        graph: what ``prepare.prepare`` returned.
+        graph: a prepared graph, as ``ranges.prepare`` returns it.
         weights: ``baked`` (constants, a program for each slice), ``uniform`` (an array, a program for each
-            kind of layer), ``texture`` (one draw for all slices, where a layer can have it) or ``auto`` (each where it
-            costs least; see ``weights_plan``).
-        weights_for: the same for single layers, by their names, whatever ``weights`` is.
-        layout: ``atlas`` (all slices of a layer in one texture) or ``planar`` (a texture for each).
-        memory: how textures are shared, see ``memory``; ``auto`` is the method that needs the fewest bytes.
-        uniform_vectors: the longest uniform array, in vec4; see ``weights_plan.UNIFORM_VECTORS``. A network whose
-            constants would be more text than a reader takes gets longer ones.
-        tell: hears of every layer.
-        weight_bits: of weights in textures: ``auto`` (8 where that adds little noise) or ``16``.
-        samples: as the network reads them, for shaders of devices that cut sums (``compiler.typical``).
-        typical: what was found with them for programs of this graph that share textures in another way.
-        findings: what was found with pictures that are not here.
+            kind of layer), ``texture`` (one draw for all slices, if the layer supports it) or ``auto`` (for each layer
+            the mode with the lowest cost; see ``weights_plan``).
+        weights_for: weights modes of single layers by name, which override ``weights``.
+        layout: ``atlas`` (all slices of a layer in one texture) or ``planar`` (a texture for each slice).
+        memory: the method by which layers share textures, see ``memory``; ``auto`` is the one that needs the fewest
+            bytes.
+        uniform_vectors: the longest uniform array, in vec4; see ``weights_plan.UNIFORM_VECTORS``. With ``auto``, the
+            limit is raised if the constants would be more text than a reader accepts.
+        tell: called with a progress message for each layer.
+        samples: calibration images in the form of the network's inputs, for shaders of devices with truncated sums
+            (``compiler.typical``).
+        weight_bits: bits of weights in textures: ``auto`` (8 if that adds little noise, else 16) or ``16``.
+        typical: calibration maps of this graph from an earlier program with other shared textures.
+        findings: calibration data of images no longer available.
         draw_cost: microseconds of a draw, for ``auto``; see ``weights_plan.DRAW``.
-        exact: layers whose weights are finer than 8 bits, as pictures told before.
-        in_eight: what all maps in 8 bits cost: then what is left to spend keeps weights finer (``exact_weights``).
-        error: what maps do to the outputs; see there.
-        enough: see there.
+        exact: layers with weights of more than 8 bits, as an earlier calibration chose them.
+        in_eight: cost of the program with all maps in 8 bits. If given, the remaining budget is spent on weights of
+            more than 8 bits (``exact_weights``).
+        error: error of the outputs due to the rounding of maps; see ``exact_weights.choose``.
+        enough: error below which no further layer gets more bits; see ``exact_weights.choose``.
 
     Raises:
-        ModelError: a layer that the shaders cannot do, by name.
-        InputError: an unknown weights mode, layout or memory method; ``weights_for`` a layer whose weights have no
-            choice, or not this one.
+        ModelError: a layer without a shader, by name.
+        InputError: an unknown weights mode, layout or memory method; ``weights_for`` a layer without a choice of
+            modes, or with an unsupported mode.
         MissingExtraError: ``flow`` without networkx.
     """
     alone = weights_for or {}
@@ -116,7 +123,7 @@ def to_program(
         )
         typical.forget(exact)
         if exact:
-            del builder  # with a copy of all weights
+            del builder  # frees a copy of all weights
             builder = built({}, planning=True)
     longer = weights_plan.longer_array(builder.choices, uniform_vectors) if weights == "auto" else None
     while longer is not None:
@@ -146,18 +153,18 @@ def to_program(
             meant = did_you_mean(name, choices)
             raise InputError(f"no layer '{name}' has weights to choose for{meant}; there are: {', '.join(choices)}")
     shares, uses = sharing.plan(program, builder.grids, memory)
-    typical.let_go()  # what was looked for in them is found
-    del builder, program  # with copies of all weights
+    typical.let_go()  # The calibration maps are needed no more.
+    del builder, program  # They have copies of all weights.
     return replace(built(shares, planning=False).finish(), memory=uses)
 
 
 def typical_of(graph: Graph, samples: Sequence[Inputs], findings: Findings = MappingProxyType({})) -> Typical:
-    """Return what layers of a prepared graph are like for some pictures; it is found when the first of them asks.
+    """Return the calibration maps of a prepared graph, computed when the first layer needs them.
 
     Args:
-        graph: as ``to_program`` takes it.
-        samples: the pictures.
-        findings: what was found with pictures that are not here.
+        graph: a prepared graph, as for ``to_program``.
+        samples: the calibration images.
+        findings: calibration data of images no longer available.
     """
     return Typical(lambda: typical_maps(graph, samples), given=len(samples) > 0, stored=findings)
 
@@ -173,17 +180,17 @@ def weights_choices(
     draw_cost: float = weights_plan.DRAW,
     exact: Collection[str] = (),
 ) -> tuple[WeightsChoice, ...]:
-    """Return where ``to_program`` would put weights with ``auto`` in atlas layout, however much text that is.
+    """Return the choice of ``auto`` in atlas layout for each layer's weights, with no limit on the length of the text.
 
     Args:
-        graph: prepared.
-        weights_for: see ``to_program``, as for the others.
-        given: whether there are pictures, so that weights are rounded for them.
-        uniform_vectors: see there.
-        weight_bits: see there.
-        tell: see there.
-        draw_cost: see there.
-        exact: see there.
+        graph: a prepared graph.
+        weights_for: as for ``to_program``.
+        given: whether there are calibration images, for which weights are rounded.
+        uniform_vectors: as for ``to_program``.
+        weight_bits: as for ``to_program``.
+        tell: as for ``to_program``.
+        draw_cost: as for ``to_program``.
+        exact: as for ``to_program``.
     """
     return _built(
         graph,
@@ -249,7 +256,7 @@ def _built(
 
 
 def _require_a_gutter_of_zeros(graph: Graph, needed: Mapping[str, int]) -> None:
-    """Refuse padding around a view of a picture whose gutter, bytes of 0, is not the value 0."""
+    """Refuse padding around a view of a picture if byte 0, which its gutter holds, is not the value 0."""
     pictures = [node for node in graph.inputs if has_alpha_lane(node) and any(node.attrs["zeros"])]
     for reader in (reader for picture in pictures for reader in graph.consumers[picture.name]):
         if isinstance(ops.get(reader.op), ViewOperator) and needed[reader.name]:

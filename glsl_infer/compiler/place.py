@@ -1,8 +1,8 @@
-"""Placement: the nodes that shaders compute, those that the CPU computes, and the parts that both form.
+"""Placement of nodes on the GPU or the CPU, and the resulting parts of a network.
 
-A node runs on the GPU if an operator with a shader takes its shapes and attributes, else on the CPU. The graph is then
-cut into parts that take turns. Nodes that are cheap on either side join the part that their inputs come from, so that
-there are as few parts as possible. The GPU takes those that only its own nodes read.
+A node runs on the GPU if an operator with a shader supports its shapes and attributes, else on the CPU. The graph is
+then cut into parts that alternate between the two. Nodes that are cheap on either side join the part of their inputs,
+to keep the number of parts low. If only GPU nodes read such a node, the GPU computes it.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _EITHER = "either"
 
 @dataclass(frozen=True)
 class Part:
-    """Nodes that are computed together, in the graph's order.
+    """Nodes to compute together, in the graph's order.
 
     Attributes:
-        on_cpu: whether NumPy computes them; else a program of shaders.
+        on_cpu: whether NumPy computes them; else they are a program of shaders.
         nodes: their names.
     """
 
@@ -41,13 +41,13 @@ class Part:
 
 
 def place_of(node: Node) -> str:
-    """Return where a node of an optimised graph runs: ``SHADER`` or ``CPU``."""
+    """Return the side on which a node of an optimised graph runs: ``SHADER`` or ``CPU``."""
     operator = ops.get(node.op)
     return SHADER if operator.has_shader or operator.staged else CPU
 
 
 def cpu_layers(graph: Graph) -> tuple[str, ...]:
-    """Return the nodes of an optimised graph that no shader can compute, in the graph's order."""
+    """Return the names of the nodes of an optimised graph without a shader, in the graph's order."""
     return tuple(node.name for node in graph.nodes if not node.operator.is_input and _needs_cpu(graph, node))
 
 
@@ -56,7 +56,7 @@ def place(graph: Graph, chosen: Collection[str] = (), *, delegate: bool = True) 
 
     Args:
         graph: the graph.
-        chosen: nodes to compute on the CPU besides those without a shader.
+        chosen: nodes to compute on the CPU, in addition to those without a shader.
         delegate: compute nodes without a shader on the CPU; else the compiler refuses them.
 
     Returns:
@@ -69,7 +69,7 @@ def place(graph: Graph, chosen: Collection[str] = (), *, delegate: bool = True) 
         if not (node.operator.is_input or _is_constant(node))
     }
     parts = _fewest(graph, sides)
-    if all(part.on_cpu for part in parts):  # what is cheap is all that the GPU can do
+    if all(part.on_cpu for part in parts):  # The GPU can compute only cheap nodes.
         parts = _fewest(graph, {name: SHADER if side == _EITHER else side for name, side in sides.items()})
     return parts
 
@@ -84,7 +84,7 @@ def _needs_cpu(graph: Graph, node: Node) -> bool:
 
 
 def _exceeds_textures(shape: Shape) -> bool:
-    """Return whether a tensor is neither a vector nor a map, or has a side longer than any texture, as sounds can."""
+    """Return whether a tensor has another rank than a vector or a map, or a side above the texture size limit."""
     return len(shape) not in TEXTURE_RANKS or (len(shape) == 3 and max(shape[:2]) > MAX_TEXTURE_SIZE)
 
 
@@ -93,29 +93,29 @@ def _is_constant(node: Node) -> bool:
 
 
 def _side(graph: Graph, node: Node) -> str:
-    """Return the side that a node with a shader must be computed on."""
+    """Return the side for a node with a shader: ``SHADER``, or ``either`` if it is cheap on both."""
     if isinstance(ops.get(node.op), ViewOperator):
         return _EITHER
     if any(graph.by_name[name].operator.is_input for name in node.inputs):
-        return SHADER  # the GPU scales pictures to the input's size, and stores them in 8 bits
+        return SHADER  # The GPU scales pictures to the input's size, and stores them in 8 bits.
     return SHADER if _adds_up(node) else _EITHER
 
 
 def _adds_up(node: Node) -> bool:
-    """Return whether a node has weights, and more than one for each value that it computes: else it only scales."""
+    """Return whether a node has a kernel with more than one weight for each of its values; else it only scales."""
     operator, kernel = ops.get(node.op), node.weights.get("kernel")
     scales = kernel is not None and kernel.ndim == 4 and math.prod(kernel.shape[:3]) == 1
     return (operator.has_kernel or operator.convolves) and not scales
 
 
 def _fewest(graph: Graph, sides: Mapping[str, str]) -> tuple[Part, ...]:
-    """Return the fewest parts; either side may begin."""
+    """Return the shorter sequence of parts of the two in which the GPU or the CPU begins."""
     gpu_first, cpu_first = (_taking_turns(graph, sides, first) for first in (0, 1))
     return cpu_first if len(cpu_first) < len(gpu_first) else gpu_first
 
 
 def _taking_turns(graph: Graph, sides: Mapping[str, str], first: int) -> tuple[Part, ...]:
-    """Return the parts if the GPU (0) or the CPU (1) begins: each turn takes all nodes whose inputs are there."""
+    """Return the parts if the GPU (0) or the CPU (1) begins. Each turn takes all nodes whose inputs are available."""
     turns: dict[str, int] = {}
 
     def on_cpu(turn: int) -> bool:
@@ -136,7 +136,7 @@ def _taking_turns(graph: Graph, sides: Mapping[str, str], first: int) -> tuple[P
 
 
 def _parts(graph: Graph, turns: Mapping[str, int], on_cpu: Callable[[int], bool]) -> Iterator[Part]:
-    """Yield a part for each turn; constants join the first node that reads them."""
+    """Yield a part for each turn. Constants join their first reader."""
     waiting = {node.name for node in graph.nodes if _is_constant(node)}
     names: dict[int, list[str]] = {turn: [] for turn in sorted(set(turns.values()))}
     for turn, part in names.items():
@@ -149,7 +149,7 @@ def _parts(graph: Graph, turns: Mapping[str, int], on_cpu: Callable[[int], bool]
 
 
 def anchored(graph: Graph) -> Graph:
-    """Return the graph whose constants read its first input, as parts need: each reads something."""
+    """Return the graph with its first input as the input of each constant: every node of a part must read one."""
     first = graph.inputs[0].name
     return graph.rebuilt(
         replace(node, inputs=node.inputs or (first,)) if _is_constant(node) else node for node in graph.nodes
@@ -157,14 +157,14 @@ def anchored(graph: Graph) -> Graph:
 
 
 def reads(graph: Graph, part: Part) -> tuple[str, ...]:
-    """Return the nodes outside of a part that it reads, in the graph's order."""
+    """Return the nodes outside of a part that its nodes read, in the graph's order."""
     inside = set(part.nodes)
     wanted = {name for inner in part.nodes for name in graph.by_name[inner].inputs} - inside
     return tuple(node.name for node in graph.nodes if node.name in wanted)
 
 
 def makes(graph: Graph, part: Part) -> tuple[str, ...]:
-    """Return the nodes of a part that other parts read, or outputs of the network."""
+    """Return the nodes of a part that are read by other parts or are outputs of the network."""
     inside, ends = set(part.nodes), set(graph.output_layers)
     return tuple(
         name
@@ -177,11 +177,11 @@ def named_layers(graph: Graph, names: Sequence[str]) -> tuple[str, ...]:
     """Return the nodes that compute the layers which the user moves to the CPU.
 
     Args:
-        graph: an optimised graph, in which a node may compute several layers.
-        names: of layers of the original network.
+        graph: an optimised graph, in which a node can compute several layers.
+        names: names of layers of the original network.
 
     Raises:
-        InputError: there is no such layer, or the optimiser has removed it.
+        InputError: an unknown layer, a layer removed by the optimiser, an input or a constant.
     """
     owners = {layer: node.name for node in graph.nodes for layer in (*node.attrs.get("fused", ()), node.name)}
     given = {node.name for node in graph.nodes if node.operator.is_input or _is_constant(node)}
@@ -196,7 +196,7 @@ def named_layers(graph: Graph, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def moved(node: Node) -> Node:
-    """Return a node as CPU parts have it: by a kernel that computes the same, or as ``cpu:NAME``."""
+    """Return a node in the form of CPU parts: as a kernel with the same result, or as ``cpu:NAME``."""
     if ops.get(node.op).on_cpu:
         return replace(node, attrs={key: value for key, value in node.attrs.items() if key not in (NORMAL, SEEN)})
     kernel = _KERNELS.get(node.op)
@@ -230,10 +230,13 @@ _KERNELS: Mapping[str, Callable[[Node], _Kernel | None]] = {
     "softmax": lambda node: ("tensor_softmax", {"axis": -1}, {}),
     "transpose": lambda node: ("tensor_transpose", {"axes": (1, 0, 2)}, {}),
 }
-"""From a node with a shader to the kernel, its attributes and its weights that compute the same; None if none does."""
+"""For an operator with a shader: a function from a node to the kernel, attributes and weights of the same function.
+
+The function returns None without an equivalent kernel.
+"""
 
 
 def described(graph: Graph, layers: Collection[str]) -> str:
-    """Return the operators of some layers, each with its count."""
+    """Return the operators of some layers as text, each with its count."""
     counts = Counter(node.op for node in graph.nodes if node.name in layers)
     return ", ".join(f"{count} {op}" for op, count in counts.items())

@@ -1,9 +1,9 @@
-"""What a frame of a prepared graph costs, as the compiler plans it: no shader is written, and no picture is looked at.
+"""Cost of a frame of a prepared graph, planned without shader source and without calibration images.
 
-Draws are those of the program. Instructions times pixels are those of ``weights_plan`` and ``other_work``.
+The number of draws is the program's. Instructions times pixels are estimated by ``weights_plan`` and ``other_work``.
 
-A search for maps to keep in 16 bits asks dozens of times, of graphs that differ in a few layers: those whose bits
-change, and those that read them. All others are planned once (``Plans``).
+The search for maps to keep in 16 bits needs the cost of dozens of graphs that differ in a few layers: those whose bits
+change, and their readers. ``Plans`` plans all others once.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ Kept = TypeVar("Kept")
 
 @dataclass(frozen=True)
 class _Layer:
-    """What a layer adds to a plan.
+    """Contribution of a layer to a plan.
 
     Attributes:
-        value: where its output lies.
-        place: a number that tells values apart, and the textures that they lie in.
-        textures, file_names: what it adds to ``Allocation``.
-        work, counted: what is counted of a convolution; None of another layer.
-        drawn: the layers of its draws.
-        late: the same of draws that only the next layer's appends.
-        weights: kept, so that no others get their ids.
+        value: location of its output.
+        place: index of the output's value and textures; equal ones have the same index.
+        textures, file_names: its entries in ``Allocation``.
+        work, counted: work and draws of a convolution; None for other layers.
+        drawn: layer names of its draws.
+        late: layer names of the draws to append when the next layer is drawn.
+        weights: references to the weights, to prevent the reuse of their ids.
     """
 
     value: Value
@@ -55,17 +55,17 @@ class _Layer:
 
 
 class Plans:
-    """Plans of prepared graphs, with what is known of their layers from one to the next.
+    """Plans of prepared graphs, with a cache of layers from one graph to the next.
 
     Args:
-        given: whether a person gives pictures, so that weights are rounded for them.
-        uniform_vectors: the longest uniform array.
+        given: whether there are calibration images, for which weights are rounded.
+        uniform_vectors: the longest uniform array, in vec4.
         layout: see ``lower.to_program``.
-        weight_bits: see there.
-        draw_cost: see there.
+        weight_bits: see ``lower.to_program``.
+        draw_cost: microseconds of a draw; see ``lower.to_program``.
 
     Attributes:
-        layers: how many layers were planned, those apart that were known.
+        layers: number of layers planned so far, without those taken from the cache.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Plans:
         """Return the cost of a graph with ranges, bits and scales.
 
         Raises:
-            ModelError: a layer that the shaders cannot do, by name.
+            ModelError: a layer without a shader, by name.
         """
         plan = _Plan(
             graph,
@@ -119,7 +119,7 @@ def planned(graph: Graph, **options: Any) -> Cost:
 
 
 class _Plan(Builder):
-    """A program in the making of which only the cost is wanted."""
+    """Builder of a program of which only the cost is used."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -128,7 +128,7 @@ class _Plan(Builder):
         self._late: tuple[str, ...] = ()
 
     def key(self, node: Node) -> Hashable:
-        """Return all that a layer's plan depends on, apart from what is the same for all plans."""
+        """Return everything that a layer's plan depends on, except for the common options of all plans."""
         weights = tuple(id(node.weights[name]) for name in sorted(node.weights))
         attrs = tuple((name, _fixed(node.attrs[name])) for name in node.operator.attrs)
         inputs = tuple((self._placed[name], has_alpha_lane(self.graph.by_name[name])) for name in node.inputs)
@@ -139,7 +139,7 @@ class _Plan(Builder):
         """Plan a layer.
 
         Raises:
-            ModelError: the shaders cannot do it.
+            ModelError: the layer has no shader.
         """
         kept = len(self._textures), len(self._file_names)
         try:
@@ -166,7 +166,7 @@ class _Plan(Builder):
         )
 
     def add(self, node: Node, layer: _Layer) -> None:
-        """Add what is known of a layer."""
+        """Add a planned layer to the plan."""
         self.values[node.name], self._placed[node.name] = layer.value, layer.place
         self._textures.update(layer.textures)
         self._file_names.update(layer.file_names)
@@ -178,7 +178,7 @@ class _Plan(Builder):
 
     @property
     def whole(self) -> Cost:
-        """What all layers so far cost."""
+        """Cost of all layers so far."""
         return self._cost(self._drawn)
 
 
@@ -187,5 +187,5 @@ def _fixed(value: Any) -> Hashable:
 
 
 def _last(entries: Mapping[str, Kept], before: int) -> dict[str, Kept]:
-    """Return what was added to entries since there were so many."""
+    """Return all entries after the first ``before``, newest first."""
     return dict(islice(reversed(entries.items()), len(entries) - before))  # type: ignore[call-overload]

@@ -1,7 +1,7 @@
-"""The probe: inputs by formula, and what every layer of a network must make of it.
+"""The probe: inputs by formula, and the expected output of every layer.
 
-A bundle carries a few hundred texels of every layer, so that a runner can find out on any machine whether the
-driver computes what it should, and which layer it fails in.
+A bundle contains a few hundred texels of every layer. With them, a runner can find out on any machine whether the
+driver computes correctly, and in which layer it fails.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from glsl_infer.support.side_by_side import in_order
 TEXELS = 256
 
 NOISE = 0.02
-"""How far, in stored steps, another driver's value may lie from the reference's before rounding."""
+"""Largest assumed difference, in stored steps, between a driver's value and the reference's before rounding."""
 
 NOISY_RUNS = 3
 
@@ -39,15 +39,19 @@ def make(
 ) -> tuple[Probe, bytes]:
     """Compute the probe of a program, and the bytes of its member.
 
+    The expected values are those of the exact reference. The tolerances come from ``NOISY_RUNS`` runs in which noise of
+    up to ``NOISE`` of a step is added before every rounding, as other arithmetic of a driver would add it. The
+    tolerance of a value is twice the largest difference, plus one step. The tolerance of the mean is twice the mean
+    difference, plus 0.05, plus the tolerance of a value divided by the number of values.
+
     Args:
         program: the program.
-        inputs: of its manifest.
-        outputs: of its manifest.
-        tell: hears of every layer.
+        inputs: inputs of its manifest.
+        outputs: outputs of its manifest.
+        tell: called with a progress message for each layer.
 
-    The expected values are the exact reference's. The tolerances come from runs whose values are moved by up
-    to ``NOISE`` of a step before every rounding, as those of a driver with other arithmetic are: twice the
-    largest difference seen, plus one step; in the mean twice that seen, plus 0.05, plus one such value.
+    Returns:
+        The probe and the content of its member.
     """
     graph = program.graph
     given = probe.inputs(inputs)
@@ -57,7 +61,7 @@ def make(
     layers: list[ProbeLayer] = []
     records: list[NDArray[np.void]] = []
     offset = 0
-    # All runs go from layer to layer together, so that no run's layers are kept.
+    # All runs advance by one layer at a time, so the layers of a run need not be kept.
     ways = [_run(program, given, noise) for noise in noises]
     for number in range(1, len(graph.nodes) - len(graph.inputs) + 1):
         (name, exact), *noisy = in_order(next, ways)
@@ -81,7 +85,7 @@ def make(
 
 
 def _apart(exact: Array, value: Value, run: Array) -> tuple[float, float]:
-    """Return by how many steps a run is off at most, and in the mean."""
+    """Return the largest and the mean difference of a run, in stored steps."""
     worst, total = 0.0, 0.0
     for part in blocks.rows(exact.shape):
         difference = np.abs(in_steps(run[part], value) - in_steps(exact[part], value))
@@ -90,7 +94,7 @@ def _apart(exact: Array, value: Value, run: Array) -> tuple[float, float]:
 
 
 def _output(output: Output, exact: Array, *runs: Array) -> ProbeOutput:
-    """Return what an output must be: a single vector's numbers, or none."""
+    """Return the expected values of an output; none unless it is a single vector."""
     value = output.values[0]
     if len(output.values) > 1 or not isinstance(value, FixedPoint):
         return ProbeOutput((), 0.0)
@@ -101,7 +105,7 @@ def _output(output: Output, exact: Array, *runs: Array) -> ProbeOutput:
 def _run(
     program: CompiledNetwork, given: Mapping[str, NDArray[Any]], noise: np.random.Generator | None
 ) -> Iterator[tuple[str, Array]]:
-    """Yield the stored output of every layer, optionally moved before each rounding."""
+    """Yield the name and the stored values of every layer, with optional noise before each rounding."""
     graph = program.graph
     values: dict[str, Array] = {}
     left = {name: len(readers) for name, readers in graph.consumers.items()}
@@ -115,7 +119,7 @@ def _run(
             step = _step(program.values[node.name])
             exact = _moved(exact, noise, step)
         values[node.name] = operator.store(node, exact)
-        del exact  # as large as what is stored, and other runs have their turn now
+        del exact  # It is as large as the stored values, and other runs continue now.
         for name in node.inputs:
             left[name] -= 1
             if not left[name]:
@@ -124,7 +128,7 @@ def _run(
 
 
 def _moved(exact: Array, noise: np.random.Generator, step: Array | float) -> Array:
-    """Return values moved by up to ``NOISE`` of a step."""
+    """Return values with uniform noise of up to ``NOISE`` of a step."""
     made = np.empty(exact.shape)
     for part in blocks.rows(exact.shape):
         made[part] = noise.uniform(-NOISE, NOISE, made[part].shape)
@@ -134,15 +138,15 @@ def _moved(exact: Array, noise: np.random.Generator, step: Array | float) -> Arr
 
 
 def _step(value: Value) -> Array | float:
-    """Return what a stored step of a value is worth, of a map for each channel.
+    """Return the value of a stored step, for each channel of a map.
 
-    Of one in 16 bits it is a step of 8 all the same: drivers' floats differ by a share of the range.
+    It is a step of 8 bits even for a map in 16 bits, because floats of drivers differ by a share of the range.
     """
     return value.scale_of / 255.0 if isinstance(value, (FeatureMap, FineMap)) else value.scale / 256.0
 
 
 def _records(output: Array, value: Value, seed: int) -> NDArray[np.void]:
-    """Return records of at least ``TEXELS`` texels (or all, where there are fewer), spread over all slices."""
+    """Return records of at least ``TEXELS`` texels spread over all slices, or of all texels if there are fewer."""
     state = seed + 1
     if isinstance(value, FixedPoint):
         packed = pack_fixed(output, value)

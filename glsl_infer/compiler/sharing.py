@@ -1,8 +1,8 @@
-"""Which layers draw into one texture: lifetimes of a program's textures, and a memory plan of them as shares.
+"""Sharing of textures between layers: lifetimes and memory plan of a program's textures.
 
-A program is lowered twice: once with a texture for each layer, from which the plan is made here, and once more with
-the plan. What shares a texture is never alive in the same layer, so that a draw never reads the texture it renders
-into, and every job clears its texture, so that gutters of different layers never meet.
+A program is lowered twice: once with a texture for each layer, from which ``plan`` computes the shares, and once more
+with these shares. Textures alive in the same layer are never shared, so a draw never reads its render target.
+Every job clears its texture, so the gutters of one layer never contain values of another.
 """
 
 from __future__ import annotations
@@ -19,22 +19,23 @@ from glsl_infer.program.layout import Share, textures_of
 from glsl_infer.program.placement import Grid
 
 MEMORY = ("auto", *memory.METHODS)
-"""``auto`` is the method that needs the fewest bytes; see ``memory``."""
+"""Memory methods; ``auto`` is the one with the fewest bytes. See ``memory``."""
 
 NAIVE = "naive"
 
 MOST_FOR_FLOW = 500
-"""Layers of a network for which ``auto`` tries ``flow``, which takes more than their square in time."""
+"""Largest number of layers for which ``auto`` tries ``flow``, whose time grows faster than the square of the layers."""
 
 MOST_LARGER = 12
-"""A shared texture is at most so many times as large as any layer's own: a job clears and stores all of it."""
+"""Largest ratio of a shared texture to each layer's own. It is limited because a job clears and stores all texels."""
 
 
 def lifetimes(program: CompiledNetwork) -> dict[str, tuple[int, int]]:
-    """Return for each target texture the node that draws it, and the last one that reads it, by their indices.
+    """Return the index of the node that draws each target texture, and of the last node that reads it.
 
-    A node that only renames tiles reads them too. Outputs are read after the last node. What nothing reads lives
-    until the next node draws all the same: a job begins where the target changes, and so would not for that node.
+    A node that only renames tiles counts as a reader. Outputs are read after the last node. An unread texture lives
+    until the next drawing node. A job begins where the target changes, so that node would not begin a job if it shared
+    the texture.
     """
     index = {node.name: number for number, node in enumerate(program.graph.nodes)}
     drawing = list(dict.fromkeys(entry.layer for entry in program.passes))
@@ -60,12 +61,12 @@ def plan(program: CompiledNetwork, grids: Grids, method: str) -> tuple[dict[str,
     """Plan which textures of a program with a texture for each layer share one.
 
     Args:
-        program: as lowered without shares.
-        grids: see ``Grids``; of every target.
+        program: the program, lowered without shares.
+        grids: the possible grids of every target; see ``Grids``.
         method: one of ``MEMORY``.
 
     Returns:
-        A share for each texture that shares with another, and what each method needs.
+        A share for each shared texture, and the memory use of each method.
 
     Raises:
         InputError: an unknown method.
@@ -76,7 +77,7 @@ def plan(program: CompiledNetwork, grids: Grids, method: str) -> tuple[dict[str,
     plans: dict[str, list[tuple[list[Unit], memory.Plan]]] = {}
     uses: list[MemoryUse] = []
     layers = len({entry.layer for entry in program.passes})
-    for known in memory.METHODS if method != NAIVE else (NAIVE,):  # a trial, which no plan is needed for
+    for known in memory.METHODS if method != NAIVE else (NAIVE,):  # dry runs use only naive
         if known == "flow" != method and layers > MOST_FOR_FLOW:
             uses.append(MemoryUse(known, None, None, False, f"tried for at most {MOST_FOR_FLOW} layers"))
             continue
@@ -105,21 +106,21 @@ def plan(program: CompiledNetwork, grids: Grids, method: str) -> tuple[dict[str,
             for index in indices:
                 for name, (x, y) in zip(some[index].names, some[index].corners):
                     columns = _grid(grids[name], part.sizes[index], some[index]).columns
-                    # Names of layers have no "~" in them here, so none is taken.
+                    # Names of layers contain no "~" here, so the name is free.
                     shares[name] = Share(f"shared~{number}", width, height, columns, some[index].clear, x, y)
             number += 1
     return shares, tuple(uses)
 
 
 def _grid(possible: Sequence[Grid], size: tuple[int, ...], unit: Unit) -> Grid:
-    """Return how the tiles of a texture of a unit are arranged: together with others as is best for it alone."""
+    """Return the grid of a texture: the first one in a unit of several textures, else the one of the planned size."""
     if len(unit.names) > 1:
         return possible[0]
     return next(grid for grid in possible if (grid.width, grid.height) == size)
 
 
 def _plans(program: CompiledNetwork, grids: Grids, method: str) -> list[tuple[list[Unit], memory.Plan]]:
-    """Return a plan for the textures of each clear colour, and these: a texture has one colour for all jobs."""
+    """Return the textures of each clear colour and their plan: all jobs of a texture clear to one colour."""
     alive = lifetimes(program)
     coloured: dict[Colour, list[Unit]] = defaultdict(list)
     for unit in units(program, grids):

@@ -1,7 +1,7 @@
-"""Compiles a network that may not be exportable, without pictures, to find all that stops it.
+"""Dry run of the compiler without calibration images, to find all problems of a network.
 
-The stages of the compiler stop at the first layer that they cannot do. Here an input takes that layer's place, and they
-begin again.
+The stages of the compiler stop at the first unsupported layer. The dry run replaces this layer by an input and begins
+again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.reference import Inputs
 
 ASSUMED = (-1.0, 1.0)
-"""Lowest and highest value of layers that only pictures could tell."""
+"""Assumed lowest and highest value of layers whose ranges require calibration images."""
 
 _BYTES = {"scales": (2.0,), "zeros": (128.0,)}
 _SPAN = dict(zip(("low", "high"), ASSUMED))
@@ -27,13 +27,13 @@ _SPAN = dict(zip(("low", "high"), ASSUMED))
 
 @dataclass(frozen=True)
 class Trial:
-    """What became of a network.
+    """Result of a dry run.
 
     Attributes:
-        graph: optimised, with an input in place of each layer that cannot be done.
-        problems: one for each such layer, in the order in which they were met.
-        on_cpu: layers of it that the CPU computes, because no shader can.
-        unranged: what an export without typical pictures or numbers would say of layers whose ranges they tell.
+        graph: the optimised graph.
+        problems: an error for each unsupported layer, in the order of the search.
+        unranged: errors of an export without calibration images or input ranges, for the inputs and layers concerned.
+        on_cpu: layers without a shader, which the CPU computes.
     """
 
     graph: Graph
@@ -51,15 +51,15 @@ def compile_on_trial(
     guessed: Collection[str] = (),
     delegate: bool = True,
 ) -> Trial:
-    """Optimise, range and lower an imported graph as ``build`` does, as far as it goes.
+    """Optimise, range and lower an imported graph as ``build`` does, and collect its problems.
 
     Args:
-        graph: from an importer.
+        graph: a graph from an importer.
         layout: see ``lower.to_program``.
-        samples: see ``prepare``; without any, open ranges are assumed.
+        samples: calibration images, see ``prepare``; without any, open ranges are assumed.
         percentile: see ``prepare``.
-        guessed: inputs that stand for layers of which it is known already that they cannot be done.
-        delegate: whether the CPU may compute what no shader can.
+        guessed: inputs that replace layers already known to be unsupported.
+        delegate: whether the CPU may compute layers without a shader.
 
     Raises:
         ModelError: the graph cannot even be optimised.
@@ -85,7 +85,7 @@ def compile_on_trial(
 def _problems(
     small: Graph, samples: Sequence[Inputs], percentile: float, layout: str, guessed: Collection[str]
 ) -> list[ModelError]:
-    """Return all that stops a network, or a part of it for the GPU."""
+    """Return all problems of a network, or of a GPU part."""
     problems = list[ModelError]()
     guesses, current = set(guessed), small if samples else _with_ranges(small)
     while True:
@@ -95,15 +95,15 @@ def _problems(
             lower.to_program(prepared.graph, layout=layout, memory=NAIVE)
         except ModelError as error:
             name = _node_of(current, error)
-            if name in guesses:  # the end of the network, which an input cannot be
+            if name in guesses:  # It is the end of the network, which an input cannot replace.
                 break
             problems.append(error)
             if name is None or current.by_name[name].operator.is_input:
                 break
-            if len(current.shapes[name]) not in (1, 3):  # which no input has: what is behind it stays unknown
+            if len(current.shapes[name]) not in (1, 3):  # no input has this rank, so later layers stay unchecked
                 break
             guesses.add(name)
-            current, samples = _with_ranges(_cut(current, name)), ()  # samples know nothing of the new input
+            current, samples = _with_ranges(_cut(current, name)), ()  # The samples have no values for the new input.
         else:
             break
     return problems
@@ -115,7 +115,7 @@ def _unranged(graph: Graph) -> tuple[ModelError, ...]:
 
 
 def _with_ranges(graph: Graph) -> Graph:
-    """Give inputs of numbers a range."""
+    """Give a range to inputs without a declared one."""
     known = {
         node.name: node.with_attrs(**(_BYTES if "scales" in node.attrs else _SPAN))
         for node in inputs.open_inputs(graph)
@@ -124,7 +124,7 @@ def _with_ranges(graph: Graph) -> Graph:
 
 
 def _node_of(graph: Graph, error: ModelError) -> str | None:
-    """Return the node that an error is about: a prepared graph may have made several of it."""
+    """Return the node of an error; a prepared graph may have split it into several nodes."""
     name = error.name or ""
     while name and name not in graph.by_name:
         name = name.rpartition("-")[0]
@@ -132,7 +132,7 @@ def _node_of(graph: Graph, error: ModelError) -> str | None:
 
 
 def _cut(graph: Graph, name: str) -> Graph:
-    """Put an input in the place of a node."""
+    """Replace a node by an input."""
     shape = graph.shapes[name]
     kind, attrs = ("input_fixed", _SPAN) if len(shape) == 1 else ("input", {"fit": None, **_BYTES})
     given = Node(name, kind, (), {"shape": shape, **attrs})

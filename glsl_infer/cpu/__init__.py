@@ -1,7 +1,7 @@
 """Operators that run on the CPU, in NumPy alone: what a bundle's CPU parts are made of.
 
-A runner needs no operator of ``glsl_infer.ops`` for them. ``compute`` also does what a person moved to the CPU, whose
-operator is called ``cpu:NAME``: that is the reference of the operator NAME, loaded when it is met.
+A runner computes them without the operators of ``glsl_infer.ops``. ``compute`` also runs layers with a shader, if the
+user moved them to the CPU. Their operator is called ``cpu:NAME``, and its reference is loaded when it is first needed.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ KERNELS: Mapping[str, Kernel] = {
     **boxes.KERNELS,
     **detections.KERNELS,
 }
-"""All CPU operators but custom ones, by name."""
+"""All CPU operators except custom ones, by name."""
 
 FORCED = "cpu:"
-"""How the name begins of an operator with a shader that was moved to the CPU."""
+"""Prefix of the operator's name in layers moved to the CPU in spite of a shader."""
 
 
 def compute(node: Node, inputs: Sequence[Array], functions: Functions | None = None) -> Array:
     """Return the output of a node of a CPU part, in the type of its inputs.
 
     Args:
-        node: with its weights.
+        node: the node with its weights.
         inputs: an array for each of its inputs.
-        functions: custom operators, by the names that bundles have for them.
+        functions: custom operators, by their names in the bundle.
 
     Raises:
-        InputError: a custom operator that was not given, or that returns something else than it said.
-        ModelError: no operator has this name.
+        InputError: a custom operator is missing, fails, or returns another shape than it declares.
+        ModelError: an unknown operator.
     """
     if node.op in KERNELS:
         return KERNELS[node.op].compute(node.attrs, node.weights, inputs)

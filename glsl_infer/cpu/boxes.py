@@ -1,4 +1,4 @@
-"""CPU operators of detectors: boxes are rows of four numbers, (top, left, bottom, right)."""
+"""CPU operators of detectors. Boxes are rows of four values, (top, left, bottom, right)."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from glsl_infer.graph.node import Array, Shape
 from glsl_infer.support.ndarray import NDArray
 
 NOTHING = -1.0
-"""The index of no box, where fewer are left than wanted."""
+"""Padding of the output if there are fewer boxes than requested."""
 
 LARGEST_CHANGE = 4.135166556742356
-"""Logarithm of 1000/16: the most that a proposal may grow."""
+"""Logarithm of 1000/16, the largest factor by which a proposal may grow."""
 
 
 def suppress(boxes: Array, scores: Array, most: int, overlap: float, least: float) -> NDArray[np.int64]:
     """Return the indices of boxes, best first, without those that overlap a better one.
 
     Args:
-        boxes: (n, 4); which of two opposite corners comes first does not matter.
+        boxes: (n, 4), as two opposite corners in any order.
         scores: (n,).
-        most: how many, at most.
-        overlap: intersection over union beyond which the box with the lower score goes.
-        least: boxes with a score of this or less go.
+        most: largest number of boxes to return.
+        overlap: intersection over union above which the box with the lower score is removed.
+        least: score up to which boxes are removed.
     """
     low, high = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
     areas = (high - low).prod(axis=1)
@@ -162,4 +162,4 @@ KERNELS: Mapping[str, Kernel] = {
         },
     ),
 }
-"""By the operators' names."""
+"""The kernels by operator name."""

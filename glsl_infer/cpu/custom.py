@@ -1,6 +1,6 @@
-"""Custom operators: functions of the person who exports and runs a model. A bundle has their names, never their code.
+"""Custom operators: Python functions of the user. A bundle contains their names, never their code.
 
-A function gets the input arrays in order, and as keywords the layer's settings and weights::
+A function is called with the input arrays in order, and with the layer's settings and weights as keywords::
 
     def psroi(features, boxes, *, bins, **settings):
         return ...  # an array of the shape that the layer declares
@@ -22,10 +22,10 @@ from glsl_infer.errors import InputError
 from glsl_infer.graph.node import Array, Node
 
 CUSTOM = "custom"
-"""Name of the operator whose attribute ``calls`` names the function."""
+"""Name of the operator whose attribute ``calls`` is the function's name."""
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*")
-"""A function by its module: ``package.module:function``."""
+"""Pattern of a function's name with its module: ``package.module:function``."""
 
 Function = Callable[..., Any]
 Functions = Mapping[str, Function]
@@ -37,21 +37,21 @@ _classes: dict[str, str] = {}
 def load_all(given: Sequence[str]) -> None:
     """Import functions, also from the current folder; see ``load``."""
     here = str(Path.cwd())
-    if given and here not in sys.path:  # last: a numpy.py that lies there must not take NumPy's place
+    if given and here not in sys.path:  # last, so that a numpy.py in it does not replace NumPy
         sys.path.append(here)
     for name in given:
         load(name)
 
 
 def load(given: str) -> str:
-    """Import a function and make it known; return its name. Only ever call this with what a person typed.
+    """Import a function, register it and return its name. Only call this with a name typed by the user.
 
     Args:
-        given: ``module:function``, for the layers of a class that is called like the function (``psroi_align`` is for
+        given: ``module:function``, for the layers of the class with the function's name (``psroi_align`` for
             ``PsroiAlign``), or ``CLASS=module:function``.
 
     Raises:
-        InputError: another form, no such module, or no such function in it.
+        InputError: the name has another form, or the module or the function does not exist.
     """
     kind, _, name = given.rpartition("=")
     _check(name)
@@ -70,20 +70,20 @@ def load(given: str) -> str:
 
 
 def loaded() -> list[str]:
-    """Return what ``load`` was told in this process, for another one to load."""
+    """Return the arguments of ``load`` to register the same functions in another process."""
     return [f"{kind}={name}" for kind, name in _classes.items()]
 
 
 def function_of(kind: str) -> str | None:
-    """Return the name of the function that computes the layers of a class, if ``load`` was told of one."""
+    """Return the name of the function registered for the layers of a class, or None."""
     return _classes.get(kind)
 
 
 def require(name: str, functions: Functions | None = None) -> Function:
-    """Return the function of this name.
+    """Return the function of a name.
 
     Raises:
-        InputError: nobody gave it; saying how.
+        InputError: it is missing; the message names the option for it.
     """
     function = (functions or {}).get(name) or _known.get(name)
     if function is None:
@@ -95,10 +95,10 @@ def require(name: str, functions: Functions | None = None) -> Function:
 
 
 def call(node: Node, inputs: Sequence[Array], functions: Functions | None = None) -> Array:
-    """Return what a custom operator makes of its inputs.
+    """Return the output of a custom operator, in the type of the first input.
 
     Raises:
-        InputError: it is not known, fails, or returns another shape than it declares.
+        InputError: the function is unknown, fails, or returns another shape than it declares.
     """
     name, shape = str(node.attrs["calls"]), tuple(node.attrs["shape"])
     function = require(name, functions)

@@ -1,4 +1,4 @@
-"""CPU operators that a detector ends in: boxes and their classes, without those that overlap a better one."""
+"""CPU operators for the end of a detector: boxes and their classes after non-maximum suppression."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glsl_infer.cpu.kernel import Attrs, Kernel, Weights, require_rank
 from glsl_infer.graph.node import Array, Shape
 
 COLUMNS = 7
-"""Of a detection: top, left, bottom, right, class, score, and 1."""
+"""Columns of a detection: top, left, bottom, right, class, score, and 1."""
 
 
 def _detections_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
@@ -99,4 +99,4 @@ KERNELS: Mapping[str, Kernel] = {
         {"most": None, "overlap": 0.5, "least_score": -3.0e38, "centres": False},
     ),
 }
-"""By the operators' names."""
+"""The kernels by operator name."""

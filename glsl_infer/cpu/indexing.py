@@ -1,4 +1,4 @@
-"""CPU operators that read and write where whole numbers say, and sums that go on along an axis."""
+"""CPU operators for reads and writes at integer indices, and for cumulative sums."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Places = NDArray[np.int64]
 
 
 def whole(numbers: Array, length: Any) -> tuple[Places, NDArray[np.bool_]]:
-    """Return numbers as indices of an axis, and which of them there are; the others are 0.
+    """Return values as indices of an axis, and a mask of the valid ones; invalid indices are 0.
 
     Args:
-        numbers: of any shape; one below 0 counts from the end.
-        length: of the axis, or of several axes along the last one of ``numbers``.
+        numbers: values of any shape, rounded to integers; negative ones count from the end.
+        length: length of the axis, or of several axes along the last one of ``numbers``.
     """
     with np.errstate(invalid="ignore"):
         places = np.nan_to_num(np.rint(numbers)).clip(-(2.0**40), 2.0**40).astype(np.int64)
@@ -29,10 +29,10 @@ def whole(numbers: Array, length: Any) -> tuple[Places, NDArray[np.bool_]]:
 
 
 def operands(names: Sequence[str], weights: Mapping[str, Any], given: Sequence[Any]) -> list[Any]:
-    """Return what an operator reads by its names: each from the weights, or else the next of the inputs.
+    """Return the operands of an operator in the order of ``names``: each from the weights, else the next input.
 
     Raises:
-        ValueError: they are too many or too few.
+        ValueError: there are too many or too few.
     """
     waiting = list(given)
     if len(waiting) + len(weights) != len(names):
@@ -159,4 +159,4 @@ KERNELS: Mapping[str, Kernel] = {
         {"axis": 0, "exclusive": False, "reverse": False},
     ),
 }
-"""By the operators' names."""
+"""The kernels by operator name."""

@@ -1,4 +1,4 @@
-"""What a CPU operator is: a shape rule and a NumPy function, both of plain attributes."""
+"""The form of a CPU operator: a shape rule and a NumPy function, both with plain attributes."""
 
 from __future__ import annotations
 
@@ -15,29 +15,32 @@ Weights = Mapping[str, Array]
 """Constant arrays of an operator, by name."""
 
 ShapeRule = Callable[[Attrs, Mapping[str, Shape], Sequence[Shape]], Shape]
-"""Returns the output's shape for attributes, shapes of weights and shapes of inputs; ValueError says what is wrong."""
+"""Function from attributes, shapes of weights and shapes of inputs to the output's shape.
+
+It raises ValueError with a description of the problem if they do not fit together.
+"""
 
 Compute = Callable[[Attrs, Weights, Sequence[Array]], Array]
-"""Returns the output in the type of the inputs."""
+"""Function from attributes, weights and inputs to the output, in the type of the inputs."""
 
 LARGEST_RANK = 8
-"""Axes of a tensor, at most."""
+"""Largest number of axes of a tensor."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A CPU operator. Shapes have no batch axis; axes may be negative, as in NumPy.
+    """A CPU operator. Shapes have no batch axis. Axes may be negative, as in NumPy.
 
     Attributes:
-        about: what it computes, in one sentence.
-        inputs: how many tensors it reads, (least, most).
+        about: its function, in one sentence.
+        inputs: the (least, most) number of inputs.
         shape: its shape rule.
         compute: its function.
-        attrs: every attribute it has, with its default.
-        weights: the names of the weights that it may have.
-        implied: the attributes that a bundle may leave out: they are younger than bundles that have the operator.
-        range: what is known of its numbers: ``kept`` (each is a number of its first input, or 0), ``unit`` (from 0 to
-            1), or nothing.
+        attrs: all of its attributes with their defaults.
+        weights: names of its possible weights.
+        implied: attributes that a bundle may leave out, because they are newer than bundles with the operator.
+        range: known range of its output: ``kept`` (each value is one of the first input, or 0), ``unit`` (from 0 to 1),
+            or empty.
     """
 
     about: str
@@ -69,10 +72,10 @@ class Kernel:
 
 
 def axis_of(axis: Any, rank: int) -> int:
-    """Return an axis as a number from 0 on.
+    """Return an axis as an index from 0 on.
 
     Raises:
-        ValueError: a tensor of this rank has no such axis.
+        ValueError: a tensor of this rank does not have the axis.
     """
     if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < rank:
         raise ValueError(f"axis {axis} of a tensor with {rank} axes")
@@ -80,15 +83,15 @@ def axis_of(axis: Any, rank: int) -> int:
 
 
 def first_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
-    """Return the shape of the first input: the shape rule of what changes numbers only."""
+    """Return the shape of the first input, as the shape rule of elementwise operators."""
     return shapes[0]
 
 
 def require_rank(shape: Shape, rank: int, what: str) -> Shape:
-    """Return the shape if it has so many axes.
+    """Return the shape if it has a given number of axes.
 
     Raises:
-        ValueError: it has not; ``what`` names the tensor.
+        ValueError: it has another number; ``what`` is the name of the tensor in the message.
     """
     if len(shape) != rank:
         raise ValueError(f"{what} of shape {shape}; it needs {rank} axes")

@@ -1,4 +1,4 @@
-"""CPU operators that compute every number for itself: arithmetic, comparisons, rounding, a choice of two."""
+"""Elementwise CPU operators: arithmetic, comparisons, rounding, selection by a condition."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OPERATIONS: Mapping[str, Callable[[Array, Array], Array]] = {
     "modulo": np.mod,
     "remainder": np.fmod,
 }
-"""Operations of two tensors, with NumPy's broadcasting. Comparisons and logic make 1 or 0."""
+"""Operations of two tensors, with NumPy's broadcasting. Comparisons and logic return 1 or 0."""
 
 _erf = np.frompyfunc(math.erf, 1, 1)
 
@@ -51,7 +51,7 @@ FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
     "atan": np.arctan,
     "is_nan": np.isnan,
 }
-"""Functions of one number that are no activations. The last ones make 1 or 0."""
+"""Functions of one value other than activations. ``not`` and ``is_nan`` return 1 or 0."""
 
 
 def _operands(weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> list[Shape]:
@@ -146,4 +146,4 @@ KERNELS: Mapping[str, Kernel] = {
         _CHOSEN,
     ),
 }
-"""By the operators' names."""
+"""The kernels by operator name."""

@@ -1,4 +1,4 @@
-"""CPU operators that multiply tensors: matrix products, einsum, attention."""
+"""CPU operators for products of tensors: matrix products, einsum, attention."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glsl_infer.graph.node import Array, Shape
 _EQUATION = re.compile(r"[a-zA-Z]*(,[a-zA-Z]*)*->[a-zA-Z]*")
 
 MOST_PRODUCTS = 1 << 36
-"""Multiplications of one operator, at most: more is a mistake, or a file that wants to stop a runner."""
+"""Largest number of multiplications of one operator. More is a mistake, or an attempt of a file to block a runner."""
 
 
 def _swapped(x: Array, swap: bool) -> Array:
@@ -132,4 +132,4 @@ KERNELS: Mapping[str, Kernel] = {
         {"heads": 1, "scale": 1.0, "causal": False},
     ),
 }
-"""By the operators' names."""
+"""The kernels by operator name."""

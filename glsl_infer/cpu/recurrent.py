@@ -1,4 +1,4 @@
-"""CPU operators that go through a sequence: LSTM, GRU and plain recurrent layers, in one direction or both."""
+"""CPU operators for sequences: LSTM, GRU and plain recurrent layers, in one direction or both."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from glsl_infer.graph.activations import activation
 from glsl_infer.graph.node import Array, Shape
 
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "both": (False, True)}
-"""Whether each direction of a layer begins at the end of the sequence."""
+"""For each direction of a layer, whether it begins at the end of the sequence."""
 
 MOST_STEPS = 1 << 16
 
 Step = Callable[[Array, Array, Array], "tuple[Array, Array]"]
-"""From what the input adds to the gates, the output before and the cell before to both after."""
+"""Function from the input's contribution to the gates, the output and the cell to the next output and cell."""
 
 
 def _rule(gates: int) -> ShapeRule:
@@ -46,7 +46,7 @@ def _rule(gates: int) -> ShapeRule:
 
 
 def _run(attrs: Attrs, weights: Weights, inputs: Sequence[Array], gates: int, step: Callable[[int], Step]) -> Array:
-    """Return the outputs (length, directions, hidden) of steps through a sequence, with the cells behind them."""
+    """Return the outputs (length, directions, hidden) of a sequence, with ``cells`` also the cells in the last axis."""
     x = inputs[0]
     kernel = weights["kernel"].astype(x.dtype)
     hidden = kernel.shape[2] // gates
@@ -152,4 +152,4 @@ KERNELS: Mapping[str, Kernel] = {
         _WEIGHTS,
     ),
 }
-"""By the operators' names."""
+"""The kernels by operator name."""

@@ -1,4 +1,4 @@
-"""CPU operators that read a map between its pixels, at points of a grid."""
+"""CPU operator to sample a map between its pixels, at the points of a grid."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _grid(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
 
 
 def _reflected(at: Array, size: int, corners: bool) -> Array:
-    """Return places that are mirrored at the centres of the outer pixels, or at their edges."""
+    """Return coordinates mirrored at the centres of the outer pixels (``corners``), or at their outer edges."""
     low, span = (0.0, size - 1.0) if corners else (-0.5, float(size))
     if not span:
         return np.zeros_like(at)
@@ -54,7 +54,7 @@ def _reflected(at: Array, size: int, corners: bool) -> Array:
 
 
 def _at(x: Array, y: Array, z: Array) -> Array:
-    """Return pixels; zeros outside of the map."""
+    """Return pixels of a map, with zeros outside."""
     inside = (y >= 0) & (y < x.shape[0]) & (z >= 0) & (z < x.shape[1])
     taken = x[np.where(inside, y, 0).astype(np.int64), np.where(inside, z, 0).astype(np.int64)]
     return np.where(inside[..., None], taken, x.dtype.type(0))
@@ -71,4 +71,4 @@ KERNELS: Mapping[str, Kernel] = {
         range="kept",
     ),
 }
-"""By the operators' names."""
+"""The kernels by operator name."""

@@ -1,4 +1,4 @@
-"""CPU operators that compare numbers along an axis, and pick some of them."""
+"""CPU operators to compare values along an axis, and to select some of them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _argmax(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
 
 
 def _order(x: Array, axis: int, *, descending: bool) -> Indices:
-    """Return the indices that sort; equal numbers keep their order."""
+    """Return the indices that sort an array; equal values keep their order."""
     order: Indices = np.argsort(-x if descending else x, axis=axis, kind="stable")
     return order
 
@@ -64,7 +64,7 @@ def _top_k(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
 
 
 def _chosen(x: Array, order: Indices, axis: int, result: str) -> Array:
-    """Return the numbers in an order, or the order itself."""
+    """Return the values in an order, or the order itself, as requested by ``result``."""
     if result not in ("values", "indices"):
         raise ValueError(f"result '{result}'; there are: values, indices")
     if result == "indices":
@@ -120,4 +120,4 @@ KERNELS: Mapping[str, Kernel] = {
         range="kept",
     ),
 }
-"""By the operators' names."""
+"""The kernels by operator name."""

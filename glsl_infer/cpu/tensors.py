@@ -1,4 +1,4 @@
-"""CPU operators that move numbers of tensors of any rank, or reduce them."""
+"""CPU operators that rearrange, pad, reduce or normalise tensors of any rank."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ REDUCTIONS: Mapping[str, Callable[..., Array]] = {
 
 
 def _axes(attrs: Attrs, rank: int) -> tuple[int, ...]:
-    """Return the attribute ``axes`` from 0 on, in order; each at most once."""
+    """Return the attribute ``axes`` with indices from 0 on, in order.
+
+    Raises:
+        ValueError: an axis does not exist, or occurs twice.
+    """
     axes = tuple(axis_of(axis, rank) for axis in attrs["axes"])
     if len(set(axes)) != len(axes):
         raise ValueError(f"axes {tuple(attrs['axes'])} of a tensor with {rank} axes; name each once")
@@ -56,7 +60,7 @@ def _slices(attrs: Attrs, shape: Shape) -> tuple[slice, ...]:
     steps = tuple(attrs["strides"]) or (1,) * len(shape)
     lines = [range(b, b + s * step, step or 1) for b, s, step in zip(begin, size, steps)]
     fits = len(begin) == len(size) == len(steps) == len(shape) and all(steps)
-    # The ends of a line are its least and its most: a file may ask for one of any length.
+    # Check only the ends of each line, because a file can request a line of any length.
     if not fits or any(
         not line or min(line[0], line[-1]) < 0 or max(line[0], line[-1]) >= n for line, n in zip(lines, shape)
     ):
@@ -176,4 +180,4 @@ KERNELS: Mapping[str, Kernel] = {
         ("gamma", "beta"),
     ),
 }
-"""By the operators' names."""
+"""The kernels by operator name."""

@@ -1,4 +1,4 @@
-"""A graph that shaders cannot do as a whole becomes parts: some for the GPU, the others for the CPU."""
+"""Compilation of graphs with layers on the CPU: some parts run on the GPU, the others on the CPU."""
 
 from glsl_infer.compiler.delegate.build import Built, BuiltPart, build
 

@@ -1,4 +1,4 @@
-"""A graph becomes a bundle of one GPU program, or of parts where shaders cannot do all of it."""
+"""Compilation of a graph to a bundle of one GPU program, or of GPU and CPU parts if some layers have no shader."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from glsl_infer.program.layout import FeatureMap, Range
 
 @dataclass(frozen=True)
 class BuiltPart:
-    """A GPU part: its bundle, what that was made from, and its typical inputs."""
+    """A GPU part: its bundle, its program, its graph with ranges, and its calibration inputs."""
 
     bundle: Bundle
     program: CompiledNetwork
@@ -34,13 +34,13 @@ class BuiltPart:
 
 @dataclass(frozen=True)
 class Built:
-    """What was made of a graph.
+    """Result of compiling a graph.
 
     Attributes:
-        bundle: of the whole network.
-        gpu: the GPU parts in order; of a bundle without parts, the whole.
-        graph: the optimised graph.
-        parts: all parts in order; none where the GPU does everything.
+        bundle: bundle of the entire network.
+        gpu: the GPU parts in order; for a bundle without parts, the entire network.
+        graph: the optimised graph, in which constants read an input if there are parts.
+        parts: all parts in order; none if the GPU computes everything.
     """
 
     bundle: Bundle
@@ -57,18 +57,18 @@ def build(
     calibration: Sequence[Inputs] = (),
     tell: Tell = tell_nobody,
 ) -> Built:
-    """Turn an imported graph into a bundle in memory; what has no shader runs on the CPU if the options allow it.
+    """Turn an imported graph into a bundle in memory; layers without a shader run on the CPU if the options allow it.
 
     Args:
-        graph: from an importer.
-        labels: as for ``compiler.build.build``, and so are the others.
-        options: how.
-        calibration: typical inputs.
-        tell: hears of every step.
+        graph: a graph from an importer.
+        labels: as for ``compiler.build.build``.
+        options: options of the export; default: ``Options()``.
+        calibration: calibration images, as for ``compiler.build.build``.
+        tell: called with a progress message at every step.
 
     Raises:
-        ModelError: a layer that cannot be exported, by name.
-        InputError: labels or options that do not fit.
+        ModelError: an unsupported layer, by name.
+        InputError: labels or options do not fit the network.
     """
     options = options or Options()
     small = optimize.optimize(graph)
@@ -140,7 +140,7 @@ def _in_parts(
 
 
 def _comes_back(graph: Graph, name: str, part: Collection[str], on_cpu: Collection[str]) -> bool:
-    """Return whether another GPU part reads a tensor, or values that the CPU makes of it: in 8 bits, as uploaded."""
+    """Return whether another GPU part reads a tensor, directly or through CPU nodes: it is then uploaded in 8 bits."""
     return any(
         _comes_back(graph, node.name, (), on_cpu) if node.name in on_cpu else node.name not in part
         for node in graph.consumers[name]
@@ -148,28 +148,28 @@ def _comes_back(graph: Graph, name: str, part: Collection[str], on_cpu: Collecti
 
 
 def gpu_graph(graph: Graph, part: Part, known: dict[str, Range], *, calibrated: bool) -> Graph:
-    """Return a GPU part as a graph of its own, whose outputs are the tensors that others read.
+    """Return a GPU part as a graph of its own, with the tensors for other parts as outputs.
 
     Args:
-        graph: the whole.
-        part: of it.
-        known: see ``crossing.input_node``.
-        calibrated: see there, too.
+        graph: the entire graph.
+        part: a GPU part.
+        known: ranges of maps stored by earlier GPU parts; see ``crossing.input_node``.
+        calibrated: whether there are calibration images to learn ranges from.
 
     Raises:
-        ModelError: see ``crossing.input_node``.
+        ModelError: the range of an input is unknown and cannot be learnt.
     """
     inputs = [crossing.input_node(graph, name, known, calibrated=calibrated) for name in reads(graph, part)]
-    unread = [name for name in part.nodes if not graph.consumers[name]]  # on trial, before a layer that is refused
+    unread = [name for name in part.nodes if not graph.consumers[name]]  # In a dry run, a refused layer follows.
     made = makes(graph, part) or unread
     ends = [GraphOutput(name, (name,), (), VALUES) for name in made]
     return Graph(graph.name, (*inputs, *(graph.by_name[name] for name in part.nodes)), ends)
 
 
 def _stored_ranges(bundle: Bundle) -> dict[str, Range]:
-    """Return the ranges of a part's outputs that a texture with a gutter can take over: maps with one zero point.
+    """Return the ranges of a part's outputs suitable for an uploaded texture with a gutter: maps with one zero point.
 
-    Those of maps in 16 bits are too wide for the 8 bits of an upload.
+    Ranges of maps in 16 bits are left out, because they are too wide for the 8 bits of an upload.
     """
     ranges = {}
     for output in bundle.manifest.outputs:

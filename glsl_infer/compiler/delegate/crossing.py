@@ -1,4 +1,4 @@
-"""Tensors between parts: what they are on typical pictures, and the ranges in which they are uploaded."""
+"""Tensors between parts: their values for calibration images, and the ranges in which they are uploaded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Values = Mapping[str, NDArray[Any]]
 
 
 def typical(graph: Graph, names: Collection[str], samples: Sequence[Inputs]) -> list[Values]:
-    """Return some values of a graph for each sample, computed in floats; an input is as it was given."""
+    """Return the values of some nodes for each calibration image, computed in floats; inputs are returned unchanged."""
     given = {node.name for node in graph.inputs}
     collected: list[Values] = []
     for sample in samples:
@@ -35,16 +35,16 @@ def typical(graph: Graph, names: Collection[str], samples: Sequence[Inputs]) -> 
 
 
 def input_node(graph: Graph, name: str, known: Mapping[str, Range], *, calibrated: bool) -> Node:
-    """Return what stands for a tensor in a GPU part that reads it: an input in 8 bits, or of a vector in 16.
+    """Return the input of a GPU part for a tensor of another part: in 8 bits, or in 16 bits for a vector.
 
     Args:
-        graph: the whole graph.
-        name: of the node that makes the tensor.
-        known: ranges of maps that earlier GPU parts store: uploaded in the same, they lose nothing.
-        calibrated: whether there are samples to learn a range from.
+        graph: the entire graph.
+        name: name of the node with the tensor.
+        known: ranges of maps stored by earlier GPU parts. An upload in the same range loses nothing.
+        calibrated: whether there are calibration images to learn a range from.
 
     Raises:
-        ModelError: the range can neither be known nor be learnt.
+        ModelError: the range is unknown and cannot be learnt.
     """
     node, shape = graph.by_name[name], graph.shapes[name]
     if node.operator.is_input:
@@ -68,7 +68,7 @@ def input_node(graph: Graph, name: str, known: Mapping[str, Range], *, calibrate
 
 
 def _bounds(graph: Graph, name: str) -> tuple[float, float] | None:
-    """Return the lowest and the highest number that a node can have, where its operator says so."""
+    """Return the lowest and the highest possible value of a node, or None if its operator does not imply them."""
     node = graph.by_name[name]
     operator = ops.get(node.op)
     unit = isinstance(operator, KernelOperator) and operator.kernel.range == "unit"
@@ -80,7 +80,7 @@ def _bounds(graph: Graph, name: str) -> tuple[float, float] | None:
         or (isinstance(operator, KernelOperator) and operator.kernel.range == "kept")
     ):
         if isinstance(operator, KernelOperator) and node.weights:
-            return None  # the numbers may be those of a constant
+            return None  # The values may be those of a constant.
         sources = node.inputs[:1] if isinstance(operator, KernelOperator) else node.inputs
         ends = {_bounds(graph, source) for source in sources}
         return ends.pop() if len(ends) == 1 else None

@@ -1,4 +1,4 @@
-"""Parts, each made for itself -> one bundle."""
+"""Assembly of separately compiled parts into one bundle."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def together(graph: Graph, labels: Sequence[str], parts: Sequence[Bundle | CpuPa
     """Return a bundle of parts.
 
     Args:
-        graph: the optimised graph that they are cut from.
+        graph: the optimised graph from which the parts are cut.
         labels: one for each class.
-        parts: in order.
+        parts: the parts, in order.
 
     Raises:
-        InputError: the number of labels is not that of the classes.
-        ModelError: an output is not what its purpose says.
+        InputError: the number of labels is not the number of classes.
+        ModelError: an output does not fit its purpose.
     """
     classes = classes_of(graph)
     if len(labels) != classes:

@@ -51,7 +51,7 @@ def measure(built: Built, images: Sequence[Inputs]) -> UnseenError:
 
 
 class _Parts:
-    """GPU parts, and what the CPU computes between them."""
+    """The GPU parts of a network as their graphs, and the CPU layers between them."""
 
     def __init__(self, built: Built, graphs: Sequence[Graph]) -> None:
         self._built = built
@@ -59,7 +59,7 @@ class _Parts:
         self.ends = {name: ends for part in self._on_gpu for name, ends in part.ends.items()}
 
     def run(self, image: Inputs, fold: int | None, store: Store) -> dict[str, Array]:
-        """Return the outputs by name."""
+        """Return the outputs of the network by name."""
         graph = self._built.graph
         given = dict(reference.by_name(graph, image))
         values: dict[str, Array] = {node.name: input_values(node, given[node.name]) for node in graph.inputs}

@@ -1,22 +1,22 @@
-"""Memory for intermediate results: tensors that are never alive at the same time share an object.
+"""Memory planning for intermediate results: tensors with disjoint lifetimes share an object.
 
-An object is a piece of memory, or a texture. Its size is the maximum of its tensors' sizes; of textures, the maximum
-of the widths and that of the heights. A tensor keeps its object for all of its lifetime, so a step never writes
-where it, or a later step, still has to read.
+An object is a piece of memory, or a texture. Its size is the maximum of its tensors' sizes. For textures, these are the
+maximum width and the maximum height. A tensor keeps its object for all of its lifetime, so a step never overwrites data
+still to be read.
 
     plan([400, 100, 300], [(0, 1), (1, 2), (2, 3)], "greedy").total          # 500: the third takes the first's place
     plan_textures([(20, 10), (5, 40), (20, 10)], [(0, 1), (1, 2), (2, 3)], "greedy").total       # 4 * (200 + 200)
 
-The methods, with what they come from:
+The methods and their sources:
 
 * ``naive``: an object for each tensor.
 * ``greedy``: in order of execution, each tensor takes the free object nearest in size (Lee et al., "On-Device Neural
   Net Inference with Mobile GPUs", 2019, section 5).
 * ``by-size``: greedy as well, the largest tensor first (Pisarchyk and Lee, "Efficient Memory Management for Deep
   Neural Net Inference", 2020, shared objects).
-* ``flow``: a minimum-cost flow in which objects are handed from tensor to tensor (Lee et al. again). Its cost is the
-  least there is, but it is not the memory: an object that a small tensor hands on to a large one is counted as
-  growing even where it was as large before. So now one method is the best, now another.
+* ``flow``: a minimum-cost flow in which objects are passed from tensor to tensor (Lee et al. again). Its cost is the
+  minimum, but it is not the memory: an object passed from a small tensor to a large one counts as growing even if it
+  was as large before. Therefore none of the methods is always the best.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from glsl_infer.errors import InputError
 __all__ = ["METHODS", "Lifetime", "Plan", "Size", "plan", "plan_textures"]
 
 METHODS = ("naive", "greedy", "by-size", "flow")
-"""How to share: see the module."""
+"""Names of the sharing methods; the module's documentation describes them."""
 
 
 def plan(sizes: Sequence[int], lifetimes: Sequence[Lifetime], method: str) -> Plan:
-    """Let tensors of some sizes in bytes share memory.
+    """Plan shared memory for tensors with sizes in bytes.
 
     Args:
         sizes: bytes of each tensor, 1 or more.
@@ -42,7 +42,7 @@ def plan(sizes: Sequence[int], lifetimes: Sequence[Lifetime], method: str) -> Pl
         method: one of ``METHODS``.
 
     Raises:
-        InputError: an unknown method; sizes or lifetimes that make no sense.
+        InputError: an unknown method; a size below 1, or a lifetime with its last step before its first.
         MissingExtraError: ``flow`` without networkx.
     """
     return _plan([((size,),) for size in sizes], lifetimes, method, 1, 0)
@@ -51,15 +51,15 @@ def plan(sizes: Sequence[int], lifetimes: Sequence[Lifetime], method: str) -> Pl
 def plan_textures(
     sizes: Sequence[Size | Sequence[Size]], lifetimes: Sequence[Lifetime], method: str, *, most_larger: int = 0
 ) -> Plan:
-    """Let RGBA8 textures of some widths and heights share a texture.
+    """Plan shared RGBA8 textures.
 
     Args:
-        sizes: (width, height) of each, in texels; or several to choose from, the best one alone first, since the
-            tiles of an atlas can be arranged in more than one way.
+        sizes: (width, height) of each in texels; or several sizes to choose from, the best one for the tensor alone
+            first, because the tiles of an atlas can be arranged in more than one way.
         lifetimes: as for ``plan``.
         method: one of ``METHODS``.
-        most_larger: how many times as large as one of its tensors a shared texture may be; 0 for any number. A job
-            clears and stores all of its texture, however little of it is drawn.
+        most_larger: largest ratio of a shared texture to each of its tensors; 0 for no limit. A job clears and stores
+            its entire texture, even if it draws only a small part.
 
     Raises:
         InputError, MissingExtraError: as for ``plan``.
@@ -68,7 +68,7 @@ def plan_textures(
 
 
 def _choices(sizes: Size | Sequence[Size]) -> Choices:
-    """Return one size, or several, as several."""
+    """Return one size, or a sequence of sizes, as a tuple of sizes."""
     several: list[Size] = []
     alone: list[int] = []
     for size in sizes:

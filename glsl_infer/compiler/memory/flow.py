@@ -1,7 +1,7 @@
-"""Sharing as a flow of least cost: objects are handed on from tensor to tensor, and growing costs.
+"""Sharing by minimum-cost flow: objects are passed from tensor to tensor, and their growth has a cost.
 
-Every tensor is twice in the network. As a receiver it must get one object: a new one for its size, or that of a tensor
-which is dead by then, for as much as the tensor is larger than that one. As a giver it hands on one object at most.
+Every tensor is in the flow network twice. As a receiver it must get one object: a new one for the cost of its size, or
+one whose last tensor is no longer alive, for the cost of the growth. As a giver it passes on at most one object.
 Receivers of the same size and lifetime (the slices of a layer) are one vertex with a capacity.
 """
 
@@ -23,10 +23,10 @@ Group = list[Tensor]
 
 
 def share(tensors: Sequence[Tensor], most_larger: int) -> tuple[PlannedObjects, int]:
-    """Return the objects that tensors share, and the cost of the flow: sizes of new objects, and what others grow.
+    """Return the shared objects, and the cost of the flow: sizes of new objects and growth of others.
 
     Args:
-        tensors: all of them, numbered from 0.
+        tensors: all tensors, numbered from 0.
         most_larger: see ``memory.plan_textures``.
 
     Raises:
@@ -40,7 +40,7 @@ def share(tensors: Sequence[Tensor], most_larger: int) -> tuple[PlannedObjects, 
 
 
 def network(groups: Sequence[Group], most_larger: int) -> Any:
-    """Return the networkx.DiGraph whose flow of least cost is wanted, with whole numbers throughout.
+    """Return the flow network as a networkx.DiGraph. All demands, capacities and weights are integers.
 
     Vertices are ``source``, ``sink``, and for each group g (in order of first steps) a giver ("from", g) and
     a receiver ("to", g).
@@ -68,14 +68,14 @@ def network(groups: Sequence[Group], most_larger: int) -> Any:
 
 
 def _sizes(groups: Sequence[Group]) -> list[NDArray[np.int64]]:
-    """Return the choices of each group, (choices, axes), as many for all: those with fewer repeat the first."""
+    """Return the choices of each group, (choices, axes), with the first repeated to make all counts equal."""
     most = max((len(group[0].choices) for group in groups), default=0)
     every = [group[0].choices for group in groups]
     return [np.array([*choices, *[choices[0]] * (most - len(choices))], np.int64) for choices in every]
 
 
 def _areas_of_both(tensor: Tensor, others: Sequence[NDArray[np.int64]]) -> list[int]:
-    """Return the least area of an object that holds a tensor and each of some others."""
+    """Return, for each of the others, the least area of an object for it and the given tensor."""
     if not others:
         return []
     own = np.array(tensor.choices, np.int64)
@@ -92,9 +92,9 @@ def _groups(tensors: Sequence[Tensor]) -> list[Group]:
 
 
 def _chains(groups: Sequence[Group], flow: Mapping[Any, Mapping[Any, int]]) -> list[list[Tensor]]:
-    """Return the tensors of each object by following who hands on to whom."""
+    """Return the tensors of each object, by following the flow from givers to receivers."""
     objects: list[list[Tensor]] = []
-    free: list[list[int]] = []  # for each group, the objects that it can still hand on
+    free: list[list[int]] = []  # for each group, the objects not yet passed on
     for index, group in enumerate(groups):
         got = [
             free[before].pop(0)
@@ -111,12 +111,12 @@ def _chains(groups: Sequence[Group], flow: Mapping[Any, Mapping[Any, int]]) -> l
 
 
 def _split(chain: list[Tensor], most_larger: int) -> list[list[Tensor]]:
-    """Return a chain in parts of which no tensor is too small for its object; edges hold only for neighbours."""
+    """Return a chain in parts whose tensors all respect ``most_larger``, since edges limit only pairs of neighbours."""
     parts: list[list[Tensor]] = []
     while chain:
         least = math.prod(fitted(chain)[0]) if most_larger else 0
         small = [tensor for tensor in chain if most_larger * tensor.area < least]
-        if len(small) == len(chain):  # even the largest one, in a texture that others made larger
+        if len(small) == len(chain):  # Other tensors have made the object too large even for its largest tensor.
             small = [tensor for tensor in chain if tensor is not max(chain, key=lambda other: other.area)]
         parts.append([tensor for tensor in chain if tensor not in small])
         chain = small

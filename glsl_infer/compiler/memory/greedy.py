@@ -1,7 +1,7 @@
-"""Sharing without looking back: each tensor in turn takes an object that is free, or a new one.
+"""Greedy sharing: each tensor in turn takes a free object, or a new one. Earlier choices are never revised.
 
-Two orders, neither of which is always the better one: that of execution, in which an object may have to grow, and that
-of sizes, in which an object may be taken that a later, smaller tensor could have had all to itself.
+There are two orders, and neither is always better. In order of execution, an object may have to grow. In order of
+sizes, a tensor may take an object that a later, smaller tensor could have had alone.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from collections.abc import Callable, Sequence
 from glsl_infer.compiler.memory.objects import Lifetime, PlannedObjects, Size, Tensor, within
 
 Rank = Callable[[Tensor, Size, int], tuple[int, ...]]
-"""How bad it is for a tensor to take an object of some size that has to grow by so much; the least is taken."""
+"""Function of a tensor, an object's size and its necessary growth; the object with the least result is taken."""
 
 
 def in_order(tensors: Sequence[Tensor], most_larger: int) -> PlannedObjects:
-    """Share in order of the first steps: each tensor takes the free object that is nearest to it in size.
+    """Share in order of execution: each tensor takes the free object nearest to it in size.
 
     Args:
-        tensors: all of them, numbered from 0.
+        tensors: all tensors, numbered from 0.
         most_larger: see ``memory.plan_textures``.
     """
     order = sorted(tensors, key=lambda tensor: (tensor.lifetime[0], tensor.index))
@@ -29,12 +29,12 @@ def in_order(tensors: Sequence[Tensor], most_larger: int) -> PlannedObjects:
 
 
 def by_size(tensors: Sequence[Tensor], most_larger: int) -> PlannedObjects:
-    """Share from the largest tensor to the smallest: each takes the free object that has to grow least for it.
+    """Share from the largest tensor to the smallest: each takes the free object with the least growth.
 
-    Objects of one dimension never grow; of several that are free, the tensor takes the smallest.
+    Objects of one dimension never grow. Among objects with the same growth, the tensor takes the smallest.
 
     Args:
-        tensors: all of them, numbered from 0.
+        tensors: all tensors, numbered from 0.
         most_larger: see ``memory.plan_textures``.
     """
     order = sorted(tensors, key=lambda tensor: (-tensor.area, tensor.index))
@@ -44,7 +44,7 @@ def by_size(tensors: Sequence[Tensor], most_larger: int) -> PlannedObjects:
 def _share(order: Sequence[Tensor], rank: Rank, most_larger: int) -> PlannedObjects:
     members: list[list[Tensor]] = []
     sizes: list[Size] = []
-    steps: list[list[Lifetime]] = []  # of each object's tensors, in order: they never meet
+    steps: list[list[Lifetime]] = []  # lifetimes of each object's tensors, in order; they never overlap
     least: list[int] = []  # area of each object's smallest tensor
     for tensor in order:
         best: tuple[tuple[int, ...], int, Size] | None = None
@@ -73,6 +73,6 @@ def _share(order: Sequence[Tensor], rank: Rank, most_larger: int) -> PlannedObje
 
 
 def meets(lifetime: Lifetime, others: Sequence[Lifetime]) -> bool:
-    """Return whether a lifetime has a step in common with one of others, which have none with each other."""
+    """Return whether a lifetime overlaps one of several others, which are in order and do not overlap each other."""
     place = bisect.bisect_right(others, (lifetime[1], sys.maxsize))
     return place > 0 and others[place - 1][1] >= lifetime[0]

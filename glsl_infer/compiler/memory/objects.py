@@ -1,4 +1,4 @@
-"""Tensors, the objects that they share, and the finished plan."""
+"""Tensors, their shared objects, and the finished plan."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 BYTES_A_TEXEL = 4
-"""Of RGBA8."""
+"""Bytes of an RGBA8 texel."""
 
 Size = tuple[int, ...]
-"""Bytes, as a tuple of one; or width and height in texels."""
+"""Size in bytes, as a tuple of one; or width and height in texels."""
 
 Choices = tuple[Size, ...]
-"""The sizes that a tensor can take, the best one alone first."""
+"""Possible sizes of a tensor; the first is the best if the tensor does not share."""
 
 Lifetime = tuple[int, int]
 """First and last step of a tensor, both included."""
@@ -21,7 +21,7 @@ Lifetime = tuple[int, int]
 
 @dataclass(frozen=True)
 class Tensor:
-    """What needs memory for some steps."""
+    """Data with a size and a lifetime."""
 
     index: int
     choices: Choices
@@ -29,7 +29,7 @@ class Tensor:
 
     @property
     def area(self) -> int:
-        """Bytes or texels that it takes alone."""
+        """Size in bytes or texels of the first choice."""
         return math.prod(self.choices[0])
 
     def meets(self, other: Tensor) -> bool:
@@ -39,15 +39,15 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Plan:
-    """Which tensors share.
+    """Assignment of tensors to shared objects.
 
     Attributes:
-        method: how it was found.
+        method: the sharing method.
         objects: size of each object.
         placement: index of each tensor's object.
-        sizes: the size that each tensor takes within its object.
+        sizes: the chosen size of each tensor within its object.
         total: bytes of all objects.
-        cost: of ``flow``, the optimal cost in bytes, which is ``total`` or more; of other methods None.
+        cost: optimal cost of ``flow`` in bytes, which is ``total`` or more; None for other methods.
     """
 
     method: str
@@ -60,13 +60,13 @@ class Plan:
 
 @dataclass(frozen=True)
 class PlannedObjects:
-    """Objects in the making: the tensors of each, and sizes that are known to hold them (none where none are)."""
+    """Objects before their sizes are final: the tensors of each, and sizes known to suffice (empty if unknown)."""
 
     tensors: Sequence[Sequence[Tensor]]
     enough: Sequence[Size] = ()
 
     def plan(self, method: str, unit: int, cost: int | None) -> Plan:
-        """Return the plan in which each tensor takes that of its sizes that fits its object best."""
+        """Return the plan in which each tensor takes the size with the best fit to its object."""
         count = sum(len(members) for members in self.tensors)
         placement, sizes = [0] * count, [(0,)] * count  # type: list[int], list[Size]
         objects = []
@@ -85,20 +85,20 @@ class PlannedObjects:
 
 
 def joined(size: Size, other: Size) -> Size:
-    """Return the size of an object that holds both."""
+    """Return the size of an object for both sizes."""
     return tuple(map(max, size, other))
 
 
 def within(size: Size, choices: Iterable[Size]) -> tuple[Size, Size]:
-    """Return the least size that an object of some size has to grow to for one of the choices, and that choice."""
+    """Return the least size to which an object must grow for one of the choices, and the choice."""
     return min(((joined(size, choice), choice) for choice in choices), key=lambda pair: math.prod(pair[0]))
 
 
 def fitted(members: Sequence[Tensor]) -> tuple[Size, list[Size]]:
-    """Return the size of an object and the size that each of its tensors takes in it.
+    """Return the size of an object and the chosen size of each of its tensors.
 
-    A tensor that is alone takes its first choice. Of several, the largest sets the shape: each of its choices is
-    tried, and every other tensor in turn takes the choice that lets the object grow least.
+    A single tensor takes its first choice. Of several, the largest sets the shape: each of its choices is
+    tried, and every other tensor in turn takes the choice with the least growth of the object.
     """
     if len(members) == 1:
         return members[0].choices[0], [members[0].choices[0]]

@@ -1,6 +1,6 @@
-"""Graph -> graph: the same function with fewer nodes.
+"""Graph optimisation: the same function with fewer nodes.
 
-Every step is a pure function; ``optimize`` runs them in order. None knows anything of textures.
+Every step is a pure function from graph to graph, and ``optimize`` runs them in order. No step depends on textures.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from glsl_infer.ops.operator import CopyOperator
 def optimize(graph: Graph) -> Graph:
     """Run all steps.
 
-    A convolution then carries everything up to its activation, in this order: folded batch norm, residual,
-    activation. Fused nodes are listed in its attribute ``fused``; the last of them is the layer of the
-    original network whose output the node now computes.
+    Afterwards, a convolution includes everything up to its activation, in this order: folded batch norm, residual,
+    activation. Fused nodes are listed in its attribute ``fused``. The last of them is the layer of the original network
+    whose output the node now computes.
     """
     for step in STEPS:
         graph = step(graph)
@@ -35,7 +35,7 @@ def optimize(graph: Graph) -> Graph:
 
 
 def drop_identities(graph: Graph) -> Graph:
-    """Remove what changes nothing: dropout, linear activations, empty padding, flattened vectors and their like."""
+    """Remove nodes without an effect, such as dropout, linear activations, empty padding and flattening of vectors."""
     renamed: dict[str, str] = {}
     kept = []
     for node in graph.nodes:
@@ -47,7 +47,7 @@ def drop_identities(graph: Graph) -> Graph:
 
 
 def in_parts(graph: Graph) -> Graph:
-    """Write operators that are nothing but a few others as those."""
+    """Decompose operators into simpler ones."""
 
     def parts(node: Node) -> tuple[Node, ...]:
         return ops.get(node.op).parts(node, [graph.shapes[name] for name in node.inputs]) or (node,)
@@ -56,7 +56,7 @@ def in_parts(graph: Graph) -> Graph:
 
 
 def merge_same(graph: Graph) -> Graph:
-    """Let one node do what two of the same operator do one after the other: a part of a part, a scale of a scale."""
+    """Merge two successive nodes of the same operator into one, such as a crop of a crop or a scale of a scale."""
 
     def merged(shapes: Mapping[str, Shape], node: Node, before: Node) -> Node | None:
         if node.op != before.op or len(node.inputs) != 1 or len(before.inputs) != 1:
@@ -67,7 +67,7 @@ def merge_same(graph: Graph) -> Graph:
 
 
 def merge_padding(graph: Graph) -> Graph:
-    """Let convolutions pad for themselves instead of reading a padded copy."""
+    """Merge explicit padding into the convolution of the padded map."""
 
     def merged(shapes: Mapping[str, Shape], node: Node, before: Node) -> Node | None:
         pads = ops.get(before.op).only_pads and ops.get(node.op).convolves
@@ -83,7 +83,7 @@ def merge_padding(graph: Graph) -> Graph:
 
 
 def sums_as_residuals(graph: Graph) -> Graph:
-    """Write sums of more than two maps as sums of two, if convolutions can then add the others themselves."""
+    """Write sums of more than two maps as sums of two, if a convolution can then add its share as a residual."""
 
     def apart(node: Node) -> list[Node]:
         count = len(node.inputs)
@@ -106,7 +106,7 @@ def sums_as_residuals(graph: Graph) -> Graph:
 
 
 def fuse_residual(graph: Graph) -> Graph:
-    """Let a convolution add its residual itself."""
+    """Fuse the addition of a residual into the convolution before it."""
 
     def with_residual(shapes: Mapping[str, Shape], node: Node, before: Node) -> Node | None:
         joins = ops.get(node.op).adds and ops.get(before.op).convolves
@@ -122,7 +122,7 @@ def fuse_residual(graph: Graph) -> Graph:
 
 
 def fuse_activation(graph: Graph) -> Graph:
-    """Let convolutions, additions and dense layers apply their activation themselves."""
+    """Fuse activations into the convolutions, additions and dense layers before them."""
 
     def activated(shapes: Mapping[str, Shape], node: Node, before: Node) -> Node | None:
         if not ops.get(node.op).activates or "activation" not in before.attrs or before.activation != LINEAR:
@@ -133,7 +133,7 @@ def fuse_activation(graph: Graph) -> Graph:
 
 
 def sigmoids_as_pieces(graph: Graph) -> Graph:
-    """Write sigmoids of straight pieces by their numbers: weights and the store then do a part of them, or all."""
+    """Write piecewise-linear sigmoids with explicit constants, for weights and the saturating store to absorb."""
 
     def rewritten(node: Node) -> Node:
         pieces = node.activation.pieces
@@ -143,10 +143,11 @@ def sigmoids_as_pieces(graph: Graph) -> Graph:
 
 
 def replace_by_shape(graph: Graph) -> Graph:
-    """Let other operators do what the shapes of inputs do not allow: a concatenation that views cannot do is drawn.
+    """Replace operators without support for the shapes of their inputs, such as a concatenation that cannot be a view.
 
-    Zeros in lanes are drawn where these may be none: of a picture, and of a padded map, around which all lanes of 16
-    bits have one colour.
+    A replacement that shows lanes beyond the last channel as zeros is undone if these lanes can have other values. They
+    can if it copies an input picture, whose last lane is alpha, or if its map is padded, because in 16 bits all lanes
+    of the gutter have one colour.
     """
 
     def done_by(node: Node) -> Node:
@@ -161,7 +162,7 @@ def replace_by_shape(graph: Graph) -> Graph:
 
 
 def _copies_input(graph: Graph, node: Node) -> bool:
-    """Return whether a node may show an input of the network as it is: lanes beyond the last are a picture's alpha."""
+    """Return whether a node can copy an input of the network. A picture's lane beyond the last channel is alpha."""
     left, seen = list(node.inputs), set[str]()
     while left:
         source = graph.by_name[left.pop()]

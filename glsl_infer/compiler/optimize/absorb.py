@@ -1,4 +1,4 @@
-"""Merging neighbours of a graph: what several optimisation steps are made of."""
+"""Merging of neighbouring nodes, the basis of several optimisation steps."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from glsl_infer.graph import Graph, Node, Shape
 from glsl_infer.graph.node import SEEN
 
 Merge = Callable[[Mapping[str, Shape], Node, Node], Optional[Node]]
-"""From all shapes, a node, and one of its inputs that nothing else reads: the node that replaces both, or None."""
+"""Function of all shapes, a node, and one of its inputs without other readers; returns a node for both, or None."""
 
 
 def absorb(graph: Graph, merge: Merge, *, keep_first_name: bool) -> Graph:
-    """Merge neighbours until ``merge`` finds no more.
+    """Merge neighbours until ``merge`` returns None for all pairs.
 
-    What it returns stands in the later one's place, under the earlier one's name if ``keep_first_name``.
+    A merged node takes the position of the later node, and the name of the earlier one if ``keep_first_name``.
     """
     draft = Draft(graph)
     changed = True
@@ -30,7 +30,7 @@ def absorb(graph: Graph, merge: Merge, *, keep_first_name: bool) -> Graph:
 
 
 def _merged(draft: Draft, node: Node, merge: Merge, keep_first_name: bool) -> bool:
-    """Merge a node with one that it reads, and return whether that could be done."""
+    """Merge a node with one of its inputs, and return whether it was possible."""
     for before in (draft.by_name[name] for name in reversed(node.inputs)):
         merged = merge(draft.shapes, node, before) if draft.read_once(before.name) else None
         if merged is not None:
@@ -40,9 +40,9 @@ def _merged(draft: Draft, node: Node, merge: Merge, keep_first_name: bool) -> bo
 
 
 def fused(node: Node, absorbed: Node) -> Node:
-    """Return ``node`` with the name of a node that it now computes as well noted in its attribute ``fused``.
+    """Return ``node`` with the name of an absorbed node added to its attribute ``fused``.
 
-    Of what the file says of values only what it says of the node that was taken in holds on.
+    The observed range from the model file is taken from the absorbed node, because it is the later one.
     """
     attrs = {key: value for key, value in node.attrs.items() if key != SEEN}
     if SEEN in absorbed.attrs:

@@ -1,4 +1,4 @@
-"""Optimisation steps for scales and offsets: rescaling goes into the picture's range, batch norm into weights."""
+"""Optimisation steps for scales and offsets: rescaling is folded into the picture's range, batch norm into weights."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from glsl_infer.ops.vector_affine import affine_node
 
 
 def fold_rescaling(graph: Graph) -> Graph:
-    """Let the bytes of the picture stand for what rescaling or batch norm makes of them, where all readers do the same.
+    """Fold rescaling or batch norm of a picture into the range of its bytes, if all readers apply the same.
 
-    Of ``value = s * x + o`` with ``x = S * (byte - Z) / 255`` it makes ``s * S * (byte - (Z - 255 o / (s S))) / 255``.
+    With ``value = s * x + o`` and ``x = S * (byte - Z) / 255``, the result is
+    ``s * S * (byte - (Z - 255 o / (s S))) / 255``.
     """
     pictures: dict[str, Node] = {}
     gone: dict[str, str] = {}
@@ -34,7 +35,7 @@ def fold_rescaling(graph: Graph) -> Graph:
                 scales = scale * scales
                 zeros = zeros - 255.0 * offset / scales
             if not (scales.all() and np.isfinite(scales).all() and np.isfinite(zeros).all()):
-                break  # all bytes would mean the same, or more than a number can say
+                break  # The bytes would all have the same value, or one beyond floats.
             folded = with_picture_range(folded, scales.tolist(), zeros.tolist())
             here = dict.fromkeys((node.name for node in readers), picture.name)
             gone.update(here)
@@ -46,7 +47,7 @@ def fold_rescaling(graph: Graph) -> Graph:
 
 
 def fold_batch_norm(graph: Graph) -> Graph:
-    """Multiply batch norm and rescaling into the layer before, else into that behind; alone on a map, make them one."""
+    """Fold batch norm and rescaling into the layer before, or else the layer after; those left become convolutions."""
 
     def folded(shapes: Mapping[str, Shape], node: Node, before: Node) -> Node | None:
         if not _is_affine(node) or not ops.get(before.op).has_kernel:
@@ -65,7 +66,7 @@ def fold_batch_norm(graph: Graph) -> Graph:
 
 
 def _folded_forward(shapes: Mapping[str, Shape], node: Node, before: Node) -> Node | None:
-    """Return a convolution or dense layer that reads the input of ``before``, if that is affine and keeps padding 0."""
+    """Return a convolution or dense layer with ``before`` folded in; None unless it is affine and keeps padding 0."""
     if not _is_affine(before) or not ops.get(node.op).has_kernel:
         return None
     if node.inputs[0] != before.name or node.inputs.count(before.name) != 1:
@@ -93,7 +94,7 @@ def _is_affine(node: Node) -> bool:
 
 
 def _affine(shapes: Mapping[str, Shape], node: Node) -> Affine:
-    """Return what a batch norm or a rescaling does, (channels,) each."""
+    """Return the scale and the offset of a batch norm or a rescaling, (channels,) each."""
     affine = ops.get(node.op).affine(node)
     assert affine is not None, node.name
     scale, offset = affine
@@ -104,7 +105,8 @@ def _affine(shapes: Mapping[str, Shape], node: Node) -> Affine:
 def _as_convolution(graph: Graph, node: Node) -> Node:
     """Return batch norm or rescaling on a feature map as a 1x1 convolution with a group for each channel.
 
-    On an input of numbers it becomes a dense layer whose kernel is a diagonal, on other vectors ``vector_affine``.
+    On a vector input of the network it becomes a dense layer with a diagonal kernel, on other vectors
+    ``vector_affine``.
     """
     if _is_affine(node) and graph.by_name[node.inputs[0]] in graph.inputs and len(graph.shapes[node.name]) == 1:
         scale, offset = (values.astype(np.float32) for values in _affine(graph.shapes, node))
@@ -123,7 +125,7 @@ def _as_convolution(graph: Graph, node: Node) -> Node:
 
 
 def _normal(shapes: Mapping[str, Shape], node: Node, before: Node) -> dict[str, tuple[tuple[float, ...], ...]]:
-    """Return the attribute that says what sums are like which a node makes of those of the one before it."""
+    """Return the attribute ``NORMAL`` of a node, from its batch norm or from the node before; empty if unknown."""
     found = ops.get(node.op).normal(node)
     if found is None and NORMAL in before.attrs:
         (scale, offset), (mean, deviation) = _affine(shapes, node), map(np.asarray, before.attrs[NORMAL])

@@ -1,6 +1,6 @@
-"""A graph that is being rewritten, a few nodes at a time: no change costs more than the nodes that it touches.
+"""A graph under rewriting, in which the cost of a change depends only on the number of nodes involved.
 
-A ``Graph`` is never changed, so that a step which makes a new one for each of its n changes takes n times n steps.
+A ``Graph`` is immutable. A step that makes a new one for each of its n changes takes time proportional to n squared.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from glsl_infer.graph import Graph, Node, Shape
 
 
 class Draft:
-    """The nodes of a graph, and what follows from them, while they change.
+    """The nodes of a graph during rewriting, with their shapes, readers and positions.
 
     Attributes:
         by_name: the nodes.
-        shapes: of what they compute.
+        shapes: shapes of their outputs.
         changed: whether it differs from the graph.
     """
 
@@ -34,23 +34,23 @@ class Draft:
         self._ends = {layer: [layer] for layer in graph.output_layers}
 
     def __len__(self) -> int:
-        """Return the number of places: those of the graph's nodes."""
+        """Return the number of positions, equal to the number of the graph's nodes."""
         return len(self._slots)
 
     def at(self, slot: int) -> tuple[Node, ...]:
-        """Return the nodes that stand in a place now."""
+        """Return the current nodes of a position."""
         return tuple(self.by_name[name] for name in self._slots[slot])
 
     def unread(self, name: str) -> bool:
-        """Return whether no node reads a node, and it is no output."""
+        """Return whether a node has no readers and is not an output."""
         return not self._readers[name] and name not in self._ends
 
     def read_once(self, name: str) -> bool:
-        """Return whether one node reads a node, once, and it is no output."""
+        """Return whether a node has exactly one reader, which reads it once, and is not an output."""
         return name not in self._ends and list(self._readers[name].values()) == [1]
 
     def put(self, old: Sequence[Node], new: Sequence[Node], result: str) -> None:
-        """Put nodes in the place of others, the last of which had readers: they read ``result`` from now on.
+        """Replace nodes by others; the readers of the last replaced node read ``result`` from now on.
 
         Raises:
             ModelError: shapes do not fit together.
@@ -71,7 +71,7 @@ class Draft:
             self._reshaped(result)
 
     def remove(self, node: Node) -> None:
-        """Take a node out that nothing reads."""
+        """Remove a node without readers."""
         self.changed = True
         self._slots[self._slot.pop(node.name)].remove(node.name)
         del self.by_name[node.name], self.shapes[node.name]
@@ -80,7 +80,7 @@ class Draft:
             self._readers.get(name, {}).pop(node.name, None)
 
     def graph(self) -> Graph:
-        """Return the graph that it has become."""
+        """Return the rewritten graph."""
         if not self.changed:
             return self._graph
         now = {layer: name for name, layers in self._ends.items() for layer in layers}
@@ -98,7 +98,7 @@ class Draft:
             self._readers[name][node.name] = self._readers[name].get(node.name, 0) + 1
 
     def _reshaped(self, name: str) -> None:
-        """Infer anew what follows from a shape that has changed."""
+        """Infer the shapes of nodes after one with a changed shape."""
         waiting = list(self._readers[name])
         while waiting:
             node = self.by_name[waiting.pop()]

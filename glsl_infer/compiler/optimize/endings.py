@@ -1,4 +1,4 @@
-"""Optimisation steps for the ends of networks: what the CPU does better, once, after the last pass."""
+"""Optimisation step for the outputs of networks: their last operators become host steps, which run once on the CPU."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from glsl_infer.graph.purposes import VALUES
 
 
 def peel_endings(graph: Graph) -> Graph:
-    """Make host steps of softmaxes that outputs end in, and of sigmoids of vectors.
+    """Turn softmaxes at the end of outputs, and sigmoids of vectors, into host steps.
 
-    The only output of a network loses its softmax: runners return logits. A sigmoid of a map stays in the shader that
-    makes the map: it costs nothing there and has its range by nature.
+    The softmax of a network's only output is removed, because runners return logits, unless the output's purpose is
+    plain values or a host step follows. A sigmoid of a map stays in the shader of the map: it costs nothing there, and
+    it implies the range.
     """
     outputs = []
     for output in graph.outputs:
@@ -30,7 +31,7 @@ def peel_endings(graph: Graph) -> Graph:
 
 
 def _last_step(graph: Graph, output: GraphOutput) -> str:
-    """Return the host step that all layers of an output are; empty where they are none, or not the same."""
+    """Return the common host step of an output's layers; empty if they have none, or different ones."""
     steps = {_step(graph, graph.by_name[layer]) for layer in output.layers}
     return steps.pop() if len(steps) == 1 else ""
 
@@ -41,7 +42,7 @@ def _step(graph: Graph, node: Node) -> str:
 
 
 def _without_unread(graph: Graph, outputs: Sequence[GraphOutput]) -> Graph:
-    """Return the graph with other outputs, and without nodes that nothing reads any more; inputs stay."""
+    """Return the graph with other outputs, and without unread nodes; inputs stay."""
     read = {layer for output in outputs for layer in output.layers}
     kept: list[Node] = []
     for node in reversed(graph.nodes):

@@ -1,9 +1,9 @@
-"""An optimisation step for vectors: flattened maps are laid out as they draw best, and long vectors held in parts.
+"""Optimisation steps for vectors: flattened maps in the layout with the fewest quads, and long vectors in parts.
 
-A texture holds a vector of ``LONGEST`` numbers. A longer one is held in parts, each a vector of its own. A dense layer
-of parts is the sum of a dense layer of each; its outputs are parts again where there are more than ``MOST_OUTPUTS``.
-The order of the numbers of a flattened map is free where only dense layers read it: rows of pixels (``flatten_rows``)
-take one quad each, where Keras' order takes one for every two numbers.
+A texture holds a vector of ``LONGEST`` values. A longer one is held in parts, each a vector of its own. A dense layer
+of parts is the sum of a dense layer of each. Its outputs are parts again if there are more than ``MOST_OUTPUTS``.
+The order of a flattened map's values is free if only dense layers read it. Rows of pixels (``flatten_rows``) take one
+quad each, but the order of Keras takes one for every two values.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from glsl_infer.lowering.bindings import MAX_TEXTURES
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
 LONGEST = 2 * MAX_TEXTURE_SIZE
-"""Numbers of a vector that a texture holds."""
+"""Largest number of values of a vector in one texture."""
 
 MOST_OUTPUTS = MAX_TEXTURE_SIZE
-"""Outputs of a dense layer whose weights are one texture."""
+"""Largest number of outputs of a dense layer whose weights are one texture."""
 
 MISSING = -1
-"""The index of a number that is 0 and in no vector of the graph."""
+"""Index of a padding value, which is 0 and in none of the graph's vectors."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A node that holds a part of a vector, and which numbers of the vector its own are, (length,)."""
+    """A node with a part of a vector, and the indices of its values in the vector, (length,)."""
 
     name: str
     numbers: NDArray[np.int64]
 
 
 def long_vectors(graph: Graph) -> Graph:
-    """Hold long vectors in parts, and order flattened maps for the dense layers that read them.
+    """Split long vectors into parts, and order flattened maps for their dense layers.
 
     Raises:
-        ModelError: an operator that needs a long vector as a whole, by name.
+        ModelError: an operator without support for a vector in parts, by name.
     """
     held: dict[str, tuple[Part, ...]] = {}
     nodes: list[Node] = []
@@ -56,7 +56,7 @@ def long_vectors(graph: Graph) -> Graph:
 
 
 def _nodes(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> Iterator[Node]:
-    """Yield what takes the place of a node, and note in ``held`` where its output is."""
+    """Yield the replacement of a node, and add its parts to ``held`` if its output is in parts."""
     shape = graph.shapes[node.name]
     given = [held.get(name) for name in node.inputs]
     does = ops.get(node.op).on_parts
@@ -82,7 +82,7 @@ def _nodes(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> Itera
 
 
 def _only_in_parts(graph: Graph, node: Node) -> bool:
-    """Return whether all that reads a vector are dense layers, or concatenations and activations in front of such."""
+    """Return whether only dense layers read a vector, directly or through concatenations and activations."""
     if node.name in graph.output_layers or math.prod(graph.shapes[node.inputs[0]][:-1] or (0,)) == 1:
         return False
     readers = [(reader, ops.get(reader.op).on_parts) for reader in graph.consumers[node.name]]
@@ -112,17 +112,17 @@ def _flattened(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> I
 
 
 def _is_odd(shape: Shape) -> bool:
-    """Return whether a map has several pixels and an odd number of channels: two pixels share a texel then."""
+    """Return whether a map has several pixels and an odd number of channels, so that two pixels share a texel."""
     return len(shape) == 3 and shape[0] * shape[1] > 1 and shape[2] % 2 == 1
 
 
 def _in_order(graph: Graph, node: Node) -> Iterator[Node]:
-    """Yield the rows of a flattened map, and what puts their numbers in Keras' order."""
+    """Yield the rows of a flattened map, and a node to put their values in the order of Keras."""
     rows: dict[str, tuple[Part, ...]] = {}
     yield from _flattened(graph, replace(node, name=f"{node.name}-rows"), rows)
     parts = rows[f"{node.name}-rows"]
     places = np.argsort(np.concatenate([part.numbers for part in parts]), kind="stable")
-    numbers = tuple(places[-graph.shapes[node.name][0] :].tolist())  # behind those of what is missing
+    numbers = tuple(places[-graph.shapes[node.name][0] :].tolist())  # The padding values sort first.
     yield Node(node.name, "vector_gather", tuple(part.name for part in parts), {"channels": numbers})
 
 
@@ -141,7 +141,7 @@ def _parts(graph: Graph, name: str, held: dict[str, tuple[Part, ...]]) -> tuple[
 
 
 def _whole(graph: Graph, name: str, reader: Node, held: dict[str, tuple[Part, ...]]) -> tuple[Part, ...]:
-    """Return the parts of a vector, which must be all its numbers in order."""
+    """Return the parts of a vector, which must contain all its values in order."""
     parts = _parts(graph, name, held)
     if not np.array_equal(np.concatenate([part.numbers for part in parts]), np.arange(graph.shapes[name][0])):
         advice = "give the Dense layers behind a vector of their own"
@@ -150,7 +150,7 @@ def _whole(graph: Graph, name: str, reader: Node, held: dict[str, tuple[Part, ..
 
 
 def _dense(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> Iterator[Node]:
-    """Yield a dense layer of each part and each group of outputs, and their sums."""
+    """Yield a dense layer for each part and each group of outputs, and their sums."""
     sources = _parts(graph, node.inputs[0], held)
     kernel, bias = node.weights["kernel"], node.weights["bias"]
     outputs = kernel.shape[1]
@@ -184,12 +184,12 @@ def _dense(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> Itera
 
 
 def _ending(node: Node) -> dict[str, Any]:
-    """Return the attributes of the last node in a dense layer's place."""
+    """Return the attributes of the last replacement of a dense layer."""
     return {key: node.attrs[key] for key in ("activation", "fused") if key in node.attrs}
 
 
 def _sum(node: Node, name: str, addends: Sequence[str]) -> Iterator[Node]:
-    """Yield the activated sum of vectors, in steps where there are more than one draw can read."""
+    """Yield the activated sum of vectors, in several steps if there are more than one draw can read."""
     left, step = list(addends), 0
     while len(left) > MAX_TEXTURES:
         step += 1
@@ -203,7 +203,7 @@ def _sum(node: Node, name: str, addends: Sequence[str]) -> Iterator[Node]:
 
 
 def _groups(graph: Graph, node: Node, outputs: int) -> list[tuple[int, int]]:
-    """Return the outputs (first, last) of each group; maps that read it want whole pixels and whole texels."""
+    """Return the (first, last) output of each group; if maps read them, groups are whole pixels and texels."""
     unit = 2
     for reader in graph.consumers[node.name]:
         if ops.get(reader.op).on_parts == "map":
@@ -217,7 +217,7 @@ def _groups(graph: Graph, node: Node, outputs: int) -> list[tuple[int, int]]:
 
 
 def _each_part(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> Iterator[Node]:
-    """Yield an operator on numbers for each part, where all inputs have the same parts."""
+    """Yield an elementwise operator for each part, if all inputs have the same parts."""
     given = [_parts(graph, name, held) for name in node.inputs]
     lengths = [[part.numbers.tolist() for part in parts] for parts in given]
     if any(other != lengths[0] for other in lengths) or node.activation.channels is not None:
@@ -232,7 +232,7 @@ def _each_part(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> I
 
 
 def _output(graph: Graph, output: GraphOutput, held: dict[str, tuple[Part, ...]]) -> GraphOutput:
-    """Return an output of the parts, which the CPU joins."""
+    """Return an output in terms of the parts, which the CPU concatenates."""
     if not any(layer in held for layer in output.layers):
         return output
     layers = tuple(part.name for layer in output.layers for part in _whole(graph, layer, graph.by_name[layer], held))
@@ -241,16 +241,16 @@ def _output(graph: Graph, output: GraphOutput, held: dict[str, tuple[Part, ...]]
 
 
 def maps_of_vectors(graph: Graph) -> Graph:
-    """Let maps be made of vectors where a reshape asks for that, with the activation of a dense layer before it.
+    """Write reshapes to a map as ``vector_map``, and move the activation of a dense layer before them into the map.
 
-    The activation of values of 16 bits is a range of 8 bits by nature then, where it is a sigmoid.
+    If the activation of the 16-bit values is a sigmoid, it then implies the range of the 8-bit map.
     """
     moved: dict[str, Node] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
         given = len(graph.shapes[node.inputs[0]]) if node.inputs else 0
         if not ops.get(node.op).only_reshapes or len(graph.shapes[node.name]) != 3 or given not in (1, 3):
-            nodes.append(node)  # what has another rank is the CPU's, and so is its way to a map
+            nodes.append(node)  # Tensors of other ranks are computed on the CPU, and so is their reshape to a map.
             continue
         before = graph.by_name[node.inputs[0]]
         attrs = {"shape": graph.shapes[node.name], "activation": "linear"}

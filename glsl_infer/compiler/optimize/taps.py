@@ -1,4 +1,4 @@
-"""An optimisation step: taps of a window that never meet the map are left out, and the padding that was for them."""
+"""Removal of kernel taps outside of the map for all output pixels, and of their padding."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from glsl_infer import ops
 from glsl_infer.graph import Graph, Node
 
 Axis = tuple[range, int, int]
-"""The taps of one axis that stay, and the padding before and after."""
+"""The remaining taps of one axis, and the padding before and after."""
 
 
 def leave_out_idle_taps(graph: Graph) -> Graph:
-    """Cut rows and columns off kernels whose every tap lies in the padding, for all pixels of the output.
+    """Cut rows and columns off kernels whose taps are all in the padding, for all pixels of the output.
 
-    Windows with large dilations have them: of a 3x3 window with a dilation of 18 on a map of 16x16 only the middle
-    meets the map, and it becomes a convolution of single pixels, without a gutter of 18 texels.
+    Windows with large dilations have such taps. For example, a 3x3 window with a dilation of 18 on a map of 16x16
+    covers the map only with its middle tap. It becomes a convolution of single pixels, without a gutter of 18 texels.
     """
 
     def reduced(node: Node) -> Node:
@@ -38,20 +38,20 @@ def leave_out_idle_taps(graph: Graph) -> Graph:
 
 
 def _met(size: int, output: int, taps: int, stride: int, dilation: int, padding: tuple[int, int]) -> Axis:
-    """Return which taps of one axis to keep. What would need a negative padding is kept as well.
+    """Return the taps of one axis to keep, and the padding. A tap is also kept if the padding would become negative.
 
     Args:
         size: pixels of the input.
         output: pixels of the output.
-        taps: of the kernel.
+        taps: number of taps of the kernel.
         stride: pixels from window to window.
         dilation: pixels from tap to tap.
-        padding: before and after.
+        padding: pixels of padding before and after.
     """
     before, after = padding
     first, last = 0, taps
     while last - first > 1 and dilation <= before and stride * (output - 1) < before:
-        # The first tap of the last window lies before the map.
+        # The first tap of the last window is before the map.
         first, before = first + 1, before - dilation
     while last - first > 1 and dilation <= after and (last - first - 1) * dilation - before >= size:
         last, after = last - 1, after - dilation

@@ -1,7 +1,7 @@
-"""An optimisation step for heads of networks: what Keras computes on 1x1 maps is computed on vectors.
+"""Optimisation steps for heads of networks: computations of Keras on 1x1 maps become computations on vectors.
 
-A vector is stored in 16 bits, a feature map in 8, and a dense layer is one texture of weights where a convolution
-is a draw for every slice. MobileNet ends with GlobalAveragePooling2D(keepdims=True), Conv2D(classes, 1), Reshape.
+A vector is stored in 16 bits, a feature map in 8. A dense layer has one texture of weights, but a convolution needs
+a draw for every slice. MobileNet ends with GlobalAveragePooling2D(keepdims=True), Conv2D(classes, 1), Reshape.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from glsl_infer.graph import Graph, Node
 
 
 class Rewrite(NamedTuple):
-    """What stands in the place of a node, and the name of the node that its readers read then."""
+    """Replacement nodes of a node, and the name of the new input of its readers."""
 
     nodes: tuple[Node, ...]
     result: str
 
 
 def vectors_stay_vectors(graph: Graph) -> Graph:
-    """Push every reshape from a vector to a 1x1 map behind what reads it, until it meets its opposite and both go.
+    """Move every reshape from a vector to a 1x1 map past its readers until it cancels with an opposite reshape.
 
-    On its way a convolution becomes a dense layer. A reshape from a map to a vector becomes a flatten. Other reshapes
+    On its way, a convolution becomes a dense layer. A reshape from a map to a vector becomes a flatten. Other reshapes
     stay, and are refused by name when the graph is lowered.
     """
     draft = Draft(graph)
@@ -41,7 +41,7 @@ def vectors_stay_vectors(graph: Graph) -> Graph:
 
 
 def vectors_apart(graph: Graph) -> Graph:
-    """Let vectors be joined, added and activated by operators of their own: they are stored in 16 bits."""
+    """Replace concatenations, sums and activations of vectors by vector operators, which store 16 bits."""
 
     def apart(node: Node) -> Node:
         other = ops.get(node.op).on_vectors
@@ -83,7 +83,7 @@ def _rewrite(draft: Draft, node: Node) -> Rewrite | None:
 
 
 def _rewrite_all(draft: Draft, node: Node) -> Rewrite | None:
-    """Let an operation on several maps of one pixel, all made of vectors, read the vectors."""
+    """Make an operation on several 1x1 maps, all of them reshaped vectors, read the vectors."""
     befores = [draft.by_name[name] for name in node.inputs]
     shape = draft.shapes[node.name]
     if len(shape) != 3 or not all(
@@ -99,7 +99,7 @@ def _rewrite_all(draft: Draft, node: Node) -> Rewrite | None:
 
 
 def _rewrite_operands(draft: Draft, node: Node) -> Rewrite | None:
-    """Let an operation on a map and a map of one pixel read the vector that the latter was made of."""
+    """Make an operation on a map and a 1x1 map read the vector from which the latter was reshaped."""
 
     def vector(name: str) -> str:
         before = draft.by_name[name]
@@ -121,7 +121,7 @@ def _rewrite_reshape(draft: Draft, node: Node) -> Rewrite | None:
     if given == shape:
         return Rewrite((), before.name)
     if ops.get(before.op).only_reshapes:
-        # A flatten in between would round to 16 bits; the map is what its texture holds.
+        # A flatten in between would round to 16 bits. The map holds the values of its texture.
         return Rewrite((Node(node.name, "reshape", before.inputs, {"shape": shape}),), node.name)
     if not ops.get(node.op).has_shader and len(given) == 3 and len(shape) == 1:
         return Rewrite((Node(node.name, "flatten", node.inputs, {"scale": None}),), node.name)
@@ -129,7 +129,7 @@ def _rewrite_reshape(draft: Draft, node: Node) -> Rewrite | None:
 
 
 def _as_dense(node: Node, source: str) -> Node:
-    """Return a convolution whose input and output are one pixel as a dense layer: one tap of the kernel meets it."""
+    """Return a convolution from one pixel to one pixel as a dense layer: at most one tap covers the pixel."""
     kernel = node.weights["kernel"]
     height, width, group_channels, filters = kernel.shape
     groups, (top, _, left, _), (down, right) = (node.attrs[key] for key in ("groups", "padding", "dilations"))
@@ -145,7 +145,7 @@ def _as_dense(node: Node, source: str) -> Node:
 
 
 def _rewritten(draft: Draft, node: Node) -> bool:
-    """Rewrite a node if that can be done, leave out reshapes that nothing reads any more, and return whether it was."""
+    """Rewrite a node if possible, remove unread reshapes, and return whether it was rewritten."""
     rewrite = _rewrite(draft, node) if node.inputs else None
     if rewrite is None:
         return False

@@ -1,4 +1,4 @@
-"""Optimised graph -> prepared graph: every stored value gets its range or scale, and some layers several stages.
+"""Preparation of an optimised graph: every stored value gets a range or scale, and some layers become several stages.
 
 Both the exact reference and ``compiler.lower.to_program`` work from a prepared graph.
 """
@@ -49,24 +49,25 @@ from glsl_infer.ops.operator import GraphOnlyOperator, ViewOperator
 from glsl_infer.program.layout import Range
 
 LEARNT = ("error", "layer", "maximum", "percentile")
-"""How ranges are chosen that pictures tell."""
+"""Names of the ways to choose ranges from calibration images."""
 
 
 @dataclass(frozen=True)
 class PreparedGraph:
-    """A prepared graph, and what was decided on the way.
+    """A prepared graph with a record of the decisions on ranges, scales and bits.
 
     Attributes:
+        graph: the graph with ranges, scales and stages.
         ranges: one choice for each 8-bit feature map.
-        wide: one entry for each convolution that takes partial sums.
+        wide: one entry for each convolution with partial sums.
         scales: one choice for each 16-bit value.
         precision: one choice for each feature map in 16 bits.
-        spent: what each layer's rounding does to the outputs, where that was measured.
-        in_eight: what all maps in 8 bits would cost, where that was counted.
-        wider: ranges for 16 bits of layers whose range in 8 pictures told.
-        told: those ranges in 8 bits.
-        folds: the same ranges without each part of the pictures.
-        runs: the float network's outputs for some pictures, where they were needed.
+        spent: effect of each layer's rounding on the outputs, if it was measured.
+        wider: ranges for 16 bits of layers whose range in 8 bits was learnt from calibration images.
+        told: the learnt ranges in 8 bits.
+        in_eight: cost of the program with all maps in 8 bits, if it was counted.
+        folds: ranges learnt without each part of the calibration images.
+        runs: outputs of the float network for some calibration images, if they were needed.
     """
 
     graph: Graph
@@ -105,28 +106,29 @@ def prepare(
     """Prepare an optimised graph for shaders.
 
     Args:
-        graph: what ``optimize.optimize`` returned.
-        pictures: typical inputs for calibration, as ``reference.run`` takes them.
+        graph: the result of ``optimize.optimize``.
+        pictures: calibration inputs, as for ``reference.run``.
         percentile: see ``calibration.extremes``.
         layout: see ``compiler.lower.to_program``.
-        per_channel: see ``ranges.assign_ranges``; for comparison.
-        headroom: see ``ranges.assign_ranges``; for comparison.
-        uniform_vectors: see ``lowering.to_program``.
+        per_channel: see ``eight_bits.assign_ranges``; for comparison.
+        headroom: see ``eight_bits.assign_ranges``; for comparison.
+        uniform_vectors: see ``compiler.lower.to_program``.
         exactness: see ``wide.EXACTNESS``; for comparison.
-        assumed: see ``ranges.assign_ranges``.
+        assumed: see ``eight_bits.assign_ranges``.
         precision: see ``precision.choose``.
-        precision_for: bits of single layers; those of other names are left out.
+        precision_for: bits of single layers; unknown names are ignored.
         numbers: see ``precision.choose``.
-        known_ranges: what calibration found before; it goes before pictures.
+        known_ranges: ranges of an earlier calibration, which have priority over ``pictures``.
         tolerance: see ``sensitivity.spend``.
-        budget: see there, too; with neither, and ``auto``, an eighth more work is spent for an error of
-            ``AUTO_TOLERANCE``, or ``AUTO_NUMBERS``.
-        plan: counts what a prepared graph costs; without it shares are estimated.
-        shorten: makes partial sums of more layers of a prepared graph; scales that pictures tell are found behind it.
+        budget: see ``sensitivity.spend``. If neither is given and ``precision`` is ``auto``, an eighth more work is
+            spent to reach an error of ``AUTO_TOLERANCE``, or ``AUTO_NUMBERS``.
+        plan: function to count the cost of a prepared graph; without it, shares are estimated.
+        shorten: function to split further layers of a prepared graph into partial sums. Calibration of scales
+            follows it.
 
     Raises:
-        InputError: see ``precision.choose``.
-        ModelError: a layer that has no shader where it stands, or whose range cannot be known without pictures.
+        InputError: an unknown precision, or a layer without support for its bits.
+        ModelError: a layer has no shader for its inputs, or its range is unknown without calibration images.
     """
     require_possible_size(graph)
     require_stored_values(graph)
@@ -229,12 +231,12 @@ def _range_of(graph: Graph, layer: str) -> Range:
 def _times(
     in_eight: Cost, plan: Callable[[Graph], Cost], drawn: Callable[[Graph], Graph], stored: Graph
 ) -> tuple[float, float]:
-    """Return how many times the work and the draws of another graph one with bits takes."""
+    """Return the cost of a graph with bits, as a multiple of ``in_eight``: (work, draws)."""
     return plan(drawn(stored)).over(in_eight)
 
 
 def require_possible_size(graph: Graph) -> None:
-    """Refuse what no file may have, before pictures are looked at: it only grows from here."""
+    """Refuse graphs beyond the limits of the format before calibration, because later stages only enlarge them."""
     drawn = [node for node in graph.nodes if not (node.operator.is_input or isinstance(node.operator, ViewOperator))]
     if len(drawn) > MAX_LAYERS:
         raise ModelError(f"{len(drawn):,} layers; a model has at most {MAX_LAYERS:,}")
@@ -246,7 +248,7 @@ def require_possible_size(graph: Graph) -> None:
 
 
 def require_stored_values(graph: Graph) -> None:
-    """Refuse what no texture could hold: NaN, what the optimiser left over, and maps' operators on vectors."""
+    """Refuse infinite or NaN weights, operators without a shader or stages, and operators of maps on vectors."""
     for node in graph.nodes:
         operator = ops.get(node.op)
         for name, weights in node.weights.items():
@@ -264,7 +266,7 @@ def require_stored_values(graph: Graph) -> None:
 
 
 def require_finite_ranges(graph: Graph) -> None:
-    """Refuse layers whose numbers outgrow a float: on typical pictures, or by what their weights could make of any."""
+    """Refuse layers with ranges or scales beyond float32, learnt from images or computed from weights."""
     for node in graph.nodes:
         found = [node.attrs.get(key) for key in ("scales", "zeros", "scale")]
         if not all(np.isfinite(np.asarray(numbers, np.float32)).all() for numbers in found if numbers is not None):
@@ -272,9 +274,9 @@ def require_finite_ranges(graph: Graph) -> None:
 
 
 def carry_offset_in_alpha(graph: Graph) -> Graph:
-    """Let convolutions that pad a picture whose byte 0 is not the value 0 take the offset from its alpha lane.
+    """Make convolutions that pad a picture take the offset from its alpha lane, if byte 0 is not the value 0.
 
-    The alpha of the picture is 1 inside and 0 in the gutter, so that padding is 0 in spite of the offset.
+    The alpha of the picture is 1 inside and 0 in the gutter, so the padding is 0 in spite of the offset.
     """
     nodes = []
     for node in graph.nodes:
@@ -287,7 +289,7 @@ def carry_offset_in_alpha(graph: Graph) -> Graph:
 
 
 def _ungrouped(node: Node) -> Node:
-    """Return the same convolution in one group: the alpha lane belongs to no channel."""
+    """Return the same convolution in one group, because the alpha lane belongs to none of the channels."""
     groups = node.attrs["groups"]
     if groups == 1:
         return node

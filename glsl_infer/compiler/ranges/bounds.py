@@ -1,4 +1,4 @@
-"""What every output of a graph can hold, once ranges are set and dense layers split."""
+"""Bounds of every output of a graph, once ranges are set and dense layers split."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ from glsl_infer.program.layout import Range
 
 
 def bounds_of(graph: Graph, *, of_maps: bool = True) -> dict[str, Bounds]:
-    """Return lowest and highest value of every output, channel by channel, once ranges are set and dense layers split.
+    """Return the lowest and highest value of every output channel, once ranges are set and dense layers split.
 
-    Without ``of_maps`` those of maps in 8 bits are left out that no 16-bit value is made of. Bounds of 16-bit values
-    follow from those before by interval arithmetic (R. E. Moore, Interval Analysis, 1966).
+    Bounds of 16-bit values follow from those of their inputs by interval arithmetic (R. E. Moore, Interval Analysis,
+    1966).
+
+    Args:
+        graph: a graph with ranges.
+        of_maps: include all maps; else only those read by nodes that store 16-bit values.
     """
     ranges: dict[str, Range] = {}
     bounds: dict[str, Bounds] = {}
@@ -31,7 +35,7 @@ def bounds_of(graph: Graph, *, of_maps: bool = True) -> dict[str, Bounds]:
 
 
 def ranges_of(graph: Graph) -> dict[str, Range]:
-    """Return the range of every output of 8 bits, once ranges are set and dense layers split."""
+    """Return the range of every 8-bit output, once ranges are set and dense layers split."""
     ranges: dict[str, Range] = {}
     for node in graph.nodes:
         if "scale" not in ops.get(node.op).attrs:
@@ -40,6 +44,6 @@ def ranges_of(graph: Graph) -> dict[str, Range]:
 
 
 def range_of(graph: Graph, node: Node, before: Mapping[str, Range]) -> Range:
-    """Return the range of a node's output from those of the nodes before it."""
+    """Return the range of a node's output from the ranges of the nodes before it."""
     shapes = [graph.shapes[name] for name in node.inputs]
     return ops.get(node.op).range(node, shapes, [before.get(name, Range()) for name in node.inputs])

@@ -1,4 +1,4 @@
-"""What values layers take on typical pictures."""
+"""Extreme values of layers on calibration images."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Extremes = tuple[NDArray[np.float64], NDArray[np.float64]]
 def extremes(
     graph: Graph, names: Collection[str], pictures: Sequence[Inputs], percentile: float = 100.0
 ) -> dict[str, Extremes]:
-    """Return the extremes of some layers over all pixels of all pictures, in float32.
+    """Return the extremes of some layers over all pixels of all images, computed in float32.
 
     Args:
-        graph: at any step.
-        names: layers to look at.
-        pictures: typical inputs, as ``reference.run`` takes them; at least one.
-        percentile: 100 for lowest and highest; 99.9 leaves out the highest and the lowest 0.1 % of each
+        graph: a graph at any stage of compilation.
+        names: names of the layers.
+        pictures: calibration inputs, as for ``reference.run``; at least one.
+        percentile: 100 for the lowest and highest value; 99.9 leaves out the highest and the lowest 0.1 % of each
             channel's values.
     """
 
@@ -55,14 +55,14 @@ def extremes(
 
 
 def _values(graph: Graph, names: Collection[str], picture: Inputs) -> Iterator[tuple[str, NDArray[np.floating]]]:
-    """Yield (layer, values as (pixels, channels)) of a picture."""
+    """Yield the name of each layer and its values, (pixels, channels), for an image."""
     for name, value in reference.layers(graph, picture, mode="float", wanted=names):
         if name in names:
             yield name, np.asarray(value).reshape(-1, value.shape[-1])
 
 
 def _percentiles(counts: NDArray[np.int64], ends: Extremes, percentile: float) -> Extremes:
-    """Return the edges of the bins beyond which fewer than the given share of values lie."""
+    """Return the edges of the bins beyond which less than the given share of values remains on either side."""
     low, high = ends
     below = np.cumsum(counts, axis=1)
     total = below[:, -1:]

@@ -1,4 +1,4 @@
-"""Which layers need one zero point or one scale for all channels, and which are outputs to look at."""
+"""Constraints on zero points and scales: layers that need one of them for all channels, and outputs shown as images."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glsl_infer.ops.operator import ViewOperator
 
 
 def constraints(graph: Graph) -> tuple[set[str], set[str]]:
-    """Return the nodes whose channels need one zero point (a reader pads them), and those that need one scale."""
+    """Return the nodes that need one zero point for all channels (a reader pads), and those that need one scale."""
     common: set[str] = set()
     equal = _images(graph)
     for node in reversed(graph.nodes):
@@ -27,17 +27,17 @@ def constraints(graph: Graph) -> tuple[set[str], set[str]]:
 
 
 def put_together(graph: Graph, bits: Mapping[str, int]) -> dict[str, frozenset[str]]:
-    """Return the layers of 16 bits that are drawn, padded, and hold what several layers store: which, for each.
+    """Return the layers of each drawn and padded 16-bit map with values of several layers, by its name.
 
-    A texture is cleared to one colour, and both tiles of a slice lie in one: all those layers need one zero point.
+    All of them need one zero point, because a texture is cleared to one colour and contains both tiles of a slice.
 
     Args:
         graph: an optimised graph.
-        bits: 8 or 16 of every layer; what is not in it keeps those of its inputs, or has 8.
+        bits: 8 or 16 for every layer; others have those of their inputs if they keep the range, else 8.
     """
     around = gutters(graph)
     stored: dict[str, int] = {}
-    sources: dict[str, frozenset[str]] = {}  # the layers that choose the range of what a map holds
+    sources: dict[str, frozenset[str]] = {}  # the layers whose ranges a map's values have
     found = {}
     for node in graph.nodes:
         operator = ops.get(node.op)
@@ -53,7 +53,7 @@ def put_together(graph: Graph, bits: Mapping[str, int]) -> dict[str, frozenset[s
 
 
 def torn(graph: Graph, bits: Mapping[str, int]) -> str | None:
-    """Return a layer of those whose layers cannot have one zero point: some are below 0, and one has a fixed range."""
+    """Return a map whose layers cannot have one zero point: some are negative, and one has a fixed range. Else None."""
     for name, sources in put_together(graph, bits).items():
         nodes = [graph.by_name[source] for source in sources]
         fixed = [node for node in nodes if bits.get(node.name) != 16 or node.activation.pieces is not None]
@@ -67,7 +67,7 @@ def _goes_below(node: Node) -> bool:
 
 
 def shown_by(graph: Graph) -> set[str]:
-    """Return the nodes whose values the output shows, moved at most: a picture should keep its whole range."""
+    """Return the nodes that an output image shows, at most rearranged, and whose whole range it should keep."""
     shown = _images(graph)
     for node in reversed(graph.nodes):
         if node.name in shown and ops.get(node.op).keeps_range:
@@ -76,5 +76,5 @@ def shown_by(graph: Graph) -> set[str]:
 
 
 def _images(graph: Graph) -> set[str]:
-    """Return the nodes whose values are outputs to look at."""
+    """Return the layers of output images."""
     return {layer for output in graph.outputs if graph.purpose(output) == IMAGE for layer in output.layers}

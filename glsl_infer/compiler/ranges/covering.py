@@ -1,4 +1,4 @@
-"""Intervals -> a range: the bytes of each channel cover what it holds, and 0 is one of them."""
+"""Ranges from intervals: the bytes of each channel cover its interval, and one of them stands for 0."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from numpy.typing import NDArray
 from glsl_infer.program.layout import Range, compact
 
 NARROWEST = 1.0 / 64.0
-"""A channel's range is at least this part of the widest channel's: one that was never seen to move may."""
+"""Least width of a channel's range, as a share of the widest channel's.
+
+A channel that is constant for the calibration images can vary for others.
+"""
 
 HEADROOM = 1.5
-"""How much wider than seen a channel's range is made where extremes or percentiles are all that counts."""
+"""Factor by which ranges are wider than the observed values, if only extremes or percentiles are known."""
 
 SMALLEST = 2.0**-80
-"""Layers that never reach this are as good as always 0: products of their scales would leave float32."""
+"""Width below which a layer counts as constantly 0, because products of its scales would underflow float32."""
 
 ZEROS = tuple(range(256))
-"""Zero points that are tried."""
+"""Candidate zero points."""
 
 
 def choose(
@@ -28,11 +31,14 @@ def choose(
     equal: bool,
     headroom: float = HEADROOM,
 ) -> Range:
-    """Return a range that covers [low, high] of every channel, and 0, with whole zero points.
+    """Return a range with integer zero points that covers [low, high] of every channel, and 0.
 
-    ``low`` and ``high`` are (channels,). With ``common`` all channels get the same zero point, for a gutter has one
-    colour; with ``equal`` the same scale, too. Each channel's range is wider than what was seen by the factor
-    ``headroom``, as far as that is within what any channel was seen to hold.
+    Args:
+        low: lowest observed value of each channel, (channels,).
+        high: highest observed value of each channel, (channels,).
+        common: give all channels the same zero point, because a gutter has one colour.
+        equal: give all channels the same zero point and the same scale.
+        headroom: factor by which a channel's range is widened, up to the extremes of all channels.
     """
     low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
     low, high = np.maximum(headroom * low, low.min()), np.minimum(headroom * high, high.max())
@@ -41,7 +47,7 @@ def choose(
     widest = float((high - low).max())
     widest = 1.0 if widest < SMALLEST else widest
     high = np.where(high - low < NARROWEST * widest, low + NARROWEST * widest, high)
-    # Of all zero points the one that leaves the finest steps, in proportion to what each channel needs.
+    # Of all zero points, take the one with the finest steps relative to the width of each channel.
     candidates = np.array(ZEROS, np.float64)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         above = np.where(high > 0, 255.0 * high / (255.0 - candidates), 0.0)

@@ -1,8 +1,8 @@
-"""Ranges without any picture, where batch norms tell what their layers' values are like.
+"""Ranges without calibration images, from the statistics of batch norms.
 
-A batch norm has learnt that its outputs have the mean ``beta`` and the deviation ``gamma``, channel by channel, on the
-pictures of the training. What layers behind make of that is followed: sums add variances, functions are applied to a
-normal distribution (M. Nagel et al., Data-Free Quantization, 2019). A range has ``SIGMAS`` deviations either way.
+A batch norm has learnt that its outputs have the mean ``beta`` and the deviation ``gamma``, for each channel, on the
+training images. The statistics are propagated through later layers: sums add variances, and functions are applied to a
+normal distribution (M. Nagel et al., Data-Free Quantization, 2019). A range has ``SIGMAS`` deviations on either side.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Numbers = NDArray[np.float64]
 
 SIGMAS = 6.0
 BY_NORMS = "batch norms"
-"""What such a range is called in the export report."""
+"""Name of this method in the export report."""
 
 _PLACES = np.linspace(-SIGMAS, SIGMAS, 97)[:, None]
 _WEIGHTS = np.exp(-0.5 * _PLACES**2) / np.exp(-0.5 * _PLACES**2).sum()
@@ -33,12 +33,12 @@ _WEIGHTS = np.exp(-0.5 * _PLACES**2) / np.exp(-0.5 * _PLACES**2).sum()
 
 @dataclass(frozen=True)
 class Spread:
-    """What a layer's values are like, each (channels,).
+    """Estimated distribution of a layer's values, each (channels,).
 
     Attributes:
-        mean, deviation: of the values.
-        low, high: what they hardly ever go beyond.
-        told: whether a batch norm says so, of this layer or of one before it.
+        mean, deviation: mean and standard deviation of the values.
+        low, high: limits for nearly all values.
+        told: whether it follows from a batch norm, of this layer or of an earlier one.
     """
 
     mean: Numbers
@@ -49,7 +49,7 @@ class Spread:
 
 
 def spreads(graph: Graph) -> dict[str, Spread]:
-    """Return what layers of an optimised graph are like, by name; those are left out of which nothing is known."""
+    """Return the distributions of an optimised graph's layers by name, without the layers of unknown distribution."""
     found: dict[str, Spread] = {}
     for node in graph.nodes:
         spread = _of_input(graph, node) if node.operator.is_input else _of_layer(graph, node, found)
@@ -59,7 +59,7 @@ def spreads(graph: Graph) -> dict[str, Spread]:
 
 
 def told(graph: Graph) -> Mapping[str, Spread]:
-    """Return those that a batch norm tells of."""
+    """Return the distributions derived from a batch norm, by layer name."""
     if not any(NORMAL in node.attrs for node in graph.nodes):
         return {}
     return {name: spread for name, spread in spreads(graph).items() if spread.told}
@@ -75,7 +75,7 @@ def _of_input(graph: Graph, node: Node) -> Spread | None:
 
 def _of_layer(graph: Graph, node: Node, found: Mapping[str, Spread]) -> Spread | None:
     before = [found.get(name) for name in node.inputs]
-    channels = graph.shapes[node.name][-1:]  # a tensor of the CPU may be one number, without an axis
+    channels = graph.shapes[node.name][-1:]  # a tensor of the CPU can be a scalar without an axis
     if NORMAL in node.attrs and (len(node.attrs[NORMAL][0]),) == channels:
         mean, deviation = (np.asarray(numbers, np.float64) for numbers in node.attrs[NORMAL])
         others, is_told = before[1:], True
@@ -100,7 +100,10 @@ def _of_layer(graph: Graph, node: Node, found: Mapping[str, Spread]) -> Spread |
 
 
 def _of_products(node: Node, source: Spread) -> tuple[Numbers, Numbers]:
-    """Return mean and deviation of sums of products: texels of a channel may be alike, or have nothing in common."""
+    """Return mean and deviation of sums of products, for equal or independent texels of a channel.
+
+    The larger of both deviations is used.
+    """
     kernel, bias = (node.weights[name].astype(np.float64) for name in ("kernel", "bias"))
     if kernel.ndim == 2:
         return source.mean @ kernel + bias, np.sqrt(source.deviation**2 @ kernel**2)
@@ -111,7 +114,10 @@ def _of_products(node: Node, source: Spread) -> tuple[Numbers, Numbers]:
 
 
 def _of_others(graph: Graph, node: Node, before: list[Spread]) -> Spread | None:
-    """Return what any other operator makes of maps that are the same everywhere: the mean, somewhat less, and more."""
+    """Return the distribution after any other operator, from its results for constant maps; None if it fails.
+
+    The maps have the mean, the mean plus or minus a deviation, and the limits of the inputs.
+    """
 
     def made(numbers: list[Numbers]) -> Numbers:
         maps = [np.broadcast_to(one, graph.shapes[name]).astype(np.float32) for one, name in zip(numbers, node.inputs)]
@@ -130,7 +136,7 @@ def _of_others(graph: Graph, node: Node, before: list[Spread]) -> Spread | None:
 
 
 def _behind(function: Activation, mean: Numbers, deviation: Numbers, *, is_told: bool) -> Spread:
-    """Return what a function makes of normal distributions."""
+    """Return the distribution of a function of normal distributions."""
     with np.errstate(all="ignore"):
         values = np.asarray(function(mean + deviation * _PLACES), np.float64)
     middle = (_WEIGHTS * values).sum(axis=0)
@@ -139,7 +145,7 @@ def _behind(function: Activation, mean: Numbers, deviation: Numbers, *, is_told:
 
 
 def warnings(ranges: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """Return a sentence where ranges, of each the layer and by what it was chosen, come from batch norms."""
+    """Return a sentence if any ranges come from batch norms; ``ranges`` has (layer, method) for each."""
     layers = [layer for layer, by in ranges if by == BY_NORMS]
     if not layers:
         return ()

@@ -1,7 +1,7 @@
-"""Graph -> graph: every 8-bit feature map gets the range that its bytes stand for.
+"""Ranges of 8-bit feature maps.
 
-Sigmoids have theirs by nature, [0, 1]. What a ReLU or a linear layer can reach is learnt from typical pictures,
-channel by channel: scales are folded into the weights on both sides, so a scale for each channel costs nothing.
+Sigmoids have the fixed range [0, 1]. The range of a ReLU or a linear layer is learnt from calibration images for each
+channel. Scales are folded into the weights on both sides, so a scale for each channel costs nothing.
 """
 
 from __future__ import annotations
@@ -26,21 +26,22 @@ from glsl_infer.graph.reference import Inputs
 from glsl_infer.program.layout import Range
 
 MANY = 40
-"""Images that show all that other images will, up to ``HEADROOM`` and ``room.ROOM``."""
+"""Number of images after which other images are expected to stay within ``HEADROOM`` and ``room.ROOM``."""
 
 LEAST_SEEN = 16
-"""Numbers of a channel; of a map of one pixel, four pictures show four."""
+"""Least number of observed values of a channel for a range of its own. A map of one pixel has one in each image."""
 
 
 @dataclass(frozen=True)
 class RangeChoice:
-    """The range of one feature map; one line of the export report.
+    """Range of one feature map; one line of the export report.
 
     Attributes:
-        low, high: lowest and highest value that any channel can hold.
+        layer: name of the layer.
+        low, high: lowest and highest value in the range of any channel.
         narrowest: width of the narrowest channel's range.
-        by: ``function`` (the activation's own range), ``file`` (that of a quantised one), ``error``,
-            ``layer`` (see ``held_out``), ``maximum`` or ``percentile ...`` of the pictures, ``batch norms``
+        by: ``function`` (the activation's own range), ``file`` (the range of a quantised model file), ``error``,
+            ``layer`` (see ``held_out``), ``maximum`` or ``percentile ...`` of the images, ``batch norms``
             (``data_free``), ``ranges`` (a file of ranges).
     """
 
@@ -52,7 +53,7 @@ class RangeChoice:
 
 
 def too_large(layer: str) -> ModelError:
-    """Return the refusal of a layer whose numbers no float holds."""
+    """Return the error about a layer with values beyond float32."""
     advice = "check its weights, and --input-range"
     return ModelError.layer(layer, "its numbers grow beyond what a float holds (3.4e38)", advice)
 
@@ -73,18 +74,21 @@ def assign_ranges(
 
     Args:
         graph: an optimised graph.
-        pictures: typical inputs, as ``reference.run`` takes them.
+        pictures: calibration inputs, as for ``reference.run``.
         percentile: see ``calibration.extremes``.
         per_channel: False gives all channels of a layer one range, as many other engines do; for comparison.
-        headroom: None chooses by expected error (``expected_error``), unless there is a percentile or one range for
-            all channels. A number, or else ``HEADROOM``, widens extremes.
-        assumed: without pictures, (low, high) of layers whose own range is open: to see what a network would become.
-        known: ranges of layers that were learnt before; see ``stored``.
-        wider: gets those that would have another range if steps were no matter; see ``room``.
-        apart: these get the ranges that layers would have without each part of the pictures; see ``held_out.parts``.
+        headroom: factor by which observed extremes are widened. None chooses by expected error (``expected_error``),
+            or by ``HEADROOM`` if there is a percentile or one range for all channels.
+        assumed: without images, the (low, high) of layers with an open range, for a dry run.
+        known: ranges of layers from an earlier calibration; see ``stored``.
+        wider: filled with the ranges of layers without regard to step sizes; see ``room``.
+        apart: filled with the ranges of layers without each part of the images; see ``held_out.others``.
+
+    Returns:
+        The graph, and one choice for each layer.
 
     Raises:
-        ModelError: a layer's range is open, and there are no pictures to learn it from.
+        ModelError: a layer's range is open, and images to learn it from are missing.
     """
     storing = [node for node in graph.nodes if _stores_8_bits(graph, node)]
     shown = shown_by(graph)
@@ -175,9 +179,9 @@ def assign_ranges(
 
 
 def open_refusal(graph: Graph, known: Collection[str] = ()) -> ModelError | None:
-    """Return the error about the layers of an optimised graph whose range only pictures can tell, if there are any.
+    """Return the error about layers of an optimised graph whose range requires calibration images; None without any.
 
-    Those of ``known`` are told.
+    Layers in ``known`` have a range from an earlier calibration.
     """
     unbounded = open_layers(graph, known)
     if not unbounded:
@@ -190,9 +194,9 @@ def open_refusal(graph: Graph, known: Collection[str] = ()) -> ModelError | None
 
 
 def open_layers(graph: Graph, known: Collection[str] = ()) -> list[Node]:
-    """Return the layers of an optimised graph whose range only pictures can tell.
+    """Return the layers of an optimised graph whose range requires calibration images.
 
-    Those of ``known`` are told, and those behind batch norms are.
+    Layers in ``known``, and layers after batch norms, do not require them.
     """
     storing = [node for node in graph.nodes if _stores_8_bits(graph, node)]
     found = [
@@ -208,7 +212,7 @@ def open_layers(graph: Graph, known: Collection[str] = ()) -> list[Node]:
 
 
 def _hardly_seen(graph: Graph, names: Collection[str], pictures: int) -> set[str]:
-    """Return the layers that pictures show too few numbers of to give each channel a range of its own."""
+    """Return the layers with too few observed values for a range of each channel."""
     shapes = {name: graph.shapes[name] for name in names}
     return (
         {name for name, shape in shapes.items() if shape[0] * shape[1] * pictures < LEAST_SEEN} if pictures else set()
@@ -216,7 +220,7 @@ def _hardly_seen(graph: Graph, names: Collection[str], pictures: int) -> set[str
 
 
 def few_images(images: int) -> float:
-    """Return how much further than so many images show a range in 16 bits reaches: its steps are fine enough."""
+    """Return the factor beyond the observed extremes for a range in 16 bits, whose steps are fine enough."""
     return float(max(1.0, (MANY / images) ** 0.7))
 
 
@@ -227,7 +231,7 @@ def _best_way(
     common: bool,
     equal: bool,
 ) -> tuple[str, held_out.Way]:
-    """Return the way of choosing a layer's range that suits its pictures best: what it is called, and itself."""
+    """Return the method of choosing a layer's range with the least error on its images: its name and its function."""
     low, high = function
 
     def widened(shown: Sequence[observed.Shown], *, whole: bool) -> Range:
@@ -248,12 +252,12 @@ def _stores_8_bits(graph: Graph, node: Node) -> bool:
 
 
 def function_ends(node: Node, told_apart: tuple[float, float]) -> tuple[float, float]:
-    """Return the lowest and the highest value of a layer that its function makes and its readers tell apart."""
+    """Return the lowest and highest value of a layer's function, within the interval distinguished by its readers."""
     return max(float(node.activation.low), told_apart[0]), min(float(node.activation.high), told_apart[1])
 
 
 def _own_range(node: Node, shown: Collection[str]) -> Range | None:
-    """Return the range that needs no pictures: a sigmoid's, and that of an output that is a picture itself."""
+    """Return a range known without calibration: that of a sigmoid, or of an output image. None for other layers."""
     function = node.activation
     if function.bounded and not function.clips:
         return choose(np.array([function.low]), np.array([function.high]), common=True, equal=True, headroom=1.0)
@@ -263,9 +267,9 @@ def _own_range(node: Node, shown: Collection[str]) -> Range | None:
 
 
 def _given_range(node: Node) -> Range:
-    """Return the range that a quantised file has: bytes mean the same here, as 0 lies within.
+    """Return the range from a quantised model file, with the same values of bytes, since 0 is within the range.
 
-    Files give a ReLU its input's range; what the function never makes needs no bytes.
+    Files give a ReLU the range of its input. It is clipped to the possible values of the function.
     """
     function = node.activation
     low, high = (np.clip([float(end)], function.low, function.high) for end in node.attrs[SEEN])

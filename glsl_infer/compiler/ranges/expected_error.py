@@ -1,16 +1,16 @@
-"""The range of a layer that loses least: by what pictures show, and by what pictures like them may show yet.
+"""The range of a layer with the least expected error, by the observed calibration images and by others like them.
 
-The error of a range is ``step ** 2 / 12`` wherever a value is rounded, and whatever its ends cut off, which counts
-``SATURATION`` times: a value that saturates is wrong in the same direction all around it, and is often the one that a
-network looks for.
+The error of a range is ``step ** 2 / 12`` wherever a value is rounded, plus the square of the clipped excess times
+``SATURATION``. Clipping has a higher weight because neighbouring values saturate in the same direction, and because the
+largest values are often the most important ones for a network.
 
-Pictures count by how exact their layer could be: one on which a layer explodes must not make the steps of all others
-coarse, and a channel that only one picture moves must not be cut off. So errors of a picture are divided by ``NOISE``
-of its energy and by its own error, which the ranges decide: a few rounds find them (the sum of the errors' logarithms
-becomes least).
+The weight of an image is higher if its layer can be more exact. An image with exploding values must not make the steps
+of all others coarse, and a channel that is active in a single image must not be clipped. Therefore the error of an
+image is divided by ``NOISE`` of its energy plus its own error. This error depends on the ranges, so a few rounds are
+needed. They minimise the sum of the errors' logarithms.
 
-What no picture shows: a channel may behave like any other of its layer, with the weight of ``PRIOR`` pictures, and
-every value may be larger, by less the more pictures there are (``SPREAD``).
+In images that were not observed, a channel can behave like any other of its layer, with the weight of ``PRIOR`` images.
+Every value can be larger, by less the more images there are (``SPREAD``).
 """
 
 from __future__ import annotations
@@ -26,43 +26,43 @@ from glsl_infer.program.layout import Range, compact
 
 SATURATION = 4.0
 NOISE = 1e-4
-"""Of a layer's energy: an error so small that less gains nothing, as the layers before have as much."""
+"""Error floor as a share of a layer's energy. Smaller errors gain nothing, because earlier layers have as much."""
 PRIOR = 0.05
 SPREAD = 0.3
-"""Standard deviation of the natural logarithm of how much larger values are in a picture than in the only one seen."""
+"""Standard deviation of the natural logarithm of the ratio of a value in another image to that in a single one."""
 NARROWEST = 1.0 / 64.0
 DEEP = 14
-"""Octaves below a layer's largest value that are looked at."""
+"""Octaves below a layer's largest value covered by the grid."""
 ROOM = 2
-"""Octaves above it."""
+"""Octaves above the largest value."""
 FINER = 6
-"""Scales that are tried, to an octave."""
+"""Candidate scales per octave."""
 BELOW = 7
 ROUNDS = 3
 ZEROS: NDArray[np.float64] = np.arange(0.0, 256.0, 5.0)
 CHUNK = 128
 NEARLY = 1.0 - 1e-6
-"""An end may be rounded to float32."""
+"""Tolerance for an end rounded to float32."""
 
 Array = NDArray[np.float64]
 
 
 def fits(extremes: tuple[Array, Array]) -> bool:
-    """Return whether a layer's values are neither so small nor so large that no grid has them."""
+    """Return whether the largest value of a layer is within the sizes of the grid."""
     return bool(
         2.0 ** (2 - OCTAVES) < max(-float(extremes[0].min()), float(extremes[1].max())) < 2.0 ** (OCTAVES - ROOM)
     )
 
 
 def choose(seen: Sequence[Shown], low: float, high: float, *, common: bool, equal: bool) -> Range:
-    """Return the range of least expected error, with whole zero points.
+    """Return the range of least expected error, with integer zero points.
 
     Args:
-        seen: what each picture shows.
-        low: the lowest value that the layer's function can reach.
-        high: the highest.
-        common: all channels get the same zero point, for a gutter has one colour.
-        equal: and the same scale.
+        seen: observations of each image.
+        low: the lowest possible value of the layer's function.
+        high: the highest possible value.
+        common: give all channels the same zero point, because a gutter has one colour.
+        equal: give all channels the same zero point and the same scale.
     """
     lowest = min(max(float(np.min([one.low for one in seen])), low), 0.0)
     highest = max(min(float(np.max([one.high for one in seen])), high), 0.0)
@@ -72,7 +72,7 @@ def choose(seen: Sequence[Shown], low: float, high: float, *, common: bool, equa
     tails = [_tails(seen, side, last) for side in range(2)]
     moved = np.stack([one.moved for one in seen])
     energy = np.stack([one.energy for one in seen]).mean(axis=1)
-    # Where most pictures are black, the median is 0; where all are, any weight will do.
+    # If most images are black, the median is 0. If all are, any weight will do.
     energy = np.maximum(energy, max(0.01 * np.median(energy), 1e-6 * energy.max()) or 1.0)
     floor, weights = NOISE * energy, 1.0 / energy
     above, below = scales * (255.0 - zeros[:, None]) / 255.0, scales * zeros[:, None] / 255.0
@@ -99,13 +99,13 @@ def choose(seen: Sequence[Shown], low: float, high: float, *, common: bool, equa
 
 @dataclass(frozen=True)
 class Shares:
-    """What ends of ranges cut off of some pictures, wherever they are.
+    """Clipped energy of images as a function of the ends of ranges.
 
     Attributes:
-        edges: ends on a grid.
-        tails: of the values and of these upside down, (pictures, channels, ends); see ``_tails``.
-        highs: the largest values, (pictures, channels).
-        lows: the smallest.
+        edges: (ends,): ends on a grid.
+        tails: clipped energy of the values and of the negated values, (images, channels, ends); see ``_tails``.
+        highs: the largest values, (images, channels).
+        lows: the smallest values, (images, channels).
     """
 
     edges: Array
@@ -115,7 +115,7 @@ class Shares:
 
 
 def shares_of(seen: Sequence[Shown]) -> Shares:
-    """Return what ends cut off of what pictures show."""
+    """Return the clipped energy of observed images for all ends on the grid."""
     last = max(one.first + one.shares.shape[2] for one in seen) + 1
     edges = 2.0 ** (np.arange(last - (DEEP + ROOM) * STEPS, last) / STEPS - OCTAVES)
     tails = _tails(seen, 0, last, like=False), _tails(seen, 1, last, like=False)
@@ -123,14 +123,14 @@ def shares_of(seen: Sequence[Shown]) -> Shares:
 
 
 def ends_cut(shares: Shares, above: Array, below: Array, low: float, high: float) -> Array:
-    """Return what the ends of ranges cut off of pictures, (pictures, channels).
+    """Return the energy clipped from images by ranges, (images, channels).
 
     Args:
-        shares: of the pictures.
-        above: (channels,): the highest values.
-        below: (channels,): the lowest, upside down.
-        low: the lowest value that the layer's function can reach.
-        high: the highest.
+        shares: clipped energy of the images.
+        above: (channels,): the upper ends of the ranges.
+        below: (channels,): the negated lower ends.
+        low: the lowest possible value of the layer's function.
+        high: the highest possible value.
     """
     tails, edges = shares.tails, shares.edges
     cut = [np.where(shares.highs > above, _each(tails[0], edges, above, high), 0.0)]
@@ -140,7 +140,7 @@ def ends_cut(shares: Shares, above: Array, below: Array, low: float, high: float
 
 
 def _candidates(lowest: float, highest: float, low: float, high: float) -> tuple[Array, Array]:
-    """Return scales and zero points to try."""
+    """Return candidate scales and zero points."""
     zeros = ZEROS
     if lowest >= 0.0:
         zeros = ZEROS[:1]
@@ -155,7 +155,7 @@ def _candidates(lowest: float, highest: float, low: float, high: float) -> tuple
 
 
 def _least(errors: NDArray[np.float32], *, common: bool, equal: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the places of zero points and scales, for each channel or for all."""
+    """Return the indices of zero points and scales, for each channel or for all."""
     if equal:
         total = errors.sum(axis=0)
         places = np.unravel_index(int(total.argmin()), total.shape)
@@ -167,24 +167,31 @@ def _least(errors: NDArray[np.float32], *, common: bool, equal: bool) -> tuple[N
 
 
 def _tails(seen: Sequence[Shown], side: int, last: int, *, like: bool = True) -> Array:
-    """Return what ends on the grid cut off: the mean of ``max(x - end, 0) ** 2``, (pictures, channels, ends)."""
+    """Return the energy beyond each end of the grid: the mean of ``max(x - end, 0) ** 2``, (images, channels, ends).
+
+    Args:
+        seen: observations of each image.
+        side: 0 for positive values, 1 for negative ones.
+        last: index after the last end of the grid, in the grid of ``observed``.
+        like: spread the observed sizes, to estimate images like the observed ones.
+    """
     count = (DEEP + ROOM) * STEPS
     first = last - count
     tails = np.zeros((len(seen), len(seen[0].low), count))
     others = _others(len(seen), count) if like else None
     middle = 2.0 ** ((np.arange(last - 1, first - 1, -1) + 0.5) / STEPS - OCTAVES)
     edges = 2.0 ** (np.arange(last - 1, first - 1, -1) / STEPS - OCTAVES)
-    for number, one in enumerate(seen):  # one after the other, for what a picture shows fits into a processor's cache
+    for number, one in enumerate(seen):  # one image after another: its shares fit into a CPU cache
         kept = one.shares[side]
-        begin = min(max(first - one.first, 0), kept.shape[1])  # a dark picture's may all lie before the first end
-        if not kept[:, begin:].any():  # as what ends cut off below, behind a ReLU
+        begin = min(max(first - one.first, 0), kept.shape[1])  # all shares of a dark image can be below the first end
+        if not kept[:, begin:].any():  # for example the negative side after a ReLU
             continue
         place = one.first + begin - first
         shares = np.zeros(tails.shape[1:])
         shares[:, place : place + kept.shape[1] - begin] = kept[:, begin:]
         if others is not None:
             shares = shares @ others
-        # From the last end down, for sums run fastest along memory.
+        # From the last end down, because cumulative sums are fastest along memory.
         shares = np.ascontiguousarray(shares[:, ::-1])
         none, one_, two = (np.cumsum(shares * middle**power, axis=-1) for power in range(3))
         two -= 2.0 * edges * one_
@@ -194,7 +201,10 @@ def _tails(seen: Sequence[Shown], side: int, last: int, *, like: bool = True) ->
 
 
 def _others(pictures: int, count: int) -> Array:
-    """Return what makes of shares of sizes, (sizes,), those of pictures like them, somewhat stronger or weaker."""
+    """Return a matrix from the size distribution of images to that of similar ones, (sizes, sizes).
+
+    Each size spreads to larger and smaller ones by a normal distribution of the logarithm.
+    """
     places = np.arange(count)
     width = SPREAD * pictures**-0.5 * STEPS / np.log(2.0)
     reach = np.exp(-0.5 * ((places - places[:, None]) / width) ** 2)
@@ -203,7 +213,7 @@ def _others(pictures: int, count: int) -> Array:
 
 
 def _place(edges: Array, ends: Array) -> tuple[NDArray[np.int64], Array]:
-    """Return the place of ends in the grid: the one below, and how far beyond it."""
+    """Return the positions of ends in the grid: the index below, and the fraction beyond it."""
     place = np.log2(np.maximum(ends, edges[0]) / edges[0]) * STEPS
     place = np.clip(place, 0.0, len(edges) - 1.001)
     whole = place.astype(np.int64)
@@ -211,13 +221,13 @@ def _place(edges: Array, ends: Array) -> tuple[NDArray[np.int64], Array]:
 
 
 def _at(tails: Array, edges: Array, ends: Array, limit: float) -> Array:
-    """Return what (channels, grid) say of any ends, (channels, zeros, scales); beyond ``limit`` there is nothing."""
+    """Return tails (channels, grid) interpolated at any ends, (channels, zeros, scales); 0 at and beyond ``limit``."""
     whole, share = _place(edges, ends)
     return np.where(ends >= limit * NEARLY, 0.0, tails[:, whole] * (1.0 - share) + tails[:, whole + 1] * share)
 
 
 def _each(tails: Array, edges: Array, ends: Array, limit: float) -> Array:
-    """Return what (pictures, channels, grid) say of an end for each channel, (pictures, channels)."""
+    """Return tails (images, channels, grid) interpolated at an end for each channel, (images, channels)."""
     whole, share = _place(edges, ends)
     channel = np.arange(len(ends))
     found = tails[:, channel, whole] * (1.0 - share) + tails[:, channel, whole + 1] * share

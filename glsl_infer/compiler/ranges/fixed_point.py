@@ -1,10 +1,9 @@
-"""Graph -> graph: dense layers become passes of 16-bit fixed point, and every vector gets its scale.
+"""Fixed-point stages: dense layers become passes of 16-bit fixed point, and every vector gets its scale.
 
-The scale of a stored vector is the smallest power of two that fits the interval bound of its values.
-Where the step (scale/256, times what a stored unit is worth in the layer's output) would exceed 1/128, the
-bound is too pessimistic to be useful: twice the largest value seen on calibration pictures takes its
-place, and what lies beyond saturates. Where small numbers end a network, 1/128 is much: no bound is more than
-``AMPLE`` times what the first pictures show.
+The scale of a stored vector is the smallest power of two that fits the interval bound of its values. If the step
+(scale/256, times the value of a stored unit in the layer's output) exceeds 1/128, the bound is too pessimistic. It is
+then replaced by twice the largest value on the calibration images, and values beyond saturate. For networks that end in
+small values, 1/128 is too coarse. Therefore the range is at most ``AMPLE`` times as large as the first images show.
 """
 
 from __future__ import annotations
@@ -27,28 +26,37 @@ from glsl_infer.program import quantize
 LARGEST_STEP = 1.0 / 128.0
 
 AMPLE = 64.0
-"""Even two pictures show a 64th of what others will; a step is a 512th of what they show, then."""
+"""Ratio of the largest allowed value to the largest of two images.
+
+It allows for other images with values 64 times as large. A step is then 1/512 of the largest observed value.
+"""
 
 FEW = 2
-"""Pictures that show it."""
+"""Number of images for ``AMPLE``."""
 
 MOST_AT_ONCE = 128
-"""Inputs of a dense layer that one pass adds up. With more, a texel of it takes longer than the passes that it saves:
-few texels leave most of a GPU idle."""
+"""Largest number of inputs of a dense layer in a single pass.
+
+With more inputs, a texel takes longer than the passes saved, because a few texels leave most of a GPU idle.
+"""
 
 MOST_SUMMED, MOST_FETCHED = 128, 4096
-"""Columns of partial sums that a last pass adds up alone, and those of all pairs of outputs together. Its pairs are
-drawn apart, so a fetch takes VideoCore IV some 0.09 us: all of them less than the job of a shorter sum, 460."""
+"""Largest number of columns of partial sums in a single last pass, and of columns times pairs of outputs.
+
+Each pair is a separate draw, so a fetch takes VideoCore IV about 0.09 us. All fetches together take less than the job
+of a shorter sum, which takes 460 us.
+"""
 
 
 @dataclass(frozen=True)
 class ScaleChoice:
-    """How the scale of one stored vector was chosen; one line of the export report.
+    """Choice of the scale of one stored vector; one line of the export report.
 
     Attributes:
+        layer: name of the stage.
         bound: interval bound of the values, in stored units; twice that for a wide convolution's partial sums.
-        calibrated: largest value on the calibration pictures, or None without any.
-        scale: the choice, a power of two.
+        calibrated: largest value on the calibration images, or None without any.
+        scale: the chosen scale, a power of two.
         step: distance of two neighbouring stored values, in units of the layer's output.
         by: ``bound``, ``calibration`` or ``ranges`` (a file of ranges).
     """
@@ -62,16 +70,16 @@ class ScaleChoice:
 
     @property
     def too_coarse(self) -> bool:
-        """Whether the step exceeds what calibration would have been asked for."""
+        """True if the scale is from the interval bound and its step exceeds ``LARGEST_STEP``."""
         return self.by == "bound" and self.step > LARGEST_STEP
 
 
 def split_dense(graph: Graph, before: dict[str, tuple[Node, list[Node]]] | None = None) -> Graph:
-    """Give every dense node weights on the 16-bit grid, and cut those of many inputs into products and sums.
+    """Round the weights of dense nodes to the 16-bit grid, and split nodes with many inputs into products and sums.
 
     Args:
-        graph: with ranges.
-        before: what was made of dense nodes, of graphs that differ in other nodes; it gets what is made here.
+        graph: a graph with ranges.
+        before: cache of split dense nodes, for graphs that differ in other nodes; it is updated.
     """
     known = {} if before is None else before
     nodes: list[Node] = []
@@ -86,7 +94,7 @@ def split_dense(graph: Graph, before: dict[str, tuple[Node, list[Node]]] | None 
 
 
 def _alike(one: Node, other: Node) -> bool:
-    """Return whether the same is made of two dense nodes of one name."""
+    """Return whether two dense nodes of one name have the same stages."""
     ends = [(node.inputs, node.attrs["activation"], *map(id, node.weights.values())) for node in (one, other)]
     return ends[0] == ends[1]
 
@@ -96,7 +104,10 @@ def assign_scales(
 ) -> tuple[Graph, tuple[ScaleChoice, ...]]:
     """Set the ``scale`` of every node that stores 16-bit fixed point, in a graph whose dense layers are split.
 
-    ``known`` are scales that pictures told before; see ``stored``.
+    Args:
+        graph: a graph with ranges.
+        pictures: calibration inputs, as for ``reference.run``.
+        known: scales from an earlier calibration, by stage name; see ``stored``.
     """
     bounds = bounds_of(graph, of_maps=False)
     storing = {
@@ -141,7 +152,7 @@ def _choose(layer: str, bound: float, seen: float | None, ample: float | None, u
 
 
 def _unit(graph: Graph, node: Node) -> float:
-    """Return what one stored unit of partial sums is worth in the layer's output; 1 of other values."""
+    """Return the value of one stored unit of partial sums in the layer's output; 1 for other values."""
     if not ops.get(node.op).is_partial(node):
         return 1.0
     while ops.get(node.op).is_partial(node):
@@ -154,7 +165,7 @@ def _split(node: Node) -> list[Node]:
     inputs, outputs = kernel.shape
     largest = np.abs(kernel).max(axis=0)
     row_scale = np.array([quantize.power_of_two_scale(float(value)) for value in largest])
-    # Row scales are stored as whole multiples, 1 to 2**14, of a common unit.
+    # Row scales are stored as integer multiples, 1 to 2**14, of a common unit.
     row_unit = float(row_scale.max()) * 2.0**-14
     row_scale = np.maximum(row_scale, row_unit)
     bias_scale = quantize.power_of_two_scale(float(np.abs(bias).max()))

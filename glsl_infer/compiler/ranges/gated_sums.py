@@ -1,4 +1,4 @@
-"""Products that only a sum reads become one layer with it: a job less, and a rounding."""
+"""Fusion of products into the sums that read them, which saves a job and a rounding."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glsl_infer.graph.activations.clipped import LINEAR
 
 
 def gated_sums(graph: Graph) -> Graph:
-    """Return a graph with ranges where sums of a product and one more map are ``gated_sum``."""
+    """Return a graph with ranges in which sums of a product and one other map are ``gated_sum`` nodes."""
     outputs = {layer for output in graph.outputs for layer in output.layers}
     gone: set[str] = set()
     changed: dict[str, Node] = {}

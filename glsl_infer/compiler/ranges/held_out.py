@@ -1,7 +1,7 @@
-"""Which way of choosing a layer's range loses least on pictures that it was not chosen from.
+"""Selection of the method to choose a layer's range, by the error on held-out calibration images.
 
-Each way sees a part of the calibration pictures and is measured on the others, by what they show: rounding, and what
-the range cuts off. The error of a layer is the mean over its channels, and pictures count by its logarithm.
+Each method chooses a range from a part of the images. Its error on the others consists of rounding and of clipping. The
+error of a layer is the mean over its channels. Each image contributes its logarithm.
 """
 
 from __future__ import annotations
@@ -18,17 +18,20 @@ from glsl_infer.program.layout import Range, per_channel
 
 FOLDS = 2
 FEWEST = 16
-"""With fewer pictures a half of them is too few: wide ranges would seem better than they are with all."""
+"""Least number of images for a comparison.
+
+With fewer, a half of them is too few, and wide ranges would seem better than they are with all images.
+"""
 CLEAR = 0.3
-"""By how much the logarithm of the error must be less for another way than the first: about 1.3 dB."""
+"""Least decrease of the error's logarithm for a method to replace the first: about 1.3 dB."""
 
 Way = Callable[[Sequence[Shown]], Range]
 
 
 PARTS = 4
-"""Parts of the pictures that ranges are tried without, one after another."""
+"""Number of parts of the images; ranges are chosen without each of them in turn."""
 GROWTH = 1.35
-"""By how much values of another picture may be larger than those of the only one."""
+"""Assumed ratio of the values of another image to those of a single calibration image."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,8 @@ class Fold:
     """Ranges chosen without a part of the calibration images.
 
     Attributes:
-        maps: of feature maps in 8 bits, by layer.
-        wider: of the same maps in 16 bits; see ``room``.
+        maps: ranges of feature maps in 8 bits, by layer.
+        wider: ranges of the same maps in 16 bits; see ``room``.
     """
 
     maps: dict[str, Range] = field(default_factory=dict)
@@ -45,12 +48,12 @@ class Fold:
 
 
 def part_of(index: int, pictures: int, parts: int) -> int:
-    """Return the part that a picture is in: neighbours, which are often alike, are in the same."""
+    """Return the part of an image. Neighbouring images are often similar, so they are in the same part."""
     return index * parts // pictures
 
 
 def others(seen: Sequence[Shown], parts: int) -> list[Sequence[Shown]]:
-    """Return for each part of the pictures what all others show; of a single picture, less than it shows."""
+    """Return the observations of all other images for each part; of a single image, its own with lower extremes."""
     if len(seen) == 1:
         return [[replace(seen[0], low=seen[0].low / GROWTH, high=seen[0].high / GROWTH)]] * parts
     return [
@@ -59,13 +62,13 @@ def others(seen: Sequence[Shown], parts: int) -> list[Sequence[Shown]]:
 
 
 def best(ways: Mapping[str, Way], seen: Sequence[Shown], low: float, high: float) -> str:
-    """Return the name of the way that is best on pictures held out; the first, if no other is clearly better.
+    """Return the method with the least error on held-out images; the first, unless another is clearly better.
 
     Args:
-        ways: what chooses a range.
-        seen: what pictures show.
-        low: the lowest value that the layer's function can reach.
-        high: the highest.
+        ways: methods to choose a range, by name.
+        seen: observations of the images.
+        low: the lowest possible value of the layer's function.
+        high: the highest possible value.
     """
     first, *_ = ways
     if len(seen) < FEWEST:
@@ -81,7 +84,7 @@ def best(ways: Mapping[str, Way], seen: Sequence[Shown], low: float, high: float
 
 
 def _error(chosen: Range, seen: Sequence[Shown], shares: Shares, low: float, high: float) -> float:
-    """Return the mean logarithm of the error of a range on some pictures."""
+    """Return the mean logarithm of the error of a range on some images."""
     channels = len(seen[0].low)
     scales, zeros = per_channel(chosen.scales, channels), per_channel(chosen.zeros, channels)
     moved: NDArray[np.float64] = np.stack([one.moved for one in seen])

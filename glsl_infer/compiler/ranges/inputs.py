@@ -1,4 +1,4 @@
-"""Graph -> graph: inputs of numbers get the range that their bytes or their 16-bit integers stand for."""
+"""Ranges of inputs that are not pictures: those of their bytes or of their 16-bit integers."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from glsl_infer.program import quantize
 
 
 def assign_input_ranges(graph: Graph, samples: Sequence[reference.Inputs] = (), headroom: float = HEADROOM) -> Graph:
-    """Set the range of every input of numbers: as declared, or else as seen in the samples.
+    """Set the range of every input that is not a picture: as declared, or else as observed in the samples.
 
     Args:
         graph: an optimised graph.
-        samples: typical inputs; see ``reference.run``.
-        headroom: how much wider than seen a range is made.
+        samples: calibration inputs; see ``reference.run``.
+        headroom: factor by which a range is wider than the observed values.
 
     Raises:
-        ModelError: a range is neither declared nor can it be learnt, for there are no samples.
+        ModelError: a range is not declared, and samples to learn it from are missing.
     """
     _, equal = constraints(graph)
     return graph.rebuilt([_with_range(graph, node, samples, headroom, node.name in equal) for node in graph.nodes])
 
 
 def open_inputs(graph: Graph) -> list[Node]:
-    """Return the inputs whose range is not declared."""
+    """Return the inputs without a declared range."""
     return [
         node for node in graph.inputs if any(node.attrs[key] is None for key in ("scales", "low") if key in node.attrs)
     ]
 
 
 def open_refusal(node: Node) -> ModelError:
-    """Return the error about an input whose range is not known."""
+    """Return the error about an input with an unknown range."""
     return ModelError.layer(
         node.name,
         "the range of its numbers is not known",
@@ -64,7 +64,7 @@ def _with_range(graph: Graph, node: Node, samples: Sequence[reference.Inputs], h
 def _seen(
     graph: Graph, node: Node, samples: Sequence[reference.Inputs]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return lowest and highest number of each entry of the last axis."""
+    """Return the lowest and the highest value for each index of the last axis."""
     if not samples:
         raise open_refusal(node)
     values = [input_values(node, reference.by_name(graph, sample)[node.name]) for sample in samples]

@@ -1,4 +1,4 @@
-"""Ranges that are known before any picture is looked at."""
+"""Ranges known before calibration."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from glsl_infer.program.layout import Range
 
 @dataclass(frozen=True)
 class KnownRanges:
-    """What a calibration found before.
+    """Results of an earlier calibration.
 
     Attributes:
-        maps: of feature maps in 8 bits, by the layer's name.
-        fine: other ranges of the same, for those that are stored in 16 bits.
-        scales: of 16-bit values that calibration made finer, by the stage's name.
-        sixteen: feature maps that were stored in 16 bits; None where nobody has chosen.
-        exact: layers whose weights were kept finer than 8 bits.
-        findings: what was found with typical pictures for shaders and weights.
+        maps: ranges of feature maps in 8 bits, by layer name.
+        fine: ranges of the same maps for storage in 16 bits.
+        scales: scales of 16-bit values made finer by calibration, by stage name.
+        sixteen: feature maps stored in 16 bits; None if not chosen.
+        exact: layers with weights of more than 8 bits.
+        findings: calibration data for shaders and weights.
     """
 
     maps: Mapping[str, Range] = field(default_factory=dict)

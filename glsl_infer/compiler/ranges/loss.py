@@ -1,4 +1,7 @@
-"""Which feature map in 8 bits loses most, and what 16 would gain: for a bundle that is not near enough to its model."""
+"""Search for the 8-bit feature map with the largest loss, and its gain from 16 bits.
+
+It is used for a bundle whose outputs differ too much from those of its model.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,13 @@ from glsl_infer.graph.reference import Inputs
 
 @dataclass(frozen=True)
 class Loss:
-    """The feature map whose rounding to 8 bits does most to the outputs.
+    """The feature map whose rounding to 8 bits has the largest effect on the outputs.
 
     Attributes:
         layer: its name.
-        alone: the error where nothing else is rounded; see ``sensitivity.Spent.error``.
-        error: of the network as it is stored.
-        in_sixteen: the same with this map in 16 bits.
+        alone: error if only this map is rounded; see ``sensitivity.Spent.error``.
+        error: error of the network as it is stored.
+        in_sixteen: error of the network with this map in 16 bits.
     """
 
     layer: str
@@ -31,11 +34,11 @@ class Loss:
 
 
 def loses_most(graph: Graph, pictures: Sequence[Inputs]) -> Loss | None:
-    """Return the map in 8 bits that loses most; None if none could have 16.
+    """Return the 8-bit map with the largest loss among those with support for 16 bits, or None.
 
     Args:
-        graph: prepared, or a bundle's; ``sensitivity.MOST_WORK`` bounds how much of it is looked at.
-        pictures: typical inputs, at least one.
+        graph: the graph of a bundle, or a prepared one. ``sensitivity.MOST_WORK`` limits the measured layers.
+        pictures: calibration inputs, at least one.
     """
     possible = {name for name, node in precision.possible_layers(graph).items() if node.attrs["bits"] != 16}
     if not possible:

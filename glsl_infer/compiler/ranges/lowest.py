@@ -1,4 +1,4 @@
-"""Padding that no maximum takes -> a number that a texture can hold beside the map's."""
+"""Padding of maximum poolings with a finite lowest value, which a texture can store together with the map."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glsl_infer.graph.reference import Inputs
 from glsl_infer.program.layout import Range
 
 LOWEST = -1e29
-"""Padding of this number or a lower one stands for minus infinity: a maximum pooling's, whose taps lie apart."""
+"""Padding of this value or a lower one represents minus infinity, as for a dilated maximum pooling."""
 
 
 def with_lowest(
@@ -21,19 +21,19 @@ def with_lowest(
     headroom: float,
     assumed: tuple[float, float] | None,
 ) -> Graph:
-    """Return a graph whose padding for maxima is the lowest number that its map takes, or 0 if that is less.
+    """Return a graph whose padding for maxima is the lowest value of the padded map, or 0 if that is lower.
 
-    With minus infinity in its range, a map would have no step left for its own numbers.
+    If the range of a map included minus infinity, no steps would remain for its own values.
 
     Args:
         graph: an optimised graph.
-        pictures: typical inputs, as ``reference.run`` takes them.
-        known: ranges of layers that were learnt before.
-        headroom: how much further than on the pictures a map may reach.
-        assumed: without pictures, (low, high) of open ranges.
+        pictures: calibration inputs, as for ``reference.run``.
+        known: ranges of layers from an earlier calibration.
+        headroom: factor from the lowest value on the images to the assumed one.
+        assumed: without images, the (low, high) of open ranges.
 
     Raises:
-        ModelError: nobody knows the lowest number.
+        ModelError: the lowest value is unknown.
     """
     padded = [node for node in graph.nodes if node.op == "constant_padding" and node.attrs["value"] <= LOWEST]
     if not padded:

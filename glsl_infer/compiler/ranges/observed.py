@@ -1,4 +1,4 @@
-"""What typical pictures show of layers: how often each channel takes values of which size, picture by picture."""
+"""Observations of layers on calibration images: a histogram of value sizes for each channel and image."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from glsl_infer.graph.reference import Inputs
 from glsl_infer.support.side_by_side import in_order
 
 STEPS = 8
-"""Sizes are told apart in so many steps to an octave."""
+"""Bins of the histogram in an octave."""
 
 OCTAVES = 24
-"""The sizes go from ``2 ** -OCTAVES`` to ``2 ** OCTAVES``; what is smaller or larger counts as that."""
+"""Sizes are from ``2 ** -OCTAVES`` to ``2 ** OCTAVES``; smaller and larger values count as these."""
 
 SIZES = 2 * OCTAVES * STEPS
 AT_A_TIME = 1 << 16
-"""Values that are counted at a time: they stay in a processor's cache."""
+"""Number of values counted at a time, limited to keep them in a CPU cache."""
 
 DEEP = 10
-"""So many octaves below a layer's largest value are kept of each picture: the rest only counts as not 0."""
+"""Octaves below a layer's largest value stored for each image. Smaller values only count as not 0."""
 
 
 def _places() -> NDArray[np.intp]:
-    """Return where each value counts, by the upper 16 bits of its float32.
+    """Return the index in the histogram of each value, by the upper 16 bits of its float32.
 
-    Negative values stand ``SIZES`` behind positive ones, and 0 behind both.
+    Indices of negative values are ``SIZES`` higher than those of positive ones. The index of 0 comes last.
     """
     upper = np.arange(2**15, dtype=np.uint32)
     with np.errstate(all="ignore"):
@@ -45,13 +45,13 @@ PLACES = _places()
 
 @dataclass(frozen=True)
 class Shown:
-    """What one picture shows of a layer.
+    """Observations of a layer for one image.
 
     Attributes:
         low, high: (channels,): the extremes.
         energy: (channels,): the mean square.
-        moved: (channels,): the share of values that are not 0, which no rounding changes.
-        first: place in the grid of the first size that is kept.
+        moved: (channels,): the share of values other than 0. Zeros have no rounding error.
+        first: index of the first stored size in the histogram.
         shares: (2, channels, sizes): the share of positive and of negative values of each size.
     """
 
@@ -64,12 +64,12 @@ class Shown:
 
 
 def observe(graph: Graph, names: Collection[str], pictures: Sequence[Inputs]) -> dict[str, list[Shown]]:
-    """Return what each picture shows of some layers, computed in float32.
+    """Return the observations of some layers for each image, computed in float32.
 
     Args:
-        graph: at any step.
-        names: layers to look at.
-        pictures: typical inputs, as ``reference.run`` takes them; at least one.
+        graph: a graph at any stage of compilation.
+        names: names of the layers.
+        pictures: calibration inputs, as for ``reference.run``; at least one.
     """
 
     @np.errstate(over="ignore", invalid="ignore")
@@ -88,12 +88,12 @@ def observe(graph: Graph, names: Collection[str], pictures: Sequence[Inputs]) ->
 
 
 def extremes(seen: Sequence[Shown]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the lowest and the highest value of every channel, (channels,) each, over all pictures."""
+    """Return the lowest and the highest value of every channel, (channels,) each, over all images."""
     return np.stack([one.low for one in seen]).min(axis=0), np.stack([one.high for one in seen]).max(axis=0)
 
 
 def _shown(values: NDArray[np.float32]) -> Shown:
-    """Return what (pixels, channels) show."""
+    """Return the observations of values (pixels, channels)."""
     values = np.ascontiguousarray(values)
     pixels, channels = values.shape
     width = 2 * SIZES + 1

@@ -1,7 +1,8 @@
-"""Graph with ranges -> graph: how many bits each feature map has, 8 or 16.
+"""Bits of each feature map, 8 or 16.
 
-A map of 16 bits has the range of the same map in 8 and 256 times its steps. It is written by two draws a slice and read
-by two fetches a texel (``lowering.fine``). ``assign`` takes any choice of bits: a rule's, a person's or a search's.
+A map of 16 bits has the range of the same map in 8 bits and 256 times its steps. It is written by two draws for each
+slice and read by two fetches for each texel (``lowering.fine``). ``assign`` accepts any choice of bits: by a rule, by
+the user or by a search.
 """
 
 from __future__ import annotations
@@ -21,32 +22,36 @@ from glsl_infer.ops.operator import CopyOperator
 from glsl_infer.support.near_names import did_you_mean
 
 PRECISIONS = AUTO, EIGHT, SIXTEEN = ("auto", "8", "16")
-"""``auto``: outputs that are numbers, and what they are made of, in 16 bits, and with typical pictures what gains most
-for its time (``sensitivity``); else all maps in 8, or in 16.
+"""Choices of ``precision``: ``auto``, or 8 or 16 bits for all maps.
+
+``auto`` stores outputs of plain values, and their inputs, in 16 bits. With calibration images, it adds the maps with
+the largest gain for their time (``sensitivity``).
 """
 
 BITS = (8, 16)
 
 BY_RULE, BEFORE, BY_NAME, WITH_OTHERS = "an output of numbers", "read by one", "asked for", "joined with one"
 FROM_FILE = "as the file of ranges says"
-"""Why a map has 16 bits: by the rule, by a person's choice, by a map that it is joined with, or as stored."""
+"""Reasons why a map has 16 bits: the rule, the user's choice, concatenation with such a map, or a file of ranges."""
 
 PER_NUMBER = 8
-"""Operations for each number of a layer without a kernel."""
+"""Operations for each value of a layer without a kernel."""
 
 MOST_ADDED = 0.1
-"""Of a network's work, how much all 16 bits may add where the last layers' inputs have them too: ``added`` is an
-estimate, and Mesa's vc4 compiler made up to half as much again of it."""
+"""Largest share of a network's work added by 16 bits, for the inputs of the last layers to have them as well.
+
+``added`` is an estimate. Mesa's vc4 compiler needed up to half as much again.
+"""
 
 
 @dataclass(frozen=True)
 class PrecisionChoice:
-    """A feature map in 16 bits: one line of the export report.
+    """A feature map in 16 bits; one line of the export report.
 
     Attributes:
         layer: its name.
-        why: one of ``BY_RULE``, ``BEFORE``, ``BY_NAME``, ``WITH_OTHERS`` and ``FROM_FILE``, or what a search says.
-        added: about what it adds to the network's work: the share of that in 8 bits.
+        why: ``BY_RULE``, ``BEFORE``, ``BY_NAME``, ``WITH_OTHERS`` or ``FROM_FILE``, or the reason of a search.
+        added: estimated additional work, as a share of the network's work in 8 bits.
     """
 
     layer: str
@@ -57,16 +62,16 @@ class PrecisionChoice:
 def choose(
     graph: Graph, precision: str, precision_for: Mapping[str, int], numbers: Collection[str] | None = None
 ) -> dict[str, PrecisionChoice | None]:
-    """Return for layers why they have 16 bits, or None for those that a person wants in 8.
+    """Return the choice for each layer in 16 bits, and None for layers requested in 8.
 
     Args:
-        graph: with ranges.
+        graph: a graph with ranges.
         precision: one of ``PRECISIONS``.
-        precision_for: 8 or 16 for single layers, by their names, whatever ``precision`` is.
-        numbers: layers of outputs to which ``auto`` applies; all, if not given.
+        precision_for: 8 or 16 for single layers by name, which override ``precision``.
+        numbers: layers of outputs to which ``auto`` applies; default: all.
 
     Raises:
-        InputError: an unknown precision, or a layer that cannot have its bits.
+        InputError: an unknown precision, or a layer without support for its bits.
     """
     for given in (precision, *map(str, precision_for.values())):
         if given not in (PRECISIONS if given == precision else (EIGHT, SIXTEEN)):
@@ -92,23 +97,24 @@ def choose(
 def stored(
     graph: Graph, sixteen: Collection[str], precision_for: Mapping[str, int]
 ) -> dict[str, PrecisionChoice | None]:
-    """Return the same for layers that had 16 bits before; what a person chooses, ``precision_for``, goes first."""
+    """Return the choice for layers stored in 16 bits before; the user's choice ``precision_for`` has priority."""
     possible = possible_layers(graph)
     before = {name: PrecisionChoice(name, FROM_FILE) for name in sixteen if name in possible}
     return {**before, **choose(graph, EIGHT, precision_for)}
 
 
 def assign(graph: Graph, chosen: Mapping[str, PrecisionChoice | None]) -> tuple[Graph, tuple[PrecisionChoice, ...]]:
-    """Set ``bits`` of every layer: as chosen, and of what only copies, or pools in its input's range, as of its input.
+    """Set ``bits`` of every layer as chosen.
 
-    What is joined has the same bits everywhere: 16 where all of it can have them, and one zero point if padded.
+    Layers that copy, or pool in their input's range, have the bits of the input. Concatenated layers have the same
+    bits: 16 if all of them support it. If such a map is padded, its layers also need one zero point.
 
     Args:
-        graph: with ranges.
-        chosen: see ``choose``; layers that are not in it have 8 bits.
+        graph: a graph with ranges.
+        chosen: see ``choose``; layers without an entry have 8 bits.
 
     Returns:
-        The graph, and all its layers of 16 bits.
+        The graph, and a choice for each layer of 16 bits.
     """
     possible, fixed = possible_layers(graph), dict(chosen)
     while True:
@@ -136,7 +142,7 @@ def assign(graph: Graph, chosen: Mapping[str, PrecisionChoice | None]) -> tuple[
 
 
 def joined_layers(graph: Graph) -> dict[str, frozenset[str]]:
-    """Return for each layer those that must have the same bits, itself among them: what is joined into one map."""
+    """Return for each layer the group of layers concatenated with it, including itself. A group has the same bits."""
     groups = {node.name: frozenset([node.name]) for node in graph.nodes}
     for node in graph.nodes:
         if _joins(node):
@@ -146,7 +152,7 @@ def joined_layers(graph: Graph) -> dict[str, frozenset[str]]:
 
 
 def followers(graph: Graph, name: str) -> list[Node]:
-    """Return the layers that compute in a layer's own range, pools say, and so have its bits, in order."""
+    """Return, in order, the layers such as pools that have a layer's range and therefore its bits."""
     same, found = {name}, []
     for node in graph.nodes:
         operator = ops.get(node.op)
@@ -157,7 +163,7 @@ def followers(graph: Graph, name: str) -> list[Node]:
 
 
 def possible_layers(graph: Graph) -> dict[str, Node]:
-    """Return the layers that may be stored in 16 bits, by name, in order."""
+    """Return the layers with support for 16 bits, by name, in order."""
     around, images = gutters(graph), _images(graph)
     return {
         node.name: node
@@ -169,10 +175,10 @@ def possible_layers(graph: Graph) -> dict[str, Node]:
 
 
 def require_known(graph: Graph, names: Mapping[str, int]) -> None:
-    """Refuse names that no layer of an optimised graph has whose bits can be chosen.
+    """Refuse names, unless they are layers of an optimised graph with a choice of bits.
 
     Raises:
-        InputError: naming all of them, and the layers that there are.
+        InputError: with all wrong names and all layers with a choice.
     """
     there = [node.name for node in graph.nodes if _stores(graph, node)]
     unknown = [name for name in names if name not in there]
@@ -183,7 +189,7 @@ def require_known(graph: Graph, names: Mapping[str, int]) -> None:
 
 
 def _stores(graph: Graph, node: Node) -> bool:
-    """Return whether a node computes a feature map, of which bits can be chosen."""
+    """Return whether a node computes a feature map with a choice of bits."""
     operator = ops.get(node.op)
     return "bits" in operator.attrs and len(graph.shapes[node.name]) == 3 and not isinstance(operator, CopyOperator)
 
@@ -214,7 +220,7 @@ def _joins(node: Node) -> bool:
 
 
 def _makers(graph: Graph, name: str) -> Iterator[str]:
-    """Yield the layers that compute what a value is copied from."""
+    """Yield the layers from which a value is copied."""
     node = graph.by_name[name]
     if isinstance(node.operator, CopyOperator):
         for source in node.inputs:
@@ -224,7 +230,7 @@ def _makers(graph: Graph, name: str) -> Iterator[str]:
 
 
 def _images(graph: Graph) -> set[str]:
-    """Return the layers whose values runners show as they are: those of images, and what these are copied from."""
+    """Return the layers of output images, which runners show as they are, and the sources of copies."""
     ends = [layer for output in graph.outputs if graph.purpose(output) == IMAGE for layer in output.layers]
     shown = set(ends)
     for node in reversed(graph.nodes):
@@ -234,10 +240,10 @@ def _images(graph: Graph) -> set[str]:
 
 
 def _of_numbers(graph: Graph, possible: Mapping[str, Node], numbers: Collection[str] | None) -> dict[str, str]:
-    """Return the layers of outputs that are numbers, and their inputs as far as these cost little: why, by name.
+    """Return the reason for 16 bits by layer: outputs of plain values, and their inputs that add little work.
 
-    An output is numbers where it is no image, no mask, and nothing behind it makes probabilities or a class of it: then
-    every step of it counts. A sigmoid's own bytes are probabilities, too.
+    An output is plain values unless it is an image or a mask, or host steps turn it into probabilities or a class. Then
+    every step is significant. Bytes of a sigmoid are probabilities as well.
     """
     ends: dict[str, None] = {}
     for output in graph.outputs:
@@ -254,7 +260,7 @@ def _of_numbers(graph: Graph, possible: Mapping[str, Node], numbers: Collection[
     for end in ends:
         for name in graph.by_name[end].inputs:
             makers = [maker for maker in _makers(graph, name) if maker not in ends and maker not in before]
-            if not all(maker in possible for maker in makers):  # vectors, say, have 16 bits anyway
+            if not all(maker in possible for maker in makers):  # for example vectors, which always have 16 bits
                 continue
             more = sum(added(graph, graph.by_name[maker]) for maker in makers)
             if more <= left:
@@ -264,17 +270,17 @@ def _of_numbers(graph: Graph, possible: Mapping[str, Node], numbers: Collection[
 
 
 def _is_probable(node: Node) -> bool:
-    """Return whether a layer's function has a range of its own that is no clip: a sigmoid's."""
+    """Return whether a layer's function has a fixed range without clipping, as a sigmoid has."""
     return node.activation.bounded and not node.activation.clips
 
 
 def work(graph: Graph, nodes: Iterable[Node] | None = None) -> float:
-    """Return about how many operations some layers take, or all."""
+    """Return the estimated operations of some layers, or of all."""
     return sum(_work(graph, node) for node in (graph.nodes if nodes is None else nodes))
 
 
 def _work(graph: Graph, node: Node) -> float:
-    """Return about how many operations a layer takes: products, and some for each fetch and each number stored."""
+    """Return the estimated operations of a layer: products, and some for each fetch and each stored value."""
     shape = graph.shapes[node.name]
     stored = math.prod(shape)
     kernel = node.weights.get("kernel")
@@ -285,16 +291,16 @@ def _work(graph: Graph, node: Node) -> float:
 
 
 def added(graph: Graph, node: Node) -> float:
-    """Return about what it adds that a layer is stored in 16 bits: it is drawn twice, and read by two fetches.
+    """Return the estimated additional operations of a layer in 16 bits: it is drawn twice, and read by two fetches.
 
-    Shares of the work of each, read off Mesa's vc4 compiler.
+    The shares were read off the output of Mesa's vc4 compiler.
     """
     height, width, _ = graph.shapes[node.name]
     readers = sum(_work(graph, reader) * 0.5 for reader in graph.consumers[node.name])
     kernel = node.weights.get("kernel")
-    if kernel is None or kernel.ndim != 4:  # no convolution
+    if kernel is None or kernel.ndim != 4:  # not a convolution
         own = 2.5
-    elif kernel.shape[2] == 1:  # a fetch for each product: there is little else to share by both draws
+    elif kernel.shape[2] == 1:  # a fetch for each product, so both draws can share little else
         own = 6.0 if height * width <= ONE_DRAW else 1.4
     else:
         own = 1.0

@@ -1,7 +1,7 @@
-"""Which values the readers of a layer can tell apart.
+"""Intervals of values distinguished by the readers of a layer.
 
-A sigmoid makes the same of 7 and of 700: a map that only sigmoids read needs no steps beyond, and the steps within are
-so much finer. What only copies such a map hands on what its own readers tell apart.
+A sigmoid has almost the same result for 7 and for 700. A map read only by sigmoids needs no steps beyond, and the
+steps within become finer. Copies of a map have the intervals of their own readers.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Ends = tuple[float, float]
 
 ALL: Ends = (-math.inf, math.inf)
 TAIL = 1.0 / 512.0
-"""Of a function's range, what it may still rise beyond the ends: half a step of 8 bits."""
+"""Largest remaining change of a function beyond the ends, as a share of its range: half a step of 8 bits."""
 
 PLACES = 2.0 ** (np.arange(-16 * 8, 16 * 8 + 1) / 16.0)
-"""Sizes at which functions are looked at: from 1/256 to 256."""
+"""Magnitudes at which functions are sampled: from 1/256 to 256."""
 
 
 def reach(graph: Graph) -> dict[str, Ends]:
-    """Return the ends between which the readers of each value tell values apart; infinite where they always do."""
+    """Return the interval in which the readers of each value distinguish values; its ends are infinite if unlimited."""
     found: dict[str, Ends] = {}
     for node in reversed(graph.nodes):
         ends = [_of_reader(reader, found) for reader in graph.consumers[node.name]]
@@ -50,7 +50,7 @@ def _of_reader(reader: Node, found: dict[str, Ends]) -> Ends:
 
 
 def of_function(function: Activation) -> Ends:
-    """Return the ends beyond which a function that never falls is as good as constant."""
+    """Return the ends beyond which a function that never falls is nearly constant; infinite for other functions."""
     if not function.rises or any(isinstance(part, tuple) for part in function.constants.values()):
         return ALL
     span = function.high - function.low

@@ -1,4 +1,4 @@
-"""Graph with ranges and bits -> graph: maps of 16 bits get ranges with room, for their steps are fine enough."""
+"""Ranges of 16-bit maps with headroom, because their steps are fine enough."""
 
 from __future__ import annotations
 
@@ -18,26 +18,29 @@ from glsl_infer.graph.activations.powers import at_least, clip
 from glsl_infer.program.layout import Range
 
 ROOM = 1.5
-"""By how much wider yet the range of a map of 16 bits is: what pictures did not show costs more than a bit of 16."""
+"""Additional factor for the range of a 16-bit map. Clipping of unseen values costs more than one of 16 bits."""
 
 
 def with_room(
     graph: Graph, wider: Mapping[str, Range], choices: Sequence[RangeChoice]
 ) -> tuple[Graph, tuple[RangeChoice, ...]]:
-    """Give layers of 16 bits a range in which nothing that was seen saturates.
+    """Give layers of 16 bits a range with headroom, in which none of the observed values saturates.
 
-    All channels have the same, so that shaders have fewer numbers, and weights that fit a texture: of a channel that
-    needs a 64th of it 10 bits are left. Layers that a padded map is put together of get one zero point: a texture is
-    cleared to one colour.
+    All channels have the same range, so that shaders have fewer constants and weights fit a texture. A channel that
+    needs 1/64 of the range still has 10 bits. The layers of a padded concatenated map get one zero point, because a
+    texture is cleared to one colour.
 
     Args:
-        graph: with ranges and bits.
-        wider: from ``eight_bits.assign_ranges``.
-        choices: from there, too.
+        graph: a graph with ranges and bits.
+        wider: the wider ranges from ``eight_bits.assign_ranges``.
+        choices: the choices from ``eight_bits.assign_ranges``.
+
+    Returns:
+        The graph, and the choices with those of the changed layers replaced.
     """
     told_apart = reach(graph)
     found: dict[str, Range] = {}
-    below: set[str] = set()  # layers whose range may begin or end beyond what their function makes
+    below: set[str] = set()  # layers whose range can exceed the values of their function
     for node in graph.nodes:
         if node.attrs.get("bits") == 16 and node.name in wider:
             found[node.name] = roomy(node, wider[node.name], told_apart[node.name])
@@ -54,7 +57,7 @@ def with_room(
             made = node.with_attrs(scales=found[node.name].scales, zeros=found[node.name].zeros)
             made = made.with_activation(_in_text(made.activation)) if node.name in below else made
         elif node.attrs.get("bits") == 16 and ops.get(node.op).keeps_range and "scales" in ops.get(node.op).attrs:
-            kept = ranges[node.inputs[0]]  # also where what it reads only moves another layer's channels
+            kept = ranges[node.inputs[0]]  # also if the input only reorders another layer's channels
             made = node.with_attrs(scales=kept.scales, zeros=kept.zeros)
         nodes[node.name] = made
         if len(graph.shapes[node.name]) == 3 and "scale" not in ops.get(node.op).attrs:
@@ -68,12 +71,12 @@ def with_room(
 
 
 def roomy(node: Node, wider: Range, told_apart: tuple[float, float]) -> Range:
-    """Return the range of a layer in 16 bits, one for all channels.
+    """Return the range of a layer in 16 bits, the same for all channels.
 
     Args:
         node: the layer.
-        wider: from ``eight_bits.assign_ranges``.
-        told_apart: see ``reach``.
+        wider: its wider range from ``eight_bits.assign_ranges``.
+        told_apart: the interval distinguished by its readers; see ``reach``.
     """
     ends = function_ends(node, told_apart)
     low, high = (np.clip(ROOM * end, *ends) for end in wider.ends(max(len(wider.scales), len(wider.zeros))))
@@ -81,7 +84,7 @@ def roomy(node: Node, wider: Range, told_apart: tuple[float, float]) -> Range:
 
 
 def _groups(graph: Graph) -> list[list[str]]:
-    """Return groups of layers that need one zero point, each layer in one of them."""
+    """Return disjoint groups of layers with a common zero point."""
     bits = {node.name: node.attrs["bits"] for node in graph.nodes if "bits" in node.attrs}
     groups: list[frozenset[str]] = []
     for more in put_together(graph, bits).values():
@@ -91,7 +94,7 @@ def _groups(graph: Graph) -> list[list[str]]:
 
 
 def _in_text(function: Activation) -> Activation:
-    """Return a function that does not leave its limits to the ends of a range."""
+    """Return a function with explicit clipping, independent of the ends of a range."""
     if not function.clips or (not function.bounded and function.low == -INFINITY):
         return function
     return clip(function.low, function.high) if function.bounded else at_least(function.low)
@@ -102,7 +105,7 @@ def _own(node: Node) -> Range:
 
 
 def _with_one_zero(ranges: Sequence[Range]) -> list[Range]:
-    """Return ranges that cover given ones and have one zero point, each with one scale for all its channels."""
+    """Return ranges with a common zero point to cover the given ones, each with one scale for all its channels."""
     ends = [one.ends(max(len(one.scales), len(one.zeros))) for one in ranges]
     low, high = (np.array([pick(end[which]) for end in ends]) for which, pick in ((0, np.min), (1, np.max)))
     one = choose(low, high, common=True, equal=False, headroom=1.0)

@@ -1,4 +1,4 @@
-"""The float network on typical pictures, with any of its feature maps rounded: how far that moves the outputs."""
+"""Runs of the float network on calibration images with rounded feature maps, and the resulting error of the outputs."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from glsl_infer.support.side_by_side import in_order
 
 
 class Runs:
-    """Pictures' ways through the float network, which can be gone again with rounding.
+    """Float runs for images, which can be repeated with rounding.
 
-    Only one picture's maps are kept at a time: those of large networks take hundreds of megabytes.
+    Only one image's maps are kept at a time, because those of large networks take hundreds of megabytes.
 
     Args:
-        graph: with ranges.
-        pictures: what the network is given.
-        ranges: those that a picture has instead of the graph's.
-        changes: layers that are changed one at a time: rounded to 8 bits (None), or computed by another node.
+        graph: a graph with ranges.
+        pictures: inputs of the network.
+        ranges: for each image, replacements of the graph's ranges.
+        changes: layers to change one at a time: rounded to 8 bits (None), or computed by another node.
 
     Attributes:
-        errors: of the outputs where each of ``changes`` alone is made.
+        errors: error of the outputs for each change of ``changes`` alone.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Runs:
         self.errors = {name: shown_error.error(found, self._spreads) for name, found in squares.items()}
 
     def error(self, bits: Mapping[str, int]) -> float:
-        """Return the error of the outputs where all maps are rounded to some bits."""
+        """Return the error of the outputs if all maps are rounded to their ``bits``."""
         squares = list(in_order(partial(self._whole, bits), range(len(self._pictures))))
         return shown_error.error(squares, self._spreads)
 
@@ -83,10 +83,15 @@ class Runs:
         *,
         anew: bool = False,
     ) -> Squares:
-        """Return what outputs are off by where layers are rounded or replaced; with ``anew`` all are computed.
+        """Return the squared errors of the outputs if layers are rounded or replaced.
 
-        ``values`` are what layers compute without that, of ``anew`` the inputs' alone; ``exact`` is what outputs show
-        then.
+        Args:
+            values: exact outputs of the layers; with ``anew``, those of the inputs.
+            exact: exact values of the graph's outputs.
+            bits: bits to which layers are rounded, by name.
+            ranges: replacements of the graph's ranges.
+            replaced: replacements of nodes, by name.
+            anew: compute all layers, not only those after a change.
         """
         ends, left = set(self._graph.output_layers), {name: len(to) for name, to in self._graph.consumers.items()}
         changed: dict[str, Array] = {}
@@ -109,7 +114,7 @@ class Runs:
         )
 
     def _rounded(self, node: Node, value: Array, bits: Mapping[str, int], ranges: Fold) -> Array:
-        """Return a layer's output as ``bits`` has it: rounded, or as it is."""
+        """Return a layer's output rounded to its ``bits``, or unchanged if it has none."""
         if node.name not in bits or "bits" not in node.attrs or value.ndim != 3:
             return value
         rounded = node.with_attrs(bits=bits[node.name])

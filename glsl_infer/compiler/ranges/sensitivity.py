@@ -1,7 +1,8 @@
-"""Which feature maps to keep in 16 bits, measured: what each layer's rounding to 8 does to the outputs.
+"""Search for the feature maps to keep in 16 bits, by the measured effect of each layer's rounding on the outputs.
 
-One layer at a time is rounded in the float network, and the outputs are compared. These errors are small and have
-little to do with each other, so that their squares add up. 16 bits then go where a millisecond takes away the most.
+One layer at a time is rounded to 8 bits in the float network, and the outputs are compared. These errors are small and
+nearly independent, so their squares add up. 16 bits are then spent on the layers with the largest decrease of the error
+per millisecond.
 """
 
 from __future__ import annotations
@@ -24,64 +25,73 @@ from glsl_infer.lowering.weights_plan import DRAW, INSTRUCTIONS, LayerWeights
 from glsl_infer.program.layout import slices_of
 
 PICTURES, PICTURES_OF_FEW = 4, 6
-"""Calibration pictures that are looked at, from all over the list, and where they are few, with their copies."""
+"""Number of measured calibration images, evenly spaced in the list; and the number, with copies, if there are few."""
 
 BY_MEASURE = "measured"
-"""Why a map has 16 bits here."""
+"""Reason for 16 bits in the report."""
 
 PER_PRODUCT = 1.25
 """Instructions for a product: a column of four takes five (``weights_plan.COLUMN``)."""
 
 ROUNDS = 4
-"""How often more maps are taken where the error is larger than their sum said."""
+"""Largest number of repetitions if the measured error is larger than the sum of the layers' errors."""
 
 AUTO_TOLERANCE, AUTO_NUMBERS, AUTO_SHARE = 0.02, 0.005, 0.12
-"""Where nobody asks for more: the error that is small enough, that of networks with outputs of numbers (a hundredth of
-the spread of a face's points is a pixel), and the share of work and draws that 16 bits may add."""
+"""Defaults of ``auto``: sufficient error, the same for outputs of plain values, and share of work and draws to add.
+
+The error is smaller for plain values because, for the points of a face, 1/100 of the spread is a pixel.
+"""
 
 MOST_COST = 1.14
-"""Times the cost of all 8 bits, of work or of draws, that ``auto`` may spend where the plan of the program is counted:
-1.15, less what Mesa's vc4 compiler makes of it beyond that. Maps come first, weights get what they leave: with 1.09 for
-maps, face-mesh was 0.281 pixels off instead of 0.261, face-detection at 0.976 instead of 0.978."""
+"""Limit of the cost for ``auto``, of work or of draws, as a multiple of all maps in 8 bits, if the cost is counted.
+
+It is 1.15, less the underestimate compared with Mesa's vc4 compiler. Maps have priority, and weights get the remainder.
+With 1.09 for maps, face-mesh had an error of 0.281 pixels instead of 0.261, and face-detection was at 0.976 instead of
+0.978.
+"""
 
 WORTH = 0.5
-"""Share of the squared error that what adds all of the cost again has to take away, in proportion. With 1.0 auto left
-face-detection at 0.981, with 0.3 weights had nothing left, and it was at 0.980; so it is at 0.985."""
+"""Least decrease of the squared error, as a share, for a doubling of the cost; smaller costs are in proportion.
+
+With 1.0, ``auto`` left face-detection at 0.981. With 0.3, weights had nothing left, and it was at 0.980. With 0.5 it is
+at 0.985.
+"""
 
 FAR_COST, FAR_WORTH = 2.0, 0.1
-"""``MOST_COST`` and ``WORTH`` of a network whose outputs are too far off otherwise."""
+"""``MOST_COST`` and ``WORTH`` of a network whose outputs would otherwise have too large an error."""
 
 FAR_DRAWS = 2.5
-"""Times the draws that such a network may take: small networks of many layers take little work and many draws."""
+"""Largest multiple of the draws for such a network. Small networks of many layers take little work and many draws."""
 
 FAR, NEAR, NEAR_OF_FEW = 1.0, 0.7, 0.1
-"""Times the limits for a warning from which on ``FAR_COST`` is spent, and at which it is enough.
+"""Multiples of the limits for a warning: from the first on ``FAR_COST`` is spent; the others are small enough.
 
-A few images show only a part of what clips: yolox with three photographs had a cosine of 0.975 on another image where
-0.22 was measured, and 1.000 with one more map in 16 bits.
+A few images show only a part of the clipping. For example, yolox with three photographs had a cosine of 0.975 on
+another image after 0.22 was measured, and 1.000 with one more map in 16 bits.
 """
 
 LESS, LEAST_GAIN = 0.6, 0.98
-"""Share of the error at which such a network is looked at again, and the share at which 16 bits are no help."""
+"""Target of each step for such a network, as a share of the current error; and the share at which a step fails."""
 
 MOST_COUNTS = 96
-"""Plans that are counted at most, and as many again for each step up to ``FAR_COST``."""
+"""Largest number of counted plans, and again for each step up to ``FAR_COST``."""
 
 MOST_WORK = 4e10
-"""Operations of the float network that a search takes at most: about a minute of one core. A large network is looked
-at from its end, where maps are small, with fewer pictures.
+"""Largest number of operations of the float network in a search: about a minute of one core.
+
+In a large network, only the last layers, whose maps are small, are measured, with fewer images.
 """
 
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """What the rounding of one layer does; one line of the table that ``--explain`` prints.
+    """Effect of rounding one layer; one line of the table of ``--explain``.
 
     Attributes:
         layer: its name.
-        error: of the outputs where this layer alone is rounded to 8 bits; see ``Spent.error``.
-        milliseconds: about what 16 bits add to a frame on a Pi Zero W.
-        bits: what it got.
+        error: error of the outputs if only this layer is rounded to 8 bits; see ``Spent.error``.
+        milliseconds: estimated time that 16 bits add to a frame on a Pi Zero W.
+        bits: the chosen bits.
     """
 
     layer: str
@@ -92,14 +102,14 @@ class Sensitivity:
 
 @dataclass(frozen=True)
 class Spent:
-    """What a search found.
+    """Result of a search.
 
     Attributes:
-        layers: all that could have 16 bits, the one that gains most for a millisecond first.
-        before, error: difference between the outputs and the float network's, root mean square, as a share of the
-            numbers' own spread (standard deviation), all outputs counting alike: as it was chosen, and now.
-        tolerance, budget, share: what was asked for, see ``spend``.
-        times: how many times the cost of all 8 bits the maps take now, where that was counted.
+        layers: all layers with support for 16 bits, those with the largest gain for their cost first.
+        before, error: difference between the outputs and the float network's before and after the search: root mean
+            square, as a share of the values' own standard deviation, with the same weight for all outputs.
+        tolerance, budget, share: the arguments of ``spend``.
+        times: cost of the maps as a multiple of all 8 bits, if it was counted.
     """
 
     layers: tuple[Sensitivity, ...]
@@ -124,25 +134,28 @@ def spend(
     badness: Callable[[Graph], float] | None = None,
     most: int = PICTURES,
 ) -> tuple[dict[str, PrecisionChoice | None], Spent]:
-    """Return a choice with more maps in 16 bits, until a tolerance holds or a budget or share is used up.
+    """Return a choice with more maps in 16 bits, until a tolerance is reached or a budget or share is spent.
 
     Args:
-        graph: with ranges.
-        chosen: see ``precision.choose``; what it says stays.
-        pictures: typical inputs.
-        tolerance: how large the error may be; None: as small as the budget makes it.
-        budget: milliseconds that may be added to a frame on a Pi Zero W; None: as many as it takes.
-        share: of the work in 8 bits, and of the draws, that all maps in 16 bits may add, those of ``chosen`` among
-            them; up to ``FAR_COST`` where the outputs are useless otherwise; None: any.
-        apart: for each picture the ranges that were chosen without it: values that they clip count, too. None: those of
+        graph: a graph with ranges.
+        chosen: see ``precision.choose``; its choices are kept.
+        pictures: calibration inputs.
+        tolerance: largest error of the outputs; None: as small as the budget permits.
+        budget: largest addition to a frame on a Pi Zero W, in milliseconds; None: no limit.
+        share: largest addition by all maps in 16 bits, as a share of the work in 8 bits and of the draws, including
+            ``chosen``. It rises up to ``FAR_COST`` if the outputs would be useless otherwise. None: no limit.
+        apart: for each image, the ranges chosen without it, to measure clipping as well; default: those of
             the graph.
-        counted: how many times the work and the draws of all 8 bits a graph with bits takes, as it will be drawn:
-            instead of ``share``, ``MOST_COST`` bounds them.
-        badness: how many times the limits for a warning the outputs of a graph with bits are off.
-        most: pictures that are looked at.
+        counted: returns the (work, draws) of a graph with bits as multiples of all 8 bits, as it will be drawn. If
+            given, ``MOST_COST`` is the limit instead of ``share``.
+        badness: returns the error of a graph with bits, as a multiple of the limits for a warning.
+        most: largest number of measured images.
+
+    Returns:
+        The choices, and a report of the search.
 
     Raises:
-        InputError: there are no pictures.
+        InputError: calibration images are missing.
     """
     if not pictures:
         raise InputError("--tolerance and --budget compare outputs on typical pictures; give --images DIR")
@@ -213,7 +226,7 @@ def spend(
                 if rest <= target:
                     break
                 new = [one for one in groups[name] if one not in made]
-                wanted = all(made.get(one, True) for one in groups[name])  # a person may want one of them in 8 bits
+                wanted = all(made.get(one, True) for one in groups[name])  # the user can request 8 bits for one
                 share_of_error = sum(errors[one] ** 2 for one in new) / max(rest**2, 1e-24)
                 if new and wanted and affordable(new, share_of_error, most, worth):
                     made.update((one, PrecisionChoice(one, BY_MEASURE)) for one in new)
@@ -244,7 +257,7 @@ def spend(
 
 
 def _shares(graph: Graph, names: Collection[str]) -> dict[str, float]:
-    """Return about which share of the work in 8 bits, or of the draws if that is more, layers in 16 bits add."""
+    """Return the estimated cost of 16 bits of layers: the larger share of the work in 8 bits or of the draws."""
     work = precision.work(graph)
     draws = sum(_own_draws(graph, node) for node in graph.nodes if len(graph.shapes[node.name]) == 3)
     found = {}
@@ -256,13 +269,13 @@ def _shares(graph: Graph, names: Collection[str]) -> dict[str, float]:
 
 
 def _draws(graph: Graph, node: Node) -> int:
-    """Return how many draws 16 bits of a layer add."""
+    """Return the number of additional draws of a layer in 16 bits."""
     height, width, _ = graph.shapes[node.name]
     return _own_draws(graph, node) if height * width > ONE_DRAW else 0
 
 
 def _own_draws(graph: Graph, node: Node) -> int:
-    """Return about how many draws a layer takes in 8 bits: one where its weights lie in a texture, or it has none."""
+    """Return the estimated draws of a layer in 8 bits: one if its weights are in a texture, or if it has none."""
     height, width, channels = graph.shapes[node.name]
     kernel = node.weights.get("kernel")
     if kernel is None or kernel.ndim != 4 or "groups" not in node.attrs:
@@ -283,13 +296,13 @@ def _own_draws(graph: Graph, node: Node) -> int:
 
 
 def looked_at(graph: Graph, names: Collection[str], pictures: int, most: int = PICTURES) -> tuple[set[str], int]:
-    """Return the layers whose rounding is measured, and with how many pictures: within ``MOST_WORK``.
+    """Return the layers to measure and the number of images, within ``MOST_WORK``.
 
     Args:
-        graph: with ranges.
-        names: layers that may have 16 bits.
-        pictures: how many there are.
-        most: how many are looked at.
+        graph: a graph with ranges.
+        names: layers with support for 16 bits.
+        pictures: number of available images.
+        most: largest number of images to measure.
     """
     behind: dict[str, set[str]] = {}
     for node in reversed(graph.nodes):
@@ -307,7 +320,7 @@ def looked_at(graph: Graph, names: Collection[str], pictures: int, most: int = P
 
 
 def milliseconds(graph: Graph, node: Node) -> float:
-    """Return about what 16 bits of a layer add to a frame on a Pi Zero W."""
+    """Return the estimated additional milliseconds of a layer in 16 bits, in a frame on a Pi Zero W."""
     with_it = [node, *precision.followers(graph, node.name)]
     work = max(sum(precision.added(graph, one) for one in with_it), 1.0) * PER_PRODUCT / INSTRUCTIONS
     return (work + sum(_draws(graph, one) for one in with_it) * DRAW) / 1000.0

@@ -1,8 +1,8 @@
-"""What the outputs of a graph are off by, where anybody looks.
+"""Error of a graph's outputs, weighted by relevance.
 
-A detector has a row of numbers for every place, and says in another output how sure it is of each row. Only rows that
-it is sure of become boxes: the others may say anything, and in floats they often do, by thousands. So a row counts by
-its probability, and scores count as probabilities.
+A detector has a row of values for every location, and in another output a score for each row. Only rows with a high
+score become boxes. The values of the other rows are arbitrary, and in floats they often differ by thousands. Therefore
+the weight of a row is its probability, and scores are compared as probabilities.
 """
 
 from __future__ import annotations
@@ -16,28 +16,30 @@ from glsl_infer.graph import Array, Graph, host_steps, reference
 from glsl_infer.graph.reference import Inputs
 
 Squares = list[float]
-"""Squares of what is off, one for each part of what is shown."""
+"""Squared errors, one for each part of the outputs."""
 
 Shown = list[tuple[Array, Array]]
-"""Of each part its numbers, (rows, columns), and how much each row counts, (rows, 1); all of them together 1 where all
-rows are alike."""
+"""For each part its values, (rows, columns), and the weight of each row, (rows, 1). If all rows have the same weight,
+the weights add up to 1.
+"""
 
 LEAST_COLUMNS = 4
-"""Numbers of a box."""
+"""Least number of values of a box."""
 
 SURE, ENOUGH = 0.5, 2
-"""Probability of a row that becomes a box, and how many pictures must have one."""
+"""Least probability of a row that becomes a box, and number of images that must have one."""
 
 UNSURE = 0.1
-"""What all rows together count, however little sure a network is of them."""
+"""Constant weight of all rows together, in addition to their probabilities."""
 
 
 class Judge:
-    """Tells how far outputs are from those of the float network.
+    """Comparison of outputs with those of the float network.
 
     Args:
-        graph: with outputs.
-        pictures: typical inputs; where fewer than ``ENOUGH`` of them show anything, all rows count alike.
+        graph: a graph with outputs.
+        pictures: calibration inputs. If fewer than ``ENOUGH`` of them have a probable row, all rows have the same
+            weight.
     """
 
     def __init__(self, graph: Graph, pictures: Sequence[Inputs]) -> None:
@@ -65,7 +67,7 @@ class Judge:
         return any(self._rows(scores, ends).max() >= SURE for scores in self._scores.values())
 
     def shown(self, ends: Mapping[str, Array]) -> Shown:
-        """Return what outputs show of the values of their layers."""
+        """Return the parts of the outputs, from the values of their layers."""
         parts: Shown = []
         for layer in self._alone:
             exact: Array = np.asarray(ends[layer], np.float64).reshape(-1, 1)
@@ -79,7 +81,7 @@ class Judge:
         return parts
 
     def squares(self, exact: Shown, ends: Mapping[str, Array]) -> Squares:
-        """Return the squares of what other values of the layers are off by."""
+        """Return the squared errors of other values of the layers."""
         pairs = zip(exact, self.shown(ends))
         return [
             float((((one - other) ** 2).mean(axis=1, keepdims=True) * counts).sum())
@@ -87,9 +89,9 @@ class Judge:
         ]
 
     def spreads(self, shown: Sequence[Shown]) -> Squares:
-        """Return the squares that numbers are from their mean, over pictures, in the mean of these.
+        """Return the variance of each part over all images.
 
-        Of numbers that are almost the same everywhere, a flag's say, a hundredth of their own squares at least.
+        If values are almost constant, as those of a flag are, the variance is at least 1/100 of their mean square.
         """
         found = []
         for parts in zip(*shown):
@@ -108,10 +110,10 @@ class Judge:
 
 
 def scores_of(graph: Graph) -> dict[str, str]:
-    """Return outputs of boxes, and for each the output that says how sure the network is of its rows.
+    """Return the outputs of boxes, each with the output of its rows' scores.
 
-    Both have a row for each place, and nothing else has as many. Boxes have ``LEAST_COLUMNS`` numbers or more; scores
-    have one, or are probabilities.
+    Both have a row for each location, and they are the only ones with this number of rows. Boxes have at least
+    ``LEAST_COLUMNS`` values. Scores have one value, or are probabilities.
     """
     tables: dict[int, list[str]] = {}
     shapes = {output.name: graph.shape_of(output) for output in graph.outputs}
@@ -133,6 +135,6 @@ def _is_probable(steps: Sequence[host_steps.HostStep]) -> bool:
 
 
 def error(squares: Sequence[Squares], spreads: Squares) -> float:
-    """Return the root mean square over pictures and parts, as a share of the parts' spreads."""
+    """Return the root mean square over images and parts, as a share of the parts' spreads."""
     shares = [sum(one / spread for one, spread in zip(each, spreads)) / len(each) for each in squares]
     return math.sqrt(sum(shares) / len(shares))

@@ -1,4 +1,4 @@
-"""Ranges as data: what calibration found of a network, so that others make the same bundle without its pictures."""
+"""Ranges as data: results of calibration, with which others can export the same bundle without the images."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from glsl_infer.program.layout import Range
 
 @dataclass(frozen=True)
 class StoredRanges:
-    """What calibration found.
+    """Results of a calibration, with the identity of the network.
 
     Attributes:
         model: the network's name.
-        fingerprint: of the network; see ``fingerprint``.
+        fingerprint: digest of the network; see ``fingerprint``.
         known: the ranges.
     """
 
@@ -37,12 +37,13 @@ class StoredRanges:
         """Return the ranges for an optimised graph.
 
         Args:
-            graph: the whole network.
+            graph: the entire network.
             where: the file, for messages.
-            calibrated: whether there are pictures, which tell what the file does not.
+            calibrated: whether there are calibration images, for ranges missing in the file.
 
         Raises:
-            InputError: they are another network's, or some layer has none, naming all layers that do not fit.
+            InputError: the ranges belong to another network, are damaged, or are missing for some layers; with the
+                names of these layers.
         """
         if self.fingerprint == fingerprint(graph):
             known = (*self.known.maps.items(), *self.known.fine.items())
@@ -70,16 +71,16 @@ def _fits(found: Range, channels: int) -> bool:
 
 
 def _names(graph: Graph, scales: Mapping[str, float]) -> Sequence[str]:
-    """Return the names of layers, and those that stages of them would have."""
+    """Return the names of layers, and the possible names of their stages."""
     return [*graph.by_name, *(name for name in scales if name.rpartition("-")[0] in graph.by_name)]
 
 
 def learnt(prepared: Sequence[PreparedGraph], programs: Sequence[CompiledNetwork] = ()) -> KnownRanges:
-    """Return what pictures told of a network.
+    """Return the results of a network's calibration.
 
     Args:
-        prepared: its GPU parts, of which the whole may be the only one.
-        programs: what was made of these; without them, neither what has 16 bits nor what was found is kept.
+        prepared: its GPU parts, or the entire network as the only one.
+        programs: the programs of the parts. Without them, the choice of 16 bits and the calibration data are left out.
     """
     maps: dict[str, Range] = {}
     fine: dict[str, Range] = {}
@@ -97,7 +98,7 @@ def learnt(prepared: Sequence[PreparedGraph], programs: Sequence[CompiledNetwork
 
 
 def fingerprint(graph: Graph) -> str:
-    """Return a digest of all that an optimised graph computes; file names and the order of attributes do not count."""
+    """Return a digest of everything that an optimised graph computes, without file names and order of attributes."""
     digest = hashlib.sha256()
     for node in graph.nodes:
         attrs = {key: value for key, value in node.attrs.items() if key not in ("fused", NORMAL)}
@@ -111,7 +112,7 @@ def fingerprint(graph: Graph) -> str:
 
 
 def _plain(value: Any) -> str:
-    """Return a text of an attribute that is the same for a list and a tuple, and for NumPy's numbers and Python's."""
+    """Return a text of an attribute, equal for lists and tuples, and for NumPy and Python scalars."""
     if isinstance(value, (list, tuple)):
         return f"({','.join(map(_plain, value))})"
     if isinstance(value, (bool, np.bool_)):

@@ -1,14 +1,14 @@
-"""Error of the outputs on calibration images that the ranges have not seen: figures, the warning, and its remedy."""
+"""Error of the outputs on held-out calibration images: figures, the warning, and its remedy."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 MOST_ERROR, LEAST_COSINE = 0.05, 0.99
-"""An output that is further off, as a share of its range, or less similar, gets a warning."""
+"""Largest error of an output, as a share of its range, and least cosine similarity, without a warning."""
 
 FEW_LIMITS = 0.5
-"""Share of these limits where the images are few: errors on other images are larger than on them and their copies."""
+"""Factor for these limits if there are few images: other images have larger errors than these and their copies."""
 
 WORST_LAYERS = 3
 
@@ -20,10 +20,11 @@ class OutputError:
     Attributes:
         output: its name.
         error: root mean square, as a share of the output's range over all measured images, 0 included.
-        cosine: the smallest cosine similarity of an image's output, or of all images' where an output has few numbers.
-        clipped: ``error`` where values are clipped to the ranges and not rounded.
-        rounded: ``error`` where they are rounded and not clipped.
-        few: whether the images are few, and copies of them were measured as well.
+        cosine: the smallest cosine similarity of an image's output, or of all images together if an output has few
+            values.
+        clipped: ``error`` if values are clipped to the ranges and not rounded.
+        rounded: ``error`` if they are rounded and not clipped.
+        few: whether copies were measured as well, because there are few images.
     """
 
     output: str
@@ -35,29 +36,29 @@ class OutputError:
 
     @property
     def is_small(self) -> bool:
-        """Whether the output needs no warning."""
+        """True if the output needs no warning."""
         return self.badness <= 1.0
 
     @property
     def badness(self) -> float:
-        """How many times the limits it is off."""
+        """Error as a multiple of the limits; 1 is the threshold for a warning."""
         off = max(self.error / MOST_ERROR, (1.0 - self.cosine) / (1.0 - LEAST_COSINE))
         return off / FEW_LIMITS if self.few else off
 
     @property
     def cause(self) -> str:
-        """``clipping`` or ``rounding``, whichever does more."""
+        """The larger cause of the error, ``clipping`` or ``rounding``."""
         return "clipping" if self.clipped > self.rounded else "rounding"
 
 
 @dataclass(frozen=True)
 class LayerLoss:
-    """Share of a feature map's energy around its mean that storing it loses.
+    """Loss of a stored feature map, as a share of its energy around its mean.
 
     Attributes:
         layer: its name.
-        clipped: share lost to the ends of its range.
-        rounded: share lost to its steps.
+        clipped: share lost by clipping to its range.
+        rounded: share lost by rounding to its steps.
     """
 
     layer: str
@@ -71,9 +72,9 @@ class Remedy:
 
     Attributes:
         change: the option or the advice.
-        error: of the worst output with it; see ``OutputError``.
-        cosine: likewise.
-        work: about how many times the work it takes.
+        error: error of the worst output with the change; see ``OutputError``.
+        cosine: the smallest cosine similarity with the change.
+        work: estimated work, as a multiple of the work without the change.
     """
 
     change: str
@@ -83,7 +84,7 @@ class Remedy:
 
     @property
     def helps(self) -> bool:
-        """Whether no output needs a warning with it."""
+        """True if none of the outputs needs a warning after the change."""
         return self.error <= MOST_ERROR and self.cosine >= LEAST_COSINE
 
 
@@ -92,11 +93,11 @@ class UnseenError:
     """Measured error of a network, or of a part of one.
 
     Attributes:
-        outputs: the worst first.
-        layers: all feature maps that lose anything, in the order of computation.
-        images: how many were measured, copies among them.
-        held_out: whether the ranges were chosen without them.
-        remedies: changes that were tried because an output is too far off, the best first.
+        outputs: the outputs, the worst first.
+        layers: all feature maps with a loss, in the order of computation.
+        images: number of measured images, including copies.
+        held_out: whether the ranges were chosen without these images.
+        remedies: changes tried because an output has a large error, the best first.
     """
 
     outputs: tuple[OutputError, ...]
@@ -107,11 +108,11 @@ class UnseenError:
 
     @property
     def worst(self) -> OutputError:
-        """The output that is furthest off."""
+        """The output with the largest error."""
         return self.outputs[0]
 
     def losing(self, cause: str) -> list[LayerLoss]:
-        """Return the layers that lose most to ``clipping`` or ``rounding``, the worst first."""
+        """Return the layers with the largest loss by ``clipping`` or ``rounding``, the worst first."""
 
         def share(loss: LayerLoss) -> float:
             return loss.clipped if cause == "clipping" else loss.rounded
@@ -132,7 +133,7 @@ def sentence(found: UnseenError) -> str:
 
 
 def warnings(found: UnseenError) -> tuple[str, ...]:
-    """Return a sentence with the layers to blame and the remedy where an output is too far off."""
+    """Return a warning with the layers responsible and a remedy if an output has a large error, else nothing."""
     bad = [output for output in found.outputs if not output.is_small]
     if not bad:
         return ()
@@ -145,7 +146,7 @@ def warnings(found: UnseenError) -> tuple[str, ...]:
 
 
 def _advice(found: UnseenError) -> str:
-    """Return the cheapest remedy that helps, or the best of those that were tried."""
+    """Return the cheapest effective remedy, or the best of those tried."""
     helpful = [remedy for remedy in found.remedies if remedy.helps]
     if helpful:
         return f"tried: {_described(min(helpful, key=lambda remedy: (remedy.work, remedy.error)))}"

@@ -1,8 +1,8 @@
-"""Networks run on calibration images that their ranges have not seen, with rounding and clipping apart.
+"""Runs of networks on held-out calibration images, with separate rounding and clipping.
 
-The images are split into parts. Each image is computed with the ranges that all other parts chose, as an image of the
-user's will be: an error measured on the images that chose the ranges contains no clipping. A few images are often
-alike, so copies of them in another light are computed, too.
+The images are split into parts. Each image is computed with the ranges learnt from all other parts, like an image of
+the user. An error measured on the images of the calibration itself contains no clipping. A few images are often
+similar, so copies with another contrast or brightness are computed, too.
 """
 
 from __future__ import annotations
@@ -28,41 +28,49 @@ from glsl_infer.program.layout import Range
 from glsl_infer.support.side_by_side import in_order
 
 IMAGES = 12
-"""Most images and copies that are measured, from all over the list."""
+"""Largest number of measured images and copies, evenly spaced in the list."""
 
 MOST_WORK = 2e10
-"""Operations of the float network that one measurement may take: half a minute of one core. At least two images are
-measured, whatever they take."""
+"""Largest number of operations of the float network in one measurement: half a minute of one core.
+
+At least two images are measured in any case.
+"""
 
 FEW_NUMBERS = 16
 
 COPIES = (varied.with_contrast, varied.inverted, varied.darker)
-"""Copies of each image where there are few."""
+"""Copies of each image if there are few."""
 
 Sample = tuple[Inputs, Optional[int]]
-"""An image or a copy, and the fold whose ranges have not seen it; None for the ranges that all images chose."""
+"""An image or a copy, and the fold whose ranges have not seen it; None for the ranges learnt from all images."""
 
 Store = Callable[[Node, Array], Array]
-"""(layer, exact values) -> stored values."""
+"""Function from a layer and its exact values to the stored values."""
 
 
 class Network(Protocol):
-    """A network that can be run with the ranges of a fold, its layers stored in some way."""
+    """A network that can be run with the ranges of a fold, and with a function to store its layers."""
 
     @property
     def ends(self) -> Mapping[str, tuple[float, float]]:
-        """Values of each layer that its readers tell apart; see ``reach``."""
+        """Interval of each layer's values distinguished by its readers; see ``reach``."""
 
     def run(self, image: Inputs, fold: int | None, store: Store) -> dict[str, Array]:
-        """Return the outputs by name; ``fold``: None for the ranges that all images chose."""
+        """Return the outputs by name.
+
+        Args:
+            image: inputs of the network.
+            fold: index of the fold; None for the ranges learnt from all images.
+            store: function to store a layer's values.
+        """
 
 
 class OnGpu:
     """A prepared graph as a network.
 
     Args:
-        graph: with the weights that the shaders have.
-        folds: one for each part of the images; none: the ranges are always those of the graph.
+        graph: the graph with the weights of the shaders.
+        folds: one for each part of the images; if empty, the ranges are always those of the graph.
     """
 
     def __init__(self, graph: Graph, folds: Sequence[Fold]) -> None:
@@ -77,7 +85,7 @@ class OnGpu:
 
 @dataclass(frozen=True)
 class Change:
-    """A change of the export to try: its name, the network with it, which ranges that has, and its work."""
+    """A change of the export to try: its name, its network, whether its ranges have seen the images, and its work."""
 
     name: str
     network: Network
@@ -86,12 +94,12 @@ class Change:
 
 
 def _samples(graph: Graph, images: Sequence[Inputs], folds: int) -> list[Sample]:
-    """Return calibration images, with copies where there are few, and the folds that have not seen them.
+    """Return calibration images, with copies if there are few, and the folds that have not seen them.
 
     Args:
-        graph: that reads them.
-        images: as ``reference.run`` takes them.
-        folds: how many there are; 0: the ranges were chosen with all images.
+        graph: the graph of the network.
+        images: images as for ``reference.run``.
+        folds: number of folds; 0 if the ranges were chosen with all images.
     """
     found: list[Sample] = []
     for index, image in enumerate(images):
@@ -113,10 +121,10 @@ def measure(
 
     Args:
         floats: the graph with its float weights.
-        drawn: the same graph with the weights that the shaders have.
+        drawn: the same graph with the weights of the shaders.
         images: the calibration images, at least one.
-        folds: one for each part of them (``held_out.part_of``); none: the ranges are those of the graph.
-        runs: the float network's, if it has run on the images.
+        folds: one for each part of them (``held_out.part_of``); if empty, the ranges are those of the graph.
+        runs: the runs of the float network, if it has run on the images.
     """
 
     def changes() -> Iterator[Change]:
@@ -139,7 +147,7 @@ def with_fold(graph: Graph, fold: Fold) -> Graph:
 
 
 def in_sixteen_bits(graph: Graph) -> tuple[Graph, float]:
-    """Return a prepared graph whose feature maps have 16 bits wherever they can, and about the work that this adds."""
+    """Return a prepared graph with all possible feature maps in 16 bits, and the estimated additional operations."""
     possible = precision.possible_layers(graph)
     chosen: dict[str, PrecisionChoice | None] = {name: PrecisionChoice(name, precision.BY_NAME) for name in possible}
     made = precision.assign(graph, chosen)[0]
@@ -149,16 +157,16 @@ def in_sixteen_bits(graph: Graph) -> tuple[Graph, float]:
 
 
 class Runs:
-    """Images and the float network's outputs for them.
+    """Calibration images and the float network's outputs.
 
     Args:
-        graph: of the float network.
-        floats: returns its outputs for an image.
+        graph: the float network.
+        floats: function to compute its outputs for an image.
         images: the calibration images, at least one.
-        folds: how many there are; 0: the ranges were chosen with all images.
+        folds: number of folds; 0 if the ranges were chosen with all images.
 
     Attributes:
-        samples: the images and copies; some of them are measured.
+        samples: the images and copies, of which a selection is measured.
     """
 
     def __init__(
@@ -176,7 +184,7 @@ class Runs:
             self._spans[name] = max(max(high, 0.0) - min(low, 0.0), 1e-30)
 
     def measure(self, drawn: Network, changes: Callable[[], Iterable[Change]]) -> UnseenError:
-        """Return the errors of a network, with those of changes if an output is too far off."""
+        """Return the errors of a network, with those of changes if an output has a large error."""
         found = self.errors(drawn)
         if all(output.is_small for output in found.outputs):
             return found
@@ -194,9 +202,9 @@ class Runs:
         """Return the errors of a network.
 
         Args:
-            network: as it is drawn.
-            causes: measure clipping and rounding apart.
-            seen: take the ranges that all images chose.
+            network: the network as it is drawn.
+            causes: measure clipping and rounding separately.
+            seen: use the ranges learnt from all images.
         """
 
         def measured(sample: Sample) -> tuple[list[dict[str, Array]], dict[str, tuple[float, float, float]]]:
@@ -205,7 +213,7 @@ class Runs:
 
             def stored(node: Node, value: Array) -> Array:
                 if all(node.attrs.get(key) is None for key in ("scale", "scales")):
-                    return value  # a copy, or a vector whose scale is not chosen yet
+                    return value  # a copy, or a vector without a scale so far
                 made = np.asarray(node.operator.store(node, value), np.float32)
                 if _has_range(node, value):
                     losses[node.name] = _loss(node, value, made, network.ends[node.name])
@@ -250,14 +258,14 @@ class Runs:
 
 
 def run(graph: Graph, image: Inputs, store: Store) -> dict[str, Array]:
-    """Return the values of the layers of outputs, of a network whose layers are stored in some way, in float32."""
+    """Return the values of output layers in float32, with every layer stored by ``store``."""
     given, ends = reference.by_name(graph, image), set(graph.output_layers)
     left = {name: len(readers) for name, readers in graph.consumers.items()}
     values: dict[str, Array] = {}
     for node in graph.nodes:
         if node.operator.is_input:
             value = input_values(node, given[node.name])
-            # A picture's bytes are exact.
+            # Bytes of a picture are exact.
             values[node.name] = (value if is_picture(node) else store(node, value)).astype(np.float32)
             continue
         exact = reference.layer(node, [values[name] for name in node.inputs], stored=False)
@@ -270,7 +278,7 @@ def run(graph: Graph, image: Inputs, store: Store) -> dict[str, Array]:
 
 
 def outputs_of(graph: Graph, values: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the outputs by name; a mask of classes as the scores that it is made of."""
+    """Return the outputs by name, with masks of classes as the underlying scores."""
     return {
         output.name: host_steps.apply(
             [step for step in output.steps if step.step != host_steps.ARGMAX],
@@ -281,7 +289,7 @@ def outputs_of(graph: Graph, values: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def as_it_is(_: Node, value: Array) -> Array:
-    """Return a layer's values as they are."""
+    """Return a layer's values unchanged."""
     return value
 
 
@@ -310,7 +318,7 @@ def _ends(node: Node, channels: int) -> tuple[NDArray[np.float64], NDArray[np.fl
 
 
 def _loss(node: Node, exact: Array, stored: Array, told_apart: tuple[float, float]) -> tuple[float, float, float]:
-    """Return a map's energy around its mean, and the energies that clipping and rounding take from it."""
+    """Return a map's energy around its mean, and the energies lost by clipping and by rounding."""
     low, high = _ends(node, exact.shape[-1])
     inside = np.clip(exact, low, high)
     beyond = np.clip(exact, *told_apart) - np.clip(inside, *told_apart)

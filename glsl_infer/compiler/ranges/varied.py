@@ -1,7 +1,7 @@
-"""Copies of a few calibration images in another light: more contrast, more colour, darker, bright on dark.
+"""Varied copies of a few calibration images: with more contrast, more colour, darker, or as negatives.
 
-Three photographs seldom include a bright one with deep shadows. The values that a layer would reach for one are learnt
-from copies, and the error on images that the ranges have not seen is measured on copies as well.
+Three photographs seldom include a bright one with deep shadows. The extreme values for such an image are learnt from
+copies. The error on held-out images is measured on copies as well.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from glsl_infer.graph.picture import is_picture
 from glsl_infer.graph.reference import Inputs
 
 FEW = 16
-"""With so many images or more, no copies are made: the images vary enough, and copies take time."""
+"""Number of images from which on copies are not made: the images vary enough, and copies take time."""
 
 MOST = 1.5
-"""How much further than on all images a copy's values may reach: some networks explode on images of no use to them."""
+"""Largest ratio of a copy's extremes to those of all images, because some networks explode on unrealistic images."""
 
 CONTRAST, COLOUR, GAMMA, DARKEST = 1.6, 1.8, 0.6, 0.8
 
 Change = Callable[[NDArray[Any]], NDArray[np.uint8]]
-"""A picture, uint8 (height, width, channels) -> a changed copy."""
+"""Function from a picture, uint8 (height, width, channels), to a changed copy."""
 
 
 def reached(
     graph: Graph, names: Collection[str], images: Sequence[Inputs], shown: Mapping[str, Sequence[Shown]]
 ) -> dict[str, list[Shown]]:
-    """Return the extremes of layers on images and on their copies; everything else is that of the images.
+    """Return observations whose extremes include those of copies; everything else is from the images.
 
     Args:
-        graph: at any step.
-        names: the layers.
-        images: calibration images, as ``reference.run`` takes them.
-        shown: by each of them; see ``observed.observe``.
+        graph: a graph at any stage of compilation.
+        names: names of the layers.
+        images: calibration images, as for ``reference.run``.
+        shown: observations of each image; see ``observed.observe``.
     """
     if len(images) >= FEW or not any(is_picture(node) for node in graph.inputs):
         return {name: list(shown[name]) for name in names}
@@ -64,7 +64,7 @@ def reached(
 
 
 def copies(graph: Graph, image: Inputs, changes: Sequence[Change]) -> list[Inputs]:
-    """Return the inputs with each change of their pictures; none for a network that reads no picture."""
+    """Return the inputs with each change applied to their pictures; none for a network without picture inputs."""
     given = reference.by_name(graph, image)
     pictures = [node.name for node in graph.inputs if is_picture(node)]
     return [
@@ -80,7 +80,7 @@ def with_contrast(picture: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def in_bright_colours(picture: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return a picture that is brighter and has stronger colours."""
+    """Return a brighter picture with stronger colours."""
     values = np.asarray(picture, np.float32)
     grey = values.mean(axis=2, keepdims=True)
     strong = np.clip(grey + (values - grey) * np.float32(COLOUR), 0.0, 255.0)
@@ -88,7 +88,7 @@ def in_bright_colours(picture: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def darker(picture: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return a picture that is darker, with less contrast in the shadows."""
+    """Return a darker picture with less contrast in the shadows."""
     return _bytes(255.0 * DARKEST * (np.asarray(picture, np.float32) / np.float32(255.0)) ** (1.0 / GAMMA))
 
 

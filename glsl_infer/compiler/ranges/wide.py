@@ -1,16 +1,16 @@
-"""Graph -> graph: what a convolution cannot read in one pass is added up from partial sums in 16 bits.
+"""Splitting of convolutions beyond the limits of a pass, into partial sums in 16 bits.
 
-A pass reads at most 8 textures. In atlas layout those hold any number of slices, so that nearly every convolution is
-one pass for each output slice. In planar layout each slice is a texture. A convolution becomes
-``convolution_products``, which stores a partial sum for every block of slices, and ``convolution_sum``, which adds them
-up, and the bias, the residual and the activation with them, where
+A pass reads at most 8 textures. In atlas layout these contain any number of slices, so nearly every convolution is one
+pass for each output slice. In planar layout each slice is a texture. A convolution is split into
+``convolution_products``, which stores a partial sum for every block of slices, and ``convolution_sum``, which adds the
+sums, the bias and the residual, and applies the activation, if
 
-* its input and its residual lie in more than 8 textures, or
-* it has more columns of weights than a uniform array and a text of constants can (``weights_plan.MOST_BAKED``), or
-* it reads 16 bits and has more columns than a shader of the format may have operations for, or
-* it has more than a uniform array can, and constants would cost much more than partial sums do: a long program for each
-  output slice, which the device compiles at every start. Some of these only show when textures of weights are made
-  (``compiler.long_texts``).
+* its input and its residual are in more than 8 textures, or
+* it has more columns of weights than a uniform array and a text of constants can hold (``weights_plan.MOST_BAKED``), or
+* it reads 16 bits and its columns take more operations than the format allows in a shader, or
+* it has more columns than a uniform array can hold, and constants would cost much more than partial sums: a long
+  program for each output slice, which the device compiles at every start. Some of these cases are only detected when
+  weight textures are planned (``compiler.long_texts``).
 """
 
 from __future__ import annotations
@@ -42,25 +42,29 @@ from glsl_infer.program.layout import clear_colours
 from glsl_infer.program.placement import textures as placed_in
 
 EXACTNESS = 2.0
-"""How many times the cost of partial sums a single pass may have: it sums in floats, and needs no 16-bit maps."""
+"""Largest ratio of a single pass's cost to that of partial sums. It sums in floats and needs no 16-bit maps."""
 
 FINE_OPERATIONS = 8.6
-"""Operations that readers count for a column of weights that meets a map of 16 bits: 34 for the four of a texel."""
+"""Operations of a column of weights on a map of 16 bits, as readers count them: 34 for the four of a texel."""
 
 
 Parts = dict[tuple[object, ...], tuple[Node, Node, Node]]
-"""The products and the sum of convolutions, and these, by all that they depend on: copies of many weights."""
+"""Cache of split convolutions: products, sum and original node, by everything that they depend on.
+
+It holds copies of many weights.
+"""
 
 
 @dataclass(frozen=True)
 class WideLayer:
-    """What a wide convolution costs; one line of the export report.
+    """Cost of a wide convolution; one line of the export report.
 
     Attributes:
-        slices: input slices that an output slice reads.
+        layer: name of the convolution.
+        slices: number of input slices for an output slice.
         blocks: partial sums of each output.
-        passes: passes in all, where a narrow convolution would have one for each output slice.
-        reason: why it is not one pass for each.
+        passes: number of passes. A narrow convolution would have one for each output slice.
+        reason: why it was split.
     """
 
     layer: str
@@ -78,15 +82,15 @@ def split_wide(
     known: Mapping[str, str] = MappingProxyType({}),
     before: Parts | None = None,
 ) -> tuple[Graph, tuple[WideLayer, ...]]:
-    """Split every convolution that cannot be one pass for each output slice, or had better not be.
+    """Split every convolution with too many inputs or weights for a pass, or with a lower cost as partial sums.
 
     Args:
-        graph: with ranges, and dense layers split.
+        graph: a graph with ranges, and dense layers split.
         layout: see ``lower.to_program``.
         uniform_vectors: see ``lower.to_program``.
-        exactness: see ``EXACTNESS``; 0 takes partial sums wherever an array is too short.
-        known: why some convolutions are to be split whatever is found here, by their names.
-        before: what was made of convolutions, of graphs that differ in other layers; it gets what is made here.
+        exactness: see ``EXACTNESS``; 0 takes partial sums for every convolution that exceeds an array.
+        known: reasons to split certain convolutions in any case, by name.
+        before: cache of split convolutions, for graphs with other differences; it is updated.
     """
     before = {} if before is None else before
     bounds: dict[str, Bounds] | None = None
@@ -100,7 +104,7 @@ def split_wide(
         columns = columns_of(node.weights["kernel"].shape, node.attrs["groups"])
         reason = known.get(node.name, "") or _too_many_operations(graph, node, columns)
         if not reason and columns.slots + len(node.inputs) - 1 <= MAX_TEXTURES and columns.count <= uniform_vectors:
-            nodes.append(node)  # each slice may have a texture of its own
+            nodes.append(node)  # each slice can have a texture of its own
             continue
         textures = _textures(graph, layout) if textures is None else textures
         bound = min(columns.slots, len(textures[node.inputs[0]]))
@@ -125,7 +129,7 @@ def split_wide(
 
 
 def _too_many_operations(graph: Graph, node: Node, columns: Columns) -> str:
-    """Return why no shader of the format reads a convolution's map of 16 bits at once; empty if one does."""
+    """Return why a convolution of a 16-bit map has too many operations for a shader; empty if it has not."""
     most = int(GLSL_LIMITS["written"] / FINE_OPERATIONS)
     if columns.count <= most or ranges_of(graph)[node.inputs[0]].bits == 8:
         return ""
@@ -135,7 +139,7 @@ def _too_many_operations(graph: Graph, node: Node, columns: Columns) -> str:
 def _why_split(
     graph: Graph, node: Node, columns: Columns, bound: int, block: int, uniform_vectors: int, exactness: float
 ) -> str:
-    """Return why a convolution is split, in a person's words; empty if it is not."""
+    """Return why a convolution is split, as a text for the user; empty if it is not."""
     if bound > MAX_TEXTURES:
         return f"it reads {bound} textures, and a pass at most {MAX_TEXTURES}"
     if columns.count + 2 <= uniform_vectors:
@@ -164,7 +168,7 @@ def _why_split(
 
 
 def cost_of_sums(choice: WeightsChoice, columns: Columns, uniform_vectors: int) -> float:
-    """Return the microseconds a frame of partial sums for a layer whose weights are constants in texts."""
+    """Return the microseconds per frame of partial sums for a layer whose weights are constants in shader source."""
     vectors = choice.columns + 2
     whole = weights_plan.LayerWeights(choice.layer, choice.slices, choice.pixels, choice.columns, vectors, bits=8)
     block = _block(columns, min(columns.slots, MAX_TEXTURES), uniform_vectors)
@@ -180,9 +184,9 @@ def _cost_of_sums(whole: weights_plan.LayerWeights, blocks: int, uniform_vectors
 
 
 def _block(columns: Columns, textures: int, uniform_vectors: int) -> int:
-    """Return how many slots each partial sum is of.
+    """Return the number of slots of each partial sum.
 
-    Two weights of four lanes are two vec4 a tap and slice; a uniform array should hold all of a block.
+    Two weights of four lanes are two vec4 for each tap and slice. A uniform array should hold all of a block.
     """
     most = columns.slots if textures <= MAX_TEXTURES else MAX_TEXTURES
     longest = min((uniform_vectors - 1) // 2, MOST_BAKED // 4)
@@ -190,7 +194,7 @@ def _block(columns: Columns, textures: int, uniform_vectors: int) -> int:
 
 
 def _textures(graph: Graph, layout: str) -> dict[str, frozenset[str]]:
-    """Return the textures that the slices of each feature map of 8 bits will lie in, by names that tell them apart."""
+    """Return the textures of the slices of each 8-bit feature map, as distinct names."""
     around, ranges = gutters(graph), ranges_of(graph)
     textures: dict[str, frozenset[str]] = {}
     for node in graph.nodes:

@@ -1,4 +1,4 @@
-"""Maps of zeros, which padding by channels makes: those that are stored alike are drawn once."""
+"""Merging of maps of zeros, as padding along channels creates them: those stored alike are drawn once."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from glsl_infer.graph.activations.clipped import LINEAR
 
 
 def zeros_once(graph: Graph) -> Graph:
-    """Let one layer stand for all that are zeros of one shape, range and precision, and drop what only those read.
+    """Replace all maps of zeros of one shape, range and precision by the first, and drop unread nodes.
 
-    Each would be a job of its own; on VideoCore IV that takes longer than what is drawn in it. A prepared graph is
-    given: before ranges and precision are chosen, layers of one shape need not be stored alike.
+    Each would be a job of its own. On VideoCore IV a job takes longer than the drawing of such a map. The graph must be
+    prepared: before ranges and precision are chosen, layers of one shape need not be stored alike.
     """
     first: dict[str, str] = {}
     renamed: dict[str, str] = {}
@@ -37,7 +37,7 @@ def zeros_once(graph: Graph) -> Graph:
 
 
 def _sooner(graph: Graph, zeros: Collection[str]) -> Graph:
-    """Let maps of zeros read what a pooling reads, and not the pooling: they can be one job then."""
+    """Make maps of zeros read the input of a pooling instead of the pooling, to make both one job."""
     changed: dict[str, Node] = {}
     for name in zeros:
         node = graph.by_name[name]
@@ -56,7 +56,7 @@ def _sooner(graph: Graph, zeros: Collection[str]) -> Graph:
 
 
 def _strides(graph: Graph, node: Node) -> tuple[int, int] | None:
-    """Return with which strides single texels of a pooling's input make as many pixels as it has; None if none do."""
+    """Return the strides at which a pooling's input has as many pixels as its output, or None."""
     if not ops.get(node.op).keeps_range or len(node.inputs) != 1 or graph.by_name[node.inputs[0]].operator.is_input:
         return None
     before, after = graph.shapes[node.inputs[0]], graph.shapes[node.name]
@@ -68,6 +68,6 @@ def _strides(graph: Graph, node: Node) -> tuple[int, int] | None:
 
 
 def _is_zero(node: Node) -> bool:
-    """Return whether a node's output is 0 whatever it reads."""
+    """Return whether a node's output is 0 for all inputs."""
     alone = ops.get(node.op).convolves and len(node.inputs) == 1 and node.activation == LINEAR
     return alone and not any(weights.any() for weights in node.weights.values())
