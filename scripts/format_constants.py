@@ -245,7 +245,8 @@ def _java_tables(data: Data) -> list[str]:
         for key, kind in entry["keys"].items():
             made = _java(data, kind)
             for other, words in entry.get("only", {}).get(key, {}).items():
-                made = _java_array(['"only"', made, *_strings([other, *words])])
+                joint = ",\n                " if len(made) > 60 else ", "  # a line holds 120 characters
+                made = _java_array(['"only"', made, *_strings([other, *words])], joint)
             lines.append(f"            {json.dumps(key)}, {made},")
         lines.append("        });")
     return [*lines, "    }"]

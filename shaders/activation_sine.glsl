@@ -1,5 +1,5 @@
-// sin(x), or cos(x), which is a quarter turn ahead: the polynomial of degree 9 on [-pi/2, pi/2], into which the angle is
-// folded, is off by less than 4e-6. The sin() of VideoCore IV's driver is off by 7e-3 near pi.
+// sin(x), or cos(x), which is a quarter turn ahead: a polynomial of degree 9 on [-pi/2, pi/2], into which the angle is
+// folded. It is off by less than 4e-6. The sin() of VideoCore IV's driver is off by 7e-3 near pi.
 #ifndef PHASE
 #define PHASE 0.0
 #endif

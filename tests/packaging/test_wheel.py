@@ -130,6 +130,7 @@ def test_it_needs_four_packages(metadata: Message) -> None:
         "camera",
         "mqtt",
         "gpio",
+        "get",
         "tflite",
         "onnx",
         "fence",

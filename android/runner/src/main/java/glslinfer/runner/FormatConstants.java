@@ -419,7 +419,11 @@ final class FormatConstants {
             "height", SIDE_RANGE,
             "kind", TEXTURE_KINDS,
             "member", new Object[] {"only", "name", "kind", "constant"},
-            "clear", new Object[] {"only", new Object[] {"tuple", BYTE_RANGE, BYTE_RANGE, BYTE_RANGE, BYTE_RANGE}, "kind", "target", "input"},
+            "clear", new Object[] {"only",
+                new Object[] {"tuple", BYTE_RANGE, BYTE_RANGE, BYTE_RANGE, BYTE_RANGE},
+                "kind",
+                "target",
+                "input"},
         });
         OBJECTS.put("program", new Object[] {
             "name", "name",
