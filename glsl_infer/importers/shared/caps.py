@@ -21,7 +21,7 @@ VARIABLE = "GLSL_INFER_MAX_WEIGHTS"
 
 MOST_OPERATORS = 16_384
 """Largest number of operators in a file. The importer visits each operator dozens of times before it knows the number
-of layers. The limit is more than eight times the limit of layers of a model."""
+of layers. The limit is eight times the largest number of layers of a model."""
 
 MOST_MB = 1_000_000
 _MOST_MEMBERS = 10_000
