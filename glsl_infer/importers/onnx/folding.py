@@ -20,6 +20,7 @@ from glsl_infer.importers.onnx.view import View
 
 Folded = Callable[[Sequence[Any], Operator, int], Any]
 """Function of the constants (None if left out), the operator, and the largest number of bytes of a result."""
+
 _MISFITS = (
     *(ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError),
     *(MemoryError, RuntimeError),

@@ -103,8 +103,7 @@ def _by_function(call: Call, function: str) -> list[Given]:
     """Return the result of the user's function on tensors in the file's shapes.
 
     The computed tensors are its positional arguments. Its keyword arguments are the constants, named ``constant0`` and
-    so on
-    by their input index, and ``attributes``: the attributes of the operator that are numbers or texts.
+    so on by their input index, and ``attributes``: the attributes of the operator that are numbers or texts.
     """
     if call.declared is None or None in call.declared or len([name for name in call.operator.outputs if name]) != 1:
         raise call.refused("of unknown shape", "give it one output, with its shape in the file")

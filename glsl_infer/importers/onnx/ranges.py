@@ -79,14 +79,13 @@ def note(
     """Store the range of a result with the node that computes it, not with the nodes after it that only move values.
 
     Args:
-            collected: all nodes so far.
-            operator: the operator of the file.
-            given: its inputs.
-            views: its outputs.
-            first: number of nodes before this operator. For a quantisation or dequantisation, earlier nodes get the
-                range,
-                too.
-            known: known ranges of inputs.
+        collected: all nodes so far.
+        operator: the operator of the file.
+        given: its inputs.
+        views: its outputs.
+        first: number of nodes before this operator. A quantisation or dequantisation also sets the range of earlier
+            nodes.
+        known: known ranges of inputs.
 
     Returns:
         The range of an input, by its name, if the result is an input.

@@ -1,8 +1,8 @@
 """Resizes -> nodes.
 
 The coordinate and rounding modes of the file determine a matrix for rows and one for columns. If a resize shader has
-the
-same matrices, it is used, else weighted sums of rows and columns. Other axes are multiplied by the matrix on the CPU.
+the same matrices, it is used, else weighted sums of rows and columns. Other axes are multiplied by the matrix on the
+CPU.
 """
 
 from __future__ import annotations

@@ -23,8 +23,7 @@ def placed(name: str, source: str, given: Shape, numbers: Numbers) -> list[Node]
     """Return the nodes that gather elements by their flat indices.
 
     A block whose axes are sliced, permuted and renamed becomes a slice and a transposition. Any other gather stores
-    every
-    index.
+    every index.
 
     Args:
         name: of the first node.
