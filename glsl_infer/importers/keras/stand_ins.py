@@ -30,14 +30,14 @@ _ADVICE = {
 
 
 def of_config(path: Path, config: dict[str, Any] | None) -> Any | None:
-    """Return the model of a config with placeholders, without weights; None if none is needed or the model fails.
+    """Return the model of a config with placeholders, without weights; None if no placeholder is needed.
 
     Args:
         path: of the file, for messages.
         config: the file's config in the format of Keras 3.
 
     Raises:
-        InputError: layers have no possible placeholder. The message names all of them.
+        InputError: the model cannot be built with placeholders. The message names the refused layers.
     """
     if config is None:
         return None
@@ -108,7 +108,7 @@ def _is_function(value: Any) -> bool:
 
 
 def _function(name: str) -> Any:
-    """Return a function that fills a weight with zeros until the file's values replace them, and returns tensors."""
+    """Return a function that fills weights with zeros, for the file's values to replace, and keeps tensors unchanged."""
 
     def own(first: Any, *args: Any, **kwargs: Any) -> Any:
         return keras().ops.zeros(first) if isinstance(first, (list, tuple)) else first
