@@ -21,7 +21,7 @@ def beside_map(
 
     Args:
         name: of the operator.
-        source: the node that it reads.
+        source: name of the input node.
         shape: the shape of ``source``.
         operation: one of ``OPERATIONS``.
         value: the constants. They are broadcast to the shape, with or without leading axes of 1.

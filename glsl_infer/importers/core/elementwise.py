@@ -94,22 +94,22 @@ def _column(table: str, framework: str) -> dict[str, str]:
 
 
 def activations(framework: str) -> dict[str, str]:
-    """Return the text of the activation that each operator of a framework computes."""
+    """Return the activation text of each operator of a framework."""
     return _column(_ACTIVATIONS, framework)
 
 
 def functions(framework: str) -> dict[str, str]:
-    """Return the operation of ``tensor_unary`` that each operator of a framework computes."""
+    """Return the operation of ``tensor_unary`` for each operator of a framework."""
     return _column(_FUNCTIONS, framework)
 
 
 def operations(framework: str) -> dict[str, str]:
-    """Return the operation of ``binary`` that each operator of a framework computes."""
+    """Return the operation of ``binary`` for each operator of a framework."""
     return _column(_OPERATIONS, framework)
 
 
 def comparisons(framework: str) -> dict[str, str]:
-    """Return the operation of ``tensor_binary`` that each operator of a framework computes, if it has no shader."""
+    """Return the operation of ``tensor_binary`` for each operator of a framework without a shader."""
     return _column(_COMPARISONS, framework)
 
 

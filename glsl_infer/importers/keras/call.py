@@ -21,7 +21,7 @@ class Call:
     Attributes:
         layer: the layer or operation.
         name: a unique name for its node.
-        inputs: names of the nodes that it reads.
+        inputs: names of its input nodes.
         shapes: their shapes, without the batch axis.
         arguments: arguments of the call: constants and Keras tensors.
         output: index of the required output.

@@ -23,7 +23,7 @@ _VERSIONED = re.compile(r"V[12]$")
 """Suffix of classes that TensorFlow registered for each of its own versions, such as ``BatchNormalizationV1``."""
 
 _NOTHING_AT_INFERENCE = frozenset({"RandomHeight", "RandomWidth"})
-"""Classes that Keras 3 lacks and that have an effect only in training."""
+"""Classes missing in Keras 3 with an effect only in training."""
 
 _TENSORFLOW_CALLS = frozenset({"TFOpLambda", "SlicingOpLambda"})
 
@@ -36,7 +36,7 @@ _NO_EFFECT = frozenset(
         *("trainable", "force_generator", "rng_type", "query_shape", "key_shape", "value_shape"),
     }
 )
-"""Options that Keras 3 lacks and that do not change the result, whatever their value."""
+"""Options missing in Keras 3 that do not change the result for any value."""
 
 _HARD_SIGMOID = {
     "module": None,

@@ -20,7 +20,7 @@ from glsl_infer.importers.shared.places import joined as maps_joined
 
 
 def _axis(call: Call, axis: Any) -> int:
-    """Return an axis of the first input, in a count that includes the batch.
+    """Return an axis of the first input, counted with the batch.
 
     Raises:
         ModelError: the axis does not exist, or is the batch axis.

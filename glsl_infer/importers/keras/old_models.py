@@ -87,7 +87,7 @@ def advice(path: Path) -> str:
 
 
 def read(path: Path) -> OldModel | None:
-    """Return the model of a file that Keras 2 saved; None for any other file, including damaged ones.
+    """Return the model of a file saved by Keras 2; None for any other file, including damaged ones.
 
     Raises:
         ModelError: Keras 2 saved the file, and its configuration cannot be rewritten.

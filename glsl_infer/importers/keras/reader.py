@@ -1,7 +1,7 @@
 """Keras model -> graph. Only this module and its siblings in the engine import Keras.
 
-The importer does not depend on GPU limits: it imports everything that a graph can express. Layers that shaders do not
-support are refused later, by name.
+The importer does not depend on GPU limits: it imports every model expressible as a graph. Layers without shader support
+are refused later, by name.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def load_model(path: str | Path) -> Any:
 
 
 def _load_old(old: old_models.OldModel, installed: Any) -> Any:
-    """Return the model of a file that Keras 2 saved.
+    """Return the model of a file saved by Keras 2.
 
     Raises:
         ModelError: Keras 3 cannot build the model, or its weights do not match.
@@ -128,7 +128,7 @@ def _load_old(old: old_models.OldModel, installed: Any) -> Any:
             model = installed.saving.deserialize_keras_object(copy.deepcopy(old.config), own, safe_mode=True)
     except ModelError:
         raise
-    except Exception as error:  # Keras raises a dozen exception classes here; all mean a model that it cannot build
+    except Exception as error:  # Keras raises a dozen exception classes here; all mean an invalid model
         raise old.cannot(error) from error
     try:
         old.load_weights(model)

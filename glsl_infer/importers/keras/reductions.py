@@ -21,7 +21,7 @@ _KEEP = "give keepdims=True, so that the result is a map"
 
 
 def axes_of(call: Call) -> tuple[int, ...]:
-    """Return the axes of a call on a feature map, in order, in a count that includes the batch.
+    """Return the axes of a call on a feature map, in order, counted with the batch.
 
     Raises:
         ModelError: the input is not a feature map, or the batch is one of the axes.

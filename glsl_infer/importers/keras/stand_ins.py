@@ -108,7 +108,7 @@ def _is_function(value: Any) -> bool:
 
 
 def _function(name: str) -> Any:
-    """Return a function that fills weights with zeros, for the file's values to replace, and keeps tensors unchanged."""
+    """Return a function that fills weights with zeros, to be replaced by the file's values, and keeps tensors."""
 
     def own(first: Any, *args: Any, **kwargs: Any) -> Any:
         return keras().ops.zeros(first) if isinstance(first, (list, tuple)) else first

@@ -1,4 +1,4 @@
-"""Models of TensorFlow.js: ``model.json`` with files of weights next to it."""
+"""Models of TensorFlow.js: ``model.json`` and its weight files in the same folder."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def _clip(call: Call) -> list[View]:
 
 
 def _computed_limits(call: Call) -> View:
-    """Return a Clip with a limit that the network computes."""
+    """Return a Clip with computed limits."""
     from glsl_infer.importers.onnx.arithmetic import of_two
 
     view = call.view()

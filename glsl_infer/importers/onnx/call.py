@@ -1,4 +1,4 @@
-"""The input of a converter: one operator of a file, and the tensors that it reads."""
+"""The input of a converter: one operator of a file, and its input tensors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glsl_infer.importers.onnx.nodes import MOST_NUMBERS, Nodes
 from glsl_infer.importers.onnx.view import View, fresh
 
 Given = Union[View, Numbers, None]
-"""An input of an operator: a tensor that the network computes, a constant, or None if it is left out."""
+"""An input of an operator: a computed tensor, a constant, or None if it is left out."""
 
 
 class Call:

@@ -85,7 +85,7 @@ class _Ends:
 
 
 def kept(nodes: Sequence[Node], outputs: Sequence[GraphOutput]) -> list[Node]:
-    """Return the nodes that outputs need, and all inputs."""
+    """Return the nodes needed for the outputs, and all inputs."""
     read = {layer for output in outputs for layer in output.layers}
     left = []
     for node in reversed(nodes):

@@ -125,7 +125,7 @@ def input_view(
 
 
 def _placed(shape: tuple[int, ...], *, channels_last: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the shape of an input node, and the order of the file's axes in it."""
+    """Return the shape of an input node, and its order of the file's axes."""
     order: tuple[int, ...]
     if len(shape) == 4:
         order = (1, 2, 3) if channels_last else (2, 3, 1)

@@ -39,8 +39,8 @@ class Operator:
         domain: its domain; empty for ONNX itself.
         opset: the file's version of the domain.
         name: its name in the file, possibly empty.
-        inputs: names of the tensors that it reads; empty for inputs left out.
-        outputs: names of the tensors that it computes; empty for outputs without a reader.
+        inputs: names of its input tensors; empty for inputs left out.
+        outputs: names of its output tensors; empty for outputs without a reader.
         attributes: numbers, texts, arrays, tuples of them; ``Part`` for a nested graph.
     """
 
@@ -59,7 +59,7 @@ class Operator:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The names of all tensors that it, or a nested graph, reads from outside."""
+        """The names of all tensors read from outside, by it or by a nested graph."""
         return tuple(dict.fromkeys([*filter(None, self.inputs), *(name for part in self.parts for name in part.reads)]))
 
 
@@ -68,7 +68,7 @@ class Part:
     """A graph: the file's main graph, or one nested in an operator.
 
     Attributes:
-        operators: each after the operators that it reads.
+        operators: in topological order.
         constants: functions that return the stored values, by the tensor's name.
         outputs: names of its output tensors.
     """
@@ -79,7 +79,7 @@ class Part:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The names of tensors that it reads from outside."""
+        """The names of the tensors read from outside."""
         made = {name for operator in self.operators for name in operator.outputs} | set(self.constants)
         read = [name for operator in self.operators for name in operator.reads]
         return tuple(name for name in dict.fromkeys([*read, *self.outputs]) if name not in made)
@@ -153,7 +153,7 @@ def renamed(part: Part, prefix: str) -> Part:
 
 
 def _read_as(part: Part, new: Callable[[str], str]) -> Part:
-    """Return a nested part with the new names of the tensors that it reads from outside."""
+    """Return a nested part with the new names of the tensors read from outside."""
     operators = tuple(
         replace(
             operator,

@@ -51,7 +51,7 @@ class Nodes:
 
         Args:
             op: its operator.
-            sources: names of the nodes that it reads.
+            sources: names of its input nodes.
             part: suffix of its name, unless it is the first node.
             weights: its arrays.
             attrs: its attributes.

@@ -64,7 +64,7 @@ class Taps:
 
     @property
     def adjacent(self) -> bool:
-        """Whether the taps of a window are adjacent pixels."""
+        """True if the taps of a window are adjacent pixels."""
         return all(size == 1 or apart == 1 for size, apart in zip(self.window, self.dilations))
 
     def within(self, counted: Padding) -> NDArray[np.int64]:
@@ -141,7 +141,7 @@ def _per_count(call: Call, node: str, taps: Taps, counted: Padding) -> str:
 def _grown(
     shape: Sequence[int], window: Sequence[int], strides: Sequence[int], dilations: Sequence[int], around: Padding
 ) -> Padding:
-    """Return padding enlarged at the bottom and right for an output size that is rounded up."""
+    """Return padding enlarged at the bottom and right for an output size rounded up."""
     grown = list(around)
     for axis in range(2):
         span = (window[axis] - 1) * dilations[axis] + 1

@@ -1,7 +1,7 @@
 """ONNX file -> graph.
 
-The importer does not depend on GPU limits: it imports everything that a graph can express. Operators that shaders do
-not support are refused later, by name.
+The importer does not depend on GPU limits: it imports every model expressible as a graph. Operators without shader
+support are refused later, by name.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def to_graph(model: Model, input_range: Range | None = None, ends: Ends | None =
         model: the result of ``file.read_model``.
         input_range: the values of byte 0 and byte 255 of the image. Default: the range in a quantised file, else
             (0, 1).
-        ends: options for inputs and outputs, including sizes that the file leaves open.
+        ends: options for inputs and outputs, including open sizes.
 
     Raises:
         ModelError: unsupported operators. The message names them and the required change.

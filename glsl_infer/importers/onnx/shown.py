@@ -32,7 +32,7 @@ def with_note(row: LayerVerdict, note: str) -> LayerVerdict:
 
 
 def kind_of(operator: Operator) -> str:
-    """Return the name of an operator in a table: its type, or the name of the function that was fused."""
+    """Return the name of an operator in a table: its type, or the name of the fused function."""
     found, text = operator.kind.startswith(FUNCTION), operator.kind[len(FUNCTION) :]
     return f"{text} in pieces" if found else f"{operator.kind:.60}"
 

@@ -39,7 +39,7 @@ _BYTES: Mapping[str, Range] = {"uint8": (0.0, 255.0), "int8": (-128.0, 127.0)}
 
 
 class Walk:
-    """Conversion of the operators that outputs need.
+    """Conversion of the operators needed for the outputs.
 
     Attributes:
         collected: the nodes so far.

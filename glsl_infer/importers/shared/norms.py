@@ -14,7 +14,7 @@ def over_channels(
 
     Args:
         name: of the node.
-        source: the node that it reads, of ``shape``.
+        source: name of the input node, of ``shape``.
         shape: (height, width, channels) or (channels,).
         kind: ``layer``, ``rms`` or ``unit``, as in ``ops.channel_norm``.
         epsilon: added to the variance.

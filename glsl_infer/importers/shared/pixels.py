@@ -10,7 +10,7 @@ def space_to_depth(name: str, source: str, shape: Shape, block: int) -> list[Nod
 
     Args:
         name: of the layer, and of the first node.
-        source: the node that it reads, of ``shape``.
+        source: name of the input node, of ``shape``.
         shape: (height, width, channels). Height and width are multiples of the block.
         block: height and width of a block.
     """

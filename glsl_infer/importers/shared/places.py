@@ -27,7 +27,7 @@ def placed(name: str, source: str, given: Shape, numbers: Numbers) -> list[Node]
 
     Args:
         name: of the first node.
-        source: the node that is read.
+        source: name of the input node.
         given: its shape.
         numbers: the flat index of each element of the result, in the result's shape.
     """

@@ -39,7 +39,7 @@ def transposed(
 
     Args:
         name: of the layer, and of the first node.
-        source: the node that it reads.
+        source: name of the input node.
         weights: (height, width, filters, channels).
         bias: (filters,).
         strides: (y, x).

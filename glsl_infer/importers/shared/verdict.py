@@ -15,7 +15,7 @@ from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, Shape
 
 SHADER, CPU, DROPPED, REFUSED, UNKNOWN = PLACES = ("shader", "CPU", "dropped", "refused", "unknown")
-"""Where a layer runs. Unknown: it is after an unsupported layer whose output has an unknown shape."""
+"""Execution place of a layer. Unknown: it is after an unsupported layer whose output has an unknown shape."""
 
 
 def runs(operators: Iterable[str]) -> str:
@@ -58,7 +58,7 @@ class Survey:
     """The result of reading a model, whether or not it can be exported.
 
     Attributes:
-        rows: one for each layer, after the layers that it reads.
+        rows: one for each layer, in topological order.
         graph: the model, with a placeholder input for every refused layer; None if a placeholder is not possible.
         guessed: the names of the placeholders.
         problems: errors in the order of the rows, then errors of the entire model.

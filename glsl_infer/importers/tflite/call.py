@@ -35,7 +35,7 @@ class Call:
     Attributes:
         name: a unique name for its node.
         operator: the operator, as in the file.
-        inputs: names of the nodes that it reads.
+        inputs: names of its input nodes.
         shapes: their shapes, without the batch axis.
         constants: its inputs in the file's order, with None for computed tensors.
         tensors: its input tensors in the same order, with None for those left out.

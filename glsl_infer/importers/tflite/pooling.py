@@ -12,7 +12,7 @@ from glsl_infer.graph import Node, Shape
 from glsl_infer.importers.tflite.call import Call, Converter
 
 ROWS, COLUMNS, CHANNELS = 1, 2, 3
-"""Axes of a map, in a count that includes the batch."""
+"""Axes of a map, counted with the batch."""
 
 _ONCE = {"strides": (1, 1), "padding": (0, 0, 0, 0)}
 _POOLS = {"AVERAGE_POOL_2D": "average_pool", "L2_POOL_2D": "l2_pool", "MAX_POOL_2D": "max_pool"}
@@ -74,7 +74,7 @@ def extreme(call: Call) -> list[Node]:
 
 
 def _axes(call: Call) -> tuple[int, ...]:
-    """Return the axes of a reduction, in order, in a count that includes the batch."""
+    """Return the axes of a reduction, in order, counted with the batch."""
     rank = len(call.given)
     axes = tuple(sorted({axis % 4 if rank == 4 else axis for axis in call.integers(1, "axes")}))
     if rank != 4 or not axes or not {*axes} <= {ROWS, COLUMNS, CHANNELS}:

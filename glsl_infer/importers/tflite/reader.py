@@ -1,7 +1,7 @@
 """TensorFlow Lite file -> graph.
 
-The importer does not depend on GPU limits: it imports everything that a graph can express. Operators that shaders do
-not support are refused later, by name.
+The importer does not depend on GPU limits: it imports every model expressible as a graph. Operators without shader
+support are refused later, by name.
 """
 
 from __future__ import annotations

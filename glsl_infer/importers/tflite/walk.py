@@ -42,7 +42,7 @@ _FLOATS = ("FLOAT32", "FLOAT16")
 
 
 class Walk:
-    """Conversion of the operators that outputs need.
+    """Conversion of the operators needed for the outputs.
 
     Attributes:
         collected: the graph under construction.
@@ -99,7 +99,7 @@ class Walk:
                 waiting += [read for read in self._makers[index].inputs if read >= 0]
 
     def all(self) -> None:
-        """Import the inputs and every operator that outputs need."""
+        """Import the inputs and every operator needed for the outputs."""
         for name, index in self._model.inputs:
             if index not in self._names:
                 self._input(name, index)
