@@ -24,7 +24,7 @@ def traced(layer: Any, call: Any) -> Any | None:
 
     Returns:
         The model, with an input for each tensor of the call; or None if the layer is one of Keras', the user gave a
-        function for it, or its ``call`` does not accept symbolic tensors.
+        function instead, or its ``call`` does not accept symbolic tensors.
     """
     installed = keras()
     kind = type(layer)

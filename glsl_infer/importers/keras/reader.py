@@ -144,7 +144,7 @@ def to_graph(model: Any, input_range: Range | None = None, ends: Ends | None = N
     if the model returns a dict. An input of shape (height, width, 1, 3 or 4) is an image; any other is a plain tensor.
 
     Args:
-        model: the model. Nested models are imported with it, with layers named ``inner/layer``.
+        model: the model. Nested models are imported, too, with layers named ``inner/layer``.
         input_range: the values of byte 0 and byte 255 of the image, as in training: (0, 1), (-1, 1), (0, 255). Default:
             (0, 255) if the model begins with a rescaling by 1/32 or less, as Keras models on raw bytes do, else (0, 1).
         ends: options for inputs and outputs.

@@ -119,7 +119,7 @@ class _Reader:
         )
 
     def _require_no_calls(self, operators: tuple[Operator, ...], tensors: tuple[Tensor, ...]) -> None:
-        """Refuse operators that run other subgraphs. The message names the first of them."""
+        """Refuse operators that run other subgraphs. The message names the first ones."""
         calls = [operator for operator in operators if operator.kind in _CALLS and not operator.custom]
         if calls:
             named = ", ".join(

@@ -160,7 +160,7 @@ class Written:
         return fused, found
 
     def _norm_before(self, last: Operator) -> Operator | None:
-        """Return the normalisation before a change of shape and a function."""
+        """Return the normalisation that precedes a function and a change of shape."""
         maker = self._makers.get(last.inputs[0]) if last.inputs else None
         function = self._function(maker) if maker is not None and maker.kind in _MADE_OF_FUNCTIONS else None
         text = _PLAIN_FUNCTIONS.get(maker.kind) if maker is not None and function is None else None
