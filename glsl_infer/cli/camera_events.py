@@ -12,7 +12,7 @@ from glsl_infer.errors import InputError
 from glsl_infer.tools.camera import mqtt, pins
 
 Tell = Callable[[str, bool], None]
-"""Callback with a name, and whether the named thing is now present."""
+"""Callback with the name of a label or result, and whether it is now present."""
 
 OF_TASK = ""
 """Name of the pin for any result of a task."""

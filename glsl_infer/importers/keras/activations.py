@@ -161,7 +161,7 @@ OPERATIONS: Mapping[str, Found] = {
     "Squareplus": _of("b", shrinking.squareplus),
     "Threshold": _threshold,
 }
-"""Operations of ``keras.ops``, by class name."""
+"""Finders of the activations of ``keras.ops``, by class name."""
 
 
 def converters(kinds: Mapping[str, Found]) -> dict[str, Converter]:

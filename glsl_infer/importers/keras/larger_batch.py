@@ -110,7 +110,6 @@ def converted(
 
     Raises:
         ModelError: the call mixes parts.
-        ModelError: the call mixes parts.
     """
     tensors = list(reversed(chain[:-1]))
     links = [(link._keras_history.operation, tuple(link.shape[1:])) for link in tensors] or [(call.layer, call.shape)]

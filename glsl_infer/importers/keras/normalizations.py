@@ -116,11 +116,11 @@ LAYERS: Mapping[str, Converter] = {
     "RMSNormalization": _rms,
     "UnitNormalization": _unit,
 }
-"""Layers by class name."""
+"""Converters of layers by class name."""
 
 OPERATIONS: Mapping[str, Converter] = {
     "LayerNorm": _operation("layer"),
     "Normalize": _unit,
     "RMSNorm": _operation("rms"),
 }
-"""Operations of ``keras.ops`` by class name."""
+"""Converters of operations of ``keras.ops`` by class name."""

@@ -66,7 +66,8 @@ _RENAMES: Mapping[str, Callable[[Any, Numbers], Numbers] | None] = {
 def chain_of(tensor: Any) -> list[Any]:
     """Return the Keras tensors from ``tensor`` back to the nearest map or vector, if all operations between are moves.
 
-    The last is the input of the chain. The result is [] if ``tensor`` is not a move, or if its input already is a map or a vector.
+    The last is the input of the chain. The result is [] if ``tensor`` is not a move, or if its input already is a map
+    or a vector.
     """
     if type(tensor._keras_history.operation).__name__ == "Stack":
         return _stacked(tensor)

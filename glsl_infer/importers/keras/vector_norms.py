@@ -39,7 +39,7 @@ _OF_VECTORS: Mapping[str, Converter] = {
     "RMSNormalization": _rms,
     "UnitNormalization": _unit,
 }
-"""Layers by class name."""
+"""Converters of layers by class name."""
 
 
 def with_vectors(converters: Mapping[str, Converter]) -> dict[str, Converter]:

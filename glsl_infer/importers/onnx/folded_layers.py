@@ -71,4 +71,4 @@ def _pads(
 
 
 LAYERS: Mapping[str, Folded] = {"BatchNormalization": _batch_normalization, "Conv": _convolution}
-"""By the operator's type."""
+"""Folding functions by the operator's type."""

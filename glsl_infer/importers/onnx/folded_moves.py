@@ -270,4 +270,4 @@ MOVES: Mapping[str, Folded] = {
     "Trilu": _triangle,
     "Unsqueeze": _unsqueeze,
 }
-"""By the operator's type."""
+"""Folding functions by the operator's type."""

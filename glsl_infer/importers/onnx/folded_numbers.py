@@ -171,4 +171,4 @@ NUMBERS: Mapping[str, Folded] = {
     "Sum": _from_left(np.add),
     "Where": _where,
 }
-"""By the operator's type."""
+"""Folding functions by the operator's type."""

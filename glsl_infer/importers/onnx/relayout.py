@@ -136,7 +136,7 @@ def _to_pixels(nodes: Nodes, node: str, groups: Sequence[list[Atom]], target: At
 def _in_steps(
     nodes: Nodes, node: str, groups: Sequence[list[Atom]], target: Atoms, down: Atoms, across: Atoms
 ) -> str | None:
-    """Return a depth to space after a reordering of channels, for the atoms across in the target."""
+    """Return a depth to space after a channel gather, or None if the target has another order."""
     channels = groups[2]
     rest = [atom for atom in target[len(groups[0]) + len(down) + len(groups[1]) :]]
     left = [atom for atom in rest if atom not in across]

@@ -28,7 +28,7 @@ _NO_OPTIONS = (
     *(ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError),
     *(MemoryError, RuntimeError),
 )
-"""Exceptions for values that operators never have. Converters check the options of models, not all damage to a file."""
+"""Exceptions from invalid option values in a damaged file, which converters do not check completely."""
 
 MOST_FOLDED = 2**28
 """Largest number of bytes of all folded constants."""

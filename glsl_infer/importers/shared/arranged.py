@@ -87,7 +87,7 @@ def arrangement(sources: Indices, given: Shape) -> Arrangement | None:
 
 
 def _candidates(where: tuple[Indices, Indices, Indices], shape: Shape, given: Shape) -> Iterator[Arrangement]:
-    """Yield the moves that match a few of the sources."""
+    """Yield the moves matching a few of the sources."""
     rows, columns, channels = where
     first = _order(channels[0, 0], given[2])
     if shape[:2] == (given[1], given[0]):

@@ -1,7 +1,7 @@
 """Limits of memory for a model file, checked before anything is unpacked, and the check for finite weights.
 
 A compressed file of a few megabytes can unpack to gigabytes, and a short config can request any number of weights.
-Every importer calls these functions with the sizes that it reads, before it reads or creates the arrays.
+Every importer calls these functions with the sizes in the file, before it reads or creates the arrays.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ VARIABLE = "GLSL_INFER_MAX_WEIGHTS"
 """The environment variable with another limit, in MB. ``--max-weights`` sets it for child processes of a command."""
 
 MOST_OPERATORS = 16_384
-"""Largest number of operators in a file. The importer visits each operator dozens of times before it knows the number
-of layers. The limit is eight times the largest number of layers of a model."""
+"""Largest number of operators in a file. The importer visits each operator dozens of times before the number of layers
+is determined. The limit is eight times the largest number of layers of a model."""
 
 MOST_MB = 1_000_000
 _MOST_MEMBERS = 10_000
@@ -69,7 +69,7 @@ class Weights:
 
 
 def check_zip(source: object, members: Sequence[zipfile.ZipInfo]) -> None:
-    """Refuse a ZIP file that would unpack to more bytes than weights may take, or that has a member twice.
+    """Refuse a ZIP file that would unpack to more bytes than weights may take, or has a member twice.
 
     Raises:
         ModelError: the file is refused.
@@ -85,7 +85,7 @@ def check_zip(source: object, members: Sequence[zipfile.ZipInfo]) -> None:
 
 
 def check_finite(layer: str, weights: Mapping[str, NDArray[np.generic]]) -> None:
-    """Refuse weights that are not finite, because every layer after them would not have finite values either.
+    """Refuse weights with values that are not finite: the values of every later layer would not be finite either.
 
     Args:
         layer: its name.

@@ -18,7 +18,7 @@ class Collected:
     Attributes:
         rows: report row of each layer, by name.
         refusals: errors of the unsupported layers.
-        guessed: names of the inputs that are placeholders for unsupported layers.
+        guessed: names of the placeholder inputs for unsupported layers.
         unknown: names of unsupported layers without a placeholder, and of all layers after them.
     """
 

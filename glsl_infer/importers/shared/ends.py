@@ -62,7 +62,7 @@ def input_attrs(shape: Shape) -> dict[str, Any]:
 
 
 def numbers_map(shape: Shape) -> dict[str, Any]:
-    """Return the attributes of an input map that is not an image and does not have a range yet."""
+    """Return the attributes of a non-image input map without a range yet."""
     return {"shape": shape, "fit": None, "scales": None, "zeros": None}
 
 
@@ -90,7 +90,7 @@ def with_ends(graph: Graph, ends: Ends) -> Graph:
 
 
 def of_file(graph: Graph, spans: Mapping[str, Range]) -> dict[str, Range]:
-    """Return the input ranges of a quantised file, for the inputs that have one.
+    """Return the input ranges of a quantised file, for its inputs with a range.
 
     In a file whose ranges are all symmetric around 0, the ranges of ReLU outputs and of images from 0 on are symmetric,
     too.
@@ -200,7 +200,7 @@ def _covering(low: float, high: float) -> tuple[float, float]:
 
 
 def _expects_bytes(graph: Graph, node: Node) -> bool:
-    """Return whether the only reader of the image is a rescaling, in one layer or several, that makes its values small.
+    """Return whether the only reader of the image is a rescaling, in one layer or several, to small values.
 
     Layers that keep the values, such as resizes, crops and pools, may precede the rescaling or come between its layers.
     """

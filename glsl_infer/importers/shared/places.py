@@ -84,7 +84,7 @@ def _block(numbers: Numbers, total: int) -> tuple[Shape, Shape, Shape, Shape] | 
 
 
 def joined(name: str, inputs: Sequence[str], shapes: Sequence[Shape], axis: int) -> list[Node]:
-    """Return the nodes that concatenate maps: each is padded with zeros to the full size, and they are added.
+    """Return the nodes for a concatenation of maps: each is padded with zeros to the full size, and they are added.
 
     Args:
         name: of the first node.

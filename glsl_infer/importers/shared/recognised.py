@@ -45,7 +45,7 @@ _POINTS = np.concatenate([np.linspace(-12.03, 12.07, 1201), [-60.3, -33.1, -20.7
 
 
 def activation_like(function: Function, numbers: Iterable[float], tolerance: float) -> str | None:
-    """Return the text of the activation that a function computes, or None.
+    """Return the text of the activation equal to a function, or None.
 
     Args:
         function: an elementwise function.
@@ -108,7 +108,7 @@ _SHOWN = 3
 
 
 def norm_like(function: Function, shape: Sequence[int], numbers: Iterable[float], tolerance: float) -> Norm | None:
-    """Return the normalisation that a function of a map or a vector computes, or None.
+    """Return the normalisation equal to a function of a map or a vector, or None.
 
     Args:
         function: from an array of ``shape`` to another of ``shape``.

@@ -36,7 +36,7 @@ STORED: Mapping[str, tuple[float, float]] = {
 """The lowest and the highest stored value of quantised types."""
 
 _NO_OPTIONS = (ArithmeticError, IndexError, KeyError, TypeError, ValueError, MemoryError, RuntimeError)
-"""Exceptions for values that operators never have. Converters check the options of models, not all damage to a file."""
+"""Exceptions from invalid option values in a damaged file, which converters do not check completely."""
 
 _FLOATS = ("FLOAT32", "FLOAT16")
 
