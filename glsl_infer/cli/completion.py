@@ -1,7 +1,7 @@
 """Print the completion script of a shell.
 
-``source <(glsl-infer completion bash)`` in ~/.bashrc, zsh alike in ~/.zshrc; ``glsl-infer completion fish | source`` in
-~/.config/fish/config.fish.
+Add ``source <(glsl-infer completion bash)`` to ~/.bashrc, the same with zsh to ~/.zshrc, or
+``glsl-infer completion fish | source`` to ~/.config/fish/config.fish.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ _MOST_AXES = 8
 
 
 def agrees(shape: Shape | None, declared: Declared) -> bool:
-    """Return whether the user's shape of an input is consistent with the shape in the file."""
+    """Return whether the user's shape of an input matches the file's, so that other declared shapes stay valid."""
     own = declared.shape
     if shape is None or own is None or len(own) != len(shape):
         return True
