@@ -78,7 +78,7 @@ def _of_keras(path: Path, sizes: dict[str, list[int]]) -> Any:
     def serve(inputs: Any) -> Any:
         return model(inputs, training=False)
 
-    # The converter does not convert variables of Keras 3, and a TensorFlow Lite file reads variables when it starts.
+    # The converter keeps variables of Keras 3 as variables, which a TensorFlow Lite file would read at its start.
     frozen = convert_variables_to_constants_v2(serve.get_concrete_function())
     return tf.lite.TFLiteConverter.from_concrete_functions([frozen])
 

@@ -99,7 +99,7 @@ class Walk:
         before = len(collected.nodes)
         try:
             if collected.unknown & set(inputs):
-                _converter(Call(layer, name, inputs, (), given))  # refuses an unsupported layer
+                _converter(Call(layer, name, inputs, (), given))  # refuses unsupported layers, without shapes
                 collected.rows[name] = replace(row, note="stands behind a layer whose output is not known")
                 names = [name, *(collected.free_name(name) for _ in tensors[1:])]
                 collected.unknown.update(names)

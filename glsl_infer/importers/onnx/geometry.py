@@ -50,7 +50,7 @@ def reshape(call: Call) -> list[View]:
         and -1 not in wanted
         and math.prod(wanted) == view.size * wanted[0] // max(view.shape[0], 1)
     ):
-        wanted[0] = view.shape[0]  # the batch size at export
+        wanted[0] = view.shape[0]  # instead of the batch size at export
     zeros = bool(call.attribute("allowzero", 0))
     return [reshaped(call, view, target_shape(view.shape, wanted, zero_is_zero=zeros))]
 
@@ -88,7 +88,7 @@ def _cast(call: Call) -> list[View]:
 
 
 def _as_type(call: Call, kind: str) -> list[View]:
-    tiny = kind.endswith(("int2", "int4"))  # their values wrap around
+    tiny = kind.endswith(("int2", "int4"))  # values out of their range wrap around
     if tiny or not kind.startswith(("float", "bfloat", *WHOLE_KINDS)) or kind.startswith("float8_e8m0"):
         raise call.refused(f"a cast to {kind} of what the network computes", "cast to a float, or leave it out")
     return cast(call, kind)
