@@ -1,7 +1,7 @@
 """The command line: ``glsl-infer``, and ``classify`` as a shorthand.
 
-Exit codes: 0 it worked, 1 it failed, 2 what was given cannot be used. Results go to standard output, messages
-and progress to standard error.
+Exit codes: 0 success, 1 failure, 2 invalid arguments or input files. Results go to standard output, messages and
+progress to standard error.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 
 from glsl_infer.cli import interrupts
 
-TYPE_CHECKING = False  # until main runs, Ctrl-C shows a traceback: nothing that takes time is imported here
+TYPE_CHECKING = False  # slow imports are inside functions: until main runs, Ctrl-C would show a traceback
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -25,17 +25,17 @@ CHAPTERS = {
         *("completion", "manual"),
     ),
 }
-"""Commands, in the groups in which help lists them."""
+"""Commands by their group in the help."""
 
 COMMANDS = tuple(sorted(name for names in CHAPTERS.values() for name in names))
-"""A module here each. Only the requested one is imported: on a Pi Zero each import counts."""
+"""Commands, each a module of this package. Only the requested one is imported: a Pi Zero is slow."""
 
 
 def parser_of(names: Sequence[str], *, listed: bool = False) -> Parser:
     """Return the parser of ``glsl-infer`` with some of the commands.
 
     Args:
-        names: of the commands.
+        names: names of the commands.
         listed: only list the commands, with the first line of each module. None of the modules is imported.
     """
     from glsl_infer import __version__

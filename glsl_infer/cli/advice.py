@@ -1,4 +1,4 @@
-"""What to do instead, for arguments that cannot be used: near names, models where they are given elsewhere, URLs."""
+"""Suggestions for invalid arguments: similar names, models in the other accepted position, URLs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FIRST = (
 """Commands whose first argument is a model."""
 
 _OPTION = ("camera", "classify", "detect", "landmarks", "segment")
-"""Commands that take a model by ``--model``."""
+"""Commands whose model is the option ``--model``."""
 
 _CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)$")
 _NUMBER = re.compile(r"(argument .*): invalid (int|float|_uniform_vectors) value: '(.*)'$")
@@ -29,12 +29,12 @@ _URL = re.compile(r"(https?|ftp|file):/+")
 
 
 def models_anywhere(words: Sequence[str]) -> list[str]:
-    """Return arguments in which a model stands where its command wants it: ``--model`` or first, either is right."""
+    """Return the arguments with the model in its command's form: ``--model`` or first argument. Both are accepted."""
     given = list(words)
     if not given:
         return given
     command, rest = given[0], given[1:]
-    if command == "vc4":  # --csv was once an option without a value
+    if command == "vc4":  # --csv did not have a value in old versions
         rest = [
             "--csv=-" if word == "--csv" and (*rest, "-")[place + 1].endswith((SUFFIX, "-")) else word
             for place, word in enumerate(rest)
@@ -55,14 +55,14 @@ def models_anywhere(words: Sequence[str]) -> list[str]:
 
 
 _RUNS = ("benchmark", "camera", "classify", "labels", "report", "run", "selfcheck", "vc4")
-"""Commands that take the name of a fetched model in place of a file."""
+"""Commands that accept the name of a fetched model instead of a file."""
 
 
 def fetched_model(args: argparse.Namespace) -> None:
-    """Let ``args.model`` be the file of a model that ``glsl-infer get`` has made, if it is the name of one.
+    """Replace ``args.model`` by the file of a fetched model if it is the name of one.
 
     Raises:
-        InputError: it is the name of a network that is not fetched yet.
+        InputError: the network of this name is not fetched yet.
     """
     model = getattr(args, "model", None)
     if not isinstance(model, Path) or model.suffix or len(model.parts) != 1:
@@ -83,8 +83,8 @@ def improved(message: str, options: Mapping[str, str]) -> str:
     """Return a message of argparse with a suggestion.
 
     Args:
-        message: of argparse.
-        options: every accepted spelling of an option, and the one to suggest for it.
+        message: the message of argparse.
+        options: every accepted spelling of an option, with the spelling to suggest.
     """
     number = _NUMBER.search(message)
     if number:
@@ -109,17 +109,17 @@ def _suggestion(word: str, names: Iterable[str]) -> str:
 
 
 def with_file_name(message: str) -> str:
-    """Return the message of an error; if it is about a missing file, with a file of a similar name."""
+    """Return the message of an error. For a missing file, a file with a similar name is suggested."""
     match = _MISSING.match(message)
     near = nearest_file(Path(match[1])) if match else None
     return message if match is None or near is None else f"{match[0]} (did you mean {near}?){message[match.end() :]}"
 
 
 def refuse_urls(args: argparse.Namespace) -> None:
-    """Refuse a URL where a file is wanted.
+    """Refuse a URL in place of a file.
 
     Raises:
-        InputError: saying how to get it.
+        InputError: an argument is a URL. The message has the download command.
     """
     for value in vars(args).values():
         for one in value if isinstance(value, (list, tuple)) else [value]:

@@ -1,6 +1,6 @@
 """Run the nine tests of the AI Benchmark, print a row each, and compute the score.
 
-docs/engineering/aibench.md has the rules and what was measured.
+docs/engineering/aibench.md has the rules and the measurements.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the tests; a test that fails is a row that says so."""
+    """Run the tests. A failed test is a row with the error."""
     from glsl_infer.tools.aibench import bundles, phones, tests
 
     try:
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _done(test: Any, args: argparse.Namespace, folder: Path, machine: dict[str, Any], tell: Any) -> dict[str, Any]:
-    """Run a test; return what its row has."""
+    """Run a test; return the content of its row."""
     from glsl_infer.runtime.session import Session
     from glsl_infer.tools.aibench import bundles, largest, needs, timing
     from glsl_infer.tools.aibench.tests import LARGEST
@@ -136,7 +136,7 @@ def _done(test: Any, args: argparse.Namespace, folder: Path, machine: dict[str, 
 
 
 def _score(rows: list[dict[str, Any]], args: argparse.Namespace) -> float | None:
-    """Return the score of a whole run, None of a part of one."""
+    """Return the score of a complete run, or None for a partial one."""
     from glsl_infer.tools.aibench import score
 
     if args.quick or args.only is not None:

@@ -1,4 +1,4 @@
-"""Argument declarations that the commands share: groups of options, and older spellings that help does not list."""
+"""Argument declarations shared by the commands: groups of options, and older spellings that help does not list."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from glsl_infer.errors import InputError
 from glsl_infer.gl.ways import CHOICES
 
 GPU, ADVANCED = "GPU", "Advanced"
-"""Titles of groups that several modules add options to."""
+"""Titles of groups with options of several modules."""
 
 SHARE = "0..1"
-"""Metavar of options that take a share or a probability."""
+"""Metavar of options for a share or a probability."""
 
 
 def group(parser: argparse.ArgumentParser, title: str) -> argparse._ArgumentGroup:
-    """Return the group of options with a title; add it if the parser does not have it."""
+    """Return the group of options with a title. The group is added if the parser lacks it."""
     for existing in parser._action_groups:
         if existing.title == title:
             return existing
@@ -24,7 +24,7 @@ def group(parser: argparse.ArgumentParser, title: str) -> argparse._ArgumentGrou
 
 
 def accept(parser: argparse.ArgumentParser, option: str, *spellings: str) -> None:
-    """Accept other spellings of an option, which neither help nor suggestions list."""
+    """Accept other spellings of an option, without listing them in the help or in suggestions."""
     action = parser._option_string_actions[option]
     for spelling in spellings:
         parser._option_string_actions[spelling] = action
@@ -44,7 +44,7 @@ def add_json(parser: argparse.ArgumentParser, content: str) -> None:
     """Declare ``--json``.
 
     Args:
-        parser: of the command.
+        parser: the parser of the command.
         content: the sentence about the printed JSON.
     """
     parser.add_argument("--json", action="store_true", help=content)
@@ -80,7 +80,7 @@ def images_of(args: argparse.Namespace) -> list[Path]:
     """Return the images of ``add_images``.
 
     Raises:
-        InputError: there is none.
+        InputError: the list of images is empty.
     """
     images: list[Path] = [*args.images, *args.more_images]
     if not images:

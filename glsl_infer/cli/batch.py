@@ -1,4 +1,4 @@
-"""Many images through one model: where their results go, a table, a summary, and images that cannot be read."""
+"""Runs over many images: output files, a table, a summary, and handling of unreadable images."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser, row: str) -> None:
     """Declare ``--out-dir`` and ``--csv``.
 
     Args:
-        parser: of the command.
+        parser: the parser of the command.
         row: the content of the table.
     """
     output = arguments.group(parser, "Output")
@@ -45,7 +45,7 @@ def files_of(args: argparse.Namespace, given: Sequence[Path], *, also: Sequence[
         also: suffixes of other files in folders to return.
 
     Raises:
-        InputError: there are none, or the options do not fit their number.
+        InputError: there are no images, or the options do not match their number.
     """
     files = paths.find(given, also=also)
     if args.out is not None and args.out_dir is not None:
@@ -76,11 +76,11 @@ class Batch:
         args: with ``out``, ``out_dir`` and ``debug``.
         given: files and folders, as in ``files_of``.
         files: the images.
-        table: gets a row for each result, if there is one.
+        table: receives a row for each result; None without ``--csv``.
 
     Attributes:
-        failed: the number of images that could not be read.
-        written: the number of files that ``target`` returned a name for.
+        failed: the number of unreadable images.
+        written: the number of files that ``target`` has named.
     """
 
     def __init__(
@@ -98,10 +98,10 @@ class Batch:
         self.failed = self.written = 0
 
     def results(self, compute: Callable[[Path], Result]) -> Iterator[tuple[Path, Result]]:
-        """Yield every image with its result. Report those that cannot be read, and go on.
+        """Yield every image with its result. Unreadable images are reported and skipped.
 
         Raises:
-            ImageError: with ``--debug``, at the first image that cannot be read.
+            ImageError: with ``--debug``, for the first unreadable image.
         """
         for path in progress.bar(self._files, "images"):
             try:
@@ -126,10 +126,10 @@ class Batch:
 
         Args:
             path: the image.
-            suffix: of the file; by default the image's own.
+            suffix: suffix of the file; default: the image's own.
 
         Raises:
-            InputError: the file cannot be written there.
+            InputError: the file cannot be written.
         """
         if self._args.out is not None:
             self.written += 1
@@ -156,7 +156,7 @@ class Batch:
         return output_file(target)
 
     def summary(self, *counts: str) -> None:
-        """Print the number of images, counts of the command, and where files were written, after many images."""
+        """With ``--csv`` or ``--out-dir``, print the number of images, counts of the command, and the outputs."""
         if self._args.csv is None and self._args.out_dir is None:
             return
         places = [] if self._args.csv is None else [str(self._args.csv)]
@@ -170,12 +170,12 @@ class Batch:
 def opened(
     args: argparse.Namespace, given: Sequence[Path], files: Sequence[Path], head: Sequence[str]
 ) -> Iterator[Batch]:
-    """Yield a batch, with a table if ``--csv`` is given.
+    """Yield a batch, with a table for ``--csv``.
 
     Args:
-        args: with ``csv``, and see ``Batch``.
-        given: see ``Batch``.
-        files: see ``Batch``.
+        args: with ``csv``, and as in ``Batch``.
+        given: as in ``Batch``.
+        files: as in ``Batch``.
         head: names of the table's columns after file and error.
     """
     with contextlib.ExitStack() as stack:

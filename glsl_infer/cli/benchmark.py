@@ -1,6 +1,6 @@
 """Measure the speed of a model on this machine, step by step.
 
-docs/engineering/performance.md says how to read each number.
+docs/engineering/performance.md explains each number.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure or compare, then print and write what was found."""
+    """Measure or compare, then print and write the result."""
     ends.load_operators(args.operator, draws=True)
     check(args)
     result = _compare(args) if args.compare else _measure(args)
@@ -109,10 +109,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuse, before anything is measured, arguments that do not go together.
+    """Refuse incompatible arguments before any measurement.
 
     Raises:
-        InputError: naming the arguments.
+        InputError: arguments are incompatible. The message names them.
     """
     from glsl_infer.tools.benchmark.frames import check_counts
     from glsl_infer.tools.benchmark.sustained import check_minutes
@@ -178,7 +178,7 @@ def _warn_of_load(machine: dict[str, Any]) -> None:
 
 
 def table_of(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of the CSV file: what a result's own subject is made of, ``KEY.PART`` for what lies deeper."""
+    """Return the rows of the CSV file: the main table of a result, with ``KEY.PART`` for nested values."""
     if "ratio" in result:
         rows = [{"step": step, **ratio} for step, ratio in result["ratio"].items()]
     elif "profile" in result:

@@ -1,4 +1,4 @@
-"""What ``glsl-infer benchmark`` prints for people."""
+"""Text output of ``glsl-infer benchmark``."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Learn ranges, write them, and print how many."""
+    """Measure ranges, write them, and print their number."""
     from glsl_infer.compiler.build import Options
     from glsl_infer.tools.calibrate import calibrate
     from glsl_infer.tools.calibration import FILES

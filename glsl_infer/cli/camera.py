@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from glsl_infer.tools.window.window import PictureWindow
 
 _RATE_OVER = 30
-"""Frames that the frame rate is the mean of."""
+"""Number of frames over which the frame rate is averaged."""
 
 OnFrame = Callable[["Frame", "list[Prediction]", float], None]
 
@@ -80,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run until the source ends, the window is closed, or a signal comes; each of them is a success."""
+    """Run until the source ends, the window is closed or a signal arrives. All of these are a success."""
     from glsl_infer.tools.camera import sources
     from glsl_infer.tools.camera.stopping import until_signalled
 
@@ -191,12 +191,12 @@ def _in_window(args: argparse.Namespace, source: CameraSource, window: PictureWi
 def _frames(
     args: argparse.Namespace, source: CameraSource, classifier: Classifier
 ) -> Iterator[tuple[Iterable[Frame], Latest | None]]:
-    """Yield the frames to classify: all of a film or folder, the newest of a camera; closed in the end."""
+    """Yield the frames to classify: all of a film or folder, only the newest of a camera. Close them at the end."""
     from glsl_infer.tools.camera.importing import frames_for
     from glsl_infer.tools.camera.latest import Latest
     from glsl_infer.tools.camera.sources import every
 
-    copy = args.upload or args.window  # the CPU has to have what it shows
+    copy = args.upload or args.window  # the window shows frames from CPU memory
     frames = every(frames_for(classifier.session, source, copy=copy), args.every)
     with contextlib.ExitStack() as stack:
         latest = stack.enter_context(Latest(frames)) if source.live else None
@@ -212,7 +212,7 @@ def _classify(
     report: OnFrame,
     told: Sequence[Tell],
 ) -> None:
-    """Report every frame, while the GPU already computes the next."""
+    """Report every frame, while the GPU computes the next."""
     watches = camera_labels.Watches(
         args.on,
         classifier.labels,
@@ -238,7 +238,7 @@ def _classify(
     try:
         for output in classifier.stream(pictures()):
             frame = taken[0]
-            classifier.session.context.gl.check(f"in frame {frame.index}")  # a lost context goes on, with any numbers
+            classifier.session.context.gl.check(f"in frame {frame.index}")  # a lost context returns arbitrary values
             ends.append(time.monotonic())
             rate = (len(ends) - 1) / (ends[-1] - ends[0]) if len(ends) > 1 and ends[-1] > ends[0] else 0.0
             predictions = classifier.rank(output, args.top)

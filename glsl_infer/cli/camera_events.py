@@ -1,4 +1,4 @@
-"""``camera --mqtt URL`` and ``--gpio PIN``: who else is told when something appears and leaves."""
+"""``camera --mqtt URL`` and ``--gpio PIN``: notifications when a label or a result appears and leaves."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from glsl_infer.errors import InputError
 from glsl_infer.tools.camera import mqtt, pins
 
 Tell = Callable[[str, bool], None]
-"""Is told a name, and whether that is there now."""
+"""Callback with the name of a label or result, and whether it is now present."""
 
 OF_TASK = ""
-"""The name of a pin that stands for whatever a task finds."""
+"""Name of the pin for any result of a task."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +42,7 @@ def pins_of(args: argparse.Namespace) -> dict[str, int]:
     """Return the pin of each label, or of ``OF_TASK``.
 
     Raises:
-        InputError: one of them is none.
+        InputError: a pin is not valid.
     """
     found: dict[str, int] = {}
     for given in args.gpio:
@@ -60,10 +60,10 @@ def pins_of(args: argparse.Namespace) -> dict[str, int]:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuse what cannot be used.
+    """Refuse invalid arguments.
 
     Raises:
-        InputError: saying so.
+        InputError: an argument is not valid.
     """
     pins_of(args)
     if args.mqtt is not None:
@@ -71,10 +71,10 @@ def check(args: argparse.Namespace) -> None:
 
 
 def opened(args: argparse.Namespace, stack: contextlib.ExitStack) -> list[Tell]:
-    """Return what is to be told, which ``stack`` closes.
+    """Return the callbacks for events. ``stack`` closes their resources.
 
     Raises:
-        InputError: tthere is no such pin, or a package is missing.
+        InputError: the pin does not exist, or a package is missing.
         RunError: the broker cannot be reached.
     """
     told: list[Tell] = []

@@ -1,4 +1,4 @@
-"""Labels that appear and leave: ``camera --on LABEL COMMAND`` starts a command, others are told, with hysteresis."""
+"""Events of labels, with hysteresis: ``camera --on LABEL COMMAND`` starts a command, and callbacks are called."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class Watches:
-    """What is done when labels appear and leave.
+    """Reactions to labels that appear and leave.
 
     Args:
         given: pairs of label and command.
-        labels: of the model.
-        model: names it in messages.
-        appear_after, leave_after: frames in a row; see ``Presence``.
-        switched: labels that a pin stands for.
-        told: hear of those that are watched.
-        every: watch all labels of the model, but not that it is none.
+        labels: labels of the model.
+        model: name of the model in messages.
+        appear_after, leave_after: numbers of consecutive frames, as in ``Presence``.
+        switched: labels with a pin.
+        told: callbacks for events of watched labels.
+        every: watch all labels of the model, except "none of these".
 
     Raises:
-        InputError: the model has no such label, or a command is none; all of them at once.
+        InputError: the model lacks labels, or commands are not valid. The message has all problems.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Watches:
         self._told = told
 
     def saw(self, predictions: Sequence[Prediction]) -> list[str]:
-        """React to a frame's predictions, best first; return what happened, in words."""
+        """React to a frame's predictions, best first; return the events as text."""
         best = predictions[0].label if predictions else None
         events = []
         for label, presence in self._there.items():

@@ -1,4 +1,4 @@
-"""``camera --task``: find something in every frame, and follow it; in a window, as lines, or in a browser."""
+"""``camera --task``: detection and tracking in every frame, shown in a window, as lines, or in a browser."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from glsl_infer.tools.window.window import PictureWindow
 
 _RATE_OVER = 30
-"""Frames that the frame rate is the mean of."""
+"""Number of frames over which the frame rate is averaged."""
 
 _OPTIONS = ("serve", "points", "background", "on_appear", "snapshot", "appear_after", "leave_after")
 APPEAR_AFTER, LEAVE_AFTER = 3, 15
@@ -91,10 +91,10 @@ def _path(text: str) -> Any:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuse what cannot be used or does not go together.
+    """Refuse invalid or incompatible arguments.
 
     Raises:
-        InputError: saying so.
+        InputError: an argument is invalid or incompatible with another.
     """
     for name in ("appear_after", "leave_after"):
         number = getattr(args, name)
@@ -121,10 +121,10 @@ def check(args: argparse.Namespace) -> None:
 
 
 def task_of(args: argparse.Namespace) -> str:
-    """Return the task to open: with ``--points``, the one for landmarks.
+    """Return the task to open. With ``--points`` it is the one for landmarks.
 
     Raises:
-        InputError: the task has no points.
+        InputError: the task does not have points.
     """
     task = str(args.task)
     if not args.points:
@@ -137,17 +137,17 @@ def task_of(args: argparse.Namespace) -> str:
 def run(
     args: argparse.Namespace, source: CameraSource, window: PictureWindow | None, told: Sequence[Tell] = ()
 ) -> None:
-    """Find, follow and show until the source ends.
+    """Detect, track and show results until the source ends.
 
     Args:
-        args: the command's, checked.
-        source: where frames come from.
-        window: where they are shown, if they are.
-        told: hear when something appears and leaves.
+        args: the checked arguments of the command.
+        source: source of the frames.
+        window: the window that shows the frames, or None.
+        told: callbacks for a result that appears or leaves.
 
     Raises:
         InputError: the task or the port cannot be used.
-        RunError: the camera gives no more frames.
+        RunError: the camera does not deliver further frames.
     """
     from glsl_infer.tasks import open_task
     from glsl_infer.tasks.masks import Mask
@@ -166,7 +166,7 @@ def run(
         for number, (frame, dropped) in enumerate(stack.enter_context(_frames(args, source, task)), 1):
             with frame:
                 result = task.follow(frame.picture)
-                task.session.context.gl.check(f"in frame {frame.index}")  # a lost context goes on, with any numbers
+                task.session.context.gl.check(f"in frame {frame.index}")  # a lost context returns arbitrary values
                 event = presence.update(result.present)
                 for tell_other in told if event is not None else ():
                     tell_other(camera_events.OF_TASK, event == APPEARED)
@@ -199,7 +199,7 @@ def run(
 
 
 def _look(background: str | None) -> Any:
-    """Return how a window shows a mask."""
+    """Return the style in which a window shows a mask."""
     from glsl_infer.tasks.masks import ground
 
     if background is None:
@@ -208,7 +208,7 @@ def _look(background: str | None) -> Any:
 
 
 def _teller(args: argparse.Namespace, source: CameraSource, task: Task[Any]) -> Callable[..., float]:
-    """Return what prints a line for each frame, unless a window shows them, and returns the frame rate."""
+    """Return a function that prints a line for each frame, unless a window shows them, and returns the frame rate."""
     started, ends = time.monotonic(), deque[float](maxlen=_RATE_OVER)
 
     def tell(frame: Frame, result: Any, dropped: int, event: str | None, snapshot: Any) -> float:
@@ -242,9 +242,9 @@ def _teller(args: argparse.Namespace, source: CameraSource, task: Task[Any]) -> 
 
 @contextlib.contextmanager
 def _frames(args: argparse.Namespace, source: CameraSource, task: Task[Any]) -> Iterator[Iterable[tuple[Frame, int]]]:
-    """Yield frames, each with how many were lost so far: all of a film or folder, the newest of a camera.
+    """Yield frames, each with the number of frames lost so far: all of a film or folder, only the newest of a camera.
 
-    Where the GPU can, it reads them in the camera's memory, all that the task draws with included.
+    If possible, the GPU reads them directly in the camera's memory, for the task and its drawings.
     """
     from glsl_infer.tools.camera.importing import frames_for
     from glsl_infer.tools.camera.latest import Latest

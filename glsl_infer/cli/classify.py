@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Classify every picture; one that cannot be read is reported and the others go on."""
+    """Classify every image. Unreadable images are reported and skipped."""
     execution.check_signature(args)
     ends.load_operators(args.operator, draws=True)
     _check(args)
@@ -107,14 +107,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _say_what_is_known(args: argparse.Namespace, labels: Sequence[str]) -> None:
-    """Print how many labels the model knows, and the command that lists them."""
+    """Print the number of labels in the model, and the command that lists them."""
     known = sum(label != NONE for label in labels)
     command = " ".join(["glsl-infer labels", *([shlex.quote(str(args.model))] if args.model else [])])
     print(f"'{NONE}': not one of the {known} labels that this model knows; {command} lists them", file=sys.stderr)
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Refuse what cannot go together."""
+    """Refuse incompatible arguments."""
     if args.top < 1:
         raise InputError(f"--top {args.top}; give 1 or more")
     if args.screenshot is not None and not args.window:
@@ -130,7 +130,7 @@ def _check(args: argparse.Namespace) -> None:
 
 @contextmanager
 def _classifier(args: argparse.Namespace) -> Iterator[Classifier]:
-    """Yield the classifier, once the driver is known to compute it right."""
+    """Yield the classifier after the driver's self-check."""
     from glsl_infer.runtime import classifier as classifiers
 
     with classifiers.Classifier(
@@ -144,14 +144,14 @@ def _classifier(args: argparse.Namespace) -> Iterator[Classifier]:
 def _classified(
     classifier: Classifier, files: Sequence[Path], args: argparse.Namespace
 ) -> Iterator[tuple[Path, list[Prediction] | ImageError]]:
-    """Yield what is on each picture, or why it cannot be read, which is printed as well.
+    """Yield the predictions for each image, or the error if it is unreadable. The error is also printed.
 
-    While the GPU computes one picture, the CPU decodes the next. Two are in memory at a time, however many there are.
+    The CPU decodes the next image while the GPU computes one. At most two are in memory, for any number of images.
     """
 
     def finished(path: Path, frame: PendingFrame[Results]) -> tuple[Path, list[Prediction]]:
         output = frame.result()
-        classifier.session.context.gl.check(f"at {path}")  # a lost context would go on, with any numbers
+        classifier.session.context.gl.check(f"at {path}")  # a lost context would return arbitrary values
         return path, classifier.rank(output, args.top)
 
     waiting: tuple[Path, PendingFrame[Results]] | None = None
@@ -175,7 +175,7 @@ def _classified(
 
 
 def _to_csv(args: argparse.Namespace, files: Sequence[Path]) -> int:
-    """Write a row for each picture, and a summary at the end."""
+    """Write a row for each image, and print a summary."""
     counted: Counter[str] = Counter()
     failed = 0
     with _classifier(args) as classifier:

@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Take photographs until q is pressed, the keys or the source end."""
+    """Take photographs until q is pressed, or the keys or the source end."""
     from glsl_infer.tools.camera.latest import Latest
     from glsl_infer.tools.camera.stopping import until_signalled
 
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     keys = ", ".join(f"{key} {label}" for key, label in zip(KEYS, labels))
     with until_signalled(), contextlib.ExitStack() as stack:
         key = stack.enter_context(_keys())
-        # After the terminal gives keys at once: a key pressed at this line's sight counts.
+        # Only after the terminal delivers single keys, so that a key pressed at the sight of this line counts.
         print(one_line(f"keys: {keys}, space passes over, q ends"), file=sys.stderr, flush=True)
         frames: Iterator[Frame]
         if source.live:
@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _source(given: str | None) -> CameraSource:
-    """Return what was named, else the camera that is there: a Pi's is no ``/dev/video0`` that gives pictures."""
+    """Return the given source, else the available camera: a Pi's camera does not deliver images by ``/dev/video0``."""
     from glsl_infer.tools.camera import sources
 
     if given is not None:
@@ -117,7 +117,7 @@ def _take(
     folders: dict[str, Path],
     taken: dict[str, int],
 ) -> None:
-    """Write a frame for each key of a class: of a camera the newest, else one after another."""
+    """Write a frame for each key of a class: the newest frame of a camera, or the next of another source."""
     pressed = key() if live else ""
     for frame in frames:
         with frame:
@@ -160,7 +160,7 @@ def _write(frame: Frame, folder: Path) -> None:
 
 @contextlib.contextmanager
 def _keys() -> Iterator[Callable[[], str]]:
-    """Yield what waits for a key: of a terminal each at once, else the next character; '' at the end."""
+    """Yield a function that waits for a key on a terminal, or reads the next character; it returns '' at the end."""
     if not sys.stdin.isatty():
         yield lambda: sys.stdin.read(1)
         return
@@ -170,7 +170,7 @@ def _keys() -> Iterator[Callable[[], str]]:
     descriptor = sys.stdin.fileno()
     before = termios.tcgetattr(descriptor)
     try:
-        tty.setcbreak(descriptor, termios.TCSADRAIN)  # keeps what was typed before
+        tty.setcbreak(descriptor, termios.TCSADRAIN)  # keeps earlier input
         yield lambda: sys.stdin.read(1)
     finally:
         termios.tcsetattr(descriptor, termios.TCSADRAIN, before)

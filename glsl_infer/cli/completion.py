@@ -1,7 +1,7 @@
 """Print the completion script of a shell.
 
-``source <(glsl-infer completion bash)`` in ~/.bashrc, zsh alike in ~/.zshrc; ``glsl-infer completion fish | source`` in
-~/.config/fish/config.fish.
+Add ``source <(glsl-infer completion bash)`` to ~/.bashrc, the same with zsh to ~/.zshrc, or
+``glsl-infer completion fish | source`` to ~/.config/fish/config.fish.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ class Option:
 
     Attributes:
         name: with its dashes.
-        choices: the words that may follow; empty where anything may.
-        takes: whether something follows.
-        help: what it does, in a few words.
+        choices: the possible values; empty if any value is possible.
+        takes: whether it has a value.
+        help: a short description.
     """
 
     name: str
@@ -99,7 +99,7 @@ def bash(known: Mapping[str, list[Option]]) -> str:
 
 
 def zsh(known: Mapping[str, list[Option]]) -> str:
-    """Return the script for zsh, which takes bash's."""
+    """Return the script for zsh, based on that for bash."""
     return f"autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n{bash(known)}"
 
 

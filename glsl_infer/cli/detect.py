@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Find, print and draw."""
+    """Detect, print and draw."""
     from glsl_infer.tasks import Detector
 
     return on_pictures.run(

@@ -1,7 +1,7 @@
-"""What is left to do when a signal ends the process.
+"""Last actions before a signal ends the process.
 
-SIGTERM and SIGHUP end a Python process at once. Here a thread does something first. It needs no help of the main
-thread, which may be in a driver that does not come back: ``timeout 60 classify ...`` must end that as well.
+SIGTERM and SIGHUP end a Python process at once. This module runs an action in a thread first. The thread does not
+depend on the main thread, which may be blocked in a driver: ``timeout 60 classify ...`` must end such a process, too.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _LEAVE = b"\0"  # no signal has the number 0
 
 @contextlib.contextmanager
 def before_a_signal_ends_it(last: Callable[[], str]) -> Iterator[None]:
-    """Within the block, call ``last`` when SIGTERM or SIGHUP comes, then end the process with 128 + the signal.
+    """Within the block, call ``last`` on SIGTERM or SIGHUP, then end the process with 128 + the signal.
 
-    A signal that is ignored (``nohup``) or has a handler stays as it is. In another thread than the main one, where
-    Python allows no handlers, nothing is changed.
+    A signal that is ignored (``nohup``) or has a handler is left unchanged. Outside the main thread, where Python does
+    not allow handlers, nothing is changed.
 
     Args:
-        last: what to do. It runs in another thread, and returns what to tell the person, or nothing.
+        last: the action. It runs in another thread, and returns a message for the user, or "".
     """
     mine = [number for number in _SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
     if not mine or sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
@@ -36,7 +36,7 @@ def before_a_signal_ends_it(last: Callable[[], str]) -> Iterator[None]:
 
     def wait() -> None:
         while True:
-            (number,) = os.read(reading, 1)  # the number of any signal that Python handles, SIGINT's too
+            (number,) = os.read(reading, 1)  # the number of any signal with a Python handler, including SIGINT
             if number in mine:
                 _end(number, last)
             if number == _LEAVE[0]:
@@ -46,7 +46,7 @@ def before_a_signal_ends_it(last: Callable[[], str]) -> Iterator[None]:
     thread.start()
     before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     for number in mine:
-        signal.signal(number, lambda *_: None)  # what Python handles is told to the descriptor
+        signal.signal(number, lambda *_: None)  # Python writes the number of a handled signal to the descriptor
     try:
         yield
     finally:
@@ -64,7 +64,7 @@ def _end(number: int, last: Callable[[], str]) -> None:
         said = last()
         line = f"interrupted by {signal.Signals(number).name}" + (f"; {said}" if said else "")
         clear = "\r\x1b[K" if os.isatty(2) else ""  # a progress bar
-        with contextlib.suppress(OSError):  # the terminal may be gone
+        with contextlib.suppress(OSError):  # the terminal may be closed
             os.write(2, f"{clear}{line}\n".encode(errors="backslashreplace"))
     finally:
         os._exit(128 + number)

@@ -1,4 +1,4 @@
-"""Arguments about the inputs and outputs of a model to export: ranges, fits and purposes, by name."""
+"""Arguments for the inputs and outputs of a model to export: ranges, fits and purposes, by name."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def add_max_weights(parser: argparse.ArgumentParser) -> None:
 
 
 def allow_weights(given: int | None) -> None:
-    """Set the cap of weights, for this process and those that it starts.
+    """Set the limit of the weights' size, for this process and its child processes.
 
     Raises:
-        InputError: it is none.
+        InputError: the limit is not valid.
     """
     from glsl_infer.importers.shared import caps
 
@@ -84,10 +84,10 @@ def add_import(parser: argparse.ArgumentParser) -> None:
 
 
 def remember_modules(given: Sequence[str]) -> None:
-    """Take note of the modules of ``--import``: the process that reads a Keras model imports them.
+    """Register the modules of ``--import``. The process that reads a Keras model imports them.
 
     Raises:
-        InputError: not the name of a module.
+        InputError: a name is not the name of a module.
     """
     from glsl_infer.importers import own_modules
 
@@ -99,11 +99,11 @@ def load_operators(given: Sequence[str], *, draws: bool = False) -> None:
 
     Args:
         given: ``[CLASS=]MODULE:FUNCTION``.
-        draws: whether this process draws: TensorFlow must not be in it then, so that a module that has the Keras
-            layer, too, gets Keras on NumPy.
+        draws: whether this process draws. Such a process must not import TensorFlow, so a module that also defines the
+            Keras layer gets Keras on NumPy.
 
     Raises:
-        InputError: one of them cannot be imported, or brings TensorFlow into a process that draws.
+        InputError: a function cannot be imported, or would import TensorFlow into a process that draws.
     """
     if not given:
         return
@@ -117,7 +117,7 @@ def load_operators(given: Sequence[str], *, draws: bool = False) -> None:
     os.environ[_BACKEND] = "numpy"
     try:
         custom.load_all(given)
-    finally:  # processes that evaluate the model need the backend that it has
+    finally:  # child processes that evaluate the model need its own backend
         del os.environ[_BACKEND]
         if before is not None:
             os.environ[_BACKEND] = before
@@ -203,10 +203,10 @@ def add_purpose(parser: argparse.ArgumentParser) -> None:
 
 
 def by_name(option: str, given: list[tuple[str, Any]]) -> Mapping[str, Any]:
-    """Return the values of an option by the names they were given with; the empty name stands for the only one.
+    """Return the values of an option by name. The empty name selects the only input or output.
 
     Raises:
-        InputError: two values for one name.
+        InputError: a name has two values.
     """
     names = [name for name, _ in given]
     twice = [name for name in names if names.count(name) > 1]
@@ -259,6 +259,6 @@ def _constant(text: str) -> tuple[str, tuple[float, ...]]:
 
 
 def _named(text: str) -> tuple[str, str]:
-    """Return name and value of NAME=VALUE; the name is empty where there is none."""
+    """Return name and value of NAME=VALUE. The name is empty if it is left out."""
     name, _, value = text.rpartition("=")
     return name, value

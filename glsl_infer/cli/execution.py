@@ -1,6 +1,6 @@
-"""How a command reads its arguments and ends: one line for what goes wrong, and the exit code.
+"""Argument parsing and error handling of commands: a one-line message for each error, and the exit code.
 
-Those of ``glsl_infer`` and of ``training`` alike.
+The commands of ``glsl_infer`` and of ``training`` use it.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 _PAIR = re.compile(r"-[0-9.][^,]*,[^,]+")
 
 _LIST = "\n  "
-"""Between the entries of a list in a message."""
+"""Separator of the entries of a list in a message."""
 
 _LOG_LINES, _LOG_WIDTH = 5, 200
-"""What is shown of a driver's log: lines, and characters of a line."""
+"""Limits of a driver's log in messages: number of lines, and characters per line."""
 
 
 class _Help(argparse.HelpFormatter):
-    """Help text with paragraphs that are wrapped, unless they have several lines."""
+    """Help text whose paragraphs are wrapped, except those with line breaks."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         if "\n" not in text:
@@ -43,8 +43,8 @@ class Parser(argparse.ArgumentParser):
     """An argument parser with one-line errors, examples, and no abbreviations.
 
     Attributes:
-        examples: command lines that help shows after the description.
-        chapters: commands by the titles that help lists them under, for a parser with commands.
+        examples: command lines in the help, after the description.
+        chapters: commands by the titles of their groups in the help, for a parser with commands.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -52,10 +52,10 @@ class Parser(argparse.ArgumentParser):
         self.examples: Sequence[str] = ()
         self.chapters: Mapping[str, Sequence[str]] = {}
         self.register("type", Path, _path)
-        self.color = False  # Python 3.14 colours its help with the control characters that we show
+        self.color = False  # in Python 3.14 colours are control characters, which this program escapes
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse the arguments; ``-1,1`` behind an option is its value, though it begins like an option."""
+        """Parse the arguments. ``-1,1`` after an option is its value, although it begins like an option."""
         given = list(sys.argv[1:] if args is None else args)
         return super().parse_known_args(_with_pairs(given), namespace)
 
@@ -75,7 +75,7 @@ class Parser(argparse.ArgumentParser):
                 formatter.start_section(title)
                 formatter.add_arguments([by_name[name] for name in names if name in by_name])
                 formatter.end_section()
-        # Positional arguments and options without a title of their own first, rare options last.
+        # Positional arguments and options without a title first, rare options last.
         for group in sorted(self._action_groups, key=lambda group: group.title == arguments.ADVANCED):
             formatter.start_section(group.title)
             formatter.add_text(group.description)
@@ -104,7 +104,7 @@ def _long(action: argparse.Action) -> str:
 
 
 def usage_of(parser: argparse.ArgumentParser, prog: str) -> str:
-    """Return the usage of a command: its arguments and required options; the help lists the others."""
+    """Return the usage of a command: its arguments and required options. The help lists the others."""
     words = [prog]
     actions = parser._actions
     if any("--model" in action.option_strings for action in actions):
@@ -120,14 +120,14 @@ def usage_of(parser: argparse.ArgumentParser, prog: str) -> str:
 
 
 def _path(text: str) -> Path:
-    """Return a path. An empty one, of a variable that is not set, would be this folder."""
+    """Return a path. An empty text, such as an unset variable, is refused: it would be the current folder."""
     if not text:
         raise argparse.ArgumentTypeError("an empty name; give a file or a folder (. is this one)")
     return Path(text)
 
 
 def _with_pairs(given: list[str]) -> list[str]:
-    """Return arguments in which a pair of numbers, the first of them negative, is joined to the option before it."""
+    """Return the arguments with each pair of numbers whose first is negative merged into the option before it."""
     joined: list[str] = []
     for word in given:
         if _PAIR.fullmatch(word) and joined and joined[-1].startswith("--") and "=" not in joined[-1]:
@@ -143,7 +143,7 @@ def add_debug(parser: argparse.ArgumentParser) -> None:
 
 
 def add_selfcheck(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--no-selfcheck``, for commands that check a driver at the first use of a model."""
+    """Declare ``--no-selfcheck``, for commands with a self-check at the first use of a model on a driver."""
     arguments.group(parser, arguments.GPU).add_argument(
         "--no-selfcheck",
         action="store_true",
@@ -163,7 +163,7 @@ def add_isolated(parser: argparse.ArgumentParser) -> None:
 
 
 def isolation(args: argparse.Namespace) -> Isolation:
-    """Return what ``Session`` takes as ``isolated``."""
+    """Return the argument ``isolated`` of ``Session``."""
     return True if args.isolated else False if getattr(args, "no_selfcheck", False) else "first"
 
 
@@ -199,10 +199,10 @@ def add_signature(parser: argparse.ArgumentParser) -> None:
 
 
 def check_signature(args: argparse.Namespace) -> None:
-    """Refuse ``args.model`` where ``--require-signature`` says that it must be signed, and it is not.
+    """Refuse an unsigned ``args.model`` if ``--require-signature`` is given.
 
     Raises:
-        InputError, MissingExtraError: see ``signatures.require``.
+        InputError, MissingExtraError: as in ``signatures.require``.
     """
     if args.require_signature is None:
         return
@@ -219,7 +219,7 @@ def picture_size(text: str) -> tuple[int, int]:
     """Return width and height of ``WIDTHxHEIGHT``, as the ``type`` of an argument.
 
     Raises:
-        argparse.ArgumentTypeError: it is something else, or one of them is 0.
+        argparse.ArgumentTypeError: the text has another form, or a size is 0.
     """
     width, _, height = text.partition("x")
     if not (width.isdecimal() and height.isdecimal() and int(width) and int(height)):
@@ -228,24 +228,24 @@ def picture_size(text: str) -> tuple[int, int]:
 
 
 _PIP_NAMES = {"numpy": "numpy", "PIL": "pillow", "h5py": "h5py"}
-"""What pip calls the modules of packages that no command can do without, or that another package brings."""
+"""Names in pip of required modules, and of modules that other packages install."""
 
 _NO_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)
-"""What a system says of names that no file can have, wherever they are first looked at."""
+"""System errors for names that files cannot have. They can occur at any access."""
 
 
 def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, interrupted: str = "") -> int:
-    """Parse the arguments and call their ``run`` on them; whatever goes wrong becomes one line and an exit code.
+    """Parse the arguments and call their ``run``. Every error becomes one line and an exit code.
 
     Args:
-        parser: sets ``run``, and with ``add_debug`` whether errors keep their traceback.
-        argv: arguments, by default the process's.
-        interrupted: what to tell a person who stopped it, beside that it was.
+        parser: sets ``run``, and with ``add_debug`` the option to show tracebacks.
+        argv: arguments; default: those of the process.
+        interrupted: message for a user who interrupts the command, after the word "interrupted".
 
     Returns:
-        What ``run`` returns; 0 for None. 1 it failed, 2 what was given cannot be used, 130 it was interrupted.
+        The result of ``run``, or 0 for None; 1 for a failure, 2 for invalid input, 130 for an interrupt.
     """
-    if hasattr(sys.stdout, "reconfigure"):  # file names and labels may have what the terminal cannot show
+    if hasattr(sys.stdout, "reconfigure"):  # names and labels can have characters that the terminal cannot show
         sys.stdout.reconfigure(errors="backslashreplace")
     debug = False
     try:
@@ -268,7 +268,7 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
     except KeyboardInterrupt:
         print(f"interrupted; {interrupted}" if interrupted else "interrupted", file=sys.stderr)
         return interrupts.CODE
-    except BrokenPipeError:  # the reader of our output has all that it wanted, as `head` does
+    except BrokenPipeError:  # the reader of standard output, such as `head`, has ended
         lose(sys.stdout)
         return 0
     except MemoryError:
@@ -280,7 +280,7 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
         if debug:
             raise
         return missing_package(error)
-    except OSError as error:  # a full disk behind standard output, for one
+    except OSError as error:  # for example a full disk under standard output
         if debug:
             raise
         lose(sys.stdout)
@@ -292,10 +292,10 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
 
 
 def missing_package(error: ModuleNotFoundError) -> int:
-    """Say that a package of Python is not installed; return the exit code.
+    """Print that a Python package is not installed; return the exit code.
 
     Raises:
-        ModuleNotFoundError: what is missing is no package, but a mistake of ours.
+        ModuleNotFoundError: the missing module is not one of these packages, which is a bug.
     """
     name = (error.name or "").partition(".")[0]
     if name not in _PIP_NAMES:
@@ -305,20 +305,20 @@ def missing_package(error: ModuleNotFoundError) -> int:
 
 
 def _of_system(error: OSError) -> str:
-    """Return what a system says, without its number."""
+    """Return the message of a system error, without its number."""
     if error.strerror is None:
         return str(error)
     if error.filename is not None:
         return f"{error.filename!s}: {error.strerror}"
-    if error.errno == errno.ENOENT:  # os.getcwd's
+    if error.errno == errno.ENOENT:  # from os.getcwd
         return "the folder that this runs in was removed; go to another one: cd FOLDER"
     return error.strerror
 
 
 def _message(error: GlslInferError) -> str:
-    """Return the text of an error. What was refused may have a stranger's name, which must not begin a line.
+    """Return the text of an error. Names in a refused file are untrusted and must not begin a line.
 
-    Lists have indented lines, and the logs of a driver several, of which the first are shown.
+    Lists have indented lines. The log of a driver is limited to its first lines.
     """
     if isinstance(error, BundleError):
         from glsl_infer.bundle.rules import named

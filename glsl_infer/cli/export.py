@@ -32,7 +32,7 @@ from glsl_infer.support import heap
 from glsl_infer.support.files import output_file
 
 VIDEOCORE = "videocore"
-"""The target whose driver has long uniform arrays: Mesa's for the Raspberry Pi reports 4,095 fragment vectors."""
+"""Target whose driver supports long uniform arrays: Mesa for the Raspberry Pi reports 4,095 fragment vectors."""
 
 MAX_CALIBRATION = 64
 
@@ -296,18 +296,18 @@ def run(args: argparse.Namespace) -> int:
 
 
 def spread(files: list[Path], most: int) -> list[Path]:
-    """Return ``most`` of the files, from all of the list: its beginning may be one class of many."""
+    """Return ``most`` of the files, evenly distributed over the list, because its beginning may have only one class."""
     count = min(most, len(files))
     return [files[index * len(files) // count] for index in range(count)]
 
 
 def _uniform_vectors(text: str) -> int:
-    """Return the longest uniform array by a number or the name of a target."""
+    """Return the longest uniform array from a number or the name of a target."""
     return LONGEST_ARRAY if text == VIDEOCORE else int(text)
 
 
 def _layer_and_mode(text: str) -> tuple[str, str]:
-    """Return both parts of a --weights-for; a layer's own name may have an equals sign."""
+    """Return both parts of a --weights-for. The name of a layer can have an equals sign."""
     layer, equals, mode = text.rpartition("=")
     if not equals or mode not in WEIGHTS_MODES:
         raise InputError(f"--weights-for {text}; give LAYER=MODE, where MODE is one of {', '.join(WEIGHTS_MODES)}")

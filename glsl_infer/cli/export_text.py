@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def print_report(report: ExportReport, out: Path, *, explain: bool, command: str, advice: str | None) -> None:
-    """Print what was made, how close it is to the float network, its cost, and what to do next.
+    """Print the size of the result, its difference from the float network, its cost, and the next steps.
 
     Args:
-        report: of the export.
+        report: the report of the export.
         out: the exported file.
-        explain: print the tables of layers, ranges, weights and memory before.
+        explain: first print the tables of layers, ranges, weights and memory.
         command: the command that runs the exported model.
-        advice: on the number of programs, if there is any.
+        advice: advice about the number of programs, or None.
     """
     if explain:
         _print_layers(report)
@@ -34,7 +34,7 @@ def print_report(report: ExportReport, out: Path, *, explain: bool, command: str
 
 
 def summary(report: ExportReport, out: Path, *, command: str, advice: str | None) -> list[str]:
-    """Return the report in at most ten lines; see ``print_report``."""
+    """Return the report in at most ten lines, as in ``print_report``."""
     from glsl_infer.compiler.ranges import unseen_error
 
     totals = report.totals
@@ -99,7 +99,7 @@ def _print_layers(report: ExportReport) -> None:
 
 
 def _spent(spent: Spent) -> str:
-    """Return a line on what 16 bits were spent on, and what is left of the error."""
+    """Return a line about the layers with 16 bits, and the remaining error."""
     fine = [layer for layer in spent.layers if layer.bits == 16]
     cost = sum(layer.milliseconds for layer in fine)
     asked = [f"tolerance {spent.tolerance:g}"] if spent.tolerance is not None else []
@@ -138,7 +138,7 @@ def _print_weights(report: ExportReport) -> None:
 
 
 def _print_programs(report: ExportReport) -> None:
-    """Print what VideoCore IV's compiler makes of every layer's programs."""
+    """Print the results of VideoCore IV's compiler for every layer's programs."""
     if report.videocore is None:
         return
     print(
@@ -156,7 +156,7 @@ def _print_programs(report: ExportReport) -> None:
 
 
 def _verified(checked: Verification) -> str:
-    """Return a line that says how much of a bundle VideoCore IV's driver has compiled."""
+    """Return a line with the number of layers that VideoCore IV's driver has compiled."""
     verified = sum(layer.verified for layer in checked.layers)
     failed = sum(bool(layer.failure) for layer in checked.layers)
     wrong = f", {failed} with a warning" if failed else ""

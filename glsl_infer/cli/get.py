@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """List the networks, or get some."""
+    """List the networks, or fetch some."""
     from glsl_infer.tools.get import catalogue
 
     models = catalogue.read()
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _alone(args: argparse.Namespace, models: dict[str, Model]) -> Model:
-    """Return the network that a file given by hand is."""
+    """Return the network of the file in ``--file``."""
     if len(args.names) != 1 or args.names[0] not in models:
         raise InputError(f"--file is the file of one network; name it: {', '.join(models)}")
     return models[args.names[0]]

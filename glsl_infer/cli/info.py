@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Try every way to make a context, and print what each says; 0 if the one asked for works."""
+    """Try every way to create a context and print the results; return 0 if the requested way works."""
     facts = collect(args.context)
     if args.json:
         print(json.dumps(facts, indent=1))
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def collect(context: str) -> dict[str, Any]:
-    """Return what ``info`` shows, as plain data; ``context`` is None where the one asked for fails."""
+    """Return the data of ``info``. ``context`` in it is None if the requested way fails."""
     from glsl_infer.errors import ContextError
     from glsl_infer.gl.context import Context
     from glsl_infer.gl.limits import describe

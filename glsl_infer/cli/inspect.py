@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Describe the model, which takes no GPU; draw its layers, which does."""
+    """Describe the model without a GPU, or draw its layers with one."""
     from glsl_infer import bundle as bundles
     from glsl_infer.tools.inspect import inspection
 
@@ -113,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _inspect_model(args: argparse.Namespace) -> int:
-    """Print a table of the layers of a model that is not exported yet, and all that stops its export."""
+    """Print a table of the layers of a model to export, and all problems that prevent its export."""
     from glsl_infer.cli.inspect_model import lines_of
     from glsl_infer.importers import containers
     from glsl_infer.importers.shared.ends import Ends
@@ -188,7 +188,7 @@ def _draw_layers(args: argparse.Namespace, bundle: Bundle) -> list[Path]:
     written: list[Path] = []
     with Session(bundle, context=args.context, isolated="first") as session:
         layers = bundle.graph.nodes if bundle.parts else bundle.network.layers
-        drawn = len(layers) - 1  # all but the picture
+        drawn = len(layers) - 1  # all except the image
         with progress.counter(drawn, "layers") as done:
             for index, (name, output) in enumerate(session.layers(given)):
                 path = folder / layer_pictures.file_name(index + 1, name)
@@ -199,7 +199,7 @@ def _draw_layers(args: argparse.Namespace, bundle: Bundle) -> list[Path]:
 
 
 def _text(described: dict[str, Any], *, passes: bool) -> list[str]:
-    """Return the lines for people."""
+    """Return the text output as lines."""
     totals, memory, members = described["totals"], described["memory"], described["members"]
     limits = described["limits"]
     lines = [

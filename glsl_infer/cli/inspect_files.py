@@ -1,4 +1,4 @@
-"""The files of ``glsl-infer inspect``: ``--html``, a page, and ``--onnx-view``, a graph for viewers of ONNX files."""
+"""The files of ``glsl-infer inspect``: ``--html``, a page, and ``--onnx-view``, a graph for ONNX viewers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuse files of other names, so that no model is replaced, and places where none can be written.
+    """Refuse other file names, so that the model is never overwritten, and locations that are not writable.
 
     Raises:
-        InputError: naming the option.
+        InputError: a file is refused. The message names the option.
     """
     wanted = (("--html", args.html, (".html", ".htm")), ("--onnx-view", args.onnx_view, (".onnx",)))
     for option, path, suffixes in wanted:
@@ -36,7 +36,7 @@ def check(args: argparse.Namespace) -> None:
 
 
 def write_of_bundle(args: argparse.Namespace, bundle: Bundle) -> list[str]:
-    """Write the files that are wanted of a bundle; return their names."""
+    """Write the requested files of a bundle; return their names."""
     written = []
     if args.html is not None:
         from glsl_infer.tools.inspect.bundle_page import bundle_page
@@ -51,7 +51,7 @@ def write_of_bundle(args: argparse.Namespace, bundle: Bundle) -> list[str]:
 
 
 def write_of_model(args: argparse.Namespace, inspected: Inspected) -> list[str]:
-    """Write the page of a model that is not exported yet, if it is wanted; return its name."""
+    """Write the page of a model to export, if requested; return its name."""
     if args.html is None:
         return []
     from glsl_infer.tools.inspect.model_page import model_page
@@ -69,7 +69,7 @@ def _written(path: Path, data: bytes) -> str:
 
 
 def _cost(path: Path) -> tuple[Report | None, str]:
-    """Return what a VideoCore IV's compiler says of a bundle, or why there is nothing."""
+    """Return the report of VideoCore IV's compiler on a bundle, or the reason why it is missing."""
     from glsl_infer.tools.videocore import driver
     from glsl_infer.tools.videocore.file_report import file_report
 

@@ -1,4 +1,4 @@
-"""The text of ``glsl-infer inspect`` for a model that is not exported yet: a table of its layers."""
+"""Text of ``glsl-infer inspect`` for a model to export: a table of its layers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from glsl_infer.tools.inspect.layers import Inspected
 
 WIDE = 118
-"""Columns of the text."""
+"""Width of the text in columns."""
 
 LONG = 100
-"""Advice of so many characters is given once."""
+"""Advice of at least this many characters is printed once."""
 
 
 def lines_of(model: Inspected) -> list[str]:
-    """Return the table, then all problems, then what an export would say."""
+    """Return the table, then all problems, then the result of an export."""
     from glsl_infer.tools.inspect.layers import NEEDS_PICTURES
 
     columns = [("layer", "kind", "shape", "runs", "becomes"), *map(_cells, model.rows)]
@@ -36,7 +36,7 @@ def lines_of(model: Inspected) -> list[str]:
 
 
 def _without_repeats(model: Inspected) -> list[str]:
-    """Return the problems; advice that was given already only names the layer where."""
+    """Return the problems. Advice that was already printed is replaced by the name of its layer."""
     given: dict[str, str] = {}
     texts = []
     for problem in model.problems:

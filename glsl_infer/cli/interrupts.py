@@ -1,6 +1,6 @@
-"""Ctrl-C while a command starts: Python imports for a while then, and an exception there would show a traceback.
+"""Ctrl-C during the start of a command: Python imports modules for a while, and an exception would show a traceback.
 
-This module imports nothing that takes time.
+This module does not import slow modules.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import signal
 from collections.abc import Iterator
 
 CODE = 130
-"""The exit code of what was interrupted."""
+"""Exit code of an interrupted command."""
 
 
 @contextlib.contextmanager
 def ending_at_once() -> Iterator[None]:
     """Within the block SIGINT ends the process with one line, until ``as_exceptions`` is called.
 
-    Nothing is changed where somebody else has a handler, or in another thread than the main one.
+    An existing handler of other code is kept. Outside the main thread nothing is changed.
     """
     mine = False
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -33,7 +33,7 @@ def ending_at_once() -> Iterator[None]:
 
 
 def as_exceptions() -> None:
-    """From here on SIGINT is a ``KeyboardInterrupt``: there may be something to tidy up."""
+    """Make SIGINT raise ``KeyboardInterrupt`` from here on, so that commands can clean up."""
     if signal.getsignal(signal.SIGINT) is _end:
         with contextlib.suppress(ValueError):
             signal.signal(signal.SIGINT, signal.default_int_handler)

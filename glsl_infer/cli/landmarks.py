@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Find, print and draw."""
+    """Detect, print and draw."""
     from glsl_infer.tasks import Landmarker, reading
 
     task = ALIASES.get(args.task, args.task)

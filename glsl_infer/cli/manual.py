@@ -1,6 +1,6 @@
 """Write the man pages of all commands, made from the texts of --help.
 
-``glsl-infer manual`` writes them where ``man glsl-infer-export`` looks while this glsl-infer is on the PATH.
+``glsl-infer manual`` writes them to the folder that ``man`` searches while this glsl-infer is on the PATH.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from glsl_infer.errors import InputError
 from glsl_infer.support.files import writing
 
 _WIDE = 1000
-"""Characters of a line of usage: man breaks lines itself."""
+"""Characters of a usage line: man wraps lines itself."""
 
 
 EXAMPLES = (
@@ -69,7 +69,7 @@ def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPar
 
 
 def _page(name: str, parser: argparse.ArgumentParser, see: tuple[str, ...]) -> str:
-    """Return the page of a parser, in the language of man(7); ``see``: pages to name at the end."""
+    """Return the page of a parser in the syntax of man(7). ``see`` has the pages to refer to at the end."""
     from glsl_infer import __version__
 
     summary = (parser.description or "").rstrip(".")
@@ -108,6 +108,6 @@ def _page(name: str, parser: argparse.ArgumentParser, see: tuple[str, ...]) -> s
 
 
 def _text(words: str) -> str:
-    """Return words as they stand in a page: no backslash, dash, dot or quote is a command."""
+    """Return text escaped for a page, so that backslashes, dashes, dots and quotes are not commands."""
     escaped = " ".join(words.split()).replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{escaped}" if escaped.startswith((".", "'")) else escaped

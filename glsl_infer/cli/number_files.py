@@ -1,4 +1,4 @@
-"""Files of what a model reads and makes: pictures, and numbers as .npy, .npz, .json or .csv."""
+"""Input and output files of a model: images, and arrays as .npy, .npz, .json or .csv."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ ARRAY, ARRAYS, JSON, CSV = ".npy", ".npz", ".json", ".csv"
 
 
 def read_input(path: Path, entry: Input) -> NDArray[Any]:
-    """Return what a file holds for an input: a picture as it reads it, or numbers of its shape.
+    """Return the content of a file for an input: an image as the network reads it, or an array of its shape.
 
     Args:
-        path: a picture, or *.npy with pixels, for a picture; *.npy, *.json or *.csv for numbers.
+        path: an image, or *.npy with pixels, for an image input; *.npy, *.json or *.csv for any other.
         entry: the input.
 
     Raises:
-        InputError: the file cannot be read, or holds something else.
+        InputError: the file cannot be read, or its content does not match.
     """
     suffix = path.suffix.lower()
     if entry.kind == PICTURE and suffix != ARRAY:
@@ -46,7 +46,7 @@ def read_input(path: Path, entry: Input) -> NDArray[Any]:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
     except (ValueError, TypeError, EOFError, RecursionError) as error:
         raise InputError(f"{path}: holds no numbers ({error})") from None
-    # A table has rows and columns, whatever the shape of what it lists.
+    # A table has rows and columns, for any shape of its values.
     whole = suffix == CSV and numbers.size == np.prod(entry.shape)
     return numbers.reshape(entry.shape) if whole else in_shape(numbers, entry.shape)
 
@@ -72,7 +72,7 @@ def write_results(results: Mapping[str, NDArray[Any]], path: Path) -> None:
 
 
 def _save_all(file: BinaryIO, results: Mapping[str, NDArray[Any]]) -> None:
-    """Write an *.npz file; NumPy's own function takes no output called 'file'."""
+    """Write an *.npz file. NumPy's own function does not accept an output called 'file'."""
     with zipfile.ZipFile(file, "w") as archive:
         for name, result in results.items():
             with archive.open(f"{name}{ARRAY}", "w") as member:
@@ -80,12 +80,12 @@ def _save_all(file: BinaryIO, results: Mapping[str, NDArray[Any]]) -> None:
 
 
 def as_json(results: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """Return results as plain data: shape and numbers, nested as the shape says, by name; see ``plain_numbers``."""
+    """Return results as plain data by name: the shape, and the values nested accordingly, as from ``plain_numbers``."""
     return {name: {"shape": list(result.shape), "numbers": plain_numbers(result)} for name, result in results.items()}
 
 
 def plain_numbers(result: NDArray[Any]) -> Any:
-    """Return numbers as JSON has them, nested; those that are NaN or infinite, which it has not, are None."""
+    """Return values nested as in JSON. NaN and infinite values, which JSON lacks, become None."""
     values = result.astype(np.float64)
     finite = np.isfinite(values)
     if finite.all():

@@ -1,4 +1,4 @@
-"""Parts that ``detect``, ``landmarks`` and ``segment`` share: images through a task, drawn, as lines, rows or JSON."""
+"""Shared parts of ``detect``, ``landmarks`` and ``segment``: run a task on images; output as images, lines or JSON."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Show(NamedTuple):
 
     Attributes:
         words: returns a result as the end of a line.
-        drawn: returns the image to write, of a result and the image's path.
-        head: returns the columns of the table, of the opened task.
-        rows: returns the rows of a result, in these columns; none if nothing was found.
-        suffix: of images in ``--out-dir``; empty for that of the image.
+        drawn: returns the image to write, from a result and the image's path.
+        head: returns the columns of the table, from the opened task.
+        rows: returns the rows of a result, in these columns; empty if nothing was found.
+        suffix: suffix of images in ``--out-dir``; empty for that of the input image.
     """
 
     words: Callable[[Any], str]
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser, tasks: Sequence[str], writes:
     """Declare the arguments.
 
     Args:
-        parser: of the command.
+        parser: the parser of the command.
         tasks: the tasks of the command; the first is the default.
         writes: the content of the file of ``-o``.
         row: the content of the table.
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser, tasks: Sequence[str], writes:
 
 
 def add_tiles(parser: argparse.ArgumentParser) -> None:
-    """Declare the argument for small things."""
+    """Declare the argument for small objects."""
     parser.add_argument(
         "--tiles",
         type=_tiles,
@@ -85,19 +85,19 @@ def _tiles(text: str) -> int:
 
 
 def run(args: argparse.Namespace, kind: Callable[..., Task[Any]], task: str, show: Show) -> int:
-    """Search every image. Report those that cannot be read, and go on.
+    """Process every image. Unreadable images are reported and skipped.
 
     Args:
-        args: of the command.
+        args: the arguments of the command.
         kind: class of the task.
-        task: its name or file.
+        task: name or file of the task.
         show: the forms of a result.
 
     Returns:
         The exit code.
 
     Raises:
-        InputError: the arguments do not go together, or the task cannot be opened.
+        InputError: arguments are incompatible, or the task cannot be opened.
     """
     import numpy as np
 
@@ -144,10 +144,10 @@ def run(args: argparse.Namespace, kind: Callable[..., Task[Any]], task: str, sho
 
 
 def check(task: Task[Any], args: argparse.Namespace) -> None:
-    """Check the driver with each model of a task where that is due.
+    """Run the driver's self-check with each model of a task, if required.
 
     Raises:
-        SelfCheckError: a layer comes out wrong.
+        SelfCheckError: a layer is wrong.
     """
     if not args.no_selfcheck:
         for session in task.sessions:

@@ -1,6 +1,6 @@
-"""Progress: on a terminal tqdm's bars if it is installed, else a status line; elsewhere a line a minute.
+"""Progress: tqdm's bars on a terminal if it is installed, else a status line; without a terminal a line per minute.
 
-What is over within ``SILENT`` seconds leaves no line in a log.
+Work of less than ``SILENT`` seconds does not add lines to a log.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Item = TypeVar("Item")
 
 
 SILENT, EVERY = 20.0, 60.0
-"""Seconds until the first line where nobody looks at a terminal, and between two."""
+"""Seconds before the first line without a terminal, and between two lines."""
 
 
 def bar(items: Sequence[Item], what: str) -> Iterable[Item]:
-    """Return ``items``, showing how many are done while they are used."""
+    """Return ``items``, and show the number of items processed during the iteration."""
     return items if len(items) < 2 else _counted(items, what)
 
 
@@ -39,7 +39,7 @@ def _counted(items: Sequence[Item], what: str) -> Iterator[Item]:
 
 @contextlib.contextmanager
 def counter(total: int, what: str) -> Iterator[Callable[[int], object]]:
-    """Yield a function that takes the number of items done since its last call, of ``total``."""
+    """Yield a function to call with the number of items done since its last call, of ``total``."""
     tqdm = _tqdm() if sys.stderr.isatty() else None
     if tqdm is not None:
         with tqdm(total=total, desc=what, leave=False, file=raw(sys.stderr)) as shown:
@@ -67,9 +67,9 @@ def _tqdm() -> Any:
 
 @contextlib.contextmanager
 def status(name: str) -> Iterator[Callable[[str], None]]:
-    """Yield a function that shows a few words after ``name``, in place of those before; in the end they are gone.
+    """Yield a function that shows a short text after ``name``. Each text replaces the previous one; the last is erased.
 
-    Where there is no terminal, they are printed from time to time.
+    Without a terminal, a text is printed from time to time.
     """
     if not sys.stderr.isatty():
         with _now_and_then(name) as tell:
@@ -87,7 +87,7 @@ def status(name: str) -> Iterator[Callable[[str], None]]:
 
 @contextlib.contextmanager
 def _now_and_then(name: str) -> Iterator[Callable[[str], None]]:
-    """Yield a function that is told what is being done; a thread prints it, for a step may take minutes."""
+    """Yield a function for the current step. A thread prints it, because a step can take minutes."""
     began, over = time.monotonic(), threading.Event()
     last, stream = "", sys.stderr
 
@@ -101,7 +101,7 @@ def _now_and_then(name: str) -> Iterator[Callable[[str], None]]:
             wait = EVERY
             minutes, seconds = divmod(int(time.monotonic() - began), 60)
             said = f": {last}" if last else ""
-            with contextlib.suppress(OSError, ValueError):  # the log is full, or closed
+            with contextlib.suppress(OSError, ValueError):  # the log is full or closed
                 print(one_line(f"{name}{said} ({minutes}:{seconds:02} so far)"), file=stream, flush=True)
 
     thread = threading.Thread(target=lines, name="progress", daemon=True)
@@ -114,10 +114,10 @@ def _now_and_then(name: str) -> Iterator[Callable[[str], None]]:
 
 
 def first_use(session: Session) -> None:
-    """Check the driver where this model is used on it for the first time. A terminal shows the check and its time.
+    """Run the driver's self-check at the first use of this model on it. A terminal shows the check and its time.
 
     Raises:
-        SelfCheckError: a layer comes out wrong.
+        SelfCheckError: a layer is wrong.
     """
     from glsl_infer.runtime import first_use as verdicts
 

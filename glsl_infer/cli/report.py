@@ -1,6 +1,6 @@
 """Write a report on this machine: driver, self-checks, speed and the GPU's counters.
 
-docs/engineering/boards.md has the reports that were sent.
+docs/engineering/boards.md has the received reports.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Collect, write both files, print a summary; 1 if a model failed or came out wrong."""
+    """Collect data, write both files, print a summary; return 1 if a model failed or was wrong."""
     from glsl_infer.tools.benchmark.frames import check_counts
     from glsl_infer.tools.report.collect import collect, default_models, steps_of
     from glsl_infer.tools.report.page import page

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from glsl_infer.runtime.session import Session
 
 ALL = (".npz", ".json")
-"""What holds all outputs of a model."""
+"""Suffixes of files for all outputs of a model."""
 
 ARRAY = ".npy"
 
@@ -122,7 +122,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the model, then write or print its outputs. Arguments and files are checked before a context is made."""
+    """Run the model, then write or print its outputs. Arguments and files are checked before a context is created."""
     from glsl_infer.runtime import known_shaders
 
     given = [*args.images, *args.more_images]
@@ -154,7 +154,7 @@ def run(args: argparse.Namespace) -> int:
 def _many(
     args: argparse.Namespace, bundle: Bundle, drawn: Output | None, given: Sequence[Path], files: Sequence[Path]
 ) -> int:
-    """Run the model on every image; report those that cannot be read, and go on."""
+    """Run the model on every image. Unreadable images are reported and skipped."""
     name = bundle.manifest.inputs[0].name
     described = []
     with _session(args, bundle) as session, batch.opened(args, given, files, columns(args, bundle)) as many:
@@ -181,14 +181,14 @@ def _many(
 
 
 def _also(bundle: Bundle) -> tuple[str, ...]:
-    """Return suffixes of inputs in folders that are not images."""
+    """Return the suffixes of input files in folders that are not images."""
     from glsl_infer.bundle.manifest import NUMBERS
 
     return (ARRAY, ".json", ".csv") if bundle.manifest.inputs[0].kind == NUMBERS else ()
 
 
 def _input_names(args: argparse.Namespace, given: Sequence[Path], manifest: Manifest) -> dict[str, Path] | Path:
-    """Return the file of each input of ``--input`` by name, or the one file that has all; nothing without it."""
+    """Return the file of each input of ``--input`` by name, or the one file with all inputs; {} without ``--input``."""
     names = [entry.name for entry in manifest.inputs]
     listed = ", ".join(f"'{entry.name}' ({entry.kind}, {sides(entry.shape)})" for entry in manifest.inputs)
     if given:
@@ -227,7 +227,7 @@ def _inputs(bundle: Bundle, files: Mapping[str, Path] | Path) -> dict[str, NDArr
 def _results(
     session: Session, args: argparse.Namespace, source: Path | Mapping[str, Any] | None, drawn: Output | None
 ) -> dict[str, NDArray[Any]]:
-    """Return every output by its name: of an image as a whole with ``--whole``, else of inputs."""
+    """Return every output by name: of a full image with ``--whole``, else of inputs of the model's size."""
     if isinstance(source, Path):
         return _whole(session, args, source, drawn)
     assert source is not None
@@ -237,7 +237,7 @@ def _results(
 
 
 def _warn_of_clipping(session: Session, inputs: Mapping[str, Any]) -> None:
-    """Print a warning if ranges clip values of an input, or else that they do not."""
+    """Print a warning if ranges clip values of an input, else a confirmation."""
     from glsl_infer.runtime import saturation
 
     found = session.saturation(inputs)
@@ -251,7 +251,7 @@ def _warn_of_clipping(session: Session, inputs: Mapping[str, Any]) -> None:
 
 @contextmanager
 def _session(args: argparse.Namespace, bundle: Bundle) -> Iterator[Session]:
-    """Yield a session, once the driver is known to compute the model right."""
+    """Yield a session after the driver's self-check."""
     from glsl_infer.runtime.session import Session
 
     with Session(bundle, context=args.context, isolated=execution.isolation(args)) as session:
@@ -261,7 +261,7 @@ def _session(args: argparse.Namespace, bundle: Bundle) -> Iterator[Session]:
 
 
 def _whole(session: Session, args: argparse.Namespace, path: Path, drawn: Output | None) -> dict[str, NDArray[Any]]:
-    """Return the only output for a whole image: bytes where it becomes an image file, else numbers."""
+    """Return the only output for a full image: bytes if it becomes an image file, else floats."""
     import numpy as np
 
     from glsl_infer.runtime import images
@@ -273,7 +273,7 @@ def _whole(session: Session, args: argparse.Namespace, path: Path, drawn: Output
 
 
 def _check_order(args: argparse.Namespace, given: Sequence[Path]) -> None:
-    """Refuse an image in the model's place."""
+    """Refuse an image in the position of the model."""
     from glsl_infer.bundle import SUFFIX
 
     models = [path for path in given if path.suffix.lower() == SUFFIX]
@@ -282,7 +282,7 @@ def _check_order(args: argparse.Namespace, given: Sequence[Path]) -> None:
 
 
 def _check_arguments(args: argparse.Namespace, given: Sequence[Path]) -> None:
-    """Refuse arguments that no model makes sense of."""
+    """Refuse arguments that are invalid for every model."""
     from glsl_infer.runtime import images
 
     if not given and not args.input:
@@ -310,7 +310,7 @@ def _check_arguments(args: argparse.Namespace, given: Sequence[Path]) -> None:
 
 
 def _check_model(args: argparse.Namespace, bundle: Bundle) -> Output | None:
-    """Refuse arguments that do not go with what the model makes; return the output that becomes a picture file."""
+    """Refuse arguments that do not match the model's outputs; return the output that becomes an image file."""
     from glsl_infer.runtime import images
     from glsl_infer.runtime.pictures import tiling
 

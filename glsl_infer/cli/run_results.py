@@ -1,4 +1,4 @@
-"""What ``glsl-infer run`` makes of results: files, lines and JSON."""
+"""Output of ``glsl-infer run``: files, lines and JSON."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from glsl_infer.runtime.classifier import Prediction
 
 TOP = 5
-"""Labels of an output for classes, unless ``--top`` gives another number."""
+"""Default of ``--top``: number of labels of an output for classes."""
 
 
 def save(results: Mapping[str, NDArray[Any]], path: Path, bundle: Bundle, drawn: Output | None) -> None:
-    """Write all results, or the one that becomes a picture."""
+    """Write all results, or the one that becomes an image."""
     import numpy as np
 
     from glsl_infer.cli import number_files
@@ -65,7 +65,7 @@ def report(
 
 
 def print_results(args: argparse.Namespace, bundle: Bundle, results: Mapping[str, NDArray[Any]]) -> None:
-    """Print every output: one for classes as ``classify`` does, others as their values."""
+    """Print every output: classes as in ``classify``, others as their values."""
     for output in bundle.manifest.outputs:
         values = results[output.name].reshape(-1)
         if len(results) > 1:
@@ -94,7 +94,7 @@ def _named(name: str, shown: Mapping[str, NDArray[Any]], results: Mapping[str, N
 
 
 def columns(args: argparse.Namespace, bundle: Bundle) -> list[str]:
-    """Return the columns of ``--csv`` after file and error: of outputs for classes, and of vectors."""
+    """Return the columns of ``--csv`` after file and error, for outputs for classes and for vectors."""
     names: list[str] = []
     for output in bundle.manifest.outputs:
         if output.purpose == "classes" and not args.raw:
@@ -128,7 +128,7 @@ def as_json(
     given: Path | Sequence[str],
     written: Path | None,
 ) -> dict[str, Any]:
-    """Return the JSON of one image: of a model with one output the shape alone, of others every output by name."""
+    """Return the JSON of one image: for a single output its shape and values, else every output by name."""
     source: dict[str, Any] = {"file": str(given)} if isinstance(given, Path) else {"inputs": given}
     file = {} if written is None else {"written": str(written)}
     outputs = bundle.manifest.outputs
@@ -156,14 +156,14 @@ def _described(args: argparse.Namespace, bundle: Bundle, output: Output, result:
 
 
 def _order(values: NDArray[Any], top: int | None) -> list[int]:
-    """Return the indices of the values to show: all in order, or the ``top`` largest, the largest first."""
+    """Return the indices of the values to show: all in order, or the ``top`` largest in descending order."""
     if top is None:
         return list(range(len(values)))
     return [int(index) for index in (-values).argsort(kind="stable")[:top]]
 
 
 def as_probabilities(results: dict[str, NDArray[Any]], bundle: Bundle) -> dict[str, NDArray[Any]]:
-    """Return outputs in which those for classes are probabilities."""
+    """Return the outputs, with those for classes as probabilities."""
     import numpy as np
 
     from glsl_infer.runtime import classifier
@@ -176,5 +176,5 @@ def as_probabilities(results: dict[str, NDArray[Any]], bundle: Bundle) -> dict[s
 
 
 def sides(shape: tuple[int, ...]) -> str:
-    """Return a shape as people write it, such as 96x96x3; that of a single number is 1."""
+    """Return a shape as text, such as 96x96x3; that of a scalar is 1."""
     return "x".join(map(str, shape)) or "1"

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Find, print and cut out."""
+    """Segment, print and cut out."""
     from glsl_infer.tasks import Segmenter
     from glsl_infer.tasks.masks import ground
 

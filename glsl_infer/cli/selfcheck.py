@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check every layer, print a table, and fail with what to try where one is wrong."""
+    """Check every layer and print a table. If a layer is wrong, fail with advice."""
     from glsl_infer.runtime import selfcheck
     from glsl_infer.runtime.session import Session
     from glsl_infer.support.resources import default_model
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _text(result: SelfCheck) -> list[str]:
-    """Return the lines for people; errors are in stored steps."""
+    """Return the text output as lines. Errors are in stored steps."""
     lines = [f"{name:18} {text}" for name, text in result.driver.items()]
     wide = max([5, *(len(layer.layer) for layer in result.layers)])
     lines += ["", f"{'layer':{wide}} {'max':>7} {'allowed':>7} {'mean':>7} {'allowed':>7} {'texels':>6}"]

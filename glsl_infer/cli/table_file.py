@@ -1,8 +1,8 @@
-"""A CSV file that is written row by row and takes its name when it is complete.
+"""A CSV file that is written row by row and gets its name when it is complete.
 
-No cell holds a control character, and none is a formula (``plain_text.cell``). Thousands of rows never lie in memory.
-Where the work is interrupted (SIGINT, SIGTERM, SIGHUP) or fails, the rows so far are kept beside it as
-``NAME.partial``, and a file that was there before is as it was.
+No cell has a control character or is a formula (``plain_text.cell``). Rows are not kept in memory. If the work is
+interrupted (SIGINT, SIGTERM, SIGHUP) or fails, the rows so far are kept in the same folder as ``NAME.partial``, and an
+existing file stays unchanged.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from glsl_infer.support.plain_text import cell
 PARTIAL = ".partial"
 
 _PATIENCE = 5.0
-"""Seconds that the end of the process waits for a row that is being written, to a network's disk, say."""
+"""Seconds to wait at the end of the process for the current row, for example on a network disk."""
 
 
 class TableFile:
-    """The rows of a CSV file that is being written.
+    """The rows of a CSV file during writing.
 
     Attributes:
-        rows: how many were written, the head not counted.
+        rows: the number of rows written, without the head.
     """
 
     def __init__(self, path: Path, replacement: Replacement, head: Sequence[str]) -> None:
         self._path, self._replacement = path, replacement
-        # Names of files may be no UTF-8; they are shown as Python shows them.
+        # File names may not be valid UTF-8. They are escaped as in Python.
         self._text = io.TextIOWrapper(replacement.file, encoding="utf-8", errors="backslashreplace", newline="")
         self._writer = csv.writer(self._text)
         self._lock = threading.Lock()
-        self._ended: str | None = None  # once the file has its name: what is to say about it
+        self._ended: str | None = None  # set once the file has its name: the message about it
         self.rows = 0
         self._writer.writerow([cell(name) for name in head])
 
@@ -46,21 +46,21 @@ class TableFile:
         """Write a row.
 
         Raises:
-            RunError: the disk is full, say.
+            RunError: the row cannot be written, for example because the disk is full.
         """
         with self._lock:
             try:
                 self._writer.writerow([cell(value) for value in row])
-                self._text.flush()  # so that a full disk is noticed at this row
+                self._text.flush()  # reports a full disk at this row
             except OSError as error:
                 raise RunError(f"{self._path}: cannot be written ({error.strerror or error})") from None
             self.rows += 1
 
     def complete(self) -> None:
-        """Give the file its name.
+        """Give the file its final name.
 
         Raises:
-            RunError: the disk is full, say.
+            RunError: the file cannot be written, for example because the disk is full.
         """
         with self._lock:
             try:
@@ -76,7 +76,7 @@ class TableFile:
             self._keep()
 
     def keep_for_good(self) -> str:
-        """Do as ``keep``, in another thread than the one that writes, which never goes on; return where they are."""
+        """Keep the rows, from another thread than the writing one, which does not continue; return their location."""
         self._lock.acquire(timeout=_PATIENCE)
         return self._keep()
 
@@ -94,11 +94,11 @@ class TableFile:
 
 @contextlib.contextmanager
 def open_table(path: Path, head: Sequence[str]) -> Iterator[TableFile]:
-    """Yield a table with a head; UTF-8, a comma between cells, as spreadsheets and ``csv`` read it.
+    """Yield a table with a head, in UTF-8 with commas between cells, as spreadsheets and ``csv`` expect.
 
     Raises:
-        InputError: it cannot be written there.
-        RunError: it cannot be written any more.
+        InputError: the file cannot be created.
+        RunError: a row cannot be written.
     """
     check_table(path)
     try:
@@ -119,10 +119,10 @@ def open_table(path: Path, head: Sequence[str]) -> Iterator[TableFile]:
 
 
 def check_table(path: Path) -> None:
-    """Refuse, before anything is computed, a name that cannot be written, or whose ``NAME.partial`` cannot.
+    """Refuse a file name if it or its ``NAME.partial`` cannot be written, before any computation.
 
     Raises:
-        InputError: something else than a regular file is there.
+        InputError: the name is that of something other than a regular file.
     """
     output_file(_partial(output_file(path)))
 

@@ -1,7 +1,7 @@
-"""What the command line prints shows control characters instead of sending them to the terminal (``plain_text``).
+"""Escaping of control characters in all output of the command line (``plain_text``).
 
-While a command runs, standard output and standard error are replaced by streams that see to it: whatever prints goes
-through them, argparse, warnings and tracebacks included.
+While a command runs, standard output and standard error are replaced by escaping streams. All output passes through
+them, including that of argparse, warnings and tracebacks.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from typing import Any, TextIO, cast
 from glsl_infer.support.plain_text import one_line, visible
 
 _LEAST_WIDTH = 40
-"""Characters of the narrowest line that text is made to fit."""
+"""Smallest line width, in characters, for wrapped text."""
 
 
 class VisibleStream:
-    """A text stream that writes control characters out; all else is the stream's behind it.
+    """A text stream that escapes control characters, and passes everything else to another stream.
 
     Attributes:
-        behind: where the text goes.
+        behind: the other stream.
     """
 
     def __init__(self, behind: TextIO) -> None:
         self.behind = behind
 
     def write(self, text: str) -> int:
-        """Write text, visibly."""
+        """Write escaped text."""
         return self.behind.write(visible(text))
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write several texts, visibly."""
+        """Write several escaped texts."""
         for line in lines:
             self.write(line)
 
@@ -47,10 +47,10 @@ class VisibleStream:
 
 
 class Messages(VisibleStream):
-    """Standard error. What it does not take, on a full disk say, is lost, and changes nothing of how a command ends."""
+    """Standard error. Text that cannot be written, for example on a full disk, is discarded without an error."""
 
     def write(self, text: str) -> int:
-        """Write text, visibly, if it can be written."""
+        """Write escaped text, if possible."""
         try:
             super().write(text)
         except OSError:
@@ -58,12 +58,12 @@ class Messages(VisibleStream):
         return len(text)
 
     def flush(self) -> None:
-        """Flush, if that can be done."""
+        """Flush, if possible."""
         lose(self.behind)
 
 
 def lose(stream: TextIO) -> None:
-    """Flush a stream, and forget what it does not take: Python tries again at exit, and would report that as well."""
+    """Flush a stream, and discard text that fails: otherwise Python would retry at exit and report an error."""
     try:
         stream.flush()
     except OSError:
@@ -72,10 +72,10 @@ def lose(stream: TextIO) -> None:
 
 
 class Closed(io.StringIO):
-    """Standard output that was closed before the process began (``>&-``): it takes nothing."""
+    """Standard output that was closed before the process began (``>&-``): every write fails."""
 
     def write(self, text: str) -> int:
-        """Refuse.
+        """Refuse to write.
 
         Raises:
             OSError: always.
@@ -84,30 +84,30 @@ class Closed(io.StringIO):
 
 
 def raw(stream: TextIO) -> TextIO:
-    """Return the stream that obeys control characters, for progress bars: give it no text of a stranger."""
+    """Return the unescaped stream, for progress bars. It must not receive untrusted text."""
     return stream.behind if isinstance(stream, VisibleStream) else stream
 
 
 def say_error(message: str) -> None:
-    """Print why a command ends; see ``say``."""
+    """Print the error that ends a command, as ``say`` does."""
     say("error", message, "31")
 
 
 def say_warning(message: str) -> None:
-    """Print what a command goes on in spite of; see ``say``."""
+    """Print a problem that does not end the command, as ``say`` does."""
     say("warning", message, "33")
 
 
 def say(kind: str, message: str, colour: str = "") -> None:
-    """Print a message to standard error, after a word that says its kind.
+    """Print a message to standard error, after a word for its kind.
 
-    On a terminal its lines end between words, and the first word is coloured, unless NO_COLOR is set (no-color.org).
-    Elsewhere a line stays one line, for those who search in logs.
+    On a terminal, lines are wrapped between words and the first word is coloured, unless NO_COLOR is set
+    (no-color.org). Elsewhere each line stays one line, for searches in logs.
 
     Args:
-        kind: the word.
+        kind: the word, such as ``error``.
         message: the text.
-        colour: number of an SGR sequence.
+        colour: number of an SGR sequence; "" for none.
     """
     text = wrapped(visible(f"{kind}: {message}"), width(sys.stderr))
     coloured = colour and sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
@@ -118,7 +118,7 @@ def say(kind: str, message: str, colour: str = "") -> None:
 
 
 def width(stream: TextIO) -> int | None:
-    """Return how many characters a line of a terminal has; None where there is no terminal, or it does not say."""
+    """Return the width of a terminal in characters; None if there is no terminal or its width is unknown."""
     try:
         columns = os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
     except (OSError, ValueError):
@@ -127,9 +127,9 @@ def width(stream: TextIO) -> int | None:
 
 
 def wrapped(text: str, columns: int | None) -> str:
-    """Return a text whose lines end between words before they are longer than a terminal's; None: as it is.
+    """Return a text wrapped between words to a number of columns; unchanged for None.
 
-    A word that is longer, a path for one, stays whole, so that it can be copied.
+    A word longer than a line, such as a path, is not split, so that it can be copied.
     """
     if columns is None:
         return text
@@ -149,14 +149,14 @@ def wrapped(text: str, columns: int | None) -> str:
 
 
 def print_lines(lines: Iterable[object]) -> None:
-    """Print each as one line: no name in it can begin another."""
+    """Print each entry as one line. Line breaks inside an entry are escaped."""
     for line in lines:
         print(one_line(line))
 
 
 @contextlib.contextmanager
 def guarded() -> Iterator[None]:
-    """Let all that is printed in the block be visible, and so the traceback of an error that leaves it."""
+    """Escape all output printed in the block, including the traceback of an error that leaves it."""
     kept = sys.stdout, sys.stderr
     _fill_closed_descriptors()
     if kept[0] is None:
@@ -174,12 +174,12 @@ def guarded() -> Iterator[None]:
 
 
 def _fill_closed_descriptors() -> None:
-    """Open the null device for standard streams that are closed: the next file would take their numbers."""
+    """Open the null device for closed standard streams, because the next opened file would get their numbers."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            if os.open(os.devnull, os.O_RDWR) != number:  # somebody else opened a file meanwhile
+            if os.open(os.devnull, os.O_RDWR) != number:  # another thread opened a file in the meantime
                 return
 
 

@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train and print what came of it."""
+    """Train and print the result."""
     from glsl_infer.tools.train.make import train
 
     photographs = args.photographs or args.images

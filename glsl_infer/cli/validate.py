@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from glsl_infer.bundle import Bundle
 
 WORST_LAYERS = 3
-"""Layers that are printed without ``--explain``."""
+"""Number of layers printed without ``--explain``."""
 
 _LOWEST = {"cosine": "--min-cosine", "top1": "--min-top1", "sqnr_db": "--min-sqnr"}
 _HIGHEST = {"max_error": "--max-error", "mean_error": "--max-mean-error"}
@@ -115,7 +115,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compare, print a table, write the report, and fail beyond a threshold."""
+    """Compare, print a table, write the report, and fail if a threshold is exceeded."""
     from glsl_infer import bundle as bundles
     from glsl_infer.tools.validate import compare, verdict
 
@@ -167,7 +167,7 @@ def _check(args: argparse.Namespace) -> None:
             raise InputError(f"{name} {number}; give 1 or more")
     for name in (*_LOWEST.values(), *_HIGHEST.values(), "--min-layer-cosine"):
         threshold = getattr(args, name[2:].replace("-", "_"))
-        if threshold is not None and math.isnan(threshold):  # no comparison with it holds: everything would pass
+        if threshold is not None and math.isnan(threshold):  # every comparison with NaN is false: each check would pass
             raise InputError(f"{name} {threshold}; give a number")
     if not importers.exists(args.model):
         raise InputError(f"{args.model}: no such file; give a saved model (*.keras, *.tflite, *.onnx)")
@@ -180,7 +180,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _samples(args: argparse.Namespace, bundle: Bundle) -> tuple[list[Mapping[str, NDArray[Any]]], int]:
-    """Return typical inputs as the network reads them, and how many files cannot be read."""
+    """Return typical inputs as the network reads them, and the number of unreadable files."""
     from glsl_infer.graph.reference import by_name
     from glsl_infer.tools import calibration
 
@@ -202,15 +202,15 @@ def _samples(args: argparse.Namespace, bundle: Bundle) -> tuple[list[Mapping[str
 
 
 def _failures(args: argparse.Namespace, agreement: Mapping[str, Any]) -> list[str]:
-    """Return what lies beyond a threshold, a sentence each."""
+    """Return a sentence for each value beyond a threshold."""
     failures = []
     for end in agreement["outputs"]:
         whose = "the output's" if len(agreement["outputs"]) == 1 else f"output '{end['name']}':"
         for key, option in {**_LOWEST, **_HIGHEST}.items():
-            # Class numbers of a mask are no quantities: only how many are the same counts.
+            # Class indices of a mask are not quantities. Only their agreement counts.
             value = end["same"] if key == "top1" and "same" in end else None if "same" in end else end.get(key)
             bound = getattr(args, option[2:].replace("-", "_"))
-            if bound is None or value is None:  # no such threshold, no error at all, or no classes
+            if bound is None or value is None:  # no threshold given, value undefined, or no classes
                 continue
             beyond = value >= bound if key in _LOWEST else value <= bound
             if not beyond:
@@ -236,7 +236,7 @@ def _write(path: Path, agreement: dict[str, Any], failures: list[str]) -> None:
 
 
 def _counted(agreement: Mapping[str, Any]) -> str:
-    """Return the number of compared images, and of those asked for if it differs."""
+    """Return the number of compared images, and of the requested images if it differs."""
     compared, asked = agreement["pictures"], agreement["asked"]
     images = f"{compared} image{'s' * (compared != 1)}"
     return images if compared == asked else f"{images} (of {asked} that were asked for)"

@@ -108,7 +108,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure and print; 1 if a layer would not work on the GPU as it should."""
+    """Measure and print; return 1 if a layer would fail on the GPU."""
     from glsl_infer import bundle as bundles
     from glsl_infer.tools.videocore import driver, plot
 
@@ -133,7 +133,7 @@ def run(args: argparse.Namespace) -> int:
         if not args.csv.absolute().parent.is_dir():
             raise InputError(f"--csv {args.csv}; no such folder")
         files.output_file(args.csv)
-    for path in args.models:  # a bad file is refused before a driver is looked for, and before any is measured
+    for path in args.models:  # refuse a bad file before the search for a driver and any measurement
         made = bundles.read(path)
         if args.pixels or args.time:
             made.require_whole(f"glsl-infer vc4 --{'pixels' if args.pixels else 'time'}")

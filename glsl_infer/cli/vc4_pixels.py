@@ -1,4 +1,4 @@
-"""``glsl-infer vc4 --pixels``: what a virtual VideoCore IV draws of a model, against the exact reference."""
+"""``glsl-infer vc4 --pixels``: results of a virtual VideoCore IV for a model, compared with the exact reference."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _LOST_FLAGS = "the driver's code uses flags that a thread switch loses; docs/eng
 
 
 def run(models: Sequence[Path], compilers: Sequence[Driver], pictures: Sequence[Path], *, as_json: bool) -> int:
-    """Draw every model in both roundings, with each compiler, and print how it differs from the reference.
+    """Draw every model in both roundings, with each compiler, and print the differences from the reference.
 
     Raises:
-        InputError, RunError: as ``pixels.compare``.
+        InputError, RunError: as in ``pixels.compare``.
     """
     from glsl_infer.tools.videocore import executor
     from glsl_infer.tools.videocore.pixels import compare
@@ -43,7 +43,7 @@ def run(models: Sequence[Path], compilers: Sequence[Driver], pictures: Sequence[
 
 
 def lines(title: str, both: Sequence[Pixels]) -> Iterator[str]:
-    """Yield the table of one model: a row for each layer, a sum, and a row for each picture."""
+    """Yield the table of one model: a row for each layer, a sum, and a row for each image."""
     yield f"{title}: bytes that differ from the exact reference, each layer alone on exact inputs"
     yield ""
     yield f"{'':34s}" + "".join(f"{pixels.rounding:>34s}" for pixels in both)

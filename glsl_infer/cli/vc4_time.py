@@ -1,4 +1,4 @@
-"""``glsl-infer vc4 --time``: how long a frame takes on a board, as a range, and what bounds it."""
+"""``glsl-infer vc4 --time``: estimated frame time on a board, as a range, and its limiting factor."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def run(models: Sequence[Path], compilers: Sequence[Driver], *, as_json: bool) -> int:
-    """Simulate a frame of every model, with each compiler, and print its milliseconds.
+    """Simulate a frame of every model with each compiler, and print its milliseconds.
 
     Raises:
-        InputError, RunError: as ``simulation.simulate``.
+        InputError, RunError: as in ``simulation.simulate``.
     """
     from glsl_infer.tools.videocore.simulation import simulate
 
@@ -55,7 +55,7 @@ def _data(path: Path, mesa: str, simulation: Simulation, start: Mapping[str, int
 
 
 def lines(path: Path, simulation: Simulation, start: Mapping[str, int] | None, compiler: str = "") -> Iterator[str]:
-    """Yield the report of one model; the compiler's name follows the model's."""
+    """Yield the report of one model. The compiler's name follows the model's."""
     yield f"{path}{compiler}: a simulated frame: {simulation.draws} draws in {simulation.jobs} jobs"
     yield ""
     yield f"{'ms':16s}{'low':>8s}{'middle':>8s}{'high':>8s}   {'GPU':>8s}{'CPU':>8s}  bound by"
@@ -81,7 +81,7 @@ def lines(path: Path, simulation: Simulation, start: Mapping[str, int] | None, c
 
 
 def _first(start: Mapping[str, int] | None) -> str:
-    """Return what is known of the first result; ``start`` is counted."""
+    """Return a line about the time to the first result, from the instruction counts in ``start``."""
     if start is None:
         return "first result: not counted; scripts/vc4/arm/fetch of a checkout fetches an emulated Pi for it, 650 MB"
     count = start["start to first output"]

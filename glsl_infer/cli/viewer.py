@@ -1,4 +1,4 @@
-"""Shows pictures with their labels in a window, one after the other: ``classify --window``."""
+"""Display of images with their labels in a window, one after the other: ``classify --window``."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ OnPicture = Callable[[Path, Sequence[Prediction]], None]
 
 
 def check(args: argparse.Namespace, files: list[Path]) -> None:
-    """Refuse what cannot go with a window.
+    """Refuse arguments that are incompatible with a window.
 
     Raises:
-        InputError: naming the arguments.
+        InputError: arguments are incompatible. The message names them.
     """
     if args.json:
         raise InputError("--window and --json cannot be used together; leave one out")
@@ -42,7 +42,7 @@ def check(args: argparse.Namespace, files: list[Path]) -> None:
 
 
 def run(args: argparse.Namespace, files: list[Path], report: OnPicture) -> int:
-    """Show the pictures until the window is closed, or until the screenshot is written; return the exit code."""
+    """Show the images until the window is closed or the screenshot is written; return the exit code."""
     check(args, files)
     with (
         PictureWindow() as window,
@@ -67,12 +67,12 @@ def run(args: argparse.Namespace, files: list[Path], report: OnPicture) -> int:
 
 
 class Viewer:
-    """Goes through pictures in a window.
+    """Navigation through images in a window.
 
     Attributes:
-        files: the pictures; those that turn out to be unreadable are taken out.
-        index: the one that is shown.
-        failed: how many could not be read.
+        files: the images, without those found to be unreadable.
+        index: index of the image shown.
+        failed: the number of unreadable images.
     """
 
     def __init__(
@@ -92,14 +92,14 @@ class Viewer:
         window.on_key = self.on_key
 
     def on_key(self, meaning: str) -> None:
-        """Do what a key means."""
+        """Handle a key by its meaning."""
         if meaning == "quit":
             self._window.quit()
         elif len(self.files) > 1:
             self.step(1 if meaning == "next" else -1)
 
     def step(self, by: int) -> None:
-        """Show the picture that many further on, beginning again at the end; go past those that cannot be read."""
+        """Show the image ``by`` steps further, cyclically. Unreadable images are skipped."""
         self.index += by
         while self.files:
             self.index %= len(self.files)

@@ -21,28 +21,28 @@ READERS = {
     ".onnx": "onnx",
     **dict.fromkeys((".tflite", ".lite", ".task"), "tflite"),
 }
-"""The folder here that reads a kind of file, by the end of its name. Each has a ``survey(path, input_range, ends)``."""
+"""Subpackage of the reader of each file name extension. Each has a function ``survey(path, input_range, ends)``."""
 
 
 def kind_of(path: str | Path) -> str:
-    """Return the folder here that reads a file, by its name; Keras' for all that no other reads."""
+    """Return the subpackage that reads a file, by the file's name; the default is Keras."""
     if conversion.saved_model_of(Path(path)) is not None:
         return "tflite"
     return READERS.get(Path(path).suffix.lower(), "keras")
 
 
 def survey(path: str | Path, input_range: Range | None = None, ends: Ends | None = None) -> Survey:
-    """Say of each layer of a model file where it runs, with the reader for its kind of file.
+    """Return the import report of a model file, from the reader of its file format.
 
     Args:
-        path: the file, or a folder of Keras.
-        input_range: the values that byte 0 and byte 255 of the picture stand for.
-        ends: what else is known of inputs and outputs.
+        path: the file, or a folder that Keras has saved.
+        input_range: the values of byte 0 and byte 255 of the input image.
+        ends: options for inputs and outputs.
 
     Raises:
-        InputError: nobody reads such files.
-        ModelError: it is missing or no model.
-        MissingExtraError: the framework that reads it is not installed.
+        InputError: the file format is not supported.
+        ModelError: the file is missing, or is not a model.
+        MissingExtraError: the framework required for this format is not installed.
     """
     path = Path(path)
     ends = ends or Ends()
@@ -59,11 +59,11 @@ def survey(path: str | Path, input_range: Range | None = None, ends: Ends | None
 
 
 def plain_file(path: Path, folder: Path) -> Path:
-    """Return a file that a framework reads: the model itself, or the TensorFlow Lite file that it contains or becomes.
+    """Return a file in a framework's format: the model itself, or the TensorFlow Lite file that it contains or becomes.
 
     Args:
         path: the model.
-        folder: where to write such a file.
+        folder: the folder for an extracted or converted file.
 
     Raises:
         ModelError: it cannot be read or converted.
@@ -77,15 +77,15 @@ def plain_file(path: Path, folder: Path) -> Path:
 
 
 def converted_file(path: Path, folder: Path, refused: str) -> Path:
-    """Return the TensorFlow Lite file that TensorFlow's converter makes of a Keras model.
+    """Return the TensorFlow Lite file into which TensorFlow's converter turns a Keras model.
 
     Args:
         path: the model.
-        folder: where to write the file.
-        refused: why the Keras reader does not read it, for the message.
+        folder: the folder for the converted file.
+        refused: the message of the error if the conversion fails: why the Keras reader does not read the model.
 
     Raises:
-        ModelError: it cannot be converted either.
+        ModelError: the conversion fails, too.
     """
     written = folder / "converted.tflite"
     try:
@@ -96,12 +96,12 @@ def converted_file(path: Path, folder: Path, refused: str) -> Path:
 
 
 def exists(path: Path) -> bool:
-    """Return whether there is a model at a path, which can lead into a container."""
+    """Return whether a model exists at a path. The path can lead into a container."""
     return path.exists() or any(part.is_file() and part.suffix.lower() in containers.SUFFIXES for part in path.parents)
 
 
 def _as_tflite(path: Path) -> tuple[Path, bytes, str] | None:
-    """Return the path, the bytes and a remark of a model that is read as TensorFlow Lite; None of any other."""
+    """Return the path, the bytes and a remark of a model to be read as TensorFlow Lite; None for any other model."""
     member = containers.model_at(path)
     if member is not None:
         return (*member, "")
@@ -121,10 +121,10 @@ def _of_tflite(path: Path, data: bytes, input_range: Range | None, ends: Ends, r
 
 
 def _converted(path: Path, direct: Survey, input_range: Range | None, ends: Ends) -> Survey:
-    """Return what TensorFlow Lite makes of a Keras model with layers that have no entry here.
+    """Return the import report of a Keras model with unsupported layers, converted to TensorFlow Lite.
 
     Returns:
-        The direct survey if TensorFlow cannot convert the model, or if less of the conversion can be exported.
+        ``direct`` if TensorFlow cannot convert the model, or if the converted model has problems.
     """
     try:
         data = conversion.converted(path, list(ends.sizes.items()))

@@ -1,4 +1,4 @@
-"""ZIP files of models, such as MediaPipe's ``.task`` files: a model inside is named like a file in a folder.
+"""ZIP files of models, such as MediaPipe's ``.task`` files. A path leads into them as into a folder.
 
 ``hands.task/hand_detector.tflite`` is a member of ``hands.task``. Members can be ZIP files themselves.
 """
@@ -18,10 +18,10 @@ _MOST_LEVELS = 3
 
 
 def models_in(path: Path) -> tuple[str, ...]:
-    """Return the names of the models in a container, those in inner containers as ``inner.task/model.tflite``.
+    """Return the names of the models in a container; in an inner container, like ``inner.task/model.tflite``.
 
     Raises:
-        ModelError: it is damaged, or is not a ZIP file.
+        ModelError: the container is damaged, or is not a ZIP file.
     """
     try:
         return tuple(_models(path.read_bytes(), path, ""))
@@ -41,13 +41,13 @@ def _models(data: bytes, path: Path, prefix: str) -> list[str]:
 
 
 def model_at(path: Path) -> tuple[Path, bytes] | None:
-    """Return the path and the bytes of the model that a path inside a container names, or of its only model.
+    """Return the path and the bytes of the model at a path inside a container, or of the container's only model.
 
     Returns:
-        None if the path has nothing to do with a container.
+        None if the path does not lead into a container.
 
     Raises:
-        ModelError: no such member, several models and none of them named, or a damaged container.
+        ModelError: the member does not exist, the path names none of several models, or the container is damaged.
     """
     container = next(
         (part for part in (path, *path.parents) if part.suffix.lower() in SUFFIXES and part.is_file()), None

@@ -1,7 +1,7 @@
-"""TensorFlow's converter to TensorFlow Lite, for models that no reader here takes as they are.
+"""Conversion by TensorFlow to TensorFlow Lite, for models without direct support.
 
 SavedModel folders, subclassed Keras models and Keras layers without an entry are converted, and the TensorFlow Lite
-reader imports the result. TensorFlow runs in a process of its own, because it and Mesa's LLVM crash in one.
+reader imports the result. TensorFlow runs in a separate process, because it crashes in a process with Mesa's LLVM.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _JOB = "glsl_infer.importers.conversion_job"
 
 
 def saved_model_of(path: Path) -> Path | None:
-    """Return the folder of a SavedModel, given it or the ``saved_model.pb`` in it; None of any other path."""
+    """Return the folder of a SavedModel, from it or from its ``saved_model.pb``; None for any other path."""
     folder = path.parent if path.name == SAVED_MODEL else path
     return folder if (folder / SAVED_MODEL).is_file() and (folder / "variables").is_dir() else None
 
@@ -29,10 +29,10 @@ def converted(path: Path, sizes: Sequence[tuple[str, tuple[int, int]]] = ()) -> 
 
     Args:
         path: a SavedModel folder, or a file that Keras reads.
-        sizes: (height, width) of inputs that a Keras model leaves open, by name.
+        sizes: (height, width) of inputs whose sizes a Keras model leaves open, by name.
 
     Raises:
-        InputError: TensorFlow cannot convert it, or is not installed.
+        InputError: TensorFlow cannot convert the model, or is not installed.
         RunError: TensorFlow crashed.
     """
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as name:

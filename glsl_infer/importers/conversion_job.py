@@ -13,7 +13,7 @@ from glsl_infer.importers import own_modules
 from glsl_infer.support.child_process import execute
 
 _READS_FILES = ("ReadFile", "WriteFile", "MatchingFiles", "PyFunc", "PyFuncStateless", "EagerPyFunc", "XlaLaunch")
-"""Operations with which a SavedModel could do more than compute."""
+"""Operations by which a SavedModel could access files or run other code."""
 
 
 def work(job: dict[str, Any]) -> None:
@@ -27,7 +27,7 @@ def work(job: dict[str, Any]) -> None:
     converter = _of_saved_model(path) if path.is_dir() else _of_keras(path, dict(job["sizes"]))
     try:
         data = converter.convert()
-    except Exception as error:  # TensorFlow raises a dozen kinds here
+    except Exception as error:  # TensorFlow raises a dozen exception classes here
         raise ModelError(f"{path}: TensorFlow cannot convert it to TensorFlow Lite ({_reason(error)})") from error
     Path(job["out"]).write_bytes(data)
 
@@ -43,10 +43,10 @@ def _of_saved_model(path: Path) -> Any:
 
 
 def _check_saved_model(path: Path) -> None:
-    """Refuse a SavedModel with operations that do more than compute.
+    """Refuse a SavedModel with operations that access files or run other code.
 
     Raises:
-        ModelError: naming the first of them.
+        ModelError: the model has one. The message names the first.
     """
     from tensorflow.core.protobuf import saved_model_pb2
 
@@ -78,13 +78,13 @@ def _of_keras(path: Path, sizes: dict[str, list[int]]) -> Any:
     def serve(inputs: Any) -> Any:
         return model(inputs, training=False)
 
-    # The converter leaves variables of Keras 3 as they are, which a TensorFlow Lite file reads at its start.
+    # The converter keeps variables of Keras 3 as variables, which a TensorFlow Lite file would read at its start.
     frozen = convert_variables_to_constants_v2(serve.get_concrete_function())
     return tf.lite.TFLiteConverter.from_concrete_functions([frozen])
 
 
 def _signature(model: Any, path: Path) -> Any:
-    """Return the types and shapes of a model's inputs, for one picture."""
+    """Return the types and shapes of a model's inputs, for a batch of one image."""
     import tensorflow as tf
 
     if getattr(model, "inputs", None):

@@ -1,4 +1,4 @@
-"""Well-known model files that no reader here takes, and how each is converted."""
+"""Well-known model formats without a reader here, and how to convert each."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ _KINDS = {
     **dict.fromkeys((".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar"), _ARCHIVE),
     ".glslnn": "exported already; use it: glsl-infer run, classify, inspect",
 }
-"""What a file is and how to convert it, by the end of its name."""
+"""Description of a file and how to convert it, by the file name extension."""
 
 _SHOWN = 5
 
 
 def described(path: Path) -> str:
-    """Return what a file is that no reader takes, and what to do; with the files inside an archive."""
+    """Return the description of a file in an unsupported format and the advice; for an archive, list its files."""
     if path.suffix.lower() == ".zip" and zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             names = [name for name in archive.namelist() if not name.endswith("/")]

@@ -1,4 +1,4 @@
-"""Modules of the user with Keras layers, imported by the process that reads the model (``--import``)."""
+"""The user's Python modules with Keras layers (``--import``). The process that reads the model imports them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _modules: dict[str, ModuleType] = {}
 
 
 def remember(names: Sequence[str]) -> None:
-    """Take note of modules to import. Call this only with names that the user typed.
+    """Register modules to import. Call this only with names that the user typed.
 
     Args:
         names: of modules, ``package.module``, or of files in the current folder, ``module.py``.
 
     Raises:
-        InputError: not the name of a module.
+        InputError: a name is not the name of a Python module.
     """
     for given in names:
         name = given.removesuffix(".py").replace("/", ".")
@@ -35,19 +35,19 @@ def remember(names: Sequence[str]) -> None:
 
 
 def remembered() -> list[str]:
-    """Return the names of the modules, for another process to remember."""
+    """Return the registered names, to register them in another process."""
     return list(_remembered)
 
 
 def load() -> None:
-    """Import the modules, also from the current folder.
+    """Import the registered modules. They can be in the current folder.
 
     Raises:
-        InputError: one of them cannot be imported.
+        InputError: a module cannot be imported.
     """
     missing = [name for name in _remembered if name not in _modules]
     here = str(Path.cwd())
-    if missing and here not in sys.path:  # last: a numpy.py that is there must not replace NumPy
+    if missing and here not in sys.path:  # last: a numpy.py in the folder must not replace NumPy
         sys.path.append(here)
     for name in missing:
         try:
@@ -62,7 +62,7 @@ def load() -> None:
 
 
 def objects_called(name: str) -> Iterator[object]:
-    """Yield the objects of the modules with this name."""
+    """Yield the attributes with this name of all imported modules."""
     for module in _modules.values():
         if name in vars(module):
             yield vars(module)[name]

@@ -1,7 +1,7 @@
-"""A convolution between space to batch and batch to space is one with dilation.
+"""Fusion of space to batch, convolution and batch to space into one dilated convolution.
 
-TensorFlow writes dilated convolutions so: the pixels of a phase become a picture of the batch, a plain convolution runs
-on each, and the phases are put together again. A graph has no batch, and needs none.
+TensorFlow writes a dilated convolution as these three operators: the pixels of each phase become an image of the batch,
+a plain convolution runs on each image, and the phases are interleaved again. A graph does not need the batch.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Sides = Sequence[int]
 
 
 def dilated_padding(block: Sequence[int], padding: Sides, crops: Sides, inner: Sides) -> tuple[int, int, int, int]:
-    """Return the padding of the one convolution that does the same as all three: ``dilations`` = ``block``, strides 1.
+    """Return the padding of the dilated convolution that replaces the three: ``dilations`` = ``block``, strides 1.
 
     Args:
         block: of space to batch and of batch to space, (y, x).
@@ -22,7 +22,7 @@ def dilated_padding(block: Sequence[int], padding: Sides, crops: Sides, inner: S
         inner: the padding of the plain convolution, in pixels of its phases.
 
     Returns:
-        (top, bottom, left, right). What is negative has to be cut off the map first (``zero_padding`` does that).
+        (top, bottom, left, right). A negative value is a crop of the map before the convolution, by ``zero_padding``.
     """
     top, bottom, left, right = (
         around + size * within - cut

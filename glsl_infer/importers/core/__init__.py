@@ -1,1 +1,1 @@
-"""The importer core: everything about operators on tensors that does not depend on the kind of file."""
+"""The importer core: operations on tensors that are independent of the file format."""

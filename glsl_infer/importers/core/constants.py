@@ -1,4 +1,4 @@
-"""Operations on a map or a vector and constants: one for all channels, one for each, or one for each pixel."""
+"""Operations on a map or a vector and constants: one for all channels, one per channel, or one per pixel."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ OPERATIONS = ("add", "subtract", "multiply", "divide", "maximum", "minimum")
 def beside_map(
     name: str, source: str, shape: Shape, operation: str, value: NDArray[Any], *, first: bool = False
 ) -> list[Node]:
-    """Return the nodes of an operation on a map and a map of constants; none where it is no such.
+    """Return the nodes of an operation on a map and a map of constants, or [] if it is not such an operation.
 
     Args:
         name: of the operator.
-        source: the node that it reads.
-        shape: that node's.
+        source: name of the input node.
+        shape: the shape of ``source``.
         operation: one of ``OPERATIONS``.
-        value: constants that are broadcast to the shape, with axes of 1 in front or not.
-        first: whether the constants stand before the tensor.
+        value: the constants. They are broadcast to the shape, with or without leading axes of 1.
+        first: whether the constants are the first operand.
     """
     numbers = np.asarray(value, np.float64)
     while numbers.ndim > len(shape) and numbers.shape[0] == 1:
@@ -49,11 +49,10 @@ def beside_map(
 def with_constant(
     name: str, source: str, shape: Shape, operation: str, value: NDArray[Any], *, first: bool = False
 ) -> list[Node]:
-    """Return the nodes of an operation on a map or a vector and a constant; arguments are as of ``beside_map``.
+    """Return the nodes of an operation on a map or a vector and a constant. Arguments: as for ``beside_map``.
 
     Raises:
-        ValueError: the constant is neither one number, nor one for each channel, nor a map; or no shader computes the
-            operation on it.
+        ValueError: the constant is not one value, one per channel or a map; or the operation has no shader for it.
     """
     of_map = beside_map(name, source, shape, operation, value, first=first)
     if of_map:
@@ -87,7 +86,7 @@ def _rescaled(name: str, source: str, scales: NDArray[np.float64], offsets: NDAr
 
 
 def _limited(name: str, source: str, operation: str, limit: NDArray[np.float64]) -> list[Node]:
-    """Return a maximum or minimum: of one number an activation; of one a channel a ReLU that is shifted to it."""
+    """Return a maximum or minimum: an activation for one limit, a shifted ReLU for a limit per channel."""
     if limit.size == 1:
         bound = float(limit[0])
         lower = powers.at_least(bound) if bound else clipped.relu()
@@ -100,10 +99,10 @@ def _limited(name: str, source: str, operation: str, limit: NDArray[np.float64])
 
 
 def pixel_slopes(name: str, source: str, shape: Shape, slopes: NDArray[Any]) -> list[Node]:
-    """Return the nodes of a PReLU whose slopes differ from pixel to pixel, ``x + (slopes - 1) * min(x, 0)``.
+    """Return the nodes of a PReLU with a slope for each pixel, ``x + (slopes - 1) * min(x, 0)``.
 
-    None where each channel has one slope, or where they are not finite, or not of the map. Arguments are as of
-    ``beside_map``.
+    The result is [] if each channel has one slope, or if the slopes are not finite or do not have the map's shape.
+    Arguments: as for ``beside_map``.
     """
     if (slopes.reshape(-1, slopes.shape[-1]) == slopes.reshape(-1, slopes.shape[-1])[0]).all():
         return []

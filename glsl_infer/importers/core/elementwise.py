@@ -1,7 +1,7 @@
-"""Functions of one and of two values, by their names in each framework: a row here is all that a new one needs.
+"""Functions of one value and of two, with their names in each framework. A new function needs a row here and no more.
 
-Columns are our name, then those of Keras' operations, ONNX and TFLite; ``-`` where a framework has no such operator, or
-one with options, which its front end converts.
+The columns are the name here, then the names in Keras, ONNX and TFLite. A ``-`` means: the framework does not have the
+operator, or has one with options, which the importer converts.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ square         Square      -                SQUARE
 tanh           Tanh        Tanh             TANH
 tanh_shrink    TanhShrink  -                -
 """
-"""Functions of one value with a shader: texts of activations."""
+"""Functions of one value with a shader, as texts of activations."""
 
 _FUNCTIONS = """
 atan           Arctan      Atan             -
@@ -94,22 +94,22 @@ def _column(table: str, framework: str) -> dict[str, str]:
 
 
 def activations(framework: str) -> dict[str, str]:
-    """Return the text of the activation that each operator of a framework computes."""
+    """Return the activation text of each operator of a framework."""
     return _column(_ACTIVATIONS, framework)
 
 
 def functions(framework: str) -> dict[str, str]:
-    """Return the operation of ``tensor_unary`` that each operator of a framework computes."""
+    """Return the operation of ``tensor_unary`` for each operator of a framework."""
     return _column(_FUNCTIONS, framework)
 
 
 def operations(framework: str) -> dict[str, str]:
-    """Return the operation of ``binary`` that each operator of a framework computes."""
+    """Return the operation of ``binary`` for each operator of a framework."""
     return _column(_OPERATIONS, framework)
 
 
 def comparisons(framework: str) -> dict[str, str]:
-    """Return the operation of ``tensor_binary`` alone that each operator of a framework computes."""
+    """Return the operation of ``tensor_binary`` for each operator of a framework without a shader."""
     return _column(_COMPARISONS, framework)
 
 
@@ -120,11 +120,11 @@ _UNLIMITED: Mapping[str, Callable[[Any], Any]] = {
     "rsqrt": lambda x: 1.0 / np.sqrt(x),
     "sqrt": np.sqrt,
 }
-"""Activations that a shader limits to finite values. Constants may be infinite: the logarithm of a mask is."""
+"""Activations that a shader limits to finite values. A constant may be infinite, such as the logarithm of a mask."""
 
 
 def computes(framework: str) -> dict[str, Callable[..., Any]]:
-    """Return the NumPy function of each operator of a framework, for constants."""
+    """Return the NumPy function of each operator of a framework, to fold constants."""
     return {
         **{name: _UNLIMITED.get(text, activation(text)) for name, text in activations(framework).items()},
         **{name: numbers.FUNCTIONS[operation] for name, operation in functions(framework).items()},

@@ -1,6 +1,6 @@
 """Fuse decomposed operators of an imported graph: ``x * sigmoid(x)``, ``relu6(x + 3) / 6``, ``1 / sqrt(x)``.
 
-The patterns are the same for all formats: each importer applies them to the graph that it has made.
+The patterns do not depend on the file format: each importer applies them to its graph.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.node import SEEN
 
 _TOLERANCE = 1e-6
-"""How far a constant may be from what it should be: 1/6 is written with 32-bit floats."""
+"""Largest difference between a constant and its nominal value: a file has 1/6 as a 32-bit float."""
 
 
 def fused(graph: Graph) -> Graph:
-    """Return a graph in which functions that were written in pieces are one operator each."""
+    """Return a graph in which each decomposed function is one operator."""
     for rewrite in _PATTERNS:
         graph = _rewritten(graph, rewrite)
     return graph
 
 
 def _rewritten(graph: Graph, rewrite: Callable[[Graph, Node], Node | None]) -> Graph:
-    """Put other nodes in the place of nodes, then drop what nothing reads any more."""
+    """Replace nodes by the result of ``rewrite``, then drop the nodes without a reader."""
     nodes = []
     for node in graph.nodes:
         other = rewrite(graph, node)
@@ -41,14 +41,14 @@ def _rewritten(graph: Graph, rewrite: Callable[[Graph, Node], Node | None]) -> G
 
 
 def _hard_sigmoid(graph: Graph, node: Node) -> Node | None:
-    """Return the hard sigmoid that ``relu6(x + 3) / 6`` is."""
+    """Return ``relu6(x + 3) / 6`` as a hard sigmoid."""
     inner = graph.by_name[node.inputs[0]] if _is_affine(node, 1.0 / 6.0, 0.0) else None
     source = None if inner is None else _clipped_source(graph, inner)
     return None if source is None else _activation(node, source, "hard_sigmoid")
 
 
 def _hard_silu_late(graph: Graph, node: Node) -> Node | None:
-    """Return the hard swish that ``(x * relu6(x + 3)) / 6`` is."""
+    """Return ``(x * relu6(x + 3)) / 6`` as a hard swish."""
     if not _is_affine(node, 1.0 / 6.0, 0.0):
         return None
     product = graph.by_name[node.inputs[0]]
@@ -61,7 +61,7 @@ def _hard_silu_late(graph: Graph, node: Node) -> Node | None:
 
 
 def _gated(graph: Graph, node: Node) -> Node | None:
-    """Return the function that ``x * gate(x)`` is: SiLU of a sigmoid, hard swish of a hard sigmoid."""
+    """Return ``x * gate(x)`` as one function: SiLU for a sigmoid, hard swish for a hard sigmoid."""
     if not _is_product(node):
         return None
     for x, gate in (node.inputs, node.inputs[::-1]):
@@ -72,13 +72,13 @@ def _gated(graph: Graph, node: Node) -> Node | None:
 
 
 def _square(graph: Graph, node: Node) -> Node | None:
-    """Return the square that ``x * x`` is."""
+    """Return ``x * x`` as a square."""
     is_square = _is_product(node) and node.inputs[0] == node.inputs[1]
     return _activation(node, node.inputs[0], "square") if is_square else None
 
 
 def _inverse_root(graph: Graph, node: Node) -> Node | None:
-    """Return the inverse root that ``1 / sqrt(x)`` is."""
+    """Return ``1 / sqrt(x)`` as an inverse root."""
     if node.op != "activation" or node.attrs["function"] != "reciprocal":
         return None
     root = graph.by_name[node.inputs[0]]
@@ -87,7 +87,7 @@ def _inverse_root(graph: Graph, node: Node) -> Node | None:
 
 
 def _unit_length(graph: Graph, node: Node) -> Node | None:
-    """Return the division by the length that a root mean square of all values, times a constant, is."""
+    """Return a root mean square norm times a constant as a division by the vector's length, if the constants match."""
     if node.op not in ("channel_norm", "vector_norm") or node.attrs["kind"] != "rms" or node.attrs["epsilon"]:
         return None
     factors = np.asarray(node.attrs["gamma"]) * np.sqrt(graph.shapes[node.name][-1])
@@ -101,7 +101,7 @@ _GATED = {"sigmoid": "silu", "hard_sigmoid": "hard_silu"}
 
 
 def _clipped_source(graph: Graph, node: Node) -> str | None:
-    """Return the node that is x where a node is ``relu6(x + 3)``."""
+    """Return the node x of ``relu6(x + 3)``."""
     if node.op != "activation" or node.attrs["function"] != "relu(6)":
         return None
     shifted = graph.by_name[node.inputs[0]]

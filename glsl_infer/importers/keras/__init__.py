@@ -1,4 +1,4 @@
-"""A Keras model -> a graph. Keras is imported here, and nowhere else in the package."""
+"""Import of a Keras model as a graph. Only this package of the engine imports Keras."""
 
 from glsl_infer.importers.keras.open_sizes import open_inputs, with_sizes
 from glsl_infer.importers.keras.reader import (

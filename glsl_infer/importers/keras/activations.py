@@ -16,7 +16,7 @@ from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.weights import array
 
 Found = Callable[[Call, Any], Activation]
-"""From a call and the layer or operation that is an activation in it, which may be another than that of the call."""
+"""Function of a call and a layer or operation: its activation. The layer can be an option of the call's layer."""
 
 SPARSE_SIGMOID = sigmoids.piecewise_linear(0.5, 0.5)
 """``clip((x + 1) / 2, 0, 1)``."""
@@ -51,11 +51,11 @@ FUNCTIONS: Mapping[str, Activation] = {
 """The functions of ``keras.activations``, by their names and with their default options."""
 
 SOFTMAX = "softmax"
-"""No activation of the engine: its values depend on other channels."""
+"""Not an activation of a graph, because its values depend on other channels."""
 
 
 def _made(call: Call, make: Callable[[], Activation], advice: str) -> Activation:
-    """Return an activation as a graph has it, whose text has all of its numbers."""
+    """Return an activation parsed from its own text, with the parameters as in a graph."""
     try:
         return activation(make().text)
     except ValueError as error:
@@ -112,7 +112,7 @@ def _clip(call: Call, layer: Any) -> Activation:
 
 
 def power(call: Call) -> list[Node]:
-    """Convert a power of a tensor, whose exponent is a number."""
+    """Convert a power of a tensor by a constant scalar."""
     exponent = call.arguments[-1]
     if len(call.inputs) != 1 or not isinstance(exponent, (int, float)):
         raise call.refused(
@@ -123,7 +123,7 @@ def power(call: Call) -> list[Node]:
 
 
 def _of(option: str, make: Callable[[float], Activation]) -> Found:
-    """Return what finds a function of one option."""
+    """Return the finder of a function with one option."""
     return lambda call, layer: _made(call, lambda: make(float(getattr(layer, option))), f"give another {option}")
 
 
@@ -145,7 +145,7 @@ LAYERS: Mapping[str, Found] = {
     "PiecewiseLinearSigmoid": _always(sigmoids.ARTICLE),
     "ReLU": _relu,
 }
-"""Layers that are activations, by class name: alone, or as the ``activation=`` of another layer."""
+"""Layers that are activations, by class name. They occur alone, or as the ``activation=`` of another layer."""
 
 OPERATIONS: Mapping[str, Found] = {
     **{name: _always(activation(text)) for name, text in elementwise.activations(elementwise.KERAS).items()},
@@ -161,7 +161,7 @@ OPERATIONS: Mapping[str, Found] = {
     "Squareplus": _of("b", shrinking.squareplus),
     "Threshold": _threshold,
 }
-"""Operations of ``keras.ops``, by class name."""
+"""Finders of the activations of ``keras.ops``, by class name."""
 
 
 def converters(kinds: Mapping[str, Found]) -> dict[str, Converter]:
@@ -174,7 +174,7 @@ def converters(kinds: Mapping[str, Found]) -> dict[str, Converter]:
 
 
 def prelu_layer(call: Call) -> list[Node]:
-    """Convert a ``PReLU`` layer, also with slopes of its own for each pixel."""
+    """Convert a ``PReLU`` layer. It can have different slopes for each pixel."""
     return pixel_slopes(call.name, call.inputs[0], call.shapes[0], array(call.layer.alpha)) or [
         _node(call.name, call.inputs, _prelu(call, call.layer))
     ]
@@ -188,7 +188,7 @@ def activation_layer(call: Call) -> list[Node]:
 
 
 def function_of(call: Call, given: Any) -> Activation:
-    """Return a function that a layer has as an option, such as ``activation``; softmax is none."""
+    """Return the function of a layer's option, such as ``activation``. Softmax is refused."""
     found = _found(call, given)
     if found is None:
         raise call.refused(f"activation '{SOFTMAX}' here", "use a function of single numbers")
@@ -196,7 +196,7 @@ def function_of(call: Call, given: Any) -> Activation:
 
 
 def own_activation(call: Call, after: str | None = None) -> list[Node]:
-    """Return the nodes of the ``activation=`` argument of a layer, if it has one; ``after`` is the node it reads."""
+    """Return the nodes of a layer's ``activation=``, or []. ``after`` is the node that they read."""
     if _is_log_softmax(call):
         return log_softmax.nodes(f"{call.name}-activation", after or call.name, -1)
     function = _given(call)
@@ -216,7 +216,7 @@ def _node(name: str, inputs: tuple[str, ...], function: Activation | None) -> No
 
 
 def _given(call: Call) -> Activation | None:
-    """Return what a layer has as its ``activation``; None for softmax."""
+    """Return the ``activation`` of a layer; None for softmax."""
     return _found(call, call.layer.activation)
 
 

@@ -1,4 +1,4 @@
-"""A factor and an offset for each place along one axis, whichever that is: BatchNormalization(axis=1), say."""
+"""Multiplication and addition of one constant per index of any axis, as in BatchNormalization(axis=1)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from glsl_infer.importers.keras.tensor_numbers import Chain, axis
 
 
 def rescaled(call: Call, given: Any, factor: NDArray[np.float64], added: NDArray[np.float64]) -> list[Node]:
-    """Return the nodes of ``x * factor + added``, both of them numbers along an axis as Keras counts it.
+    """Return the nodes of ``x * factor + added``, both constants along an axis in Keras' count.
 
-    Along rows or columns of a map they are maps of constants; in a tensor of another rank the CPU computes it.
+    Along rows or columns of a map they become maps of constants. For a tensor of another rank the CPU computes it.
 
     Raises:
-        ModelError: it is the axis of the batch, or none.
+        ModelError: the axis is the batch axis, or does not exist.
     """
     over, rank = axis(call, given), len(call.shapes[0])
     if over == rank - 1 or factor.size == 1:

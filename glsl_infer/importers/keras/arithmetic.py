@@ -1,4 +1,4 @@
-"""Keras layers and operations of several tensors, value by value -> nodes."""
+"""Elementwise Keras layers and operations of several tensors -> nodes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from glsl_infer.importers.keras.call import Call, Converter
 
 
 def binary(operation: str) -> Converter:
-    """Return the converter of ``operation`` (see ``ops.binary``) on two tensors or more, from left to right."""
+    """Return the converter of ``operation`` (see ``ops.binary``) on two or more tensors, from left to right."""
 
     def convert(call: Call) -> list[Node]:
         if len(call.inputs) < 2:
@@ -24,14 +24,14 @@ def binary(operation: str) -> Converter:
 
 
 def add(call: Call) -> list[Node]:
-    """Convert an addition: of equal shapes as one node, else with broadcasting."""
+    """Convert an addition: one node for equal shapes, else with broadcasting."""
     if len(set(call.shapes)) == 1:
         return [call.node("add", {"activation": "linear"})]
     return binary("add")(call)
 
 
 def average(call: Call) -> list[Node]:
-    """Convert a mean of several tensors: their sum, divided by their number."""
+    """Convert a mean of several tensors: their sum divided by the number of tensors."""
     nodes = add(call)
     scales = {"scales": (1.0 / len(call.inputs),), "offsets": (0.0,)}
     return [*nodes, Node(f"{call.name}-mean", "rescaling", (nodes[-1].name,), scales)]

@@ -1,4 +1,4 @@
-"""Keras' attention layers -> nodes that the CPU computes."""
+"""Keras' attention layers -> nodes for the CPU."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def attention(call: Call) -> list[Node]:
 
 
 def multi_head_attention(call: Call) -> list[Node]:
-    """Convert a ``MultiHeadAttention`` on a query and a value, and a key if it is another tensor."""
+    """Convert a ``MultiHeadAttention`` on a query and a value, and optionally a separate key."""
     _require_plain(call)
     layer = call.layer
     if getattr(layer, "_use_gate", False):
@@ -37,7 +37,7 @@ def multi_head_attention(call: Call) -> list[Node]:
     heads = int(layer.num_heads)
     parts = (("query", query, layer.query_dense), ("key", key, layer.key_dense), ("value", value, layer.value_dense))
     nodes = [_projection(f"{call.name}-{part}", source, dense) for part, source, dense in parts]
-    # The first node of a call bears its name; the last is its output.
+    # The first node of a call has its name. The last is its output.
     nodes[0] = Node(call.name, nodes[0].op, nodes[0].inputs, nodes[0].attrs, nodes[0].weights)
     operands = (call.name, nodes[1].name, nodes[2].name)
     attrs = {"heads": heads, "scale": 1.0 / math.sqrt(float(layer.key_dim))}
@@ -63,16 +63,16 @@ def _shapes_by_role(call: Call) -> dict[int, Shape]:
 
 
 def _of_axes(call: Call, operands: tuple[str, ...], shapes: Sequence[Shape], attrs: Mapping[str, Any]) -> list[Node]:
-    """Return the nodes of attention over some axes of maps, for each place on the others by itself.
+    """Return the nodes of attention over some axes of maps, separately for each index of the other axes.
 
     Args:
-        call: of the layer.
-        operands: query, key and value, with the numbers of all heads in their last axis.
-        shapes: of these.
+        call: the call of the layer.
+        operands: query, key and value, with the values of all heads in their last axis.
+        shapes: shapes of the operands.
         attrs: ``heads`` and ``scale``.
     """
     rank, heads = len(shapes[0]), int(attrs["heads"])
-    batch = len(call.arguments[0].shape) - rank  # 0 where the batch's parts have an axis
+    batch = len(call.arguments[0].shape) - rank  # 0 if the parts of the batch have an axis
     over = tuple(int(axis) - batch for axis in getattr(call.layer, "_attention_axes", None) or range(1, rank))
     apart = tuple(axis for axis in range(rank - 1) if axis not in over)
     order = (*apart, *over, rank - 1)
@@ -115,7 +115,7 @@ def _projection(name: str, source: str, dense: Any) -> Node:
 
 
 def _operands(call: Call, inputs: tuple[str, ...]) -> tuple[str, ...]:
-    """Return query, key and value of [query, value] or [query, value, key]."""
+    """Return query, key and value from [query, value] or [query, value, key]."""
     if len(inputs) not in (2, 3):
         raise call.refused(f"{len(inputs)} tensors", "give a query and a value, and a key if it is another")
     return inputs[0], inputs[-1], inputs[1]
@@ -127,7 +127,7 @@ def _by_role(call: Call) -> tuple[str, str, str]:
 
 
 def _require_plain(call: Call) -> None:
-    """Refuse masks, and scores as a result."""
+    """Refuse masks, and scores as an output."""
     masks = [given for given in call.arguments if getattr(given, "dtype", None) == "bool"]
     if masks or any(given is True for given in call.arguments):
         raise call.refused(

@@ -1,7 +1,7 @@
 """Tensors whose batch is not their first axis: ``q, k, v = transpose(x, (2, 0, 3, 1, 4))`` and then ``q = x[0]``.
 
-A node's numbers have no axis for the batch, so it does not matter to them where Keras has it. What matters is which
-axis an operation names: here it is counted without the batch, and where the batch is then is remembered.
+The tensor of a node does not have a batch axis, so its position in Keras does not change the values. But operations
+name axes by index. This module converts indices to a count without the batch, and tracks the position of the batch.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from glsl_infer.importers.keras.call import Call
 from glsl_infer.importers.keras.tensor_places import cut
 
 Places = tuple[int, ...]
-"""Which axis of each input is the batch."""
+"""The batch axis of each input."""
 
 LAST_AXIS = frozenset({"Dense", "LayerNormalization", "Softmax", "LogSoftmax"})
-"""Layers and operations that work along the last axis, if they are told no other."""
+"""Layers and operations along the last axis by default."""
 
 TWO_LAST = frozenset({"Matmul"})
 
@@ -34,11 +34,11 @@ EACH = frozenset(
         *("StopGradient", "Subtract", "Tanh", "TrueDivide"),
     }
 )
-"""Layers and operations that compute every number by itself, whichever axis is which."""
+"""Elementwise layers and operations, for any order of axes."""
 
 
 def order_of(operation: Any, rank: int) -> tuple[int, ...] | None:
-    """Return the order that a transposition gives the axes, that of the batch among them; None of anything else."""
+    """Return the order of axes after a transposition, including the batch axis; None for other operations."""
     order = np.arange(rank)
     kind = type(operation).__name__
     if kind == "Permute":
@@ -55,21 +55,21 @@ def order_of(operation: Any, rank: int) -> tuple[int, ...] | None:
 
 
 def moves(operation: Any, rank: int, places: Places) -> bool:
-    """Return whether the batch of a call's tensors is elsewhere than first, before it or behind it."""
+    """Return whether the batch of a call's tensors is not the first axis, before or after the call."""
     order = order_of(operation, rank) if len(places) == 1 else None
     return any(places) or (order is not None and order[0] != 0)
 
 
 def without_batch(shape: Sequence[int | None], place: int) -> tuple[int | None, ...]:
-    """Return a tensor's shape without the axis of its batch."""
+    """Return a tensor's shape without its batch axis."""
     return (*shape[:place], *shape[place + 1 :])
 
 
 def place_after(call: Call, places: Places) -> int:
-    """Return which axis of a call's output is the batch.
+    """Return the batch axis of a call's output.
 
     Raises:
-        ModelError: the call cannot be followed where the batch is.
+        ModelError: the call is not supported for a batch at this axis.
     """
     kind, rank, place = type(call.layer).__name__, len(call.shapes[0]) + 1, places[0]
     order = order_of(call.layer, rank)
@@ -90,7 +90,7 @@ def place_after(call: Call, places: Places) -> int:
 
 
 def nodes_of(call: Call, places: Places) -> list[Node] | None:
-    """Return the nodes of an operation that names axes; None of one that is converted as any other."""
+    """Return the nodes of an operation on axes; None for an operation that is converted by the common tables."""
     order = order_of(call.layer, len(call.shapes[0]) + 1)
     if order is not None:
         place = places[0]
@@ -112,7 +112,7 @@ def _numbers(call: Call) -> Any:
 
 
 def _item(call: Call, place: int) -> tuple[list[Node], int]:
-    """Convert ``x[0]``, ``x[:, :, None, 2:]``: what the batch gets must be ``:``."""
+    """Convert ``x[0]``, ``x[:, :, None, 2:]``. The index of the batch axis must be ``:``."""
     key = list(geometry.index_of(call))
     whole = len(call.shapes[0]) + 1
     named = sum(entry is not None and entry is not Ellipsis for entry in key)
@@ -135,10 +135,10 @@ def _item(call: Call, place: int) -> tuple[list[Node], int]:
 
 
 def _over(call: Call, place: int, given: Any, rank: int) -> int:
-    """Return an axis without the batch.
+    """Return an axis in a count without the batch.
 
     Raises:
-        ModelError: it is none, or the batch's.
+        ModelError: the axis does not exist, or is the batch axis.
     """
     if not isinstance(given, int) or given % rank == place:
         raise call.refused(f"axis={given}", f"give one axis, not {place}, which is the batch")
@@ -197,6 +197,6 @@ _MOVES: Mapping[str, Callable[[Call, int], tuple[list[Node], int]]] = {
 
 
 def as_first(call: Call, place: int, shape: Sequence[int | None]) -> Call:
-    """Return the call with the shape of its output, whose batch is axis ``place``, without the batch."""
+    """Return the call with the shape of its output without the batch, whose axis is ``place``."""
     known = tuple(size for size in without_batch(shape, place) if size is not None)
     return replace(call, shape=known)

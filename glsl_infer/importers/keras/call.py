@@ -1,4 +1,4 @@
-"""What a converter gets: one call of a Keras layer, its options that are refused, its padding."""
+"""The input of a converter: one call of a Keras layer, with its padding and checks of its options."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Call:
 
     Attributes:
         layer: the layer or operation.
-        name: a free name for the node that stands for it.
-        inputs: names of the nodes that it reads.
+        name: a unique name for its node.
+        inputs: names of its input nodes.
         shapes: their shapes, without the batch axis.
-        arguments: what it was called with, constants and Keras tensors.
-        output: which of its outputs is wanted, where it has several.
-        shape: of the output, without the batch axis, as Keras knows it.
+        arguments: arguments of the call: constants and Keras tensors.
+        output: index of the required output.
+        shape: Keras' shape of the output, without the batch axis.
     """
 
     layer: Any
@@ -37,15 +37,15 @@ class Call:
     shape: Shape = ()
 
     def refused(self, given: str, advice: str) -> ModelError:
-        """Return the error that says what cannot be exported, and what to do."""
+        """Return the error for an unsupported call: the problem and the advice."""
         return ModelError.layer(self.name, given, advice)
 
     def node(self, op: str, attrs: dict[str, Any] | None = None, **weights: NDArray[np.float32]) -> Node:
-        """Return the node that stands for the call."""
+        """Return the node for the call."""
         return Node(self.name, op, self.inputs, attrs or {}, weights)
 
     def require_channels_last(self) -> None:
-        """Refuse another order of axes."""
+        """Refuse any data format except channels_last."""
         given = getattr(self.layer, "data_format", None)
         if given is None:
             from keras import config
@@ -55,12 +55,12 @@ class Call:
             raise self.refused(f"data_format='{given}'", "only 'channels_last' can be exported")
 
     def require_channel_axis(self) -> None:
-        """Refuse another axis than the last."""
+        """Refuse any axis except the last."""
         if not self.is_channel_axis():
             raise self.refused(f"axis={self.layer.axis}", "only the last axis, the channels, can be exported")
 
     def is_channel_axis(self) -> bool:
-        """Return whether the layer works along the last axis alone."""
+        """Return whether the layer's only axis is the last."""
         axis = self.layer.axis
         axis = axis[0] if isinstance(axis, (list, tuple)) and len(axis) == 1 else axis
         return axis in (-1, len(self.shapes[0]))
@@ -75,10 +75,10 @@ class Call:
 
 
 Converter = Callable[[Call], list[Node]]
-"""From a call to its nodes: the first bears the call's name, the last is its output."""
+"""Function from a call to its nodes. The first has the call's name; the last is its output."""
 
 
 def pair(value: Any) -> tuple[int, int]:
-    """Return (y, x) of an option that Keras takes as one number or two."""
+    """Return (y, x) of an option that is one number or two in Keras."""
     first, second = value if isinstance(value, (list, tuple)) else (value, value)
     return int(first), int(second)

@@ -1,7 +1,7 @@
-"""What a Keras file may make this process do, looked at before Keras does it.
+"""Checks of a Keras file for unsafe content, before Keras loads it.
 
-Keras makes objects by the names in a file's config, and unpacks whatever weights the file says it has. Old versions
-execute code on the way; ``installed.keras`` refuses those. What is here does not depend on Keras' version.
+Keras creates objects by the names in a file's config, and unpacks weights of any declared size. Old versions execute
+code during this; ``installed.keras`` refuses those. The checks here do not depend on the version of Keras.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from glsl_infer.importers.shared import caps
 from glsl_infer.support import json_text
 
 RUN_OTHERS = frozenset({"FlaxLayer", "JaxLayer", "Lambda", "TFSMLayer", "TorchModuleWrapper"})
-"""Layers that execute what a file brings along."""
+"""Layers that execute code from the file."""
 
 READ_FILES = frozenset({"IndexLookup", "IntegerLookup", "StringLookup", "TextVectorization"})
-"""Layers that read any file whose path the config has."""
+"""Layers that read a file whose path is in the config."""
 
 _ROOMS = frozenset(
     {
@@ -31,24 +31,24 @@ _ROOMS = frozenset(
         *("ops", "optimizers", "quantizers", "random", "regularizers"),
     }
 )
-"""Modules of Keras that only compute. Others download, unpack, or switch the safe mode off."""
+"""Modules of Keras that only compute. Others download or unpack files, or disable the safe mode."""
 
 _OF_NETWORKS = frozenset({("applications.convnext", "LayerScale")})
-"""Layers of Keras' own networks, by the place of their module."""
+"""Layers of Keras' own networks, by module."""
 
 _H5 = ("h5", "hdf5")
 _MOST_OBJECTS = 100_000
 
 
 def check_file(path: Path, rewritten: dict[str, Any] | None = None) -> None:
-    """Refuse a file whose config names what it has no business with, or whose weights take too much.
+    """Refuse a file whose config names unsafe objects, or whose weights exceed the memory limit.
 
     Args:
         path: of the file.
-        rewritten: the config that Keras gets in place of that of the file.
+        rewritten: the config for Keras, in place of the file's.
 
     Raises:
-        ModelError: it does, or the file is damaged.
+        ModelError: the file is refused or damaged.
     """
     try:
         if rewritten is not None:
@@ -57,7 +57,7 @@ def check_file(path: Path, rewritten: dict[str, Any] | None = None) -> None:
             _check_zip(path, rewritten)
         elif path.suffix.lower().lstrip(".") in _H5:
             _check_h5(path, str(path), with_config=rewritten is None)
-        elif path.suffix.lower() == ".keras":  # Keras would say that there is no file
+        elif path.suffix.lower() == ".keras":  # Keras would report a missing file
             raise ModelError(f"{path}: not a Keras model, or cut off before its end; save or copy the file again")
     except (
         OSError,
@@ -73,10 +73,10 @@ def check_file(path: Path, rewritten: dict[str, Any] | None = None) -> None:
 
 
 def check_config(source: object, config: Any) -> None:
-    """Refuse a config that names objects which may do more than compute.
+    """Refuse a config with objects that may do more than compute.
 
     Raises:
-        ModelError: naming the first of them.
+        ModelError: the config has such an object. The message names the first.
     """
     stack = [config]
     while stack:
@@ -118,10 +118,10 @@ def _check_object(source: object, name: str, entry: dict[str, Any]) -> None:
 
 @contextlib.contextmanager
 def bounded(keras: Any, source: object) -> Iterator[None]:
-    """While a model is made, count the weights that its layers ask for, before each is made.
+    """Count the weights of a model under construction, before each weight is created.
 
     Raises:
-        ModelError: all together take too much.
+        ModelError: the sum is over the memory limit.
     """
     weights, refusals = caps.Weights(source), list[ModelError]()
     kind = keras.layers.Layer
@@ -133,7 +133,7 @@ def bounded(keras: Any, source: object) -> Iterator[None]:
         try:
             weights.add(4 * math.prod(sizes), str(getattr(self, "name", "")))
         except ModelError as error:
-            refusals.append(error)  # Keras wraps what is raised here in its own words
+            refusals.append(error)  # Keras wraps exceptions raised here in its own message
             raise
         return original(self, shape, *args, **options)
 
@@ -164,7 +164,7 @@ def _check_zip(path: Path, rewritten: dict[str, Any] | None) -> None:
 
 
 def _check_h5(file: Any, source: str, *, with_config: bool) -> None:
-    """Refuse an HDF5 file with data that is elsewhere, or unpacks to too much."""
+    """Refuse an HDF5 file with data in other files, or data that exceeds the memory limit."""
     import h5py
 
     weights, seen = caps.Weights(source), set[int]()

@@ -1,4 +1,4 @@
-"""Products of a map's channels, or of a vector, with a constant matrix -> a convolution of pixels, or a dense layer."""
+"""Products of a map's channels, or of a vector, and a constant matrix -> a 1x1 convolution or a dense layer."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from glsl_infer.importers.shared.transposed import PLAIN
 
 
 def by_matrix(call: Call) -> list[Node]:
-    """Convert a product of the last axis with a constant matrix: in shaders where they hold the tensor.
+    """Convert a product of the last axis and a constant matrix; by shaders if textures can store the tensor.
 
     Raises:
-        ModelError: it is another product.
+        ModelError: the product is of another form.
     """
     kernel = _matrix(call)
     bias = np.zeros(kernel.shape[1], np.float32)
@@ -32,7 +32,7 @@ def by_matrix(call: Call) -> list[Node]:
 
 
 def by_matrix_or(other: Converter) -> Converter:
-    """Return what converts such a product of a map or a vector, and leaves all others to ``other``."""
+    """Return a converter of such products of maps and vectors that leaves all other calls to ``other``."""
 
     def convert(call: Call) -> list[Node]:
         try:
@@ -87,4 +87,4 @@ _SUMMED: Mapping[str, Any] = {
     "Matmul": lambda operation, rank: 0,
     "Tensordot": _of_tensordot,
 }
-"""From an operation and the axes of its tensor to the constant's axis that is summed; None of another product."""
+"""Function of an operation and the rank of its tensor: the summed axis of the constant, or None if unsupported."""

@@ -1,4 +1,4 @@
-"""Keras layers -> nodes: one function for each kind of layer, and the table of them."""
+"""Keras layers -> nodes: one function for each type of layer, and the table of these functions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from glsl_infer.importers.keras.vector_norms import with_vectors
 from glsl_infer.importers.keras.weights import array, bias, kernel, per_channel
 
 _EPSILON = 1e-7
-"""The least deviation that Keras' Normalization divides by: its backend's epsilon."""
+"""Smallest divisor of Keras' Normalization: the epsilon of its backend."""
 
 
 def _rescaling(call: Call) -> list[Node]:
@@ -35,13 +35,13 @@ def _rescaling(call: Call) -> list[Node]:
 
 
 def _layer_scale(call: Call) -> list[Node]:
-    """Convert the LayerScale of Keras' ConvNeXt: a factor for each channel."""
+    """Convert the LayerScale of Keras' ConvNeXt: a factor per channel."""
     scales = tuple(array(call.layer.gamma).reshape(-1).tolist())
     return [call.node("rescaling", {"scales": scales, "offsets": (0.0,)})]
 
 
 def _scaled_residual(call: Call) -> list[Node]:
-    """Convert the CustomScaleLayer of Keras' InceptionResNetV2: a map, and a number times another."""
+    """Convert the CustomScaleLayer of Keras' InceptionResNetV2: a map plus a constant times another map."""
     if len(call.inputs) != 2:
         raise call.refused(f"{len(call.inputs)} inputs", "give it a map and what is added to it")
     scaled = Node(call.name, "rescaling", call.inputs[1:], {"scales": (float(call.layer.scale),), "offsets": (0.0,)})
@@ -67,7 +67,7 @@ def _convolution(call: Call, weights: NDArray[np.float32], groups: int) -> list[
 
 def _dense(call: Call) -> list[Node]:
     weights = kernel(call)
-    if len(call.shapes[0]) == 3:  # Keras multiplies the last axis: a convolution of single pixels
+    if len(call.shapes[0]) == 3:  # Keras multiplies the last axis: a 1x1 convolution
         attrs = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": 1, "activation": "linear"}
         node = call.node("conv2d", attrs, kernel=weights[None, None], bias=bias(call, weights.shape[1]))
     else:
@@ -105,7 +105,7 @@ def _channel_shuffle(call: Call) -> list[Node]:
 
 
 def max_pool(call: Call) -> list[Node]:
-    """Convert a maximum pooling."""
+    """Convert a max pooling."""
     return _pool(call, "max_pool")
 
 
@@ -139,7 +139,7 @@ def _reshape(call: Call) -> list[Node]:
 
 
 def reshape(call: Call, target: tuple[int, ...]) -> list[Node]:
-    """Convert a reshape to ``target``, without the batch axis; one of its entries may be -1."""
+    """Convert a reshape to ``target``, which excludes the batch axis and can have one entry of -1."""
     rest = math.prod(size for size in target if size != -1)
     shape = tuple(math.prod(call.shapes[0]) // max(rest, 1) if size == -1 else int(size) for size in target)
     return [call.node("reshape", {"shape": shape})]
@@ -152,12 +152,12 @@ def softmax(call: Call) -> list[Node]:
 
 
 def identity(call: Call) -> list[Node]:
-    """Convert what does nothing outside of training."""
+    """Convert a layer that has no effect at inference."""
     return [call.node("identity")]
 
 
 def _random_crop(call: Call) -> list[Node]:
-    """Convert a RandomCrop: outside of training Keras 3 leaves the map as it is, whatever shape it declares."""
+    """Convert a RandomCrop. At inference Keras 3 returns the map unchanged, regardless of the declared shape."""
     call.require_channels_last()
     given = (1, *call.shapes[0])
     made = tuple(call.layer(np.zeros(given, np.float32), training=False).shape)
@@ -222,7 +222,7 @@ TRAINING_ONLY = (
     "SpatialDropout1D",
     "SpatialDropout2D",
 )
-"""What does nothing when not training."""
+"""Layers without an effect at inference."""
 
 _CONVERTERS: Mapping[str, Converter] = {
     "InputLayer": input_nodes,

@@ -1,4 +1,4 @@
-"""Keras' composed convolutions -> nodes: separable and transposed ones."""
+"""Keras' separable and transposed convolutions -> nodes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def of_constants(call: Call) -> list[Node]:
 
 
 def separable(call: Call) -> list[Node]:
-    """Convert a SeparableConv2D: a depthwise convolution, then one of single pixels."""
+    """Convert a SeparableConv2D: a depthwise convolution, then a 1x1 convolution."""
     call.require_channels_last()
     layer = call.layer
     depthwise, pointwise = array(layer.depthwise_kernel), array(layer.pointwise_kernel)
@@ -65,7 +65,7 @@ def transposed(call: Call) -> list[Node]:
             f"strides={strides} with dilation_rate={dilations}", "give one of them; Keras computes no such layer either"
         )
     activation = own_activation(call)
-    alone = all(node.op == "activation" for node in activation)  # a softmax waits until channels are channels again
+    alone = all(node.op == "activation" for node in activation)  # a softmax must follow the depth to space
     nodes = transposed_nodes(
         call.name,
         call.inputs[0],

@@ -1,4 +1,4 @@
-"""Layers of a person's own -> nodes that a function of theirs computes on the CPU."""
+"""The user's custom layers -> nodes whose function, also the user's, runs on the CPU."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _OF_EVERY_LAYER = {"name", "trainable", "dtype"}
 
 
 def convert(call: Call, function: str) -> list[Node]:
-    """Convert a call of a layer for which ``--operator`` named a function.
+    """Convert a call of a layer with a function from ``--operator``.
 
     Args:
-        call: the call; the layer's settings and weights become keywords of the function.
-        function: its name, ``module:function``.
+        call: the call. The layer's settings and weights become keyword arguments of the function.
+        function: name of the function, ``module:function``.
 
     Raises:
-        ModelError: Keras does not know the shape of the output.
+        ModelError: Keras cannot compute the shape of the output.
     """
     if None in call.shape:
         raise call.refused(f"an output of shape {call.shape}", "give the layer a compute_output_shape without None")
@@ -31,7 +31,7 @@ def convert(call: Call, function: str) -> list[Node]:
 
 
 def _settings(layer: Any) -> dict[str, Any]:
-    """Return the settings of a layer that JSON can say."""
+    """Return the settings of a layer that JSON can represent."""
     settings = {}
     for key, value in layer.get_config().items():
         if key in _OF_EVERY_LAYER:

@@ -1,4 +1,4 @@
-"""The end of a Keras model as host steps; see ``importers.shared.endings``."""
+"""The output tail of a Keras model as host steps, as in ``importers.shared.endings``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glsl_infer.importers.shared.endings import NOTHING, Ending, Layers, peeled
 from glsl_infer.importers.shared.verdict import CPU, DROPPED, LayerVerdict
 
 ROWS_RANK = 3
-"""Axes of rows, with that of the batch."""
+"""Rank of rows, with the batch axis."""
 
 _NOTHING = ("Dropout", "Identity", "ActivityRegularization")
 _ADVICE = (
@@ -21,10 +21,10 @@ _ADVICE = (
 
 
 def ending(tensor: Any) -> Ending[Any]:
-    """Return how an output of a model ends.
+    """Return the output tail of an output of a model.
 
     Raises:
-        ModelError: it has rows that no host step makes, naming the layer.
+        ModelError: the output has rows that host steps do not make. The message names the layer.
     """
     reached = peeled(tensor, Layers(_step, _is_join, _inputs))
     if any(len(left.shape) == ROWS_RANK or len(left.shape) > 4 for left in reached.tensors):
@@ -38,7 +38,7 @@ def ending(tensor: Any) -> Ending[Any]:
 
 
 def ended(model: Any, rows: Mapping[str, LayerVerdict]) -> list[LayerVerdict]:
-    """Return rows for the layers of a model that outputs end in: what the walk has not met."""
+    """Return report rows for the layers in output tails, which are not imported."""
     verdicts = []
     for operation in getattr(model, "operations", model.layers):
         if operation.name in rows or hasattr(operation, "layers") or _is_traced(operation, rows):
@@ -55,7 +55,7 @@ def ended(model: Any, rows: Mapping[str, LayerVerdict]) -> list[LayerVerdict]:
 
 
 def _is_traced(operation: Any, rows: Mapping[str, LayerVerdict]) -> bool:
-    """Return whether a layer of the user has rows for what it is made of."""
+    """Return whether a layer of the user has been traced, so that its parts have their own rows."""
     return not _kind(operation) and any(name.startswith(f"{operation.name}/") for name in rows)
 
 
@@ -65,7 +65,7 @@ def _is_join(tensor: Any) -> bool:
 
 
 def _step(tensor: Any) -> HostStep | None:
-    """Return the host step that the layer of a tensor is; a step without a name where it does nothing."""
+    """Return the host step of a tensor's layer; a step without a name for a layer without an effect; else None."""
     operation, rank = _operation(tensor), len(tensor.shape)
     kind = _kind(operation)
     if kind == "Argmax" and operation.axis in (-1, rank) and not operation.keepdims:
@@ -96,7 +96,7 @@ def _operation(tensor: Any) -> Any:
 
 
 def _kind(operation: Any) -> str:
-    """Return the name of a class of Keras; empty for one of somebody else."""
+    """Return the class name of an operation of Keras; "" for other packages' operations."""
     known = type(operation).__module__.partition(".")[0] == "keras"
     return type(operation).__name__ if known else ""
 

@@ -1,7 +1,7 @@
-"""TimeDistributed: a layer or a model on every step of a sequence, each step by nodes of its own.
+"""TimeDistributed: a layer or a model on every step of a sequence, with separate nodes for each step.
 
-A sequence of maps (frames, height, width, channels) comes in as one map, each frame below the one before, so that
-shaders cut the frames out of it. Frames that the next TimeDistributed takes one by one are never put together.
+A sequence of maps (frames, height, width, channels) is an input map with the frames below each other, and shaders slice
+the frames from it. Frames are not concatenated if the next layer is another TimeDistributed.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from glsl_infer.importers.keras.call import Call
 from glsl_infer.importers.shared.collected import Collected
 
 MOST_FRAMES = 64
-"""Steps that are unrolled, at most."""
+"""Largest number of steps to unroll."""
 
 _ALONG_CHANNELS = frozenset({"Activation", "Dense", "Dropout", "LeakyReLU", "ReLU", "Softmax"})
-"""Layers that do to a sequence of vectors what they do to each."""
+"""Layers whose result for a sequence of vectors is the same as for each vector separately."""
 
 Step = Callable[[str, str, Shape], str]
-"""From a name, the node that a step is and the shape that it makes, to the node that the inner layer becomes."""
+"""Function of a name, the node of a step and the shape of the result: the node of the inner layer."""
 
 
 class Frames:
-    """The steps of sequences, by the node that puts each sequence together.
+    """The steps of sequences, by the node that concatenates each sequence.
 
     Args:
-        collected: what nodes are added to.
+        collected: the graph under construction.
     """
 
     def __init__(self, collected: Collected) -> None:
@@ -38,15 +38,15 @@ class Frames:
         self._spare: set[str] = set()
 
     def below(self, sequence: str, whole: str) -> None:
-        """Remember that a sequence is a map ``whole``, with each frame below the one before."""
+        """Record that a sequence is stored as the map ``whole``, with the frames below each other."""
         self._below[sequence] = whole
         self._spare.add(sequence)
 
     def unrolled(self, call: Call, step: Step) -> str:
-        """Do a step for every frame of a call's input; return the node that puts them together.
+        """Call ``step`` for every frame of a call's input; return the node that concatenates the results.
 
         Raises:
-            ModelError: there are too many.
+            ModelError: the sequence has too many frames.
         """
         count = call.shapes[0][0]
         if count > MOST_FRAMES:
@@ -58,7 +58,7 @@ class Frames:
         return self._together(call.name, made)
 
     def unread(self, outputs: Collection[str]) -> set[str]:
-        """Return the nodes that put sequences together which nothing reads as a whole, in place of their frames."""
+        """Return the nodes that concatenate sequences but are not read, because their readers use the frames."""
         gone: set[str] = set()
         while True:
             read = {name for node in self._collected.nodes if node.name not in gone for name in node.inputs}
@@ -94,14 +94,14 @@ class Frames:
 
 
 def along_channels(layer: Any, shape: Shape) -> bool:
-    """Return whether an inner layer does to a whole sequence of vectors what it does to each."""
+    """Return whether an inner layer can process a sequence of vectors at once, with the same result as step by step."""
     kind = type(layer)
     known = kind.__name__ in _ALONG_CHANNELS and kind.__module__.partition(".")[0] == "keras"
     return known and len(shape) == 2 and getattr(layer, "axis", -1) == -1
 
 
 def inner_of(call: Call) -> Any:
-    """Return the layer that a TimeDistributed does on every step."""
+    """Return the inner layer of a TimeDistributed."""
     inner = getattr(call.layer, "layer", None)
     if inner is None or len(call.inputs) != 1:
         raise ModelError.layer(call.name, "a TimeDistributed of several inputs", "give it one sequence")

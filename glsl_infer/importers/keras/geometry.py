@@ -35,7 +35,7 @@ def pad_images(call: Call) -> list[Node]:
 
 
 def _before(call: Call, kind: str, sign: int) -> tuple[int, int]:
-    """Return how many rows and columns are added or taken off in front, where perhaps only those behind are named."""
+    """Return the leading rows and columns that are added or removed. The options may only have the trailing ones."""
     counts = []
     for first, last, made, size in zip(("top", "left"), ("bottom", "right"), call.shape, call.shapes[0]):
         front, back = (getattr(call.layer, f"{side}_{kind}") for side in (first, last))
@@ -44,7 +44,7 @@ def _before(call: Call, kind: str, sign: int) -> tuple[int, int]:
 
 
 def center_crop(call: Call) -> list[Node]:
-    """Convert a CenterCrop to a size that is not larger than the input."""
+    """Convert a CenterCrop to a size not larger than the input."""
     call.require_channels_last()
     (height, width), wanted = call.shapes[0][:2], (int(call.layer.height), int(call.layer.width))
     if wanted[0] > height or wanted[1] > width:
@@ -108,13 +108,13 @@ def get_item(call: Call) -> list[Node]:
 
 
 def index_of(call: Call) -> tuple[Any, ...]:
-    """Return the entries of the index of ``x[...]``: a model that was saved has them in a list."""
+    """Return the entries of the index of ``x[...]``. In a saved model they are in a list."""
     key = call.arguments[1]
     return tuple(key) if isinstance(key, (list, tuple)) else (key,)
 
 
 def _sliced(call: Call, name: str, parts: Sequence[range]) -> list[Node]:
-    """Return the nodes that take these rows, columns and channels of a map, or these numbers of a vector."""
+    """Return the nodes that slice rows, columns and channels of a map, or elements of a vector."""
     channels = parts[-1]
     whole = channels == range(call.shapes[0][-1])
     if len(parts) == 1:
@@ -136,7 +136,7 @@ def _sliced(call: Call, name: str, parts: Sequence[range]) -> list[Node]:
 
 
 def _entries(call: Call, key: Sequence[Any]) -> list[slice]:
-    """Return the slices of the axes behind the batch; a whole number is a slice of one."""
+    """Return the slices of the axes after the batch. An integer becomes a slice of length 1."""
     full = list(_full(call, key))
     entries = [entry for entry in full if entry is not None]
     rank = len(call.shapes[0]) + 1
@@ -148,7 +148,7 @@ def _entries(call: Call, key: Sequence[Any]) -> list[slice]:
 
 
 def _full(call: Call, key: Sequence[Any]) -> list[Any]:
-    """Return an index with an entry for every axis and for every new one, None."""
+    """Return an index with an entry for every axis, and None for every new axis."""
     entries, rank = list(key), len(call.shapes[0]) + 1
     taken = sum(entry is not None and entry is not Ellipsis for entry in entries)
     places = [index for index, entry in enumerate(entries) if entry is Ellipsis]
@@ -159,7 +159,7 @@ def _full(call: Call, key: Sequence[Any]) -> list[Any]:
 
 
 def _shape_of(call: Call, key: Sequence[Any], lengths: Sequence[int]) -> Shape:
-    """Return the shape after whole numbers have taken axes away, and None has put some in."""
+    """Return the shape after integers have removed axes, and None has added some."""
     left, shape = iter(lengths), []
     for entry in _full(call, key)[1:]:
         if entry is None:
@@ -190,7 +190,7 @@ def split(call: Call) -> list[Node]:
 
 
 def padding_widths(call: Call) -> tuple[list[tuple[int, ...]], str, float]:
-    """Return what ``keras.ops.pad`` is given: (before, after) of each axis, the mode and the value."""
+    """Return the options of ``keras.ops.pad``: (before, after) of each axis, the mode and the value."""
     layer, rank = call.layer, len(call.shapes[0]) + 1
     widths = [tuple(int(count) for count in pair) for pair in layer._process_pad_width(layer.pad_width)]
     value = call.arguments[1] if len(call.arguments) > 1 else None
@@ -225,7 +225,7 @@ def _zeros(call: Call, padding: tuple[int, ...]) -> list[Node]:
 
 
 def space_to_depth(call: Call) -> list[Node]:
-    """Convert a space to depth: every phase of pixels, its channels one after the other."""
+    """Convert a space to depth. The channels of each phase of pixels are consecutive."""
     call.require_channels_last()
     block = int(call.layer.block_size)
     height, width, _ = call.shapes[0]
@@ -235,7 +235,7 @@ def space_to_depth(call: Call) -> list[Node]:
 
 
 def space_to_depth_nodes(call: Call, block: int) -> list[Node]:
-    """Return the nodes that put the pixels of every block into the channels of one, phase by phase."""
+    """Return the nodes that move the pixels of every block to the channels of one pixel, phase by phase."""
     height, width, _ = call.shapes[0]
     size = (height // block, width // block)
     nodes: list[Node] = []
@@ -247,7 +247,7 @@ def space_to_depth_nodes(call: Call, block: int) -> list[Node]:
 
 
 def global_max_pool(call: Call) -> list[Node]:
-    """Convert a GlobalMaxPooling2D: the largest of all rows of each column, then of all columns."""
+    """Convert a GlobalMaxPooling2D: the maximum of each column over its rows, then over the columns."""
     call.require_channels_last()
     height, width = call.shapes[0][:2]
     once = {"strides": (1, 1), "padding": (0, 0, 0, 0)}

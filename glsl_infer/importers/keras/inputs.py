@@ -1,4 +1,4 @@
-"""Inputs of a Keras model -> nodes: pictures, maps of numbers, vectors and sequences."""
+"""Inputs of a Keras model -> nodes: images, maps, vectors and sequences."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ _SIZED = (
 _OF_NUMBERS = ("Add", "Divide", "Multiply", "Subtract", "TrueDivide")
 _DROPPED = ("AlphaDropout", "Dropout", "GaussianDropout", "GaussianNoise", "Identity")
 _KEEPS_AXES = (*_OF_NUMBERS, *_DROPPED, "Cast", "Clip", "Normalization", "Rescaling")
-"""Layers and operations behind which a picture is still one."""
+"""Layers and operations whose output is still an image if their input is one."""
 
 
 def input_nodes(call: Call) -> list[Node]:
     """Convert an input.
 
-    One of two axes is a grey picture where the model gives it channels or makes a row of it: a map of one channel, as
-    is what ``picture_shape`` says of those behind it. Else it is a sequence of (length, channels): a map of one row.
-    Four axes are frames, (frames, height, width, channels): a map of numbers with each frame below the one before.
+    An input of two axes is a grey image if the model adds a channel axis or flattens it. It becomes a map of one
+    channel, and ``picture_shape`` adds the channel to the shapes after it. Any other such input is a sequence (length,
+    channels): a map of one row. Four axes are frames (frames, height, width, channels): a map with the frames below
+    each other.
     """
     shape = tuple(call.layer.batch_shape)[1:]
     if len(shape) == 3 and None in shape[:2] and shape[2] is not None:
@@ -53,20 +54,20 @@ def input_nodes(call: Call) -> list[Node]:
 
 
 def picture_shape(operation: Any, shapes: Sequence[Shape], made: Shape) -> Shape:
-    """Return the shape of what an operation makes, with the channel of a grey picture that Keras has none for."""
+    """Return the shape of an operation's output, with the channel axis of a grey image that Keras lacks."""
     is_grey = len(shapes) == 1 and shapes[0] == (*made, 1) and type(operation).__name__ in _KEEPS_AXES
     return shapes[0] if is_grey else made
 
 
 def _is_grey(operation: Any, shape: Shape) -> bool:
-    """Return whether all that reads a tensor of (height, width) treats it as a picture without channels."""
+    """Return whether all readers of a tensor (height, width) treat it as an image without a channel axis."""
     return bool(operation._outbound_nodes) and all(_reads_grey(node, shape) for node in operation._outbound_nodes)
 
 
 def _reads_grey(node: Any, shape: Shape) -> bool:
     operation, made = node.operation, tuple(node.output_tensors[0].shape[1:])
     kind = type(operation).__name__
-    if getattr(operation, "inputs", None) and hasattr(operation, "layers"):  # a model inside the model
+    if getattr(operation, "inputs", None) and hasattr(operation, "layers"):  # a nested model
         return all(_is_grey(tensor._keras_history.operation, shape) for tensor in operation.inputs)
     if kind in ("Reshape", "ExpandDims"):
         return made == (*shape, 1) or len(made) == 1

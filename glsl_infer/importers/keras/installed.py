@@ -1,4 +1,4 @@
-"""Keras itself: imported on first use, and quietly."""
+"""The installed Keras, imported on first use and without start-up messages."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from glsl_infer.importers.keras.quiet import stderr_silenced
 from glsl_infer.support import llvm_clash
 
 OLDEST = (3, 9)
-"""The first version in which a config cannot name any function of any module."""
+"""The first version in which a config cannot name a function of any module."""
 
 
 def keras() -> Any:
-    """Import Keras and our layers, quietly, with TensorFlow behind it unless another backend is chosen.
+    """Import Keras and the engine's layers without start-up messages. The default backend is TensorFlow.
 
     Raises:
-        InputError: ``KERAS_BACKEND`` names none, or TensorFlow would crash beside a driver.
+        InputError: ``KERAS_BACKEND`` has an unknown name, or TensorFlow would crash with the loaded GPU driver.
         MissingExtraError: Keras or its backend is not installed.
     """
     backend = os.environ.setdefault("KERAS_BACKEND", "tensorflow")
@@ -42,10 +42,10 @@ def keras() -> Any:
 
 
 def require_version(version: str) -> None:
-    """Refuse a Keras that executes code of the files that it loads.
+    """Refuse a version of Keras that executes code from model files.
 
     Raises:
-        InputError: it is older than ``OLDEST``.
+        InputError: the version is older than ``OLDEST``.
     """
     numbers = tuple(int(part) for part in re.findall(r"[0-9]+", version)[:2])
     if numbers < OLDEST:

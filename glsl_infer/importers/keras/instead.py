@@ -1,4 +1,4 @@
-"""Alternatives to layers and operations of Keras that cannot be exported, by their class."""
+"""Alternatives to unsupported layers and operations of Keras, by class."""
 
 from __future__ import annotations
 

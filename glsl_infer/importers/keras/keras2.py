@@ -1,7 +1,7 @@
-"""Rewrite the configuration of a model that Keras 2 or TensorFlow.js saved, so that Keras 3 builds the same model.
+"""Rewriting of the configuration of a Keras 2 or TensorFlow.js model for Keras 3.
 
-Keras 3 has most classes of Keras 2, with other options, other names of modules and another form of nodes. Weights are
-read from the file afterwards (``old_weights``), so initializers, regularizers and constraints are left out.
+Keras 3 has most classes of Keras 2, but with other options, other module names and another format of nodes. Weights are
+read from the file later (``old_weights``), so initializers, regularizers and constraints are dropped.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Config = dict[str, Any]
 _MODELS = {"Functional": "Functional", "Model": "Functional", "Sequential": "Sequential"}
 _RENAMED = {"SyncBatchNormalization": "BatchNormalization"}
 _VERSIONED = re.compile(r"V[12]$")
-"""TensorFlow registered some classes of Keras 2 once for each of its own versions: ``BatchNormalizationV1``."""
+"""Suffix of classes that TensorFlow registered for each of its own versions, such as ``BatchNormalizationV1``."""
 
 _NOTHING_AT_INFERENCE = frozenset({"RandomHeight", "RandomWidth"})
-"""Classes that Keras 3 does not have any more, and that only training uses."""
+"""Classes missing in Keras 3 with an effect only in training."""
 
 _TENSORFLOW_CALLS = frozenset({"TFOpLambda", "SlicingOpLambda"})
 
@@ -36,7 +36,7 @@ _NO_EFFECT = frozenset(
         *("trainable", "force_generator", "rng_type", "query_shape", "key_shape", "value_shape"),
     }
 )
-"""Options that Keras 3 lacks and that do not change the result, whatever they are."""
+"""Options missing in Keras 3 that do not change the result for any value."""
 
 _HARD_SIGMOID = {
     "module": None,
@@ -46,26 +46,26 @@ _HARD_SIGMOID = {
 }
 
 _NEW_NAMES = {("InputLayer", "batch_input_shape"): "batch_shape", ("LeakyReLU", "alpha"): "negative_slope"}
-"""Options that Keras 3 calls otherwise, by class and name."""
+"""Renamed options, by class and old name."""
 
 _CONSTANT = "_CONSTANT_VALUE"
 _REFERENCE = 3
-"""Length of [layer, number of its call, number of its output], which stands for a tensor."""
+"""Length of [layer, index of its call, index of its output], the reference to a tensor."""
 
 
 class _RefusedError(Exception):
-    """An option of a layer that Keras 3 has no counterpart for."""
+    """An option of a layer without a counterpart in Keras 3."""
 
 
 def rewritten(entry: Config, source: object) -> Config:
-    """Return the configuration of a model as Keras 3 writes it.
+    """Return the configuration of a model in the format of Keras 3.
 
     Args:
-        entry: the object of the file: class_name, config and, from Keras 2.12 on, module and registered_name.
+        entry: the object in the file: class_name, config and, from Keras 2.12 on, module and registered_name.
         source: name of the file, for messages.
 
     Raises:
-        ModelError: it is damaged, or a layer has an option without a counterpart.
+        ModelError: the configuration is damaged, or a layer has an option without a counterpart.
     """
     try:
         return _layer(entry)
@@ -90,7 +90,7 @@ def _layer(entry: Config) -> Config:
         return {**_object("Sequential", _sequential(name, settings, entry)), "build_config": {}}
     if kind in _NOTHING_AT_INFERENCE:
         return {**_object("Identity", {"name": name}), "build_config": {}}
-    if kind == "RandomCrop":  # which takes the middle outside of training
+    if kind == "RandomCrop":  # at inference it crops the middle
         kind, settings = "Resizing", {**settings, "crop_to_aspect_ratio": True, "seed": None}
     known = _known(kind)
     if known is None or kind in RUN_OTHERS:
@@ -104,7 +104,7 @@ def _object(kind: str, settings: Config) -> Config:
 
 
 def _own(entry: Config, settings: Config) -> Config:
-    """Return a layer whose class is not one of Keras'."""
+    """Return a layer whose class is not part of Keras."""
     kind = str(entry["class_name"])
     registered = entry.get("registered_name") or kind
     return {
@@ -117,7 +117,7 @@ def _own(entry: Config, settings: Config) -> Config:
 
 
 def _known(kind: str) -> str | None:
-    """Return the name of a class in Keras 3; None if it has none."""
+    """Return the name of a class in Keras 3, or None."""
     layers = keras().layers
     for name in (_RENAMED.get(kind, kind), _VERSIONED.sub("", kind)):
         if inspect.isclass(getattr(layers, name, None)):
@@ -126,7 +126,7 @@ def _known(kind: str) -> str | None:
 
 
 def _tensorflow_call(name: str, settings: Config) -> Config:
-    from glsl_infer.importers.keras import tensorflow_calls  # which imports Keras
+    from glsl_infer.importers.keras import tensorflow_calls  # imports Keras
 
     function = str(settings.get("function") or "__operators__.getitem")
     known = tensorflow_calls.is_known(function)
@@ -151,12 +151,12 @@ def _sequential(name: str, settings: Config, entry: Config) -> Config:
 
 
 def plain_name(name: object) -> str:
-    """Return the name of a layer in Keras 3, which does not allow slashes."""
+    """Return the name of a layer in Keras 3, where slashes are not allowed."""
     return str(name).replace("/", "_")
 
 
 def _first_shape(entry: Config) -> list[int | None] | None:
-    """Return the input shape that the first layer of a Sequential has among its options."""
+    """Return the input shape in the options of the first layer of a Sequential, or None."""
     settings = entry.get("config")
     if not isinstance(settings, dict) or entry["class_name"] in _MODELS:
         return None
@@ -167,7 +167,7 @@ def _first_shape(entry: Config) -> list[int | None] | None:
 
 
 def _functional(name: str, settings: Config) -> Config:
-    nodes = {layer["name"]: layer.get("inbound_nodes", []) for layer in settings["layers"]}  # names of the file
+    nodes = {layer["name"]: layer.get("inbound_nodes", []) for layer in settings["layers"]}  # names in the file
     first = _first_calls(settings, nodes)
 
     def output(reference: list[Any]) -> list[Any]:
@@ -181,7 +181,7 @@ def _functional(name: str, settings: Config) -> Config:
         if isinstance(value, dict):
             return {key: ends(part) for key, part in value.items()}
         parts = [ends(part) for part in value]
-        return parts[0] if len(parts) == 1 else parts  # a list of one would make each call return a list
+        return parts[0] if len(parts) == 1 else parts  # with a list of one, each call would return a list
 
     layers: list[Config] = []
     functional: set[str] = set()
@@ -201,11 +201,11 @@ def _functional(name: str, settings: Config) -> Config:
 
 
 _RECURRENT = frozenset({"RNN", "SimpleRNN", "LSTM", "GRU", "Bidirectional", "ConvLSTM2D"})
-"""Layers whose first state Keras 2 writes among their inputs."""
+"""Layers whose initial state Keras 2 lists among their inputs."""
 
 
 def _first_calls(settings: Config, nodes: Mapping[str, Any]) -> dict[str, int]:
-    """Return the number of the first call of each layer: Keras 2 counts those of models from 1."""
+    """Return the index of the first call of each layer. For models, Keras 2 counts calls from 1."""
     numbers: dict[str, list[int]] = {name: [] for name in nodes}
     for value in (settings["input_layers"], settings["output_layers"], list(nodes.values())):
         for layer, call in _references(value, nodes):
@@ -236,7 +236,7 @@ def _is_reference(value: Any, layers: Mapping[str, Any]) -> bool:
 
 
 def _call(node: Any, layers: Mapping[str, Any], first: Mapping[str, int], *, recurrent: bool) -> Config:
-    """Return a call of a layer as Keras 3 writes it: {"args": [...], "kwargs": {...}}."""
+    """Return a call of a layer in the format of Keras 3: {"args": [...], "kwargs": {...}}."""
     if isinstance(node, dict) and {"args", "kwargs"} <= node.keys():
         return node
     options: Config = {}
@@ -263,7 +263,7 @@ def _call(node: Any, layers: Mapping[str, Any], first: Mapping[str, int], *, rec
 
 
 def _tensor(layer: str, call: int, number: int) -> Config:
-    """Return the entry of a tensor in a node. Keras reads its history alone; the shape is a placeholder."""
+    """Return the entry of a tensor in a node. Keras reads only its history; the shape is a placeholder."""
     return {
         "class_name": "__keras_tensor__",
         "config": {"shape": [None], "dtype": "float32", "keras_history": [layer, call, number]},
@@ -271,10 +271,10 @@ def _tensor(layer: str, call: int, number: int) -> Config:
 
 
 def _settings(kind: str, name: str, settings: Config) -> Config:
-    """Return the options of a layer of Keras as Keras 3 calls them.
+    """Return the options of a layer with their names in Keras 3.
 
     Raises:
-        _RefusedError: one has no counterpart.
+        _RefusedError: an option does not have a counterpart.
     """
     accepted = _options_of(getattr(keras().layers, kind))
     result: Config = {"name": name}
@@ -302,7 +302,7 @@ def _options_of(kind: type) -> set[str]:
         parameters = inspect.signature(base.__init__).parameters  # type: ignore[misc]
         names |= {name for name, parameter in parameters.items() if parameter.kind is not parameter.VAR_KEYWORD}
         if all(parameter.kind is not parameter.VAR_KEYWORD for parameter in parameters.values()):
-            break  # it passes no other options to the classes below it
+            break  # it does not pass other options to its base classes
     return names - {"self"}
 
 
@@ -321,7 +321,7 @@ def _option(kind: str, option: str, value: Any) -> Any:
 
 
 def _object_of(value: Config) -> Any:
-    """Return an object among the options of a layer: an activation, or a layer inside a wrapper."""
+    """Return an object from the options of a layer: an activation, or the layer inside a wrapper."""
     if value.get("class_name") == "function":
         module = str(value.get("module") or "builtins")
         return value["config"] if _is_of_keras(module) else value
@@ -333,7 +333,7 @@ def _object_of(value: Config) -> Any:
 
 
 def _activation(value: Any) -> Any:
-    """Return an activation. Keras 2 has another slope for the hard sigmoid: clip(0.2 x + 0.5, 0, 1)."""
+    """Return an activation. In Keras 2 the hard sigmoid has another slope: clip(0.2 x + 0.5, 0, 1)."""
     made = _object_of(value) if isinstance(value, dict) else value
     return dict(_HARD_SIGMOID) if made in ("hard_sigmoid", "hardSigmoid") else made
 
@@ -343,7 +343,7 @@ def _is_of_keras(module: str) -> bool:
 
 
 def _dtype(value: Any) -> Any:
-    """Return the name of a type or of a policy of types; a type inferred from the input is float32."""
+    """Return the name of a type or a dtype policy; float32 for a type inferred from the input."""
     if isinstance(value, dict):
         value = (value.get("config") or {}).get("name")
     return "float32" if value in (None, "_infer", "infer") else str(value)

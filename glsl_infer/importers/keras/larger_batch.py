@@ -1,7 +1,7 @@
-"""Batches that a reshape makes larger: ``reshape(x, (-1, 16, 32))`` of 4 windows of a picture, and back.
+"""Reshapes that enlarge the batch, such as ``reshape(x, (-1, 16, 32))`` of 4 windows of an image, and back.
 
-A node's numbers have no axis for the batch. Where Keras has several parts of each picture in it, they get an axis of
-their own here, the first; what works along the last axes does not see it.
+The tensor of a node does not have a batch axis. If Keras stores several parts of each image in the batch, the node has
+an additional first axis for the parts. Operations along the last axes are independent of this axis.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from glsl_infer.importers.keras.tensor_places import MOVES, placed
 from glsl_infer.importers.keras.tensor_products import is_tensor
 
 MOST_ROWS = 2048
-"""Of parts below each other: what textures have everywhere."""
+"""Largest number of rows for parts below each other: the texture height that every driver supports."""
 
 Numbers = NDArray[np.int64]
 
 _RESHAPES = frozenset({"Reshape", "Flatten", "Squeeze", "ExpandDims"})
-"""Layers and operations that leave numbers in their order."""
+"""Layers and operations that keep the order of values."""
 
 _ORDERS = frozenset({"Permute", "Transpose"})
 
@@ -41,24 +41,24 @@ _ANYWHERE: Mapping[str, Callable[[Call, Numbers], Numbers]] = {
     "Take": MOVES["Take"],
     "Unstack": MOVES["Unstack"],
 }
-"""What operations do to numbers whose batch is any axis, by class name."""
+"""Effect of operations on indices whose batch is any axis, by class name."""
 
 
 def changes(operation: Any, given: Sequence[int], made: Sequence[int | None]) -> bool:
-    """Return whether a reshape changes the batch; ``given`` and ``made`` are the shapes without it."""
+    """Return whether a reshape changes the batch. The shapes ``given`` and ``made`` exclude it."""
     sizes = [size for size in made if size]
     return type(operation).__name__ == "Reshape" and len(sizes) == len(made) and math.prod(sizes) != math.prod(given)
 
 
 def each_alone(call: Call, chain: Sequence[Any], parts: Sequence[int]) -> bool:
-    """Return whether a call does the same to every part, by operators that know no parts: a convolution of windows."""
+    """Return whether a call processes every part separately, by operators without an axis for parts."""
     return not chain and len(call.inputs) == 1 and parts[0] > 1 and not _moved(call.layer) and not _beside(call)
 
 
 def below_each_other(call: Call, convert: Callable[[Call], list[Node]]) -> list[Node]:
-    """Return the nodes of a call that is one for all parts, put below each other with what it pads between them.
+    """Return the nodes of one call for all parts, stored below each other with their padding between them.
 
-    A convolution of windows is one convolution then, with one range. No nodes where a call is more than that.
+    A convolution of windows becomes one convolution with one range. The result is [] if the call does not allow this.
     """
     count, *one = call.shapes[0]
     if len(one) != 3:
@@ -100,13 +100,13 @@ def below_each_other(call: Call, convert: Callable[[Call], list[Node]]) -> list[
 def converted(
     call: Call, chain: Sequence[Any], parts: Sequence[int], convert: Callable[[Call], list[Node]]
 ) -> tuple[list[Node], int]:
-    """Return the nodes of a call on, or to, batches with several parts of each picture, and how many it leaves.
+    """Return the nodes of a call with several parts of each image in or out, and the number of parts of the output.
 
     Args:
-        call: its shapes begin with the number of parts, where an input has any; its own shape does not.
-        chain: Keras tensors from the result back to what the call reads, where it stands for several; else empty.
-        parts: of each input; 1 where the batch is as ever.
-        convert: what converts a call whose shapes begin with parts.
+        call: its input shapes begin with the number of parts if the input has parts. Its output shape does not.
+        chain: Keras tensors from the result back to the input if the call represents several operations; else empty.
+        parts: number of parts of each input; 1 for an ordinary batch.
+        convert: converter of a call whose shapes begin with the number of parts.
 
     Raises:
         ModelError: the call mixes parts.
@@ -134,19 +134,20 @@ def converted(
 def elsewhere(
     call: Call, shape: Sequence[int | None], places: Sequence[int], parts: int, convert: Callable[[Call], list[Node]]
 ) -> tuple[list[Node], int]:
-    """Return the nodes of a call whose batch, of several parts, is not the first axis, and which axis it is then.
+    """Return the nodes of a call whose batch, with several parts, is not the first axis, and the output's batch axis.
 
-    A node's first axis is that of parts wherever Keras has it: ``q, k, v = transpose(x, (2, 0, 3, 1, 4))`` of windows.
+    The axis of parts is the first axis of a node, even if Keras stores it elsewhere, as in
+    ``q, k, v = transpose(x, (2, 0, 3, 1, 4))`` of windows.
 
     Args:
         call: its shapes begin with the number of parts.
-        shape: of the output, with its batch.
-        places: which axis of each input is the batch.
-        parts: how many there are, of each input.
-        convert: see ``converted``.
+        shape: shape of the output, with its batch.
+        places: the batch axis of each input.
+        parts: number of parts of each input.
+        convert: as in ``converted``.
 
     Raises:
-        ModelError: the call cannot be followed there.
+        ModelError: the call is not supported for a batch at this axis.
     """
     order = batch_places.order_of(call.layer, len(call.shapes[0]))
     move = _ANYWHERE.get(type(call.layer).__name__)
@@ -172,7 +173,7 @@ def _moved(operation: Any) -> bool:
 
 
 def _apply(call: Call, operation: Any, shape: Sequence[int], numbers: Numbers) -> Numbers:
-    """Return where numbers are after one operation; their first axis is that of parts."""
+    """Return indices after one operation. The first axis of the indices is the axis of parts."""
     kind, parts = type(operation).__name__, len(numbers)
     if kind in _RESHAPES:
         if numbers.size % math.prod(shape):
@@ -196,7 +197,7 @@ def _counted(parts: int, rank: int) -> Numbers:
 
 
 def _beside(call: Call) -> bool:
-    """Return whether a call does the same to every part, whatever stands in front of its last axes."""
+    """Return whether a call processes every part separately because it works along its last axes only."""
     kind, axis = type(call.layer).__name__, getattr(call.layer, "axis", -1)
     last = (axis[0] if isinstance(axis, (list, tuple)) and len(axis) == 1 else axis) == -1
     known = batch_places.EACH | batch_places.TWO_LAST | {"Einsum"}
@@ -204,7 +205,7 @@ def _beside(call: Call) -> bool:
 
 
 def _einsum(call: Call) -> list[Node]:
-    """Convert Einstein's sum of tensors: what was the batch is the axis of parts."""
+    """Convert an einsum of tensors. The letter of the batch becomes that of the axis of parts."""
     equation = str(call.layer.subscripts).replace(" ", "")
     terms, arrow, result = equation.partition("->")
     values = call.arguments[0] if isinstance(call.arguments[0], (list, tuple)) else call.arguments

@@ -1,7 +1,7 @@
-"""The Keras layers of our own.
+"""The engine's own Keras layers.
 
-They live in the engine, not in ``training``, so that a saved ``.keras`` file can be exported by
-someone who does not have the training package. Importing this module imports Keras.
+They are part of the engine, not of ``training``, so that a saved ``.keras`` file can be exported without the training
+package. Importing this module imports Keras.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PACKAGE = "glsl_infer"
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
 class PiecewiseLinearSigmoid(keras.layers.Layer):  # type: ignore[misc]
-    """A sigmoid of seven straight pieces, for GPUs that have ``clamp`` but no cheap ``exp``.
+    """A piecewise linear sigmoid with seven segments, for GPUs with ``clamp`` but without a cheap ``exp``.
 
     ``y = clip(0.05x + clip(0.1x, -0.05, 0.05) + clip(0.05x, -0.125, 0.125), -0.5, 0.5) + 0.5``
 
@@ -41,22 +41,22 @@ class PiecewiseLinearSigmoid(keras.layers.Layer):  # type: ignore[misc]
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
 class LearnableSigmoid(keras.layers.Layer):  # type: ignore[misc]
-    """A sigmoid of seven straight pieces whose slopes and bends are learnt, one set for all channels.
+    """A piecewise linear sigmoid with seven segments and learnt slopes and breakpoints, shared by all channels.
 
-    It begins as ``PiecewiseLinearSigmoid``. With u = x - x0, for the bends a < b < 0 < c < d,
+    Its initial function is ``PiecewiseLinearSigmoid``. With u = x - x0, for the breakpoints a < b < 0 < c < d,
 
     ``y = clip(y0 + s0*u + s1*clip(u, b, c) + s2*clip(u, a, d), 0, 1)``
 
-    Any input shape; output of the same shape, in [0, 1]. Whatever the weights are, y never decreases and bends keep
-    their order: slopes and gaps between bends are softplus functions of them, s0 at least ``FLATTEST``. All weights
-    are 0 at first, so that weight decay pulls back to where training began. They are kept, and y is computed, in
-    float32 (in float64 under that policy), also where features are bfloat16: gradients are sums over whole batches.
+    Any input shape; output of the same shape, in [0, 1]. For all weights, y never decreases and breakpoints keep their
+    order: slopes and gaps between breakpoints are softplus functions of the weights, and s0 is at least ``FLATTEST``.
+    All weights are initially 0, so weight decay pulls back to the initial function. They are stored, and y is computed,
+    in float32 (in float64 under that policy), even for bfloat16 features: gradients are sums over entire batches.
 
     Weights: ``slopes`` (3,), of s0, s1, s2; ``gaps`` (3,), of b - a, c - b, d - c; ``centre`` (2,), of x0 and y0.
     """
 
     FLATTEST = 2.0**-10
-    """The least slope between 0 and 1: no gradient dies for being left or right of all bends."""
+    """The smallest slope between 0 and 1: the gradient does not vanish left or right of all breakpoints."""
 
     SLOPES = (0.05 - FLATTEST, 0.1, 0.05)
     GAPS = (2.0, 1.0, 2.0)
@@ -84,10 +84,10 @@ class LearnableSigmoid(keras.layers.Layer):  # type: ignore[misc]
         return input_shape
 
     def function(self) -> PiecewiseLinear:
-        """Return what the layer computes at present, as the engine writes it.
+        """Return the current function of the layer as an activation of the engine.
 
         Raises:
-            ValueError: weights that are no numbers any more, or bends far outside of what the network can reach.
+            ValueError: weights are not finite, or breakpoints are far outside the range of the network's values.
         """
         (outer, *slopes), (a, b, c, d), (x, y) = (
             [float(number) for number in ops.convert_to_numpy(part)] for part in self._numbers("float32")
@@ -95,7 +95,7 @@ class LearnableSigmoid(keras.layers.Layer):  # type: ignore[misc]
         return of_slopes(outer, slopes, [(b, c), (a, d)], (x, y))
 
     def _numbers(self, dtype: str) -> tuple[Any, Any, Any]:
-        """Return the slopes (3,), the bends (4,) and the centre (2,)."""
+        """Return the slopes (3,), the breakpoints (4,) and the centre (2,)."""
         slopes = _positive(self.slopes, self.SLOPES, dtype) + ops.convert_to_tensor([self.FLATTEST, 0.0, 0.0], dtype)
         left, middle, right = ops.unstack(_positive(self.gaps, self.GAPS, dtype))
         half = 0.5 * middle
@@ -104,18 +104,18 @@ class LearnableSigmoid(keras.layers.Layer):  # type: ignore[misc]
 
 
 def _positive(weight: Any, start: tuple[float, ...], dtype: str) -> Any:
-    """Return positive numbers that are ``start`` where the weight is 0."""
+    """Return positive values that equal ``start`` for a weight of 0."""
     raw = [math.log(math.expm1(value)) for value in start]
     return ops.softplus(ops.cast(weight, dtype) + ops.convert_to_tensor(raw, dtype))
 
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
 class ClippedLinear(keras.layers.Layer):  # type: ignore[misc]
-    """A straight line that is cut off at 0 and 1: ``y = clip(scale * x + offset, 0, 1)``.
+    """A linear function clamped to [0, 1]: ``y = clip(scale * x + offset, 0, 1)``.
 
-    Any input shape; output of the same shape, in [0, 1]. It costs a shader nothing: the line goes into the weights of
-    the layer before, the store cuts off. ``ClippedLinear(1 / 6)`` is a sixth of ReLU6, ``ClippedLinear(1 / 6, 0.5)``
-    Keras' hard sigmoid.
+    Any input shape; output of the same shape, in [0, 1]. It is free in a shader: the linear function is folded into the
+    weights of the previous layer, and the store clamps the result. ``ClippedLinear(1 / 6)`` is a sixth of ReLU6, and
+    ``ClippedLinear(1 / 6, 0.5)`` is Keras' hard sigmoid.
 
     Args:
         scale: slope of the line, positive.
@@ -142,11 +142,11 @@ class ClippedLinear(keras.layers.Layer):  # type: ignore[misc]
         return input_shape
 
     def function(self) -> PiecewiseLinear:
-        """Return what the layer computes, as the engine writes it."""
+        """Return the function of the layer as an activation of the engine."""
         return PiecewiseLinear(self.scale, self.offset)
 
     def get_config(self) -> dict[str, Any]:
-        """Return what a saved model needs to build the layer again."""
+        """Return the config for a saved model."""
         return {**super().get_config(), "scale": self.scale, "offset": self.offset}
 
 
@@ -157,11 +157,11 @@ class ChannelShuffle(keras.layers.Layer):  # type: ignore[misc]
     With ``d = channels / 4`` slices, output slice ``i`` is input slice ``(step*i) mod d + (step*i) div d``.
 
     Args:
-        step: distance, in slices, between neighbours of the output. ``d`` must be a multiple of it, or
-            not exceed it (then the order stays as it is).
+        step: distance, in slices, between neighbours of the output. ``d`` must be a multiple of ``step``, or must
+            not exceed it. In the latter case the order stays unchanged.
 
     Raises:
-        ValueError: when the layer is built on channels for which that is no permutation.
+        ValueError: the layer is built on a number of channels for which the order is not a permutation.
     """
 
     def __init__(self, step: int = 8, **kwargs: Any) -> None:
@@ -169,7 +169,7 @@ class ChannelShuffle(keras.layers.Layer):  # type: ignore[misc]
         self.step = step
 
     def build(self, input_shape: Any) -> None:
-        """Work out the order of the channels from the input shape ``(batch, height, width, channels)``."""
+        """Compute the order of the channels from the input shape ``(batch, height, width, channels)``."""
         self._order = [4 * s + lane for s in shuffle_order(input_shape[-1], self.step) for lane in range(4)]
         super().build(input_shape)
 
@@ -182,13 +182,13 @@ class ChannelShuffle(keras.layers.Layer):  # type: ignore[misc]
         return input_shape
 
     def get_config(self) -> dict[str, Any]:
-        """Return what a saved model needs to build the layer again."""
+        """Return the config for a saved model."""
         return {**super().get_config(), "step": self.step}
 
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
 class DepthToSpace(keras.layers.Layer):  # type: ignore[misc]
-    """Make blocks of pixels from blocks of channels (pixel shuffle), as ``tf.nn.depth_to_space`` does for NHWC.
+    """Rearrange blocks of channels to blocks of pixels (pixel shuffle), as ``tf.nn.depth_to_space`` does for NHWC.
 
     Pixel ``(y * b + i, x * b + j)`` of the output has the channels from ``(i * b + j) * c`` on of pixel ``(y, x)``,
     for ``b = block_size`` and ``c = channels / b**2``. Output shape: (batch, height * b, width * b, c).
@@ -197,7 +197,7 @@ class DepthToSpace(keras.layers.Layer):  # type: ignore[misc]
         block_size: height and width of a block, 1 or more.
 
     Raises:
-        ValueError: ``block_size`` is less than 1, or the layer is built on channels that are no multiple of its square.
+        ValueError: ``block_size`` is less than 1, or the number of channels is not a multiple of its square.
     """
 
     def __init__(self, block_size: int = 2, **kwargs: Any) -> None:
@@ -212,7 +212,7 @@ class DepthToSpace(keras.layers.Layer):  # type: ignore[misc]
         super().build(input_shape)
 
     def call(self, inputs: Any) -> Any:
-        """Split the last axis and move its parts beside rows and columns."""
+        """Split the last axis and merge its parts into rows and columns."""
         block = self.block_size
         height, width, channels = ops.shape(inputs)[1:]
         channels //= block**2
@@ -231,5 +231,5 @@ class DepthToSpace(keras.layers.Layer):  # type: ignore[misc]
         return (batch, *sizes, channels // self.block_size**2)
 
     def get_config(self) -> dict[str, Any]:
-        """Return what a saved model needs to build the layer again."""
+        """Return the config for a saved model."""
         return {**super().get_config(), "block_size": self.block_size}

@@ -1,4 +1,4 @@
-"""The logarithm of a softmax -> nodes that the CPU computes: from differences, so that small probabilities stay."""
+"""The logarithm of a softmax -> nodes for the CPU, computed from differences to keep small probabilities accurate."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from glsl_infer.graph import Node
 
 
 def nodes(name: str, source: str, axis: int) -> list[Node]:
-    """Return the nodes for a tensor; the first is called ``name``, the last is the result."""
+    """Return the nodes for a tensor. The first is called ``name``; the last is the result."""
     less, over = {"operation": "subtract"}, {"axes": (axis,), "keep": True}
     return [
         Node(name, "tensor_reduce", (source,), {"reduction": "max", **over}),

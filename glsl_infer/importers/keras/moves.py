@@ -1,4 +1,4 @@
-"""Operations of Keras that repeat, take, roll and join channels, rows and columns -> nodes; norms and gates."""
+"""Keras operations that repeat, take, roll and concatenate channels, rows and columns -> nodes; norms and gates."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from glsl_infer.importers.shared.places import joined as maps_joined
 
 
 def _axis(call: Call, axis: Any) -> int:
-    """Return an axis of the first input, the batch among them.
+    """Return an axis of the first input, counted with the batch.
 
     Raises:
-        ModelError: there is none, or it is that of the batch.
+        ModelError: the axis does not exist, or is the batch axis.
     """
     if not isinstance(axis, int) or not axis % (len(call.shapes[0]) + 1):
         raise call.refused(f"axis={axis}", "give one axis, not that of the batch")
@@ -36,7 +36,7 @@ def _channels(call: Call, order: Sequence[int]) -> list[Node]:
 
 
 def repeat(call: Call) -> list[Node]:
-    """Convert ``keras.ops.repeat`` by a number: rows and columns become blocks."""
+    """Convert ``keras.ops.repeat`` by a constant: rows and columns become blocks."""
     times, axis = call.layer.repeats, _axis(call, call.layer.axis)
     if axis == len(call.shapes[0]):
         return _channels(call, np.repeat(np.arange(call.shapes[0][-1]), np.asarray(times)).tolist())
@@ -46,7 +46,7 @@ def repeat(call: Call) -> list[Node]:
 
 
 def tile(call: Call) -> list[Node]:
-    """Convert ``keras.ops.tile`` of channels, or of one pixel to a map of it."""
+    """Convert ``keras.ops.tile`` of channels, or of a 1x1 map to a larger map."""
     times = (1,) * 4 + tuple(call.layer.repeats if not isinstance(call.layer.repeats, int) else (call.layer.repeats,))
     *others, batch = reversed(times[-len(call.shapes[0]) - 1 :])
     depth, *size = others
@@ -71,7 +71,7 @@ def take(call: Call) -> list[Node]:
 
 
 def roll(call: Call) -> list[Node]:
-    """Convert ``keras.ops.roll``: channels in another order; rows and columns as two parts that change places."""
+    """Convert ``keras.ops.roll``: channels by a gather; rows and columns as two parts that are swapped."""
     shifts, given = call.layer.shift, call.layer.axis
     shifts = tuple(shifts) if isinstance(shifts, (list, tuple)) else (shifts,)
     axes = [_axis(call, axis) for axis in (given if isinstance(given, (list, tuple)) else (given,))]
@@ -83,7 +83,7 @@ def roll(call: Call) -> list[Node]:
     size = list(call.shapes[0][:2])
     for number, (axis, shift) in enumerate(zip(axes, shifts)):
         length, source = size[axis - 1], nodes[-1].name if nodes else call.inputs[0]
-        first = int(shift) % length  # so many of the last come first
+        first = int(shift) % length  # number of trailing rows or columns that move to the front
         if not first:
             continue
         for part, begin, count, around in (
@@ -102,7 +102,7 @@ def roll(call: Call) -> list[Node]:
 
 
 def joined(call: Call) -> list[Node]:
-    """Convert a concatenation of maps along rows or columns: each padded with zeros to the whole, and all added."""
+    """Convert a concatenation of maps along rows or columns: each is padded with zeros, and they are added."""
     axis = _axis(call, call.layer.axis)
     if axis == len(call.shapes[0]):
         return [call.node("concat")]
@@ -112,7 +112,7 @@ def joined(call: Call) -> list[Node]:
 
 
 def norm(call: Call) -> list[Node]:
-    """Convert ``keras.ops.norm``: of all numbers along the axes, not of matrices."""
+    """Convert ``keras.ops.norm`` of all values along the axes. Matrix norms are refused."""
     order, axis = call.layer.ord, call.layer.axis
     several = axis is None or (isinstance(axis, (list, tuple)) and len(axis) > 1)
     kinds = (None, "fro") if several else (None, "fro", 1, 2, float("inf"))
@@ -140,7 +140,7 @@ def _reduced(call: Call, kind: str) -> list[Node]:
 
 
 def glu(call: Call) -> list[Node]:
-    """Convert a gated linear unit of channels: half of them times the sigmoid of the others."""
+    """Convert a gated linear unit of channels: the first half times the sigmoid of the second half."""
     half, axis = call.shapes[0][-1] // 2, _axis(call, call.layer.axis)
     if axis != len(call.shapes[0]):
         raise call.refused(f"axis={axis}", "only the last axis, the channels, can be exported")

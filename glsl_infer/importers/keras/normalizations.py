@@ -1,4 +1,4 @@
-"""Keras' normalisations by what a map itself holds -> nodes; those with learnt statistics are in ``converters``."""
+"""Keras' normalisations by a map's own statistics -> nodes; those by learnt statistics are in ``converters``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glsl_infer.importers.shared.norms import Numbers, over_channels, over_map
 
 
 def _weight(call: Call, value: Any, default: float) -> Numbers:
-    """Return a weight as one number, or one for each channel; the default where there is none."""
+    """Return a weight as one value, or one per channel; the default if it is None."""
     if value is None:
         return (default,)
     numbers = np.asarray(array(value), np.float64)
@@ -57,10 +57,10 @@ def _normalised(call: Call, kind: str, epsilon: float, gamma: Numbers, beta: Num
 
 
 def _over_all(call: Call, kind: str) -> bool:
-    """Return whether a normalisation is over the whole map; else it is over the channels, or a vector.
+    """Return whether a normalisation is over the entire map; else it is over the channels, or a vector.
 
     Raises:
-        ModelError: it is over neither.
+        ModelError: the axes are neither.
     """
     if len(call.shapes[0]) == 1:
         call.require_channel_axis()
@@ -116,11 +116,11 @@ LAYERS: Mapping[str, Converter] = {
     "RMSNormalization": _rms,
     "UnitNormalization": _unit,
 }
-"""Layers by class name."""
+"""Converters of layers by class name."""
 
 OPERATIONS: Mapping[str, Converter] = {
     "LayerNorm": _operation("layer"),
     "Normalize": _unit,
     "RMSNorm": _operation("rms"),
 }
-"""Operations of ``keras.ops`` by class name."""
+"""Converters of operations of ``keras.ops`` by class name."""

@@ -1,4 +1,4 @@
-"""Models that Keras 2 (.keras, .h5) or TensorFlow.js (model.json) saved: their configuration becomes Keras 3's."""
+"""Models saved by Keras 2 (.keras, .h5) or TensorFlow.js (model.json), with their configuration as Keras 3's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glsl_infer.importers.keras.old_weights import Assignment
 from glsl_infer.support import json_text
 
 _NEW = 3
-"""The version of Keras whose configurations are read as they are."""
+"""The first version of Keras whose configurations do not need to be rewritten."""
 
 _METADATA = "metadata.json"
 _WEIGHTS = "model.weights.h5"
@@ -24,13 +24,13 @@ _H5 = (".h5", ".hdf5")
 
 @dataclass(frozen=True)
 class OldModel:
-    """A file that another library than Keras 3 wrote.
+    """A file from a library other than Keras 3.
 
     Attributes:
         path: of the file.
-        writer: the library and its version: ``Keras 2.15.0``.
-        stored: the configuration of the model as the file has it.
-        config: the same as Keras 3 writes it.
+        writer: the library and its version, such as ``Keras 2.15.0``.
+        stored: the configuration of the model in the file.
+        config: the same configuration in the format of Keras 3.
     """
 
     path: Path
@@ -39,10 +39,10 @@ class OldModel:
     config: dict[str, Any]
 
     def load_weights(self, model: Any) -> None:
-        """Give a model that was built from ``config`` the weights of the file.
+        """Load the weights of the file into a model that was built from ``config``.
 
         Raises:
-            ModelError: they do not fit.
+            ModelError: the weights do not match the model.
         """
         assignment = Assignment(model)
         import h5py
@@ -58,10 +58,10 @@ class OldModel:
         assignment.finish()
 
     def cannot(self, error: Exception) -> ModelError:
-        """Return the error that says why a file cannot be read, and how to convert it."""
+        """Return the error for a file that cannot be read: the reason, and how to convert it."""
         cause: BaseException = error
         while cause.__context__ is not None and not isinstance(cause, GlslInferError):
-            cause = cause.__context__  # Keras wraps it several times
+            cause = cause.__context__  # Keras wraps the exception several times
         advised = advice(self.path) if self.path.suffix.lower() != tfjs.SUFFIX else _TFJS_ADVICE
         reason = str(cause).strip().splitlines()[0] if str(cause).strip() else type(cause).__name__
         if isinstance(cause, GlslInferError):
@@ -78,7 +78,7 @@ _TFJS_ADVICE = (
 
 
 def advice(path: Path) -> str:
-    """Return how to convert a file of Keras 2 by the library that wrote it."""
+    """Return instructions to convert a file of Keras 2 with the library that wrote it."""
     return (
         'convert it with pip install tf_keras, and python -c "import tensorflow as tf, tf_keras; model = '
         f"tf_keras.models.load_model('{path.name}'); open('{path.stem}.tflite', 'wb').write("
@@ -87,10 +87,10 @@ def advice(path: Path) -> str:
 
 
 def read(path: Path) -> OldModel | None:
-    """Return the model of a file that Keras 2 saved; None of any other file, damaged ones among them.
+    """Return the model of a file saved by Keras 2; None for any other file, including damaged ones.
 
     Raises:
-        ModelError: Keras 2 saved it, and it cannot be rewritten.
+        ModelError: Keras 2 saved the file, and its configuration cannot be rewritten.
     """
     try:
         if path.suffix.lower() == tfjs.SUFFIX:

@@ -1,4 +1,4 @@
-"""Weights of files of Keras 2 and TensorFlow.js, given to the layers of a model that Keras 3 built."""
+"""Loading of weights from files of Keras 2 and TensorFlow.js into a model built by Keras 3."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Named = list[tuple[str, NDArray[Any]]]
 """Weights in the order of the file, each with its name."""
 
 _CONTAINERS = ("layers", "_layer_checkpoint_dependencies")
-"""Groups in which versions of Keras 2 keep the layers of a model."""
+"""Groups in which versions of Keras 2 store the layers of a model."""
 
 
 class Assignment:
-    """Gives weights to the layers of a model and remembers which have theirs.
+    """Assignment of weights to the layers of a model, with a record of the weights still missing.
 
     Args:
         model: the Keras 3 model.
@@ -32,7 +32,7 @@ class Assignment:
         self._missing = {id(variable): variable for variable in model.weights}
 
     def by_layers(self, group: Any) -> None:
-        """Read the group ``model_weights`` of an .h5 file: a group for each layer of the model, by its name."""
+        """Load the group ``model_weights`` of an .h5 file: a group for each layer of the model, by its name."""
         layers = {layer.name: layer for layer in self._model.layers}
         for name in _texts(group, "layer_names"):
             weights = [(weight, np.asarray(group[name][weight])) for weight in _texts(group[name], "weight_names")]
@@ -42,23 +42,23 @@ class Assignment:
                 raise ModelError.layer(name, "weights of a layer that the model does not have", "save it again")
 
     def by_names(self, weights: Named) -> None:
-        """Take weights of any layers, also of models inside the model, by names such as ``block/conv/kernel``."""
+        """Load weights of any layers, including those of nested models, by names such as ``block/conv/kernel``."""
         self._of_layer(self._model, weights)
 
     def by_places(self, group: Any, config: Mapping[str, Any]) -> None:
-        """Read the weights of a .keras file of Keras 2: groups are called like classes and counted.
+        """Load the weights of a .keras file of Keras 2, whose groups are named after classes and numbered.
 
         Args:
-            group: of the model.
-            config: of the model, as the file has it.
+            group: the group of the model.
+            config: the configuration of the model in the file.
         """
         self._of_model(self._model, group, config)
 
     def finish(self) -> None:
-        """Refuse a model of which weights are still missing.
+        """Refuse a model with missing weights.
 
         Raises:
-            ModelError: by the first of them.
+            ModelError: a weight is missing. The message names the first.
         """
         for variable in self._missing.values():
             raise ModelError(f"the file has no weights for '{variable.path}'")
@@ -72,7 +72,7 @@ class Assignment:
         for name, values in weights:
             owner = _owner(name, leaves)
             grouped.setdefault(owner, []).append((name, values))
-        if "" in grouped:  # names of the file are older than names of the layers
+        if "" in grouped:  # names in the file are older than the names of the layers
             self._assign(layer, _variables(layer), weights)
             return
         for owner, own in grouped.items():
@@ -94,7 +94,7 @@ class Assignment:
                 self._of_parts(layer, container[place], set())
 
     def _of_parts(self, layer: Any, group: Any, visited: set[int]) -> None:
-        """Give a layer and the layers inside it their weights: groups are called like attributes."""
+        """Load the weights of a layer and the layers inside it. The groups are named after attributes."""
         if id(layer) in visited:
             return
         visited.add(id(layer))
@@ -115,13 +115,13 @@ class Assignment:
                         self._of_parts(part, group[name][place], visited)
 
     def _assign(self, layer: Any, variables: Sequence[Any], weights: Named) -> None:
-        """Give a layer its weights, by their names if these are the same in both versions, else in order."""
+        """Load the weights of a layer, by their names if both versions have the same names, else in order."""
         last = [re.sub(r":\d+$", "", name).rpartition("/")[2] for name, _ in weights]
         names = [variable.name for variable in variables]
         stored = {name: values for name, (_, values) in zip(last, weights)}
         if len(stored) == len(last) and len(set(names)) == len(names) and set(names) <= set(last):
             values = [stored[name] for name in names]
-        elif len(weights) >= len(variables):  # the statistics of Normalization have a count behind them
+        elif len(weights) >= len(variables):  # in the file, a count follows the statistics of Normalization
             values = [value for _, value in weights[: len(variables)]]
         else:
             values = []
@@ -142,14 +142,14 @@ class Assignment:
 
 
 def snake_case(name: str) -> str:
-    """Return how Keras calls a layer of a class: ``Conv2D`` is ``conv2d``, ``ReLU`` ``re_lu``."""
+    """Return Keras' default name for a layer of a class: ``conv2d`` for ``Conv2D``, ``re_lu`` for ``ReLU``."""
     name = re.sub(r"\W+", "", name)
     name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
     return re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
 
 
 def _sides(shape: Sequence[int]) -> list[int]:
-    """Return the sizes of a shape without axes of 1: Normalization had them once."""
+    """Return the sizes of a shape without axes of 1, which Normalization had in old versions."""
     return [size for size in shape if size != 1]
 
 
@@ -159,11 +159,11 @@ def _variables(layer: Any) -> list[Any]:
 
 
 def _owner(weight: str, leaves: Mapping[str, Any]) -> str:
-    """Return the layer whose name a weight's has in it; an empty name if there is none."""
+    """Return the layer whose name is part of a weight's name, or ""."""
     parts = weight.split("/")
     for first in range(len(parts)):
         for last in range(len(parts), first, -1):
-            if (name := "_".join(parts[first:last])) in leaves:  # names had slashes
+            if (name := "_".join(parts[first:last])) in leaves:  # layer names could have slashes
                 return name
     return ""
 
@@ -181,7 +181,7 @@ def _is_model(layer: Any) -> bool:
 
 
 def _texts(group: Any, name: str) -> list[str]:
-    """Return the texts of an attribute, which a large one stores in several pieces."""
+    """Return the texts of an attribute. A large attribute is stored in several pieces."""
     pieces = [group.attrs[name]] if name in group.attrs else []
     while f"{name}{len(pieces)}" in group.attrs:
         pieces.append(group.attrs[f"{name}{len(pieces)}"])

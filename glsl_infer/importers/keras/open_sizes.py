@@ -1,4 +1,4 @@
-"""Keras models whose inputs leave height and width open: the same layers, called on inputs of a given size."""
+"""Keras models with open heights and widths, rebuilt from the same layers for given sizes."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from glsl_infer.importers.shared.ends import by_name
 from glsl_infer.support.near_names import did_you_mean
 
 Sizes = Mapping[str, tuple[int, int]]
-"""(height, width) of inputs, by their names; the empty name stands for all with open sizes."""
+"""(height, width) of inputs, by name. The empty name selects all inputs with open sizes."""
 
 
 def open_inputs(model: Any) -> list[str]:
-    """Return the names of the inputs that are maps of any height or width."""
+    """Return the names of the input maps with open height or width."""
     return [tensor.name for tensor in model.inputs if len(tensor.shape) == 4 and None in tensor.shape[1:3]]
 
 
 def with_sizes(model: Any, sizes: Sizes, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Any:
-    """Return a model whose inputs have these sizes; the model itself where none is given.
+    """Return a model with these input sizes; the model itself if none is given.
 
     Args:
-        model: of Keras.
-        sizes: (height, width) of inputs that leave them open, by name.
-        shapes: all sizes of inputs with a batch of 1, by name; they replace those of the model.
+        model: the Keras model.
+        sizes: (height, width) of inputs with open sizes, by name.
+        shapes: complete shapes of inputs with a batch of 1, by name. They replace the shapes of the model.
 
     Raises:
-        InputError: a size for no input, or for one that has another; a shape of another number of axes.
+        InputError: a size for an unknown input, or one that contradicts a fixed size; a shape with another rank.
         ModelError: the layers cannot be called on such inputs.
     """
     names = [str(tensor.name) for tensor in model.inputs]
@@ -70,11 +70,11 @@ def with_sizes(model: Any, sizes: Sizes, shapes: Mapping[str, tuple[int, ...]] |
         for tensor in model.inputs
     ]
     try:
-        tensors = given  # of a Sequential, which knows no structure of its inputs
+        tensors = given  # a Sequential has no structure of inputs
         if not isinstance(model, installed.Sequential):
             tensors = installed.tree.pack_sequence_as(model.input, given)
         return installed.models.clone_model(model, input_tensors=tensors, clone_function=lambda layer: layer)
-    except Exception as error:  # Keras raises a dozen kinds here; all mean that the layers do not fit the size
+    except Exception as error:  # Keras raises a dozen exception classes here; all mean a size that does not fit
         said = str(error).strip().splitlines() or [type(error).__name__]
         raise ModelError(f"model '{model.name}' cannot be built for inputs of that size: {said[0]}") from error
 

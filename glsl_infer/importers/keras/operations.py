@@ -30,7 +30,7 @@ RELU = clipped.relu()
 
 
 def _arithmetic(operation: str, several: Converter) -> Converter:
-    """Return a converter of an operation on a tensor and a constant, or on ``several`` tensors."""
+    """Return a converter of an operation on a tensor and a constant. ``several`` converts the one on tensors."""
 
     def convert(call: Call) -> list[Node]:
         kind = type(call.layer).__name__
@@ -44,7 +44,7 @@ def _arithmetic(operation: str, several: Converter) -> Converter:
         try:
             return with_constant(call.name, call.inputs[0], call.shapes[0], operation, value, first=first)
         except ValueError:
-            per_channel(call, given, "a constant")  # raises if its shape is wrong
+            per_channel(call, given, "a constant")  # raises for a wrong shape
             raise call.refused(f"{with_article(kind)} by 0", "divide by another number") from None
 
     return convert
@@ -75,7 +75,7 @@ def _cast(call: Call) -> list[Node]:
 
 
 def _limit(make: Callable[[float], Activation], several: Converter) -> Converter:
-    """Return the converter of a maximum or a minimum: of tensors, or of one and a number."""
+    """Return the converter of a maximum or a minimum: of several tensors, or of a tensor and a scalar."""
 
     def convert(call: Call) -> list[Node]:
         numbers = [argument for argument in call.arguments if isinstance(argument, (int, float))]

@@ -1,4 +1,4 @@
-"""Layers of the user, whose ``call`` is traced into operations and layers of Keras."""
+"""The user's layers, whose ``call`` is traced into operations and layers of Keras."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _PACKAGES = ("keras", "glsl_infer")
 
 
 def traced(layer: Any, call: Any) -> Any | None:
-    """Return a functional model that computes a call of a layer of the user.
+    """Return a functional model that computes a call of a user's layer.
 
     Args:
         layer: the layer.
         call: node of the model for the call, with its arguments.
 
     Returns:
-        The model, with an input for each tensor of the call, or None if the layer is one of Keras', a function is
-        given for it, or its ``call`` does not accept symbolic tensors.
+        The model, with an input for each tensor of the call; or None if the layer is one of Keras', the user gave a
+        function instead, or its ``call`` does not accept symbolic tensors.
     """
     installed = keras()
     kind = type(layer)
@@ -48,21 +48,21 @@ def traced(layer: Any, call: Any) -> Any | None:
         with _symbolic_variables(installed):
             outputs = layer.call(*args, **kwargs)
         return installed.Model(inputs, installed.tree.flatten(outputs), name=layer.name)
-    except Exception as error:  # of the user's code, or of functions that it calls
+    except Exception as error:  # from the user's code, or functions called by it
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         object.__setattr__(layer, _REASON, f"{type(error).__name__}: {lines[0] if lines else ''}")
         return None
 
 
 def advice(layer: Any) -> str:
-    """Return the advice for a refused layer of the user."""
+    """Return the advice for a refused user's layer."""
     reason = getattr(layer, _REASON, "")
     return f"{OF_YOUR_OWN} (its call cannot be traced: {reason:.200})" if reason else OF_YOUR_OWN
 
 
 @contextmanager
 def _symbolic_variables(installed: Any) -> Iterator[None]:
-    """Let weights on the left of an operator, ``self.scale * x``, accept symbolic tensors meanwhile."""
+    """Make variables on the left of an operator, ``self.scale * x``, accept symbolic tensors inside the context."""
     names = {
         "__add__": "add",
         "__sub__": "subtract",

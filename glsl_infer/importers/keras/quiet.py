@@ -1,4 +1,4 @@
-"""Keeps TensorFlow's start-up messages off the terminal."""
+"""Suppression of TensorFlow's start-up messages on the terminal."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 
 @contextmanager
 def stderr_silenced() -> Iterator[None]:
-    """Send the process's standard error nowhere meanwhile.
+    """Discard the process's standard error inside the context.
 
-    TensorFlow's C++ libraries write there before any of their log levels applies: several lines about oneDNN and
-    missing CUDA drivers, which a person takes for errors. What goes wrong comes as an exception all the same.
+    TensorFlow's C++ libraries write there before their log levels apply: several lines about oneDNN and missing CUDA
+    drivers, which look like errors. Actual errors still raise exceptions.
     """
     try:
         number = sys.stderr.fileno()
-    except (AttributeError, OSError, ValueError):  # no real file behind it: nothing to silence
+    except (AttributeError, OSError, ValueError):  # standard error is not a real file: nothing to silence
         yield
         return
     sys.stderr.flush()

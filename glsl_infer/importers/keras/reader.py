@@ -1,7 +1,7 @@
-"""Keras model -> graph. Keras is imported by this module and its neighbours, nowhere else in the engine.
+"""Keras model -> graph. Only this module and its siblings in the engine import Keras.
 
-The importer knows nothing of GPU limits: whatever the graph can express is imported, and what the shaders
-cannot do is refused later, by the operator.
+The importer does not depend on GPU limits: it imports every model expressible as a graph. Layers without shader support
+are refused later, by name.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from glsl_infer.importers.shared.ends import Ends, Range, with_ends
 from glsl_infer.importers.shared.verdict import Survey
 
 _WHOLE = ("uint8", "uint16", "uint32", "int16", "int32", "int64")
-"""Types of an input that bytes of pictures fit into as they are."""
+"""Input types that can represent the bytes of images exactly."""
 
 
 def load(path: str | Path, input_range: Range | None = None, ends: Ends | None = None) -> Graph:
@@ -37,11 +37,11 @@ def load(path: str | Path, input_range: Range | None = None, ends: Ends | None =
 
     Args:
         path: the file.
-        input_range: see ``to_graph``.
-        ends: see ``to_graph``.
+        input_range: as in ``to_graph``.
+        ends: as in ``to_graph``.
 
     Raises:
-        ModelError: the file is missing or no Keras model, or a layer is not supported (by name).
+        ModelError: the file is missing or is not a Keras model, or a layer is not supported (by name).
         InputError: ``input_range`` or ``ends`` do not fit the model.
         MissingExtraError: Keras is not installed.
     """
@@ -49,14 +49,14 @@ def load(path: str | Path, input_range: Range | None = None, ends: Ends | None =
 
 
 def survey(path: str | Path, input_range: Range | None = None, ends: Ends | None = None) -> Survey:
-    """Read a saved ``.keras`` model and say of each layer where it runs, also where it cannot be exported.
+    """Read a saved ``.keras`` model and return the report: for each layer, where it runs, or why it is refused.
 
-    A Lambda, and a layer whose class nobody knows here, is not loaded: a layer that computes nothing stands for it.
+    A Lambda, or a layer of an unknown class, is not loaded. A layer that computes nothing replaces it.
 
-    Args: see ``load``.
+    Args: as for ``load``.
 
     Raises:
-        ModelError: the file is missing or no Keras model, or it is not functional.
+        ModelError: the file is missing or is not a Keras model, or the model is not functional.
         MissingExtraError: Keras is not installed.
     """
     path = Path(path)
@@ -72,7 +72,7 @@ def survey(path: str | Path, input_range: Range | None = None, ends: Ends | None
     except ModelError as error:
         if type(model).__name__ == "Sequential" or not getattr(
             model, "built", False
-        ):  # nothing knows the shape of its input
+        ):  # the shape of its input is unknown
             raise
         made = Survey((), None, problems=(error,))
     warnings = [
@@ -84,10 +84,10 @@ def survey(path: str | Path, input_range: Range | None = None, ends: Ends | None
 
 
 def load_model(path: str | Path) -> Any:
-    """Read a saved ``.keras`` model as a Keras model, uncompiled, with this package's layers known.
+    """Read a saved ``.keras`` model as a Keras model, uncompiled, with this package's layers registered.
 
     Raises:
-        ModelError: the file is missing or no Keras model.
+        ModelError: the file is missing or is not a Keras model.
         MissingExtraError: Keras is not installed.
     """
     path = Path(path)
@@ -108,7 +108,7 @@ def load_model(path: str | Path) -> Any:
             return installed.saving.load_model(path, compile=False, custom_objects=own)
     except ModelError:
         raise
-    except Exception as error:  # Keras raises a dozen kinds here; all mean that the file is not usable.
+    except Exception as error:  # Keras raises a dozen exception classes here; all mean an unusable file.
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         if "No model config found" in reason:
             advice = "load them into the model where it was made, and give what model.save('model.keras') writes"
@@ -117,10 +117,10 @@ def load_model(path: str | Path) -> Any:
 
 
 def _load_old(old: old_models.OldModel, installed: Any) -> Any:
-    """Return the model of a file that Keras 2 saved.
+    """Return the model of a file saved by Keras 2.
 
     Raises:
-        ModelError: Keras 3 cannot build it, or its weights do not fit.
+        ModelError: Keras 3 cannot build the model, or its weights do not match.
     """
     try:
         with stderr_silenced(), bounded(installed, old.path):
@@ -128,7 +128,7 @@ def _load_old(old: old_models.OldModel, installed: Any) -> Any:
             model = installed.saving.deserialize_keras_object(copy.deepcopy(old.config), own, safe_mode=True)
     except ModelError:
         raise
-    except Exception as error:  # Keras raises a dozen kinds here; all mean that it cannot build the model
+    except Exception as error:  # Keras raises a dozen exception classes here; all mean an invalid model
         raise old.cannot(error) from error
     try:
         old.load_weights(model)
@@ -140,25 +140,24 @@ def _load_old(old: old_models.OldModel, installed: Any) -> Any:
 def to_graph(model: Any, input_range: Range | None = None, ends: Ends | None = None) -> Graph:
     """Return the graph of a functional or sequential Keras model.
 
-    Inputs are called like their Keras layers, outputs like the layers that make them, or by their keys where the model
-    returns a dict. An input of shape (height, width, 1, 3 or 4) is a picture, any other takes numbers.
+    Inputs have the names of their Keras layers. Outputs have the names of the layers that compute them, or their keys
+    if the model returns a dict. An input of shape (height, width, 1, 3 or 4) is an image; any other is a plain tensor.
 
     Args:
-        model: the model; models inside it are imported with it, their layers named ``inner/layer``.
-        input_range: the values that byte 0 and byte 255 of the picture stand for, as the model was trained: (0, 1),
-            (-1, 1), (0, 255). By default (0, 255) where the model itself begins with a rescaling by 1/32 or less,
-            as Keras models on raw bytes do, else (0, 1).
-        ends: what else is known of inputs and outputs.
+        model: the model. Nested models are imported, too, with layers named ``inner/layer``.
+        input_range: the values of byte 0 and byte 255 of the image, as in training: (0, 1), (-1, 1), (0, 255). Default:
+            (0, 255) if the model begins with a rescaling by 1/32 or less, as Keras models on raw bytes do, else (0, 1).
+        ends: options for inputs and outputs.
 
     Raises:
-        ModelError: layers or options that are not supported, naming the layers and what to change.
+        ModelError: unsupported layers or options. The message names the layers and the required change.
         InputError: ``input_range`` or ``ends`` do not fit the model.
     """
     return survey_of(model, input_range, ends).whole()
 
 
 def survey_of(model: Any, input_range: Range | None = None, ends: Ends | None = None) -> Survey:
-    """As ``to_graph``, with what is refused as a part of the result.
+    """Return the same as ``to_graph``, with the refused layers as a part of the result.
 
     Raises:
         ModelError: the model is not functional.
@@ -181,7 +180,7 @@ def survey_of(model: Any, input_range: Range | None = None, ends: Ends | None = 
     collected.nodes = [node for node in collected.nodes if node.name not in unread]
     rows = (*collected.rows.values(), *ended(model, collected.rows))
     known = [output for output in outputs if not collected.unknown & set(output.layers)]
-    if len(known) < len(outputs):  # what stands before the unknown can be looked at all the same
+    if len(known) < len(outputs):  # the nodes before an unknown tensor can still be inspected
         read = {name for node in collected.nodes for name in node.inputs}
         ends_here = [node.name for node in collected.nodes if node.name not in read | collected.guessed]
         known += [GraphOutput(f"before:{name}", (name,), (), VALUES) for name in ends_here]
@@ -197,7 +196,7 @@ def survey_of(model: Any, input_range: Range | None = None, ends: Ends | None = 
 
 
 def _of_bytes(model: Any) -> dict[str, Range]:
-    """Return the ranges of pictures whose type has whole numbers only: those between 0 and 1 were all 0."""
+    """Return the ranges of images with an integer type: with values between 0 and 1, all would be 0."""
     whole = [tensor for tensor in model.inputs if str(tensor.dtype) in _WHOLE and len(tensor.shape) in (3, 4)]
     return {tensor._keras_history.operation.name: (0.0, 255.0) for tensor in whole}
 
@@ -211,8 +210,8 @@ def _require_inputs_read(graph: Graph) -> None:
 def tensors_of(model: Any) -> dict[str, Any]:
     """Return the Keras tensor that a node of ``to_graph(model)`` computes, by the node's name.
 
-    Nodes that are a part of a layer have none (the sum of a Dense layer with an activation), nor have those of models
-    inside the model.
+    Nodes for a part of a layer, such as the sum of a Dense layer with an activation, and nodes of nested models do not
+    have one.
     """
     walk = Walk(Collected(), "", {})
     for tensor in model.inputs:
@@ -228,12 +227,12 @@ def outputs_of(model: Any) -> dict[str, Any]:
 
 
 def with_outputs(model: Any, tensors: Any) -> Any:
-    """Return a Keras model with the inputs of ``model`` that computes a tensor of it, or a list of them."""
+    """Return a Keras model with the inputs of ``model`` that computes one of its tensors, or a list of them."""
     return keras().Model(model.inputs, tensors)
 
 
 def version() -> str:
-    """Return which Keras this is, and on which backend: ``Keras 3.13.0, tensorflow``."""
+    """Return the version and the backend of Keras, such as ``Keras 3.13.0, tensorflow``."""
     installed = keras()
     return f"Keras {installed.version()}, {installed.backend.backend()}"
 
@@ -247,7 +246,7 @@ def _require_functional(model: Any) -> None:
 
 
 def _named_outputs(model: Any) -> list[tuple[str, Any]]:
-    """Return (name, tensor) of every output: its key in a dict, or the name of the layer that makes it."""
+    """Return (name, tensor) of every output: its key in a dict, or the name of the layer that computes it."""
     keys = getattr(model, "_outputs_struct", None)
     if isinstance(keys, dict) and len(keys) == len(model.outputs):
         return [(str(name), tensor) for name, tensor in keys.items()]
@@ -261,9 +260,9 @@ def _named_outputs(model: Any) -> list[tuple[str, Any]]:
 
 
 def _output(walk: Walk, name: str, tensor: Any) -> GraphOutput:
-    """Import what an output is made of."""
+    """Import the tensors of an output; return the output."""
     try:
         end = ending(tensor)
-    except ModelError:  # rows that no host steps make: the CPU computes all that is between the maps and them
+    except ModelError:  # rows that host steps do not make are computed on the CPU, from the maps on
         return GraphOutput(name, (walk.tensor(tensor),))
     return GraphOutput(name, tuple(walk.tensor(below) for below in end.tensors), end.steps)

@@ -1,4 +1,4 @@
-"""Means, sums and extremes of ``keras.ops`` over rows, columns or channels -> nodes."""
+"""Means, sums and extrema of ``keras.ops`` over rows, columns or channels -> nodes."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from glsl_infer.importers.keras.call import Call, Converter
 
 ROWS, COLUMNS, CHANNELS = 1, 2, 3
 MAP = (ROWS, COLUMNS)
-"""Axes of a batch of maps."""
+"""Spatial axes of a batch of maps."""
 
 _KEEP = "give keepdims=True, so that the result is a map"
 
 
 def axes_of(call: Call) -> tuple[int, ...]:
-    """Return the axes of a call on a feature map, in order, counted with that of the batch.
+    """Return the axes of a call on a feature map, in order, counted with the batch.
 
     Raises:
-        ModelError: the call is on something else, or over the batch.
+        ModelError: the input is not a feature map, or the batch is one of the axes.
     """
     rank, given = len(call.shapes[0]) + 1, call.layer.axis
     axes = [given] if isinstance(given, int) else list(given if given is not None else range(rank))
@@ -44,7 +44,7 @@ def _require_shape(call: Call, axes: tuple[int, ...]) -> None:
 
 
 class _Chain:
-    """Nodes, each of which reads the one before; the first bears the call's name."""
+    """A chain of nodes, each of which reads the previous one. The first has the call's name."""
 
     def __init__(self, call: Call) -> None:
         self.call = call
@@ -59,7 +59,7 @@ class _Chain:
         self.nodes.append(Node(name, op, inputs, attrs, arrays))
 
     def end(self, shape: tuple[int, ...]) -> list[Node]:
-        """Return the nodes; a vector becomes a map of one pixel where the call keeps its axes."""
+        """Return the nodes. With keepdims, a vector becomes a 1x1 map."""
         if self.call.layer.keepdims:
             self.add("map", "reshape", {"shape": shape})
         return self.nodes
@@ -150,7 +150,7 @@ def _argument(*, smallest: bool) -> Converter:
 
 
 def moments(reduced: Mapping[str, Converter]) -> Converter:
-    """Return the converter of ``keras.ops.moments``, by those of a mean and of a variance."""
+    """Return the converter of ``keras.ops.moments``, from those of a mean and of a variance."""
 
     def convert(call: Call) -> list[Node]:
         given = SimpleNamespace(axis=call.layer.axes, keepdims=call.layer.keepdims)

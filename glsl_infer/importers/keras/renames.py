@@ -1,8 +1,8 @@
-"""Keras layers and operations that only give values other places -> nodes, whatever shapes lie between.
+"""Chains of Keras layers and operations that only move values -> nodes, for any intermediate shapes.
 
-A channel shuffle written by hand is a Reshape to (height, width, groups, rest), a Permute and a Reshape back. No shape
-between is a map or a vector, but what becomes of every value is known: the numbers of the values of the first tensor
-are sent through the chain, and what comes out says which operator does the same.
+A channel shuffle written by hand is a Reshape to (height, width, groups, rest), a Permute and a Reshape back. The
+intermediate shapes are neither maps nor vectors, but the move of every value is known: the chain is applied to the
+indices of the first tensor's values, and the result identifies the operator with the same effect.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from glsl_infer.importers.keras.geometry import space_to_depth_nodes
 Numbers = NDArray[np.int64]
 
 RANKS = (2, 4)
-"""Axes of vectors and maps, with that of the batch."""
+"""Ranks of vectors and maps, with the batch axis."""
 
 
 def _axes(operation: Any, numbers: Numbers) -> Numbers:
@@ -64,9 +64,10 @@ _RENAMES: Mapping[str, Callable[[Any, Numbers], Numbers] | None] = {
 
 
 def chain_of(tensor: Any) -> list[Any]:
-    """Return the Keras tensors from ``tensor`` up to the first that is a map or a vector, as far as all are renames.
+    """Return the Keras tensors from ``tensor`` back to the nearest map or vector, if all operations between are moves.
 
-    The last is what the chain reads. Empty where ``tensor`` is no rename, or its input is a map or a vector already.
+    The last is the input of the chain. The result is [] if ``tensor`` is not a move, or if its input already is a map
+    or a vector.
     """
     if type(tensor._keras_history.operation).__name__ == "Stack":
         return _stacked(tensor)
@@ -97,7 +98,7 @@ def _stacked(tensor: Any) -> list[Any]:
 
 
 def _channel_of(tensor: Any) -> int | None:
-    """Return which channel of a map a tensor is; None of any other tensor."""
+    """Return the channel index of a tensor that is a channel of a map; else None."""
     if not hasattr(tensor, "_keras_history") or type(tensor._keras_history.operation).__name__ != "GetItem":
         return None
     source, key = tensor._keras_history.operation._inbound_nodes[0].arguments.args[:2]
@@ -115,15 +116,15 @@ def _renames(tensor: Any) -> bool:
 
 
 def renamed(call: Call, chain: Sequence[Any], batch: int = 0) -> list[Node]:
-    """Return the nodes that give the values of the chain's last tensor the places that they have in the first.
+    """Return the nodes that move the values of the chain's last tensor to their positions in the first.
 
     Args:
-        call: of the whole chain.
-        chain: Keras tensors from the result back to what the chain reads.
-        batch: which axis of the last is its batch.
+        call: the call for the entire chain.
+        chain: Keras tensors from the result back to the input of the chain.
+        batch: batch axis of the input.
 
     Raises:
-        ModelError: they mix batches, or no operator does that.
+        ModelError: the chain mixes batches, or does not match any operator.
     """
     given = call.shapes[0]
     numbers = np.arange(math.prod(given)).reshape(*given[:batch], 1, *given[batch:])
@@ -145,14 +146,14 @@ def renamed(call: Call, chain: Sequence[Any], batch: int = 0) -> list[Node]:
 
 
 def _nodes(call: Call, numbers: Numbers) -> list[Node]:
-    """Return the nodes whose output has these numbers of the input's values."""
+    """Return the nodes whose output has the input values with these indices."""
     given, shape = call.shapes[0], numbers.shape
     if np.array_equal(numbers.reshape(-1), np.arange(numbers.size)):
         return [call.node("reshape", {"shape": shape})]
     if len(given) == 1 and len(shape) == 1:
         return [call.node("vector_gather", {"channels": tuple(int(number) for number in numbers)})]
     if len(given) == 3 and len(shape) == 1:
-        # A transposition, then values in order.
+        # A transposition, then a flatten.
         return _of_maps(call, numbers.reshape(given)) if numbers.size == math.prod(given) else []
     if len(given) == 3 and len(shape) == 3:
         nodes = _of_maps(call, numbers)
@@ -163,7 +164,7 @@ def _nodes(call: Call, numbers: Numbers) -> list[Node]:
 
 
 def _of_maps(call: Call, numbers: Numbers) -> list[Node]:
-    """Return the nodes from a map to a map; none where no operator does it."""
+    """Return the nodes from a map to a map; [] if the move does not match any operator."""
     height, width, channels = call.shapes[0]
     values = np.arange(numbers.size).reshape(height, width, channels)
     rows, columns, depth = numbers.shape
@@ -175,7 +176,7 @@ def _of_maps(call: Call, numbers: Numbers) -> list[Node]:
             return [call.node("channel_gather", {"channels": order})]
     if rows > height and rows % height == 0 and columns == width * (rows // height):
         block = rows // height
-        first = numbers[:block, :block].reshape(-1)  # of the first pixel's channels in the first block
+        first = numbers[:block, :block].reshape(-1)  # indices of the channels of the first pixel in the first block
         if first.max() < channels:
             parts = values[..., first].reshape(height, width, block, block, depth)
             if np.array_equal(numbers, parts.transpose(0, 2, 1, 3, 4).reshape(numbers.shape)):

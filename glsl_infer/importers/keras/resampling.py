@@ -1,4 +1,4 @@
-"""Resizes of Keras whose pixels are sums of many -> nodes: cubic ones, Lanczos', and what is smoothed before."""
+"""Keras resizes by weighted sums of many pixels -> nodes: cubic, Lanczos and antialiased ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def resampled(call: Call, size: tuple[int, int], interpolation: str, *, antialia
     """Return the nodes of a resize to (height, width): rows, then columns, as weighted sums.
 
     Raises:
-        ModelError: a pixel is made of too many.
+        ModelError: a pixel depends on too many others.
     """
     nodes: list[Node] = []
     for axis, (given, wanted) in enumerate(zip(call.shapes[0][:2], size)):
@@ -31,7 +31,7 @@ def resampled(call: Call, size: tuple[int, int], interpolation: str, *, antialia
 
 
 def _matrix(given: int, wanted: int, interpolation: str, *, antialias: bool) -> NDArray[np.float64]:
-    """Return what each of ``wanted`` pixels of a row takes from ``given``, (wanted, given), as Keras computes it."""
+    """Return Keras' matrix (wanted, given): the weights of the ``given`` pixels of a row for each ``wanted`` pixel."""
     from keras import ops
 
     units = np.eye(given, dtype=np.float32)[:, None]

@@ -1,4 +1,4 @@
-"""Keras' resizing -> nodes: what is cut off or added so that the shape stays, then the resize."""
+"""Keras' resizing -> nodes: cropping or padding to keep the aspect ratio, then the resize."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def _converted(call: Call, size: tuple[int, int]) -> list[Node]:
 
 
 def _fitting(call: Call, size: tuple[int, int]) -> tuple[int, int]:
-    """Return the height for all columns and the width for all rows that have the shape of ``size``, rounded down."""
+    """Return the height for the full width and the width for the full height in the ratio of ``size``."""
     height, width, _ = call.shapes[0]
     return width * size[0] // size[1], height * size[1] // size[0]
 
 
 def _cropped(call: Call, size: tuple[int, int]) -> list[Node]:
-    """Take the middle of the map, as much as has the shape of ``size``."""
+    """Crop the middle of the map to the aspect ratio of ``size``."""
     given = call.shapes[0][:2]
     kept = tuple(max(min(most, fit), 1) for most, fit in zip(given, _fitting(call, size)))
     begin = tuple((most - part) // 2 for most, part in zip(given, kept))
@@ -52,7 +52,7 @@ def _cropped(call: Call, size: tuple[int, int]) -> list[Node]:
 
 
 def _padded(call: Call, size: tuple[int, int]) -> list[Node]:
-    """Add as much on both sides as the map lacks to have the shape of ``size``; an odd pixel is left out."""
+    """Pad both sides of the map equally to the aspect ratio of ``size``. An odd pixel is not added."""
     down, right = ((max(most, fit) - most) // 2 for most, fit in zip(call.shapes[0], _fitting(call, size)))
     padding, value = (down, down, right, right), float(call.layer.fill_value)
     if not any(padding):

@@ -1,4 +1,4 @@
-"""The file of a Keras model, looked at before Keras loads anything of it."""
+"""Checks of a Keras model file before Keras loads it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from glsl_infer.support import json_text
 CONFIG = "config.json"
 
 MOST_CONFIG = 64 << 20
-"""A config of more bytes than this is not read."""
+"""Largest size of a config in bytes."""
 
 _SAVED_MODEL = "saved_model.pb"
 
 
 def require_file(path: Path) -> None:
-    """Refuse what is no file, above all a SavedModel, which is a folder.
+    """Refuse a path that is not a file, in particular a SavedModel, which is a folder.
 
     Raises:
-        ModelError: there is no file, or it is a folder.
+        ModelError: the file is missing, or is a folder.
     """
     if (path / _SAVED_MODEL).is_file() or path.name == _SAVED_MODEL:
         raise ModelError(f"{path}: a TensorFlow SavedModel; give its whole folder, with the folder variables in it")
@@ -33,7 +33,7 @@ def require_file(path: Path) -> None:
 
 
 def config_of(path: Path) -> dict[str, Any] | None:
-    """Return the config of a ``.keras`` file: what the model is made of, without weights; None of any other file."""
+    """Return the config of a ``.keras`` file: the model's layers without weights; None for any other file."""
     try:
         with zipfile.ZipFile(path) as archive:
             if archive.getinfo(CONFIG).file_size > MOST_CONFIG:

@@ -1,4 +1,4 @@
-"""Keras layers on sequences -> nodes: a sequence (length, channels) is a map of one row, and the 2D operators do it.
+"""Keras layers on sequences -> nodes. A sequence (length, channels) is a map of one row for the 2D operators.
 
 Recurrent layers run on the CPU.
 """
@@ -21,7 +21,7 @@ from glsl_infer.importers.shared.transposed import PLAIN, transposed
 
 
 class _Row:
-    """Nodes that read a sequence as a map of one row; the first bears the call's name."""
+    """A chain of nodes on a sequence as a map of one row. The first has the call's name."""
 
     def __init__(self, call: Call) -> None:
         if len(call.shapes[0]) != 2:
@@ -44,7 +44,7 @@ class _Row:
         self.nodes += activations.own_activation(self.call, self.nodes[-1].name)
 
     def end(self) -> list[Node]:
-        """Return the nodes, with the row as a sequence again."""
+        """Return the nodes, with the row reshaped to a sequence."""
         self.add("sequence", "reshape", {"shape": self.call.shape})
         return self.nodes
 
@@ -153,7 +153,7 @@ def _cropping(call: Call) -> list[Node]:
 
 
 def _repeat_vector(call: Call) -> list[Node]:
-    """Convert a RepeatVector: a map of one pixel, enlarged to a row."""
+    """Convert a RepeatVector: a 1x1 map, enlarged to a row."""
     channels = call.shapes[0][-1]
     row = call.node("reshape", {"shape": (1, 1, channels)})
     wide = Node(f"{call.name}-row", "upsample_nearest", (call.name,), {"size": (1, int(call.layer.n))})
@@ -173,7 +173,7 @@ def _bidirectional(call: Call) -> list[Node]:
 
 
 def _through(call: Call, layers: Sequence[Any], merge: str) -> list[Node]:
-    """Return the nodes of a layer that goes through a sequence, once or in both directions."""
+    """Return the nodes of a recurrent layer, in one direction or both."""
     first, kind = layers[0], type(layers[0]).__name__
     directions = tuple(bool(layer.go_backwards) for layer in layers)
     advice = "use LSTM, GRU or SimpleRNN with Keras' own activations, on one tensor, without states"
@@ -196,13 +196,13 @@ def _through(call: Call, layers: Sequence[Any], merge: str) -> list[Node]:
 
 
 def _gates(cells: Sequence[Any]) -> dict[str, NDArray[np.float32]]:
-    """Return the weights of the cells of each direction; the order of their gates is that of the operators."""
+    """Return the weights of the cells of each direction, with the gates in the order of the operators."""
     weights = {
         "kernel": np.stack([array(cell.kernel) for cell in cells]),
         "recurrent": np.stack([array(cell.recurrent_kernel) for cell in cells]),
     }
     if cells[0].use_bias:
-        biases = np.stack([array(cell.bias) for cell in cells])  # of a GRU that resets after the product, two each
+        biases = np.stack([array(cell.bias) for cell in cells])  # two of each for a GRU with reset after the product
         weights["bias"] = biases if biases.ndim == 2 else biases[:, 0]
         if biases.ndim == 3:
             weights["recurrent_bias"] = biases[:, 1]
@@ -210,14 +210,14 @@ def _gates(cells: Sequence[Any]) -> dict[str, NDArray[np.float32]]:
 
 
 def _steps(call: Call, node: Node, directions: tuple[bool, ...], merge: str, every: bool) -> list[Node]:
-    """Return the nodes that make a layer's output of all steps (length, directions, hidden)."""
+    """Return the nodes for a layer's output from all steps (length, directions, hidden)."""
     length, hidden = call.shapes[0][0], node.weights["recurrent"].shape[1]
     nodes, parts = [node], []
     for place, backwards in enumerate(directions):
         name = f"{call.name}-{'backward' if backwards else 'forward'}"
         at = 0 if backwards else length - 1
         begin, size, strides = (0 if every else at, place, 0), (length if every else 1, 1, hidden), (1, 1, 1)
-        if every and backwards and len(directions) == 1:  # Keras gives the steps in the order in which it goes
+        if every and backwards and len(directions) == 1:  # Keras returns the steps in the order of computation
             begin, strides = (length - 1, place, 0), (-1, 1, 1)
         cut = {"begin": begin, "size": size, "strides": strides}
         nodes.append(Node(f"{name}-steps", "tensor_slice", (call.name,), cut))

@@ -1,7 +1,7 @@
-"""Layers that stand for a Lambda, and for layers whose class nobody knows here, so that the rest can be looked at.
+"""Placeholders for Lambda layers and layers of unknown classes, so that the other layers can be inspected.
 
-A Lambda holds Python code. Nothing of it is loaded: the model is made from a config in which another layer takes its
-place, without its weights.
+A Lambda contains Python code. It is not loaded: the model is built from a config with a placeholder layer instead,
+without its weights.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from glsl_infer.importers.keras.quiet import stderr_silenced
 from glsl_infer.importers.keras.saved import objects_in
 
 NAME = "glsl_infer>StandIn"
-"""Under which the layer is known while such a model is made."""
+"""Name under which the placeholder is registered while such a model is built."""
 
 LAMBDA = "Lambda"
 
@@ -30,14 +30,14 @@ _ADVICE = {
 
 
 def of_config(path: Path, config: dict[str, Any] | None) -> Any | None:
-    """Return the model of a config with stand-ins, and without weights; None if it needs none or cannot be made.
+    """Return the model of a config with placeholders, without weights; None if no placeholder is needed.
 
     Args:
         path: of the file, for messages.
-        config: of the file, as Keras 3 writes it.
+        config: the file's config in the format of Keras 3.
 
     Raises:
-        InputError: nothing can stand for a layer, all of them by name.
+        InputError: the model cannot be built with placeholders. The message names the refused layers.
     """
     if config is None:
         return None
@@ -47,7 +47,7 @@ def of_config(path: Path, config: dict[str, Any] | None) -> Any | None:
     replaced = [entry for entry in layers if _name_of(entry) not in own and _replace(entry)]
     if not replaced:
         return None
-    for entry in layers:  # what stands behind a stand-in is made for another shape, perhaps
+    for entry in layers:  # shapes after a placeholder can differ from the file's
         entry.pop("build_config", None)
     installed = keras()
     check_config(path, config)
@@ -59,17 +59,16 @@ def of_config(path: Path, config: dict[str, Any] | None) -> Any | None:
             )
     except ModelError:
         raise
-    except Exception:  # Keras raises a dozen kinds here: shapes do not fit behind what was replaced
+    except Exception:  # Keras raises a dozen exception classes here: shapes do not match after a placeholder
         refused = [stand_in(**entry["config"]) for entry in replaced]
         raise together([ModelError.layer(layer.name, *layer.refusal()) for layer in refused]) from None
 
 
 def own_objects(config: Any) -> dict[str, Any]:
-    """Return what stands for objects of a person's own in a config, by the names under which Keras looks for them.
+    """Return replacements for the user's own objects in a config, by their registered names.
 
-    A functional model whose class is one's own has a training step of its own, and computes what its config says:
-    Keras' own model stands for it. A function of one's own, say an initializer, is refused only where its numbers
-    count.
+    A functional model of a user's class has its own training step, but computes the same as its config. Keras' own
+    model replaces it. A function of the user, such as an initializer, is refused only if its values matter.
     """
     made: dict[str, Any] = dict.fromkeys(own_models(config), keras().Model)
     for entry in objects_in(config):
@@ -82,7 +81,7 @@ def own_objects(config: Any) -> dict[str, Any]:
 
 
 def own_models(config: Any) -> list[str]:
-    """Return the names of functional models in a config whose class is a person's own."""
+    """Return the names of functional models in a config whose class is the user's."""
     return [
         _name_of(entry)
         for entry in objects_in(config)
@@ -101,7 +100,7 @@ def _name_of(entry: dict[str, Any]) -> str:
 
 
 def _is_function(value: Any) -> bool:
-    """Return whether an option is a function that is none of Keras."""
+    """Return whether an option is a function that is not part of Keras."""
     if not isinstance(value, dict) or value.get("class_name") != "function":
         return False
     name = value.get("config")
@@ -109,7 +108,7 @@ def _is_function(value: Any) -> bool:
 
 
 def _function(name: str) -> Any:
-    """Return a function that fills a weight with zeros, which the file's replace, and changes nothing of a tensor."""
+    """Return a function that fills weights with zeros, to be replaced by the file's values, and keeps tensors."""
 
     def own(first: Any, *args: Any, **kwargs: Any) -> Any:
         return keras().ops.zeros(first) if isinstance(first, (list, tuple)) else first
@@ -119,7 +118,7 @@ def _function(name: str) -> Any:
 
 
 def _replace(entry: dict[str, Any]) -> bool:
-    """Put a stand-in in the place of a serialized layer that is not to be loaded; return whether it was one."""
+    """Replace a serialized layer by a placeholder if it must not be loaded; return whether it was replaced."""
     kind = entry["class_name"]
     registered = entry.get("registered_name")
     never = kind in RUN_OTHERS | READ_FILES
@@ -141,14 +140,14 @@ def _stand_in_class() -> Any:
     installed = keras()
 
     class StandIn(installed.layers.Layer):  # type: ignore[misc, name-defined]
-        """Computes nothing, and says that its output has the shape of its first input."""
+        """A layer without a computation, whose output has the shape of its first input."""
 
         def __init__(self, stands_for: str, **kwargs: Any) -> None:
             super().__init__(**kwargs)
             self.stands_for = stands_for
 
         def refusal(self) -> tuple[str, str]:
-            """Return why the layer is refused, and what to do."""
+            """Return the reason of the refusal, and the advice."""
             if self.stands_for == LAMBDA:
                 what = "a Lambda cannot be exported: it holds Python code, of which nothing was run"
             elif self.stands_for.startswith("tf."):
@@ -165,7 +164,7 @@ def _stand_in_class() -> Any:
             return installed.KerasTensor(first.shape, dtype=first.dtype)
 
         def call(self, *args: Any, **kwargs: Any) -> Any:
-            """Refuse: nothing is to be computed by it."""
+            """Refuse to compute."""
             raise NotImplementedError(self.stands_for)
 
     return StandIn

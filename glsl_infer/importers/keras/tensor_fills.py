@@ -1,4 +1,4 @@
-"""Operations of Keras that make tensors of one number, repeat a tensor to a shape, or cut patches -> nodes."""
+"""Keras operations that fill tensors with one value, broadcast a tensor or extract patches -> nodes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from glsl_infer.ops.constant_map import constant_map
 
 
 def _filled(value: Callable[[Call], Any]) -> Converter:
-    """Return the converter of an operation whose result has the input's shape and one number everywhere."""
+    """Return the converter of an operation whose result has the input's shape and one value everywhere."""
 
     def convert(call: Call) -> list[Node]:
         given = value(call)
@@ -47,7 +47,7 @@ def _broadcast_shape(call: Call) -> tuple[int, ...]:
 
 
 def _broadcast(call: Call) -> list[Node]:
-    """Convert ``keras.ops.broadcast_to`` of channels, or of one pixel to a map of it."""
+    """Convert ``keras.ops.broadcast_to`` of channels, or of a 1x1 map to a larger map."""
     target, own = _broadcast_shape(call), (1, *call.shapes[0])
     if len(target) != len(own) or any(size not in (1, wanted) for size, wanted in zip(own, target)):
         raise call.refused(f"a shape of {target}", "give one that the tensor's broadcasts to, with as many axes")
@@ -56,7 +56,7 @@ def _broadcast(call: Call) -> list[Node]:
 
 
 def _patches(call: Call) -> list[Node]:
-    """Convert ``keras.ops.image.extract_patches``: each pixel of the result holds the numbers of a window."""
+    """Convert ``keras.ops.image.extract_patches``: each pixel of the result has the values of a window."""
     layer = call.layer
     if len(call.shapes[0]) != 3 or len(layer.size) != 2:
         raise call.refused(
@@ -100,10 +100,10 @@ FILLS: Mapping[str, Converter] = {
     "OnesLike": _filled(lambda call: 1.0),
     "ZerosLike": _filled(lambda call: 0.0),
 }
-"""Converters by class name, of shapes of any rank."""
+"""Converters by class name, for tensors of any rank."""
 
 OPERATIONS: Mapping[str, Converter] = {**FILLS, "BroadcastTo": _broadcast}
-"""Converters by class name, of what shaders do."""
+"""Converters to operators with shaders, by class name."""
 
 ON_CPU: Mapping[str, Converter] = {
     **FILLS,
@@ -111,4 +111,4 @@ ON_CPU: Mapping[str, Converter] = {
     "ExtractPatches": _patches,
     "Slice": moved(_slice),
 }
-"""Converters by class name, of what the CPU does."""
+"""Converters to nodes for the CPU, by class name."""

@@ -1,4 +1,4 @@
-"""Operations of Keras that compute every number for itself, or reduce them -> nodes that the CPU computes."""
+"""Elementwise operations and reductions of Keras -> nodes for the CPU."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glsl_infer.importers.keras.weights import array
 
 
 def axis(call: Call, given: Any) -> int:
-    """Return an axis of the first input, given as Keras counts it: the batch is axis 0."""
+    """Return an axis of the first input from Keras' count, in which the batch is axis 0."""
     rank = len(call.shapes[0])
     if isinstance(given, (list, tuple)) and len(given) == 1:
         (given,) = given
@@ -30,14 +30,14 @@ def axis(call: Call, given: Any) -> int:
 
 
 def axes(call: Call, given: Any) -> tuple[int, ...]:
-    """Return axes as ``axis`` does."""
+    """Return several axes, as in ``axis``."""
     if given is None:
         raise call.refused("axis=None", "name the axes, without that of the batch")
     return tuple(axis(call, one) for one in (given if isinstance(given, (list, tuple)) else [given]))
 
 
 def constant(call: Call, value: Any) -> NDArray[np.float32]:
-    """Return a constant without an axis for the batch, to broadcast with inputs that have none."""
+    """Return a constant without a batch axis, to broadcast with inputs without one."""
     numbers: NDArray[np.float32] = np.asarray(array(value), np.float32)
     if numbers.ndim > max(map(len, call.shapes)):
         if numbers.shape[0] != 1:
@@ -67,7 +67,7 @@ def chain(call: Call, operation: str) -> list[Node]:
     reads = list(call.inputs)
     given = call.arguments[0] if call.arguments and isinstance(call.arguments[0], (list, tuple)) else call.arguments
     if len(reads) == 1 and sum(is_tensor(value) for value in given) > 1:
-        reads *= len(given)  # of a tensor and itself
+        reads *= len(given)  # of a tensor with itself
     nodes: list[Node] = []
     left = reads[0]
     for number, right in enumerate(reads[1:]):
@@ -78,7 +78,7 @@ def chain(call: Call, operation: str) -> list[Node]:
 
 
 class Chain:
-    """Nodes, each of which reads the one before and perhaps others; the first bears the call's name."""
+    """A chain of nodes, each of which reads the previous one and optionally others. The first has the call's name."""
 
     def __init__(self, call: Call) -> None:
         self.call, self.nodes = call, list[Node]()
@@ -91,7 +91,7 @@ class Chain:
         return name
 
     def by(self, operation: str, number: float) -> str:
-        """Append an operation with a number."""
+        """Append an operation with a scalar."""
         return self.add("tensor_binary", {"operation": operation}, constant=np.array([number], np.float32))
 
     def function(self, name: str) -> str:
@@ -122,7 +122,7 @@ def _tan(call: Call) -> list[Node]:
 
 
 def _steps(*steps: tuple[str, float] | str) -> Converter:
-    """Return the converter of functions, and of operations with a number, one after the other."""
+    """Return the converter of a sequence of functions and of operations with a scalar."""
 
     def convert(call: Call) -> list[Node]:
         made = Chain(call)
@@ -150,7 +150,7 @@ def _where(call: Call) -> list[Node]:
 
 
 def cast(call: Call) -> list[Node]:
-    """Convert a cast: numbers inside a network are floats, so that whole numbers are cut and truth is 1 or 0."""
+    """Convert a cast. Values in a network are floats, so a cast to integers truncates, and a Boolean is 1 or 0."""
     kind = str(call.layer.dtype)
     if "float" in kind:
         return [call.node("identity")]
@@ -162,7 +162,7 @@ def cast(call: Call) -> list[Node]:
 
 
 def binary_with(call: Call, operation: str, number: float) -> list[Node]:
-    """Return the node of an operation with a number."""
+    """Return the node of an operation with a scalar."""
     made = Chain(call)
     made.by(operation, number)
     return made.nodes

@@ -1,4 +1,4 @@
-"""Operations of Keras that give numbers other places in tensors of any rank -> nodes that the CPU computes."""
+"""Keras operations that move values in tensors of any rank -> nodes for the CPU."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from glsl_infer.importers.keras.weights import array
 from glsl_infer.importers.shared.places import placed as in_places
 
 MOST_INDICES = 1 << 22
-"""Numbers of a tensor that are named one by one, at most: a bundle holds as many indices."""
+"""Largest number of elements that are gathered by index: the bundle stores all indices."""
 
 Numbers = NDArray[np.int64]
 
 
 def moved(move: Callable[[Call, Numbers], Numbers]) -> Converter:
-    """Return the converter of an operation that does to numbers what ``move`` does; the batch is their first axis."""
+    """Return the converter of an operation with the effect of ``move`` on indices. Their first axis is the batch."""
 
     def convert(call: Call) -> list[Node]:
         given = call.shapes[0]
@@ -41,7 +41,7 @@ def moved(move: Callable[[Call, Numbers], Numbers]) -> Converter:
 
 
 def placed(call: Call, numbers: Numbers) -> list[Node]:
-    """Return the nodes that take the numbers of the first input from these places, counted through all of its axes."""
+    """Return the nodes that gather elements of the first input by flat indices."""
     if numbers.size > MOST_INDICES:
         raise call.refused(f"{numbers.size} numbers in other places", f"give it at most {MOST_INDICES}")
     return in_places(call.name, call.inputs[0], call.shapes[0], numbers)
@@ -115,7 +115,7 @@ def _take_along(call: Call) -> list[Node]:
 
 
 def _taken_along(call: Call, over: int) -> list[Node]:
-    """Return the nodes of a take by indices that NumPy broadcasts: rows of a table, say, by indices of one column."""
+    """Return the nodes of a take with broadcast indices, such as rows of a table by indices of one column."""
     nodes, names = [], []
     for name, given, other in zip(call.inputs, call.shapes, reversed(call.shapes)):
         whole = tuple(size if place == over else max(size, other[place]) for place, size in enumerate(given))
@@ -136,7 +136,7 @@ def get_item(call: Call) -> list[Node]:
 
 
 def _entries(call: Call) -> tuple[Any, ...]:
-    """Return an index that leaves the batch as it is."""
+    """Return an index that keeps the batch unchanged."""
     key = geometry.index_of(call)
     entries = tuple(key)
     known = all(entry is None or entry is Ellipsis or isinstance(entry, (int, slice)) for entry in entries)
@@ -146,7 +146,7 @@ def _entries(call: Call) -> tuple[Any, ...]:
 
 
 def cut(call: Call, places: Numbers) -> list[Node]:
-    """Return the nodes of a cut: a slice of every axis, reshaped. ``places`` are numbers of the input, in a batch."""
+    """Return the nodes of a slice of every axis, and a reshape. ``places`` are indices of the input, with a batch."""
     numbers = places[0]
     if not numbers.size:
         raise call.refused("an index that leaves nothing", "take a number at least")
@@ -166,7 +166,7 @@ def cut(call: Call, places: Numbers) -> list[Node]:
 
 
 def _line(part: Numbers) -> tuple[int, int] | None:
-    """Return (begin, step) of places at equal distances; None of others."""
+    """Return (begin, step) of equidistant indices; else None."""
     step = int(part[1] - part[0]) if len(part) > 1 else 1
     return (int(part[0]), step) if np.array_equal(part, part[0] + step * np.arange(len(part))) else None
 
@@ -190,7 +190,7 @@ def _pad(call: Call) -> list[Node]:
 
 
 def adaptive(reduction: str) -> Converter:
-    """Return the converter of a pooling to a given size, whose windows may overlap and differ by a pixel."""
+    """Return the converter of a pooling to a given size. Its windows can overlap and differ by a pixel."""
 
     def convert(call: Call) -> list[Node]:
         call.require_channels_last()
@@ -211,7 +211,7 @@ def _windows(size: int, count: int) -> list[range]:
 
 
 def _largest(call: Call, windows: Sequence[Sequence[range]]) -> list[Node]:
-    """Take every window's numbers, the last again where it is short, and the largest of each."""
+    """Gather the values of every window, with the last repeated in short windows, and reduce them to the maximum."""
     longest = [max(map(len, ranges)) for ranges in windows]
     rows, columns = (
         np.array([[part[min(place, len(part) - 1)] for place in range(most)] for part in ranges])
@@ -225,7 +225,7 @@ def _largest(call: Call, windows: Sequence[Sequence[range]]) -> list[Node]:
 
 
 def _means(call: Call, windows: Sequence[Sequence[range]], channels: int) -> list[Node]:
-    """Multiply rows, then columns, by a matrix that has a window's share of each."""
+    """Multiply rows, then columns, by a matrix with the weight of each in every window."""
     nodes: list[Node] = []
     before = call.inputs[0]
     for ranges, size, part in zip(windows, call.shapes[0], ("rows", "columns")):
@@ -233,7 +233,7 @@ def _means(call: Call, windows: Sequence[Sequence[range]], channels: int) -> lis
         for place, window in enumerate(ranges):
             matrix[window.start : window.stop, place] = 1.0 / len(window)
         turned = f"{call.name}-{part}-last" if nodes else call.name
-        # (rows, columns, channels) -> (columns, channels, rows) -> (channels, rows, columns): each is last once.
+        # (rows, columns, channels) -> (columns, channels, rows) -> (channels, rows, columns): each axis is last once.
         nodes.append(Node(turned, "tensor_transpose", (before,), {"axes": (1, 2, 0)}))
         before = f"{call.name}-{part}"
         nodes.append(Node(before, "linear", (turned,), {}, {"kernel": matrix}))
@@ -276,7 +276,7 @@ MOVES: Mapping[str, Callable[[Call, Numbers], Numbers]] = {
     "Tile": lambda call, numbers: np.tile(numbers, call.layer.repeats),
     "Unstack": _unstack,
 }
-"""What operations do to numbers whose first axis is the batch, by class name."""
+"""Effect of operations on indices whose first axis is the batch, by class name."""
 
 OPERATIONS: Mapping[str, Converter] = {
     **{kind: moved(move) for kind, move in MOVES.items()},

@@ -1,4 +1,4 @@
-"""Products of tensors: Dense on any rank, matmul, Dot and einsum -> operators of the CPU."""
+"""Products of tensors: Dense of any rank, matmul, Dot and einsum -> operators for the CPU."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glsl_infer.importers.keras.call import Call
 from glsl_infer.importers.keras.weights import array, bias, kernel
 
 MOST_PRODUCTS = 1 << 24
-"""Products of an einsum with a constant, at most: as many numbers may be in memory at once."""
+"""Largest number of products of an einsum with a constant, because all of them can be in memory at once."""
 
 
 Step = tuple[str, dict[str, Any], dict[str, NDArray[np.float32]]]
@@ -23,7 +23,7 @@ Step = tuple[str, dict[str, Any], dict[str, NDArray[np.float32]]]
 
 
 def is_tensor(value: object) -> bool:
-    """Whether an argument is a tensor of the model, not a constant."""
+    """Return whether an argument is a tensor of the model, not a constant."""
     return hasattr(value, "_keras_history")
 
 
@@ -35,7 +35,7 @@ def linear(call: Call) -> list[Node]:
 
 
 def matmul(call: Call) -> list[Node]:
-    """Convert a product of two tensors, or of a tensor and constants."""
+    """Convert a product of two tensors, or of a tensor and a constant."""
     if len(call.inputs) == 1 and len(call.arguments) == 2 and is_tensor(call.arguments[0]):
         weights = _matrix(call.arguments[1])
         if weights.ndim == 2:
@@ -51,7 +51,7 @@ def matmul(call: Call) -> list[Node]:
 
 
 def _matrix(value: Any) -> NDArray[np.float32]:
-    """Return a constant without axes of 1 in front of its last two."""
+    """Return a constant without the leading axes of 1 before its last two axes."""
     numbers = array(value)
     while numbers.ndim > 2 and numbers.shape[0] == 1:
         numbers = numbers[0]
@@ -94,7 +94,7 @@ def _reading(node: Node, before: str, name: str) -> Node:
 
 
 def unit(name: str, source: str, over: tuple[int, ...], least: float) -> list[Node]:
-    """Return the nodes of a tensor divided by its length over axes, whose square counts as ``least`` or more."""
+    """Return the nodes of a tensor divided by its length over axes. The squared length is at least ``least``."""
     limit: NDArray[np.float32] = np.array([least], np.float32)
     return [
         Node(f"{name}-squares", "tensor_binary", (source, source), {"operation": "multiply"}),
@@ -106,7 +106,7 @@ def unit(name: str, source: str, over: tuple[int, ...], least: float) -> list[No
 
 
 def einsum(call: Call) -> list[Node]:
-    """Convert Einstein's sum."""
+    """Convert an einsum."""
     equation = str(call.layer.subscripts).replace(" ", "")
     terms, arrow, result = equation.partition("->")
     batch = result[:1]
@@ -126,12 +126,12 @@ def einsum(call: Call) -> list[Node]:
 
 
 def einsum_dense(call: Call) -> list[Node]:
-    """Convert an EinsumDense: Einstein's sum with a kernel, a bias and an activation."""
+    """Convert an EinsumDense: an einsum with a kernel, a bias and an activation."""
     layer = call.layer
     equation = str(layer.equation).replace(" ", "")
     given, arrow, result = equation.partition("->")
     term, _, other = given.partition(",")
-    if "." in equation:  # ...: the axes that neither the kernel nor the result names otherwise
+    if "." in equation:  # ...: the axes without letters
         free = "ABCDEFGH"[: len(call.shapes[0]) + 1 - len(term.replace("...", ""))]
         term, result = term.replace("...", free), result.replace("...", free)
     if not arrow or term[:1] != result[:1] or term[:1] in other:
@@ -144,7 +144,7 @@ def einsum_dense(call: Call) -> list[Node]:
 
 
 def _with_constant(call: Call, terms: tuple[str, str, str], weights: NDArray[np.float32], equation: str) -> list[Node]:
-    """Return the nodes of Einstein's sum of a tensor and a constant: one matrix product between two transpositions."""
+    """Return the nodes of an einsum of a tensor and a constant: one matrix product between two transpositions."""
     given, other, result = terms
     summed = [axis for axis in given if axis in other]
     kept, new = [axis for axis in given if axis not in other], [axis for axis in other if axis not in given]
@@ -173,9 +173,9 @@ def _with_constant(call: Call, terms: tuple[str, str, str], weights: NDArray[np.
 
 
 def _products_summed(call: Call, terms: tuple[str, str, str], weights: NDArray[np.float32]) -> list[Node]:
-    """Return the nodes of Einstein's sum that keeps axes which the tensor and the constant share: products, then sums.
+    """Return the nodes of an einsum that keeps axes shared by the tensor and the constant: products, then sums.
 
-    The result's axes are first, in their order, and those that are summed last.
+    The axes of the result come first, in their order, and the summed axes last.
     """
     given, other, result = terms
     gone = "".join(dict.fromkeys(axis for axis in given + other if axis not in result))
@@ -196,7 +196,7 @@ def _products_summed(call: Call, terms: tuple[str, str, str], weights: NDArray[n
 
 
 def _in_turn(call: Call, *steps: Step) -> list[Node]:
-    """Return nodes, each of which reads the one before."""
+    """Return a chain of nodes, each of which reads the previous one."""
     nodes: list[Node] = []
     for number, (op, attrs, weights) in enumerate(steps):
         name, reads = (f"{call.name}-{number}", (nodes[-1].name,)) if nodes else (call.name, call.inputs)

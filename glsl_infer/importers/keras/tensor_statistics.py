@@ -1,4 +1,4 @@
-"""Statistics of Keras' operations -> nodes that the CPU computes: deviations, logarithms, norms."""
+"""Statistics of Keras' operations -> nodes for the CPU: deviations, logarithms, norms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glsl_infer.importers.keras.tensor_products import is_tensor, unit
 from glsl_infer.importers.keras.weights import array
 
 _LEAST_LENGTH = 1e-12
-"""What Keras divides by at least, where a layer says nothing else."""
+"""Smallest divisor in Keras, if a layer does not set one."""
 
 
 def _spread(*, root: bool) -> Converter:

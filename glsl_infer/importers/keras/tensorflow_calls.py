@@ -1,4 +1,4 @@
-"""Calls of TensorFlow's functions on tensors of a Keras 2 model (``TFOpLambda``), computed by ``keras.ops``."""
+"""Calls of TensorFlow functions in a Keras 2 model (``TFOpLambda``), computed by ``keras.ops``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from keras import ops
 
 CLASS = "TensorFlowCall"
 NAME = f"glsl_infer>{CLASS}"
-"""Name under which Keras finds the class."""
+"""Registered name of the class in Keras."""
 
 _MODULES = frozenset({"", "math", "nn", "linalg", "image", "__operators__", "keras.activations", "keras.backend"})
 _COMPAT = ("compat.v1.", "compat.v2.")
@@ -21,7 +21,7 @@ _COMPAT = ("compat.v1.", "compat.v2.")
 
 @keras.saving.register_keras_serializable(package="glsl_infer")
 class TensorFlowCall(keras.layers.Layer):  # type: ignore[misc]
-    """Applies a function of ``tf`` while a model is built, and adds operations of Keras to it.
+    """A layer that applies a function of ``tf`` while a model is built, as operations of Keras.
 
     Args:
         function: name of the function in ``tf``, such as ``math.truediv``.
@@ -32,20 +32,20 @@ class TensorFlowCall(keras.layers.Layer):  # type: ignore[misc]
         self.function = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the result of the function, whose options have the names of ``tf``."""
+        """Return the result of the function. The options have the names in ``tf``."""
         kwargs.pop("name", None)
         result = _FUNCTIONS[_short(self.function)](*args, **kwargs)
         made = list(result) if isinstance(result, (list, tuple)) and any(map(_is_tensor, result)) else [result]
         given = {id(value) for value in keras.tree.flatten((args, kwargs))}
         if len(made) == 1 and _is_tensor(result) and id(result) not in given:
             result._keras_history.operation.name = self.name
-        # Keras looks up the tensors that later calls read in this list.
+        # Keras finds the input tensors of later calls in this list.
         self._inbound_nodes.append(SimpleNamespace(output_tensors=made))
         return result
 
 
 def is_known(function: str) -> bool:
-    """Return whether there is a counterpart of a function of ``tf``."""
+    """Return whether a function of ``tf`` has a counterpart."""
     return _short(function) in _FUNCTIONS
 
 
@@ -90,7 +90,7 @@ def _axes(axis: Any) -> Any:
 
 
 def _sizes(shape: Any) -> tuple[int, ...]:
-    """Return a shape to reshape to: the batch, whose size is open, is -1."""
+    """Return the target shape of a reshape, with -1 for the batch, whose size is open."""
     return tuple(-1 if size is None else int(size) for size in shape)
 
 
@@ -99,7 +99,7 @@ def _getitem(value: Any, slice_spec: Any) -> Any:
     key = tuple(_slice(entry) for entry in entries)
     if _is_tensor(value):
         return value[key]
-    picked = np.asarray(value, object)[key]  # of a shape, whose batch is None
+    picked = np.asarray(value, object)[key]  # value is a shape, whose batch is None
     return picked.tolist() if isinstance(picked, np.ndarray) else picked
 
 
@@ -165,7 +165,7 @@ def _pool(operation: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _window(value: Any) -> Any:
-    """Return (y, x) of a window of ``tf``: a number, two, or one for each axis."""
+    """Return (y, x) of a window in ``tf``: one number, two, or one for each axis."""
     if not isinstance(value, Sequence):
         return (int(value), int(value))
     sides = list(value)[1:3] if len(value) == 4 else list(value)
@@ -182,7 +182,7 @@ def _product(input_tensor: Any, axis: Any = None, keepdims: bool = False, **_: A
     return math.prod(input_tensor)
 
 
-# Not the functions themselves: names of arguments are those of ``tf``.
+# Wrappers, because the arguments have the names of ``tf``.
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     **{
         name: _first_of_two(operation)
@@ -276,4 +276,4 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "depth_to_space": lambda input, block_size, **_: ops.depth_to_space(input, block_size),
     "space_to_depth": lambda input, block_size, **_: ops.space_to_depth(input, block_size),
 }
-"""Functions of ``tf`` by the last part of their names, with its names of arguments."""
+"""Functions of ``tf`` by the last part of their names, with the argument names of ``tf``."""

@@ -1,6 +1,6 @@
-"""Keras layers and operations on tensors of any rank -> nodes that the CPU computes.
+"""Keras layers and operations on tensors of any rank -> nodes for the CPU.
 
-They take over where textures cannot: a tensor in or out is neither a vector nor a map, or the layer exists here alone.
+They are used if an input or output is neither a vector nor a map, or if a layer does not have a shader.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from glsl_infer.program.layout import TEXTURE_RANKS
 
 
 def in_textures(call: Call) -> bool:
-    """Return whether all tensors of a call are vectors and maps."""
+    """Return whether all tensors of a call are vectors or maps."""
     return all(len(shape) in TEXTURE_RANKS for shape in (*call.shapes, call.shape))
 
 
 def renames(call: Call, chain: Sequence[Any]) -> list[Node]:
-    """Return the nodes of a chain of reshapes and transpositions, link by link; none where they mix batches.
+    """Return the nodes of a chain of reshapes and transpositions, one per operation; [] if they mix batches.
 
     Args:
-        call: of the whole chain.
-        chain: Keras tensors from the result back to what the chain reads.
+        call: the call for the entire chain.
+        chain: Keras tensors from the result back to the input of the chain.
     """
     nodes: list[Node] = []
     before = call.inputs[0]
@@ -86,7 +86,7 @@ def _softmax(call: Call) -> list[Node]:
     over, given = tensor_numbers.axes(call, call.layer.axis), call.shapes[0]
     if len(over) == 1:
         return [call.node("tensor_softmax", {"axis": over[0]})]
-    others = [axis for axis in range(len(given)) if axis not in over]  # together the axes become the last
+    others = [axis for axis in range(len(given)) if axis not in over]  # the axes become the last axis together
     order = (*others, *sorted(over))
     made = tensor_numbers.Chain(call)
     made.add("tensor_transpose", {"axes": order})

@@ -1,4 +1,4 @@
-"""Models of TensorFlow.js: ``model.json`` with files of weights next to it."""
+"""Models of TensorFlow.js: ``model.json`` and its weight files in the same folder."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _TYPES = {"float32": "<f4", "float16": "<f2", "int32": "<i4", "uint8": "u1", "ui
 
 
 def topology_of(path: Path) -> tuple[str, dict[str, Any]]:
-    """Return (the library that wrote a model.json, the configuration of the model).
+    """Return (name of the library that wrote a model.json, configuration of the model).
 
     Raises:
-        ModelError: the file is something else, or a graph model, which has no layers.
+        ModelError: the file is not a model.json, or is a graph model, which does not have layers.
     """
     data = _json(path)
     topology = data.get("modelTopology") or {}
@@ -50,7 +50,7 @@ def weights_of(path: Path) -> Named:
     """Return the weights of a model.json, by their names.
 
     Raises:
-        ModelError: a file of weights is missing, or too short, or of an unknown type.
+        ModelError: a file of weights is missing or too short, or has an unknown type.
     """
     counter, weights = caps.Weights(path), Named()
     for group in _json(path)["weightsManifest"]:

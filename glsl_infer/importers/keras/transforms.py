@@ -1,4 +1,4 @@
-"""``keras.ops.image.affine_transform``: a map read at the points that a matrix gives, as spatial transformers do."""
+"""``keras.ops.image.affine_transform``: a map sampled at the points of a matrix, as in spatial transformers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PADDINGS = {"constant": "zeros", "nearest": "border", "reflect": "reflection"}
 
 _MATRIX = np.eye(8, 9, dtype=np.float32)
 _LAST = np.eye(9, dtype=np.float32)[8]
-"""Of the eight numbers of a transform, the nine of a matrix: the last is 1."""
+"""Last row of the matrix that extends the eight parameters of a transform to nine: the ninth is 1."""
 
 
 def affine(call: Call) -> list[Node]:
@@ -23,7 +23,7 @@ def affine(call: Call) -> list[Node]:
     A point (x, y) of the output reads (a x + b y + c, d x + e y + f) / (g x + h y + 1), in pixels.
 
     Raises:
-        ModelError: its options have no counterpart.
+        ModelError: an option does not have a counterpart.
     """
     layer = call.layer
     call.require_channels_last()

@@ -1,4 +1,4 @@
-"""Keras' normalisations of vectors by their own statistics -> nodes; those of maps have converters of their own."""
+"""Keras' normalisations of vectors by their own statistics -> nodes; those of maps have separate converters."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _OF_VECTORS: Mapping[str, Converter] = {
     "RMSNormalization": _rms,
     "UnitNormalization": _unit,
 }
-"""Layers by class name."""
+"""Converters of layers by class name."""
 
 
 def with_vectors(converters: Mapping[str, Converter]) -> dict[str, Converter]:
-    """Return converters that convert normalisations of vectors as well; those of maps are left to the given ones."""
+    """Return converters that also support normalisations of vectors. Those of maps are left to ``converters``."""
     return {**converters, **{name: _either(own, converters.get(name)) for name, own in _OF_VECTORS.items()}}
 
 

@@ -1,4 +1,4 @@
-"""From the calls of a Keras model to nodes, in topological order."""
+"""Conversion of the calls of a Keras model to nodes, in topological order."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from glsl_infer.importers.shared.collected import Collected
 from glsl_infer.importers.shared.verdict import DROPPED, SHADER, UNKNOWN, LayerVerdict, runs
 
 FRAMES_RANK = 4
-"""Axes of a sequence of maps, without that of the batch."""
+"""Rank of a sequence of maps, without the batch axis."""
 
 Key = tuple[int, int, int]
-"""Identity of a Keras tensor: that of the operation that made it, number of its call, number of its output."""
+"""Identity of a Keras tensor: the id of its operation, the index of the call, the index of the output."""
 
 
 class Walk:
-    """Walks through one model from its output to its inputs, importing what it meets.
+    """Traversal of one model from its outputs to its inputs, which imports every operation.
 
     Args:
-        collected: what is imported so far.
-        prefix: of the names of the model's layers.
-        known: the nodes of tensors.
-        outer: the walk through the model around this one.
+        collected: the graph under construction.
+        prefix: prefix of the names of the model's layers.
+        known: nodes of known tensors.
+        outer: the traversal of the enclosing model.
     """
 
     def __init__(self, collected: Collected, prefix: str, known: Mapping[Key, str], outer: Walk | None = None) -> None:
@@ -49,7 +49,7 @@ class Walk:
         self.tensors: dict[str, Any] = {}
 
     def tensor(self, tensor: Any) -> str:
-        """Return the name of the node that computes a Keras tensor, importing what it needs first."""
+        """Return the name of the node that computes a Keras tensor, after importing its inputs."""
         stack = [tensor]
         while stack:
             if key(stack[-1]) in self._names:
@@ -62,7 +62,7 @@ class Walk:
                 self._import(stack.pop())
         name = self._names[key(tensor)]
         if self._inside:
-            return name  # the model around this one may bring the batch back
+            return name  # the enclosing model may move the batch to the front
         if self._batch.get(name):
             advice = "bring the batch back to the front, with keras.ops.transpose"
             self._collected.refusals.append(
@@ -89,7 +89,7 @@ class Walk:
             self.tensors[output] = operation._inbound_nodes[call_index].output_tensors[number]
 
     def _layer(self, tensor: Any, name: str, inputs: tuple[str, ...]) -> dict[int, str]:
-        """Import what makes a tensor and say where it runs; return the names of outputs by their numbers."""
+        """Import the operation of a tensor and record where it runs; return the names of its outputs by index."""
         operation, call_index, index = tensor._keras_history
         layer = _at_inference(operation)
         call_node, collected, chain = operation._inbound_nodes[call_index], self._collected, chain_of(tensor)
@@ -99,7 +99,7 @@ class Walk:
         before = len(collected.nodes)
         try:
             if collected.unknown & set(inputs):
-                _converter(Call(layer, name, inputs, (), given))  # what it is can be refused, if not where it is
+                _converter(Call(layer, name, inputs, (), given))  # refuses unsupported layers, without shapes
                 collected.rows[name] = replace(row, note="stands behind a layer whose output is not known")
                 names = [name, *(collected.free_name(name) for _ in tensors[1:])]
                 collected.unknown.update(names)
@@ -131,7 +131,7 @@ class Walk:
         """Add the nodes of a call; return the one that computes ``tensor``.
 
         Raises:
-            ModelError: it cannot be exported.
+            ModelError: the call is not supported.
         """
         places = tuple(self._batch.get(name, 0) for name in call.inputs)
         parts = tuple(self._parts.get(name, 1) for name in call.inputs)
@@ -179,7 +179,7 @@ class Walk:
         return self._each(call, inner)
 
     def _each(self, call: Call, inner: Any) -> str:
-        """Do a layer to each of what the first axis of a call's input has; return the node that puts it together."""
+        """Apply a layer to each entry of a call's first input axis; return the node that concatenates the results."""
 
         def step(name: str, source: str, shape: Shape) -> str:
             own = self._collected.free_name(f"{name}/{inner.name}")
@@ -191,7 +191,7 @@ class Walk:
         return self.frames.unrolled(call, step)
 
     def _inner(self, model: Any, name: str, inputs: tuple[str, ...]) -> list[str]:
-        """Import a model that is called like a layer; return the names of its outputs."""
+        """Import a nested model; return the names of its outputs."""
         if len(inputs) != len(model.inputs):
             raise ModelError.layer(
                 name, f"a model of {len(model.inputs)} inputs called on {len(inputs)}", "call it on all of them"
@@ -202,13 +202,13 @@ class Walk:
 
 
 def key(tensor: Any) -> Key:
-    """Return what tells a Keras tensor from every other of its model."""
+    """Return a key that identifies a Keras tensor within its model."""
     operation, call_index, tensor_index = tensor._keras_history
     return id(operation), call_index, tensor_index
 
 
 def _inputs(tensor: Any) -> list[Any]:
-    """Return the tensors that the nodes of a tensor read: that of its operation, or what its chain of renames reads."""
+    """Return the tensors that the nodes of a tensor read: the inputs of its operation, or of its chain of moves."""
     chain = chain_of(tensor)
     if chain:
         return [chain[-1]]
@@ -217,7 +217,7 @@ def _inputs(tensor: Any) -> list[Any]:
 
 
 def _at_inference(operation: Any) -> Any:
-    """Return what a layer is outside of training: a SpectralNormalization the layer in it, whose weights it keeps."""
+    """Return a layer in its form at inference: for a SpectralNormalization, the inner layer, which has the weights."""
     is_spectral = type(operation).__name__ == "SpectralNormalization" and _is_of_keras(operation)
     return _at_inference(operation.layer) if is_spectral else operation
 
@@ -227,12 +227,12 @@ def _is_of_keras(operation: Any) -> bool:
 
 
 def _is_model(operation: Any) -> bool:
-    """Return whether it is a model that can be walked through: functional, or sequential and built."""
+    """Return whether an operation is a model that can be traversed: functional, or sequential and built."""
     return bool(hasattr(operation, "layers") and getattr(operation, "inputs", None) and operation.outputs)
 
 
 def _renamed(call: Call, chain: Sequence[Any], batch: int) -> list[Node]:
-    """Return the nodes of a chain of renames; where no operator does it as a whole, those for the CPU."""
+    """Return the nodes of a chain of moves. If no single operator fits, the nodes run on the CPU."""
     try:
         return renamed(call, chain, batch)
     except ModelError:
@@ -243,7 +243,7 @@ def _renamed(call: Call, chain: Sequence[Any], batch: int) -> list[Node]:
 
 
 def _either(convert: Converter, to_kernels: Converter) -> Converter:
-    """Return the converter to operators with shaders, or to kernels if these operators do not take the call."""
+    """Return the converter to operators with shaders, with a fallback to kernels for refused calls."""
 
     def either(call: Call) -> list[Node]:
         try:
@@ -255,15 +255,15 @@ def _either(convert: Converter, to_kernels: Converter) -> Converter:
 
 
 def kind_of(operation: Any) -> str:
-    """Return the class of a layer or an operation: of one that stands for another, that of the other."""
+    """Return the class name of a layer or an operation. For a placeholder, it is that of the replaced layer."""
     return str(getattr(operation, "stands_for", "") or type(operation).__name__)
 
 
 def _converter(call: Call) -> Converter:
-    """Return what converts a layer or an operation.
+    """Return the converter of a layer or an operation.
 
     Raises:
-        ModelError: nothing does.
+        ModelError: the layer or operation is not supported.
     """
     kind, package = type(call.layer).__name__, type(call.layer).__module__.partition(".")[0]
     if hasattr(call.layer, "stands_for"):
@@ -272,7 +272,7 @@ def _converter(call: Call) -> Converter:
     function = custom.function_of(kind)
     if function is not None:
         return lambda call: custom_operators.convert(call, function)
-    # By name, which must be Keras' or ours: a class of somebody else may be called Add and do something else.
+    # By name in Keras or this package only: a class of another package may be called Add and differ.
     known = package in ("keras", "glsl_infer")
     convert = (LAYERS if is_layer else OPERATIONS).get(kind) if known else None
     to_kernels = (tensors.LAYERS if is_layer else tensors.OPERATIONS).get(kind) if known else None

@@ -1,4 +1,4 @@
-"""Keras variables and constants as arrays and numbers."""
+"""Keras variables and constants as NumPy arrays and Python numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def array(variable: Any) -> NDArray[np.float32]:
 
 
 def kernel(call: Call) -> NDArray[np.float32]:
-    """Return a layer's kernel; refuse one that Keras has quantised, but a Dense in int8 with its scales."""
+    """Return a layer's kernel. A quantised kernel is refused, except that of a Dense in int8, which is dequantised."""
     mode = getattr(call.layer, "quantization_mode", None)
     if mode == "int8" and type(call.layer).__name__ == "Dense":
         return array(call.layer.kernel) / array(call.layer.kernel_scale)
@@ -28,14 +28,14 @@ def kernel(call: Call) -> NDArray[np.float32]:
 
 
 def bias(call: Call, outputs: int) -> NDArray[np.float32]:
-    """Return a layer's bias, zeros if it has none."""
+    """Return a layer's bias, or zeros if it does not have one."""
     return array(call.layer.bias) if call.layer.use_bias else np.zeros(outputs, np.float32)
 
 
 def per_channel(call: Call, value: Any, what: str) -> tuple[float, ...]:
-    """Return a constant as one number, or one for each channel of the first input."""
+    """Return a constant as one value, or one per channel of the first input."""
     if not isinstance(value, (int, float, list, tuple, np.ndarray)):
-        value = array(value)  # a tensor; a number must not lose its digits on this way
+        value = array(value)  # only for tensors: a Python number would lose digits
     numbers = np.asarray(value, np.float64)
     channels = call.shapes[0][-1]
     if numbers.size not in (1, channels) or (numbers.size > 1 and numbers.shape[-1] != numbers.size):

@@ -1,4 +1,4 @@
-"""An ONNX file -> a graph. ONNX Runtime is not needed, only the package ``onnx``."""
+"""Import of an ONNX file as a graph. It requires only the package ``onnx``, not ONNX Runtime."""
 
 from glsl_infer.importers.onnx.reader import Imported, declared, imported, load, read, survey, tensors, to_graph
 from glsl_infer.importers.shared.ends import Ends

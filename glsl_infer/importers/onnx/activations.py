@@ -15,16 +15,16 @@ from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.view import View, default_order
 
 FUNCTION = "glsl-infer:"
-"""How the type of an operator begins that stands for a function which the file has in pieces; its text follows."""
+"""Prefix of the type of a fused operator for a decomposed function. The text of the activation follows."""
 
 _NO_LIMIT = 1e30
-"""A limit of a Clip beyond stands for none."""
+"""Limits of a Clip beyond this value are ignored."""
 
 _NAMED = elementwise.activations(elementwise.ONNX)
 
 
 def applied(call: Call, text: str, place: int = 0) -> list[View]:
-    """Return an activation, by its text, of every number of an input."""
+    """Return an activation, given as text, of the input at ``place``."""
     view = call.view(place)
     return [View(call.nodes.function(view.node, text), view.stored, view.axes)]
 
@@ -34,7 +34,7 @@ def _named(call: Call) -> list[View]:
 
 
 def in_one(call: Call) -> list[View]:
-    """Convert a function that ``pieces`` has found."""
+    """Convert a function that ``pieces`` has recognised."""
     return applied(call, call.kind[len(FUNCTION) :])
 
 
@@ -92,7 +92,7 @@ def _swish(call: Call) -> list[View]:
     if alpha == 1.0:
         return applied(call, "silu")
     view = call.view()
-    inner = _scaled(call, view.node, alpha, 0.0)  # alpha x sigmoid(alpha x), divided by alpha
+    inner = _scaled(call, view.node, alpha, 0.0)  # alpha * x * sigmoid(alpha * x), divided by alpha
     return [View(_scaled(call, call.nodes.function(inner, "silu"), 1.0 / alpha, 0.0), view.stored, view.axes)]
 
 
@@ -103,7 +103,7 @@ def _clip(call: Call) -> list[View]:
     high = call.number(2, "an upper limit", "max", math.inf)
     low, high = (-math.inf if low < -_NO_LIMIT else low), (math.inf if high > _NO_LIMIT else high)
     if low >= high:
-        if math.isfinite(high):  # numbers below the upper limit become it, as ONNX says
+        if math.isfinite(high):  # ONNX: values below the upper limit become this limit
             return [_constant_like(call, high)]
         raise call.refused(f"limits of {low:g} and {high:g}", "let the lower one be less")
     if low == -math.inf and high == math.inf:
@@ -116,7 +116,7 @@ def _clip(call: Call) -> list[View]:
 
 
 def _computed_limits(call: Call) -> View:
-    """Return a Clip one of whose limits the network computes."""
+    """Return a Clip with computed limits."""
     from glsl_infer.importers.onnx.arithmetic import of_two
 
     view = call.view()
@@ -145,7 +145,7 @@ def _prelu(call: Call) -> list[View]:
         return applied(call, bent.leaky_relu(float(slopes.reshape(-1)[0])).text)
     rank = len(view.axes)
     if slopes.ndim == 1 < rank and slopes.size == view.shape[1] and slopes.size != view.shape[-1]:
-        slopes = slopes.reshape(-1, *[1] * (rank - 2))  # one for each channel, as files before opset 7 have them
+        slopes = slopes.reshape(-1, *[1] * (rank - 2))  # one per channel, as in files before opset 7
     wide = slopes.reshape((1,) * (rank - slopes.ndim) + slopes.shape) if slopes.ndim <= rank else slopes
     long = [axis for axis, size in enumerate(wide.shape) if size > 1]
     if len(long) != 1 or wide.ndim != rank or wide.shape[long[0]] != view.shape[long[0]]:
@@ -162,7 +162,7 @@ def _prelu(call: Call) -> list[View]:
 
 
 def _prelu_in_pieces(call: Call, slopes: np.ndarray) -> list[View]:
-    """Return ``relu(x) - slopes * relu(-x)``, for slopes of each pixel."""
+    """Return ``relu(x) - slopes * relu(-x)``, for a slope per pixel."""
     view, nodes = call.view(), call.nodes
     if np.broadcast_shapes(slopes.shape, view.shape) != view.shape:
         raise call.refused(f"slopes of shape {slopes.shape} on {view.shape}", "give one slope for each channel")

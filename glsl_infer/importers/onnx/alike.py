@@ -1,4 +1,4 @@
-"""Tensors and constants side by side for operators that the CPU computes: in one order of axes, or in the file's."""
+"""Tensors and constants in a common order of axes, or in the file's order, for operators on the CPU."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from glsl_infer.importers.onnx.call import Call, Given
 from glsl_infer.importers.onnx.view import View, default_order, fresh
 
 FARTHEST = 3e38
-"""What stands for an infinite number."""
+"""Substitute for infinite values."""
 
 
 def broadcast(call: Call, op: str, given: Sequence[Given], names: Sequence[str], part: str = "", **attrs: Any) -> View:
-    """Return an operator of several tensors, number by number with NumPy's broadcasting.
+    """Return an elementwise operator of several tensors, with NumPy's broadcasting.
 
     Args:
-        call: for whom.
-        op: the CPU's operator.
+        call: the operator of the file.
+        op: the operator of the node, on the CPU.
         given: tensors and constants.
-        names: of the weights that constants become.
-        part: what the node is called besides the file's operator.
-        attrs: of the node.
+        names: names of the weights for the constants.
+        part: suffix of the node's name.
+        attrs: attributes of the node.
     """
     shapes = [value.shape for value in given if value is not None]
     shape = call.file_shape(np.broadcast_shapes(*shapes))
@@ -48,7 +48,7 @@ def broadcast(call: Call, op: str, given: Sequence[Given], names: Sequence[str],
 
 
 def _order(largest: View, shape: Shape) -> tuple[int, ...]:
-    """Return the order in which the largest tensor lies, with the other axes behind, or the usual one."""
+    """Return the order of the axes of the largest tensor, followed by the other axes; or else the default order."""
     rank = len(shape)
     order = largest.order()
     if order is None or any(shape[axis] > 1 and axis not in order for axis in range(rank)):
@@ -57,25 +57,25 @@ def _order(largest: View, shape: Shape) -> tuple[int, ...]:
 
 
 def of_rank(view: View, rank: int) -> View:
-    """Return a tensor with axes of length 1 in front."""
+    """Return a tensor with leading axes of length 1."""
     return View(view.node, view.stored, ((),) * (rank - len(view.axes)) + view.axes)
 
 
 def finite(value: Any) -> NDArray[np.float64]:
-    """Return a constant whose infinite numbers are very large ones."""
+    """Return a constant with infinite values replaced by ``FARTHEST``, and NaN by 0."""
     numbers: NDArray[np.float64] = np.asarray(value, np.float64)
     return np.nan_to_num(numbers, nan=0.0, posinf=FARTHEST, neginf=-FARTHEST).clip(-FARTHEST, FARTHEST)
 
 
 def in_order(call: Call, view: View, order: Sequence[int], keep: Sequence[int] = ()) -> str:
-    """Return a node that has a tensor's axes in an order, without those of length 1 that are not to be kept."""
+    """Return a node with the axes of a tensor in an order, without those of length 1 that are not in ``keep``."""
     moved = relayout.ordered(call.nodes, view, order)
     sizes = tuple(view.shape[axis] for axis in order if view.shape[axis] > 1 or axis in keep)
     return call.nodes.shaped(moved.node, sizes or (1,))
 
 
 def as_in_file(call: Call, given: Sequence[Given], names: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
-    """Return nodes of tensors with all axes that the file has, and constants by their names."""
+    """Return nodes with all axes of the tensors in the file's order, and the constants by name."""
     sources, weights = [], {}
     for name, value in zip(names, given):
         if isinstance(value, View):

@@ -1,4 +1,4 @@
-"""Operators of tensors and constants, number by number -> nodes."""
+"""Elementwise operators on tensors and constants -> nodes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Doubles = NDArray[np.float64]
 
 
 def binary(call: Call) -> list[View]:
-    """Convert an operation on tensors and constants, from left to right."""
+    """Convert an operation on tensors and constants, evaluated from left to right."""
     operation = _OPERATIONS[call.kind]
     given = list(call.given)
     if not given or any(value is None for value in given):
@@ -42,7 +42,7 @@ def binary(call: Call) -> list[View]:
 
 
 def of_two(call: Call, operation: str, a: Given, b: Given) -> View | NDArray[Any]:
-    """Return an operation on two tensors, or on one and a constant; a constant of two constants."""
+    """Return an operation on two operands. If both are constants, the result is a constant, else a tensor."""
     if isinstance(a, View) and isinstance(b, View):
         return _tensors(call, operation, a, b)
     if isinstance(a, View):
@@ -55,7 +55,7 @@ def of_two(call: Call, operation: str, a: Given, b: Given) -> View | NDArray[Any
 
 
 def _with_constant(call: Call, operation: str, view: View, value: NDArray[np.generic], *, first: bool) -> View:
-    if operation == "add" and np.isneginf(np.asarray(value, np.float64)).any():  # a mask in front of a softmax
+    if operation == "add" and np.isneginf(np.asarray(value, np.float64)).any():  # a mask before a softmax
         return broadcast(call, "tensor_binary", [view, value], ("", "constant"), "masked", operation="add")
     constant = call.finite(value, "a constant")
     whole = np.broadcast_shapes(view.shape, constant.shape)
@@ -71,7 +71,7 @@ def _with_constant(call: Call, operation: str, view: View, value: NDArray[np.gen
 
 
 def _beside(call: Call, view: View, constant: Doubles) -> tuple[str, View, Doubles]:
-    """Return a node, its tensor, and a constant as an array that is broadcast to the node's."""
+    """Return a node, its tensor, and a constant as an array that broadcasts to the node's shape."""
     shape = call.nodes.shape(view.node)
     cut = view.cut(shape)
     if cut is None:
@@ -118,7 +118,7 @@ def _constant_node(call: Call, operation: str, node: str, value: Doubles, *, fir
 
 
 def _widened(call: Call, operation: str, view: View, constant: Doubles, *, first: bool) -> View:
-    """Return an operation with a constant that has more numbers than the tensor."""
+    """Return an operation with a constant that has more elements than the tensor."""
     shape = call.file_shape(np.broadcast_shapes(view.shape, constant.shape))
     rank = len(shape)
     own = (1,) * (rank - len(view.shape)) + view.shape
@@ -166,7 +166,7 @@ def _of_rank(view: View, rank: int) -> View:
 
 
 def _common_order(a: View, b: View, shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the order of axes for both: that of the one with more numbers, with axes of the other where they fit."""
+    """Return the common order of axes: that of the larger tensor, with the missing axes of the other inserted."""
     rank = len(shape)
     for view in sorted((a, b), key=lambda each: -each.size):
         order = view.order()
@@ -182,7 +182,7 @@ def _common_order(a: View, b: View, shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def _dimensions(call: Call, views: Sequence[View], shape: Sequence[int], long: Sequence[int]) -> list[list[int]] | None:
-    """Return which axes each dimension of the nodes has: those of a map if one of them is a map, else a vector's."""
+    """Return the axes of each dimension of the nodes, as in a map if one of the tensors is a map; else of a vector."""
     if len(long) <= 1 and all(len(call.nodes.shape(view.node)) == 1 for view in views):
         return [list(long)]
     if len(shape) == 4 and shape[0] == 1:
@@ -210,7 +210,7 @@ def _dimensions(call: Call, views: Sequence[View], shape: Sequence[int], long: S
 
 
 def _uniform(views: Sequence[View], groups: Sequence[Sequence[int]], shape: Sequence[int]) -> bool:
-    """Return whether every tensor has all of the axes of a dimension, or none of them."""
+    """Return whether every tensor has either all axes of a dimension or none."""
     for view in views:
         for group in groups:
             whole = [view.shape[axis] == shape[axis] for axis in group]
@@ -236,7 +236,7 @@ def _negated(call: Call) -> list[View]:
 
 
 def _triangle(call: Call) -> list[View]:
-    """Convert a Trilu: zeros above or below a diagonal of the last two axes."""
+    """Convert a Trilu: set the values above or below a diagonal of the last two axes to 0."""
     view, upper = call.view(), bool(call.attribute("upper", 1))
     shift = int(call.number(1, "a diagonal", "", 0.0))
     ones = np.ones(view.shape[-2:])

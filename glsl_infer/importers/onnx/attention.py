@@ -1,4 +1,4 @@
-"""Attention, which is one operator since opset 23 -> the products, the mask and the softmax that it stands for."""
+"""Attention, one operator since opset 23, as products, a mask and a softmax."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MASK, _PAST, _FILLED = 3, (4, 5), 6
 
 
 def _attention(call: Call) -> list[View]:
-    """Convert an Attention: its result, and all keys and values."""
+    """Convert an Attention. The outputs are its result, and all keys and values."""
     if call.has(_FILLED):
         raise call.refused("with the length of a cache", "export the model without a cache")
     if not all(map(call.has, range(3))):
@@ -64,7 +64,7 @@ def _tensor(call: Call, place: int) -> View:
 
 
 def _heads(call: Call, view: View, whose: str) -> View:
-    """Return a tensor as (batch, heads, positions, numbers)."""
+    """Return a tensor as (batch, heads, positions, width of a head)."""
     if len(view.shape) == 4:
         return view
     batch, positions, numbers = view.shape
@@ -75,7 +75,7 @@ def _heads(call: Call, view: View, whose: str) -> View:
 
 
 def _capped(call: Call, scores: View) -> View:
-    """Return scores that a hyperbolic tangent keeps below the attribute ``softcap``."""
+    """Return scores limited by a hyperbolic tangent to the attribute ``softcap``."""
     cap, nodes = float(call.attribute("softcap", 0.0)), call.nodes
     if cap <= 0.0:
         return scores
@@ -84,7 +84,7 @@ def _capped(call: Call, scores: View) -> View:
 
 
 def _shares(call: Call, scores: View, before: int) -> View:
-    """Return the softmax of scores over what is to be seen; a row that sees nothing has zeros."""
+    """Return the softmax of scores over the visible keys. A row without visible keys is 0."""
     mask = call.given[_MASK] if call.has(_MASK) else None
     rows, columns = scores.shape[2:]
     if mask is not None and mask.shape[-1] != columns:
@@ -110,7 +110,7 @@ def _where(call: Call, condition: Given, yes: View, no: float) -> View:
 
 
 def _window(call: Call, rows: int, columns: int, before: int) -> NDArray[np.bool_]:
-    """Return which keys a query may see by its place alone; ``before`` keys are older than the first query."""
+    """Return a mask of the keys visible to each query by position. ``before`` keys precede the first query."""
     ahead = np.arange(columns) - np.arange(rows)[:, None] - before
     seen: NDArray[np.bool_] = np.ones_like(ahead, bool)
     if call.attribute("is_causal", 0):

@@ -1,4 +1,4 @@
-"""What a converter gets: one operator of a file, and the tensors that it reads."""
+"""The input of a converter: one operator of a file, and its input tensors."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from glsl_infer.importers.onnx.nodes import MOST_NUMBERS, Nodes
 from glsl_infer.importers.onnx.view import View, fresh
 
 Given = Union[View, Numbers, None]
-"""What an operator reads: what the network computes, a constant, or nothing."""
+"""An input of an operator: a computed tensor, a constant, or None if it is left out."""
 
 
 class Call:
-    """One operator.
+    """One operator and its inputs.
 
     Attributes:
-        operator: as the file has it.
-        given: what it reads, in the file's order.
-        nodes: makes its nodes.
-        declared: the shape of its first output, where the file says it.
+        operator: the operator, as in the file.
+        given: its inputs, in the file's order.
+        nodes: factory for its nodes.
+        declared: shape of its first output in the file, or None.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Call:
         self._kinds, self.declared = tuple(kinds), declared
 
     def type(self, place: int) -> str:
-        """Return the type of the numbers that it reads at ``place``, by NumPy's name."""
+        """Return NumPy's name of the type of the input at ``place``."""
         return self._kinds[place] if place < len(self._kinds) else "float32"
 
     @property
@@ -52,18 +52,18 @@ class Call:
 
     @property
     def opset(self) -> int:
-        """The version of its domain."""
+        """The version of the operator's domain."""
         return self.operator.opset
 
     def refused(self, given: str, advice: str) -> ModelError:
-        """Return the error that says what cannot be exported, and what to do."""
+        """Return the error for an unsupported operator: the problem and the advice."""
         return ModelError.layer(self.nodes.name, f"{self.kind}: {given}", advice)
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """Return an attribute; an array where it is a tensor.
+        """Return an attribute. A tensor attribute is an array.
 
         Raises:
-            ModelError: there is none, and no default.
+            ModelError: the attribute is missing, and there is no default.
         """
         value = self.operator.attributes.get(name, default)
         if value is None:
@@ -71,14 +71,14 @@ class Call:
         return value
 
     def has(self, place: int) -> bool:
-        """Return whether it reads something at ``place``."""
+        """Return whether the input at ``place`` is present."""
         return place < len(self.given) and self.given[place] is not None
 
     def view(self, place: int = 0) -> View:
-        """Return the tensor that it reads at ``place``, which the network computes.
+        """Return the computed tensor at the input ``place``.
 
         Raises:
-            ModelError: it is a constant, or left out.
+            ModelError: the input is a constant, or is left out.
         """
         value = self.given[place] if place < len(self.given) else None
         if not isinstance(value, View):
@@ -88,18 +88,18 @@ class Call:
 
     @property
     def views(self) -> list[View]:
-        """All tensors that it reads and the network computes."""
+        """The computed tensors among its inputs."""
         return [value for value in self.given if isinstance(value, View)]
 
     def is_constant(self, place: int) -> bool:
-        """Return whether it reads a constant at ``place``."""
+        """Return whether the input at ``place`` is a constant."""
         return place < len(self.given) and isinstance(self.given[place], np.ndarray)
 
     def constant(self, place: int, what: str) -> Numbers:
-        """Return the constant that it reads at ``place``.
+        """Return the constant at the input ``place``.
 
         Raises:
-            ModelError: it is none.
+            ModelError: the input is not a constant.
         """
         value = self.given[place] if place < len(self.given) else None
         if not isinstance(value, np.ndarray):
@@ -107,7 +107,7 @@ class Call:
         return value
 
     def integers(self, place: int, what: str, attribute: str = "") -> list[int] | None:
-        """Return whole numbers that stand in an attribute in old files, and in a constant in newer ones; None: none."""
+        """Return integers from an attribute (old files) or from a constant (newer ones); None if left out."""
         if attribute and attribute in self.operator.attributes:
             value = self.operator.attributes[attribute]
             return [int(number) for number in (value if isinstance(value, tuple) else (value,))]
@@ -116,7 +116,7 @@ class Call:
         return [int(number) for number in self.constant(place, what).reshape(-1)]
 
     def number(self, place: int, what: str, attribute: str, default: float) -> float:
-        """Return a number that stands in an attribute in old files, and in a constant in newer ones."""
+        """Return a scalar from an attribute, as in old files, or from a constant, as in newer ones."""
         if attribute and attribute in self.operator.attributes:
             return float(self.operator.attributes[attribute])
         if not self.has(place):
@@ -127,20 +127,20 @@ class Call:
         return float(value.reshape(-1)[0])
 
     def axis(self, axis: int, rank: int) -> int:
-        """Return an axis counted from the first.
+        """Return an axis as an index from 0.
 
         Raises:
-            ModelError: there is no such axis.
+            ModelError: the axis is out of range.
         """
         if not -rank <= axis < rank:
             raise self.refused(f"axis {axis} of a tensor with {rank} axes", "the file is damaged; convert it anew")
         return axis % rank
 
     def finite(self, value: NDArray[Any], what: str) -> NDArray[np.float64]:
-        """Return a constant as numbers with 64 bits.
+        """Return a constant as 64-bit floats.
 
         Raises:
-            ModelError: some are not finite.
+            ModelError: some values are not finite.
         """
         numbers = np.asarray(value, np.float64)
         if not np.isfinite(numbers).all():
@@ -148,12 +148,12 @@ class Call:
         return numbers
 
     def map(self, place: int = 0) -> tuple[str, Shape]:
-        """Return the node, and its shape (height, width, channels), of a map that it reads.
+        """Return the node and the shape (height, width, channels) of an input map.
 
         A tensor (batch, channels, length) is a map of height 1.
 
         Raises:
-            ModelError: it is none, or of several pictures.
+            ModelError: the tensor is not a map, or its batch is not 1.
         """
         view = self.view(place)
         shape = view.shape
@@ -164,7 +164,7 @@ class Call:
         return relayout.as_map(self.nodes, view if len(shape) == 4 else _spread(view))
 
     def mapped(self, node: str, rank: int = 4) -> View:
-        """Return the tensor (1, channels, height, width) that a map is; with fewer axes where ``rank`` says so."""
+        """Return the tensor (1, channels, height, width) of a map, or one with 3 or 2 axes if ``rank`` is less."""
         height, width, channels = self.nodes.shape(node)
         view = fresh(node, (1, channels, height, width), (2, 3, 1))
         if rank == 4:
@@ -174,10 +174,10 @@ class Call:
         return shorter
 
     def file_shape(self, shape: Sequence[int]) -> Shape:
-        """Return a shape of the file after a look at its size.
+        """Return a shape of the file after a check of its size.
 
         Raises:
-            ModelError: it is too large, or empty.
+            ModelError: the shape is too large or empty.
         """
         if math.prod(shape) > MOST_NUMBERS or any(size < 1 for size in shape):
             raise self.refused(f"a tensor of shape {tuple(shape)}", f"give 1 to {MOST_NUMBERS} numbers")
@@ -185,10 +185,10 @@ class Call:
 
 
 def _spread(view: View) -> View:
-    """Return (batch, channels, length) as (batch, channels, 1, length), and (batch, channels) with two axes more."""
+    """Return (batch, channels, length) as (batch, channels, 1, length), and add two axes to (batch, channels)."""
     missing = 4 - len(view.axes)
     return View(view.node, view.stored, (*view.axes[:2], *((),) * missing, *view.axes[2:]))
 
 
 Converter = Callable[[Call], "list[View]"]
-"""From a call to its outputs; fewer where nobody reads the rest."""
+"""Function from a call to the outputs. Trailing outputs without a reader can be left out."""

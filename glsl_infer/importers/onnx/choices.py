@@ -1,4 +1,4 @@
-"""Comparisons, logic, rounding and choices, number by number -> nodes of the CPU."""
+"""Elementwise comparisons, logic, rounding and selection -> nodes for the CPU."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FUNCTIONS = elementwise.functions(elementwise.ONNX)
 
 
 def operated(call: Call, operation: str) -> list[View]:
-    """Return an operation on two tensors, or on one and a constant, on the CPU."""
+    """Return an operation on two tensors, or on a tensor and a constant, on the CPU."""
     if len(call.given) != 2 or any(value is None for value in call.given):
         raise call.refused(f"of {len(call.given)} tensors", "the file is damaged; give it two")
     first = call.is_constant(0)
@@ -28,7 +28,7 @@ def operated(call: Call, operation: str) -> list[View]:
 
 
 def unary(call: Call, operation: str, part: str = "") -> list[View]:
-    """Return a function of every number of the first input, on the CPU."""
+    """Return an elementwise function of the first input, on the CPU."""
     view = call.view()
     node = call.nodes.emit("tensor_unary", view.node, part=part or operation, operation=operation)
     return [View(node, view.stored, view.axes)]
@@ -55,7 +55,7 @@ def _where(call: Call) -> list[View]:
 
 
 def cast(call: Call, kind: str) -> list[View]:
-    """Return numbers of another type: what has a fraction loses it, and logic is 1 or 0."""
+    """Return values as another type: truncated for an integer type, 1 or 0 for a Boolean."""
     given = call.type(0)
     if kind == types.BOOL and given != types.BOOL:
         view = call.view()

@@ -1,7 +1,7 @@
-"""Operators of ONNX Runtime's own domain -> the operators of ONNX that they fuse.
+"""Operators of ONNX Runtime's own domain, rewritten as the standard ONNX operators that they fuse.
 
-ONNX Runtime writes them when it saves a file that it has optimised or quantised. Those that need the ranks of tensors,
-and those that have a converter of their own, stay as they are.
+ONNX Runtime writes such operators when it saves an optimised or quantised file. Operators with their own converter stay
+unchanged, as do operators whose rewriting depends on the ranks of tensors.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from glsl_infer.importers.onnx.model import Numbers, Operator, Part
 DOMAIN = "com.microsoft"
 
 _OPSET = 23
-"""Of the operators that are written instead."""
+"""Opset of the replacement operators."""
 
 _SAME = {"DequantizeLinear", "Gelu", "QuantizeLinear", "SimplifiedLayerNormalization"}
-"""Operators that are those of ONNX with the same name."""
+"""Operators identical to ONNX operators of the same name."""
 
 _CHANNELS_FIRST, _CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
 
 
 def in_onnx(part: Part) -> Part:
-    """Return a graph without those operators of ONNX Runtime's domain that others express."""
+    """Return a graph with the rewritable operators of ONNX Runtime's domain replaced by ONNX operators."""
     if all(operator.domain != DOMAIN for operator in part.operators):
         return part
     taken = {name for operator in part.operators for name in (*operator.inputs, *operator.outputs)}
@@ -44,12 +44,12 @@ def in_onnx(part: Part) -> Part:
 
 
 class _Pieces:
-    """The operators that one operator of a file becomes.
+    """The operators that replace one operator of a file.
 
     Args:
-        operator: of the file.
+        operator: the operator of the file.
         stored: constants of its graph, by name.
-        taken: names of the graph's tensors; those of new ones are added.
+        taken: names of the graph's tensors. Names of new tensors are added.
     """
 
     def __init__(self, operator: Operator, stored: Mapping[str, Callable[[], Numbers]], taken: set[str]) -> None:
@@ -58,11 +58,11 @@ class _Pieces:
         self.constants: dict[str, Callable[[], Numbers]] = {}
 
     def input(self, place: int) -> str:
-        """Return the name of the input at a place; empty where it is left out."""
+        """Return the name of the input at a place, or "" if it is left out."""
         return self.operator.inputs[place] if place < len(self.operator.inputs) else ""
 
     def output(self, place: int) -> str:
-        """Return the name of the output at a place; empty where it is left out."""
+        """Return the name of the output at a place, or "" if it is left out."""
         return self.operator.outputs[place] if place < len(self.operator.outputs) else ""
 
     def attribute(self, name: str, default: Any) -> Any:
@@ -70,15 +70,15 @@ class _Pieces:
         return self.operator.attributes.get(name, default)
 
     def stored(self, *places: int) -> bool:
-        """Return whether the inputs at places are constants of the file, or left out."""
+        """Return whether each of these inputs is a constant of the file or left out."""
         return all(not self.input(place) or self.input(place) in self._stored for place in places)
 
     def number(self, place: int) -> Numbers | None:
-        """Return a constant of the file; None where it is left out."""
+        """Return a constant of the file, or None if it is left out."""
         return self._stored[self.input(place)]() if self.input(place) else None
 
     def name(self, what: str) -> str:
-        """Return a free name for a new tensor."""
+        """Return an unused name for a new tensor."""
         name = wanted = f"{self.operator.outputs[0]}/{what}"
         count = 0
         while name in self._taken:
@@ -88,19 +88,19 @@ class _Pieces:
         return name
 
     def constant(self, what: str, read: Callable[[], Numbers]) -> str:
-        """Add a constant, which is computed when it is read; return its name."""
+        """Add a constant that is computed on first use; return its name."""
         name = self.name(what)
         self.constants[name] = read
         return name
 
     def add(self, kind: str, inputs: Sequence[str], outputs: Sequence[str] = (), **attributes: Any) -> str:
-        """Add an operator of ONNX; return its first output, by default a new tensor."""
+        """Add an operator of ONNX; return its first output, a new tensor by default."""
         made = tuple(outputs) or (self.name(kind),)
         self.operators.append(Operator(kind, "", _OPSET, self.operator.name, tuple(inputs), made, attributes))
         return made[0]
 
     def end(self, name: str) -> bool:
-        """Make a new tensor the first output of the file's operator."""
+        """Rename the first output of the last new operator to the first output of the file's operator."""
         last = self.operators[-1]
         outputs = (self.operator.outputs[0], *last.outputs[1:])
         assert last.outputs[0] == name
@@ -108,7 +108,7 @@ class _Pieces:
         return True
 
     def sum(self, name: str, *places: int) -> str:
-        """Return a tensor plus the inputs at places that are not left out."""
+        """Return the sum of a tensor and the inputs at places that are present."""
         for place in filter(self.input, places):
             name = self.add("Add", [name, self.input(place)])
         return name
@@ -120,7 +120,7 @@ def _same(pieces: _Pieces) -> bool:
 
 
 def _activated(pieces: _Pieces, name: str, function: str, parameters: Sequence[float]) -> str:
-    """Return a tensor behind an activation of a fused operator; empty where it is not known."""
+    """Return a tensor after the activation of a fused operator, or "" if the activation is not supported."""
     names = {"LeakyRelu": ("alpha",), "HardSigmoid": ("alpha", "beta"), "Elu": ("alpha",), "Relu": (), "Sigmoid": (),
              "Tanh": (), "HardSwish": (), "Softplus": (), "Softsign": (), "ThresholdedRelu": ("alpha",)}  # fmt: skip
     if not function:
@@ -138,7 +138,7 @@ def _activated(pieces: _Pieces, name: str, function: str, parameters: Sequence[f
 
 
 def _convolution(pieces: _Pieces) -> bool:
-    """Write a FusedConv: a convolution, plus another tensor, then an activation."""
+    """Rewrite a FusedConv: a convolution, plus another tensor, then an activation."""
     own = {"activation", "activation_params"}
     plain = {name: value for name, value in pieces.operator.attributes.items() if name not in own}
     name = pieces.add("Conv", [pieces.input(place) for place in range(3)], **plain)
@@ -148,7 +148,7 @@ def _convolution(pieces: _Pieces) -> bool:
 
 
 def _gemm(pieces: _Pieces) -> bool:
-    """Write a FusedGemm: a Gemm, then an activation."""
+    """Rewrite a FusedGemm: a Gemm, then an activation."""
     own = ("activation", "activation_alpha", "activation_beta", "activation_gamma")
     plain = {name: value for name, value in pieces.operator.attributes.items() if name not in own}
     name = pieces.add("Gemm", [pieces.input(place) for place in range(3)], **plain)
@@ -170,7 +170,7 @@ def _quick_gelu(pieces: _Pieces) -> bool:
 
 
 def _skipped(kind: str) -> Callable[[_Pieces], bool]:
-    """Return the rewriting of a sum and its normalisation; the sum is an output, too."""
+    """Return the rewriting of a sum and its normalisation. The sum is another output."""
 
     def rewrite(pieces: _Pieces) -> bool:
         beta = 3 if kind == "LayerNormalization" else 0
@@ -188,7 +188,7 @@ def _skipped(kind: str) -> Callable[[_Pieces], bool]:
 
 
 def _whole_product(pieces: _Pieces, left: str, weights: int, scale: int, zero: int, bias: int) -> bool:
-    """Write a product by quantised weights."""
+    """Rewrite a product by quantised weights."""
     given = [pieces.input(place) for place in (weights, scale, zero)]
     kernel = pieces.add("DequantizeLinear", given if given[2] else given[:2], axis=-1)
     return pieces.end(pieces.sum(pieces.add("MatMul", [left, kernel]), bias))
@@ -205,7 +205,7 @@ def _integer_product(pieces: _Pieces) -> bool:
 
 
 def _few_bits(pieces: _Pieces) -> bool:
-    """Write a MatMulNBits: a product by weights of 4 or 8 bits with a scale for each block of a column."""
+    """Rewrite a MatMulNBits: a product by weights of 4 or 8 bits with a scale for each block of a column."""
     bits, block = int(pieces.attribute("bits", 4)), int(pieces.attribute("block_size", 0))
     rows, columns = int(pieces.attribute("K", 0)), int(pieces.attribute("N", 0))
     if bits not in (4, 8) or min(block, rows, columns) < 1 or pieces.input(4) or not pieces.stored(1, 2, 3):
@@ -234,7 +234,7 @@ def _few_bits(pieces: _Pieces) -> bool:
 
 
 def _lstm(pieces: _Pieces) -> bool:
-    """Write a DynamicQuantizeLSTM: an LSTM whose weights are quantised, and turned."""
+    """Rewrite a DynamicQuantizeLSTM: an LSTM with quantised, transposed weights."""
     if not pieces.stored(1, 2, 8, 9, 10, 11):
         return False
 
@@ -258,12 +258,12 @@ def _lstm(pieces: _Pieces) -> bool:
 
 
 def _per_direction(numbers: Numbers, directions: int) -> Numbers:
-    """Return scales of (directions, inputs, gates): one, one for each direction, or one for each of its gates."""
+    """Return scales as (directions, inputs, gates): one, one per direction, or one per gate of each direction."""
     return numbers.astype(np.float32).reshape(directions if numbers.size > 1 else 1, 1, -1)
 
 
 def _attention(pieces: _Pieces) -> bool:
-    """Write an Attention of queries, keys and values that one matrix makes."""
+    """Rewrite an Attention whose queries, keys and values are the product of one matrix."""
     if any(map(pieces.input, (3, 4, 6))) or pieces.attribute("do_rotary", 0):
         return False
     made = pieces.sum(pieces.add("MatMul", [pieces.input(0), pieces.input(1)]), 2)
@@ -278,7 +278,7 @@ def _attention(pieces: _Pieces) -> bool:
 
 
 def _many_heads(pieces: _Pieces) -> bool:
-    """Write a MultiHeadAttention of queries, keys and values with a bias each."""
+    """Rewrite a MultiHeadAttention of queries, keys and values with a bias each."""
     if any(map(pieces.input, (4, 6, 7, 8, 9))) or not all(map(pieces.input, range(3))):
         return False
     parts = [pieces.input(place) for place in range(3)]
@@ -302,7 +302,7 @@ def _attended(pieces: _Pieces, parts: Sequence[str], bias: int) -> bool:
 
 
 def _channels_last(pieces: _Pieces) -> bool:
-    """Write an operator on (batch, height, width, channels) between two transpositions."""
+    """Rewrite an operator on (batch, height, width, channels) between two transpositions."""
     operator, attributes = pieces.operator, dict(pieces.operator.attributes)
     if not attributes.pop("channels_last", int(operator.kind == "NhwcMaxPool")):
         return operator.kind == "QLinearConv" and _same(pieces)
@@ -324,12 +324,13 @@ def _channels_last(pieces: _Pieces) -> bool:
 
 
 def _quantized(kind: str, tensors: Sequence[int], plain: Sequence[int] = ()) -> Callable[[_Pieces], bool]:
-    """Return the rewriting of an operator of quantised tensors.
+    """Return the rewriting of an operator on quantised tensors.
 
     Args:
-        kind: ONNX's operator of real numbers.
-        tensors: places of what it reads, with a scale and a zero point behind each; the result's scale is behind them.
-        plain: places of inputs that are not quantised, which come first.
+        kind: ONNX's operator on real numbers.
+        tensors: places of the quantised inputs, each followed by its scale and its zero point. The scale of the result
+            follows them.
+        plain: places of the inputs that are not quantised. They come first.
     """
 
     def rewrite(pieces: _Pieces) -> bool:
@@ -366,4 +367,4 @@ _REWRITES: Mapping[str, Callable[[_Pieces], bool]] = {
     "SkipLayerNormalization": _skipped("LayerNormalization"),
     "SkipSimplifiedLayerNormalization": _skipped("SimplifiedLayerNormalization"),
 }
-"""By the operator's type: adds what it is written as, or returns False to leave it as it is."""
+"""Rewriting by the operator's type. It adds the replacement, or returns False to keep the operator."""

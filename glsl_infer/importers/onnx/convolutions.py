@@ -18,7 +18,7 @@ Weights = NDArray[np.float32]
 
 
 def pair(call: Call, name: str, axes: int, default: int = 1) -> tuple[int, int]:
-    """Return an attribute with a number for each axis of a picture as (y, x); of a line as (default, x)."""
+    """Return a per-axis attribute as (y, x); for a line, whose only axis is x, as (default, x)."""
     value = call.attribute(name, (default,) * axes)
     if len(value) != axes:
         raise call.refused(f"{name} of {value}", f"give {axes} numbers")
@@ -48,7 +48,7 @@ def padding(
 
 
 def kernel_of(call: Call, place: int = 1) -> Weights:
-    """Return weights (filters, channels, y, x); those of lines with a y of 1."""
+    """Return weights (filters, channels, y, x). The y of weights for lines is 1."""
     weights = np.asarray(call.finite(call.constant(place, "a kernel"), "a kernel"), np.float32)
     if weights.ndim not in (3, 4) or not weights.size:
         raise call.refused(f"a kernel of shape {weights.shape}", "pictures and lines can be convolved")
@@ -56,7 +56,7 @@ def kernel_of(call: Call, place: int = 1) -> Weights:
 
 
 def bias_of(call: Call, place: int, count: int) -> Weights:
-    """Return a bias, zeros if it is left out."""
+    """Return a bias, or zeros if it is left out."""
     if not call.has(place):
         return np.zeros(count, np.float32)
     value = np.asarray(call.finite(call.constant(place, "a bias"), "a bias"), np.float32)
@@ -104,7 +104,7 @@ def convolved(call: Call, kernel: Weights, bias: Weights) -> list[View]:
 
 
 def _of_batch(call: Call, view: View, kernel: Weights, bias: Weights) -> View:
-    """Return a convolution 1x1 of several maps as the matrix product that it is."""
+    """Return a 1x1 convolution of several maps as a matrix product."""
     others = [axis for axis in view.order() or range(len(view.axes)) if axis != 1]
     unit = [axis for axis in range(len(view.axes)) if axis not in (*others, 1)]
     moved = relayout.ordered(call.nodes, view, [*others, *unit, 1])
@@ -158,7 +158,7 @@ def _transposed(
     how: tuple[tuple[int, int], tuple[int, int], tuple[int, int], tuple[int, int]],
     shape: Shape,
 ) -> str:
-    """Return one group of a transposed convolution; what pads cut off in front is made and then cut off."""
+    """Return one group of a transposed convolution. Leading pads are computed and then cropped."""
     strides, dilations, wanted, cut = how
     name = call.nodes.name
     whole = (wanted[0] + cut[0], wanted[1] + cut[1])
@@ -180,7 +180,7 @@ def _transposed(
 
 
 def _spread(weights: Weights, dilations: tuple[int, int]) -> Weights:
-    """Return dilated weights with the zeros between their taps."""
+    """Return dilated weights with zeros between the taps."""
     height, width = ((size - 1) * apart + 1 for size, apart in zip(weights.shape[2:], dilations))
     wide = np.zeros((*weights.shape[:2], height, width), np.float32)
     wide[:, :, :: dilations[0], :: dilations[1]] = weights
@@ -195,7 +195,7 @@ def _sizes(
     dilations: tuple[int, int],
     more: tuple[int, int],
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return (height, width) of the output, and how many rows and columns are cut off in front."""
+    """Return (height, width) of the output, and the numbers of leading rows and columns to crop."""
     auto, given = call.attribute("auto_pad", "NOTSET"), call.attribute("output_shape", ())
     pads = (
         padding(call, shape, window, strides, dilations) if auto not in ("SAME_UPPER", "SAME_LOWER") else (0, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""The outputs of an ONNX model: the node that each is, and its end as host steps; see ``importers.shared.endings``."""
+"""The outputs of an ONNX model: the node of each, and its output tail as host steps (``importers.shared.endings``)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from glsl_infer.importers.shared.endings import NOTHING, Layers, peeled
 from glsl_infer.importers.shared.verdict import CPU, LayerVerdict
 
 _CHANNELS_LAST = ((2, 3, 1), (1, 2, 3))
-"""Of maps: as the file has channels first, or last."""
+"""Axes of maps, for files with channels first and last."""
 
 
 def ended(view: View, name: str, collected: Collected) -> View:
-    """Return an output as a node in the shape that a bundle gives it: a map, rows, or a vector.
+    """Return an output as a node in its shape in the bundle: a map, rows, or a vector.
 
-    Maps have channels last, and rows the order in which the network computes them: nothing is transposed for it.
+    Maps have channels last, and rows keep the order in which the network computes them, to avoid transpositions.
     """
     nodes = Nodes(collected, name)
     shape = view.shape
@@ -43,14 +43,14 @@ def ended(view: View, name: str, collected: Collected) -> View:
 
 
 def with_steps(name: str, node: str, graph: Sequence[Node], shapes: Mapping[str, Shape]) -> GraphOutput:
-    """Return an output with as many nodes taken off its end as are host steps."""
+    """Return an output with the host steps at its end split off."""
     ends = _Ends({each.name: each for each in graph}, shapes)
     reached = peeled(node, Layers(ends.step, ends.is_join, ends.inputs))
     return GraphOutput(name, reached.tensors, reached.steps)
 
 
 class _Ends:
-    """What is asked of nodes that outputs end in."""
+    """The queries of ``endings.Layers`` for nodes."""
 
     def __init__(self, nodes: Mapping[str, Node], shapes: Mapping[str, Shape]) -> None:
         self._nodes, self._shapes = nodes, shapes
@@ -85,7 +85,7 @@ class _Ends:
 
 
 def kept(nodes: Sequence[Node], outputs: Sequence[GraphOutput]) -> list[Node]:
-    """Return the nodes that outputs need, and the inputs."""
+    """Return the nodes needed for the outputs, and all inputs."""
     read = {layer for output in outputs for layer in output.layers}
     left = []
     for node in reversed(nodes):
@@ -98,7 +98,7 @@ def kept(nodes: Sequence[Node], outputs: Sequence[GraphOutput]) -> list[Node]:
 def with_ended(
     rows: Mapping[str, LayerVerdict], graph: Graph | None, outputs: Sequence[GraphOutput]
 ) -> list[LayerVerdict]:
-    """Return the rows of a survey, where layers that outputs end in are host steps."""
+    """Return the rows of a report, with the layers in output tails marked as host steps."""
     if graph is None:
         return list(rows.values())
     left = {node.name for node in graph.nodes}

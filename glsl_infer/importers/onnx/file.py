@@ -1,7 +1,7 @@
-"""Bytes of an ONNX file -> plain data, whatever the bytes are.
+"""Bytes of an ONNX file -> plain data, safe for any bytes.
 
-The package ``onnx`` reads the bytes, and never more than there are. What is left are counts, names, types, and numbers
-in other files, which must lie beside the model.
+The package ``onnx`` parses the bytes and never reads beyond them. This module checks counts, names and types, and the
+files with external data, which must be in the model's folder.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from glsl_infer.importers.shared.whole_file import read_bytes
 
 LARGEST_FILE = 2**30
 MOST_PARTS_DEEP = 16
-"""Graphs inside graphs."""
+"""Largest depth of nested graphs."""
 _MOST_AXES = 16
 _NAME_LENGTH = 256
 
 DOMAINS = {"": "", "ai.onnx": "", "com.microsoft": "com.microsoft"}
-"""Domains whose operators are known, by their names in files."""
+"""Supported domains, by their names in files."""
 
 
 def read_model(path: str | Path) -> Model:
     """Read a file.
 
     Raises:
-        ModelError: it is missing, damaged or no ONNX file.
+        ModelError: the file is missing, damaged or not an ONNX file.
         MissingExtraError: the package ``onnx`` is not installed.
     """
     path = Path(path)
@@ -41,22 +41,22 @@ def read_model(path: str | Path) -> Model:
     data = read_bytes(path, ".onnx", LARGEST_FILE)
     try:
         proto = onnx.ModelProto.FromString(data)
-    except Exception as error:  # of the protobuf that is installed: each has a class of its own
+    except Exception as error:  # each installed protobuf version has its own class
         raise ModelError(f"{path}: not an ONNX file, or a damaged one ({_line(error)}); get it anew") from None
     return parse(proto, str(path), path.stem, path.parent)
 
 
 def parse(proto: Any, source: str = "the model", name: str = "model", folder: Path | None = None) -> Model:
-    """Return what an ``onnx.ModelProto`` holds.
+    """Return the content of an ``onnx.ModelProto``.
 
     Args:
         proto: the model.
-        source: what messages call it.
+        source: name of the file in messages.
         name: of the model.
-        folder: where numbers in other files are; None: there are none.
+        folder: the folder for external data; None to refuse external data.
 
     Raises:
-        ModelError: it is damaged, or too large.
+        ModelError: the model is damaged or too large.
     """
     onnx = schema()
     if not proto.HasField("graph") or not (proto.graph.node or proto.graph.output):
@@ -79,7 +79,7 @@ def _line(error: Exception) -> str:
 
 
 class _Reader:
-    """Reads one model, and counts what it reads."""
+    """Reader of one model, with a limit of the number of operators."""
 
     def __init__(self, onnx: Any, source: str, stored: Stored, versions: Mapping[str, int]) -> None:
         self._onnx, self._source, self._stored, self._versions = onnx, source, stored, versions
@@ -149,7 +149,7 @@ class _Reader:
         return self._part(attribute.g, depth + 1) if kind == kinds.GRAPH else None
 
     def _declared(self, value: Any, batches: Collection[str] = ()) -> Declared:
-        """Return what the file says of a tensor; axes with the names of batches have the size 1."""
+        """Return the declaration of a tensor. Axes with the names of batch axes get the size 1."""
         kind = value.type.WhichOneof("value")
         if kind not in (None, "tensor_type"):
             return Declared(text(value.name), None, kind.removesuffix("_type"))

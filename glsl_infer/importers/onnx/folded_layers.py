@@ -1,4 +1,4 @@
-"""Layers of constants alone, in NumPy: positions that a convolution projects, weights that a network normalises."""
+"""Constant folding of layers in NumPy, such as projected positions and normalised weights."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _batch_normalization(given: Sequence[Any], operator: Operator, most: int) -> Any:
-    """Normalise the channels, axis 1; in training mode by what the batch itself has (ONNX, BatchNormalization 15)."""
+    """Normalise axis 1, the channels; in training mode by the batch's own statistics (ONNX, BatchNormalization 15)."""
     x: Any
     x, scale, bias, mean, variance = (np.asarray(each) for each in given[:5])
     others = tuple(axis for axis in range(x.ndim) if axis != 1)
@@ -29,7 +29,7 @@ def _batch_normalization(given: Sequence[Any], operator: Operator, most: int) ->
 
 
 def _convolution(given: Sequence[Any], operator: Operator, most: int) -> Any:
-    """Convolve (batch, channels, ...) with (filters, channels of a group, ...): tap after tap."""
+    """Convolve (batch, channels, ...) with (filters, channels of a group, ...), one tap at a time."""
     x: Any = np.asarray(given[0])
     kernel: Any = np.asarray(given[1])
     axes = x.ndim - 2
@@ -71,4 +71,4 @@ def _pads(
 
 
 LAYERS: Mapping[str, Folded] = {"BatchNormalization": _batch_normalization, "Conv": _convolution}
-"""By the operator's type."""
+"""Folding functions by the operator's type."""

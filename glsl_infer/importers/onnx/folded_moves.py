@@ -1,4 +1,4 @@
-"""Operators of constants that move numbers, or make them of nothing, in NumPy."""
+"""Constant folding in NumPy of operators that move or create values."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Given = Sequence[Any]
 
 
 def room(shape: Sequence[int], itemsize: int, most: int) -> tuple[int, ...]:
-    """Return a shape after a look at its size.
+    """Return a shape after a check of its size.
 
     Raises:
-        ValueError: it takes more bytes than there are.
+        ValueError: the shape takes more than ``most`` bytes.
     """
     sizes = tuple(int(size) for size in shape)
     if any(size < 0 for size in sizes) or math.prod(sizes) * itemsize > most or len(sizes) > 32:
@@ -29,7 +29,7 @@ def room(shape: Sequence[int], itemsize: int, most: int) -> tuple[int, ...]:
 
 
 def numbers_at(given: Given, place: int, operator: Operator, attribute: str) -> list[int] | None:
-    """Return whole numbers from an attribute, as old files have them, or from an input."""
+    """Return integers from an attribute, as in old files, or from an input."""
     if attribute in operator.attributes:
         value = operator.attributes[attribute]
         return [int(number) for number in (value if isinstance(value, tuple) else (value,))]
@@ -39,10 +39,10 @@ def numbers_at(given: Given, place: int, operator: Operator, attribute: str) -> 
 
 
 def target_shape(shape: Sequence[int], wanted: Sequence[int], *, zero_is_zero: bool = False) -> tuple[int, ...]:
-    """Return the shape that a Reshape makes: 0 keeps a size, -1 is what is left.
+    """Return the shape of a Reshape's result: 0 keeps a size, -1 is computed from the others.
 
     Raises:
-        ValueError: it holds another number of numbers.
+        ValueError: the number of elements differs.
     """
     sizes = [shape[axis] if size == 0 and not zero_is_zero else int(size) for axis, size in enumerate(wanted)]
     if sizes.count(-1) == 1:
@@ -54,10 +54,10 @@ def target_shape(shape: Sequence[int], wanted: Sequence[int], *, zero_is_zero: b
 
 
 def slices(shape: Sequence[int], given: Given, operator: Operator) -> list[slice]:
-    """Return what a Slice takes of each axis.
+    """Return the slice of each axis for a Slice.
 
     Raises:
-        ValueError: numbers that do not fit.
+        ValueError: the inputs do not match.
     """
     starts, ends = (numbers_at(given, place, operator, name) for place, name in ((1, "starts"), (2, "ends")))
     axes, steps = (numbers_at(given, place, operator, name) for place, name in ((3, "axes"), (4, "steps")))
@@ -81,7 +81,7 @@ def slices(shape: Sequence[int], given: Given, operator: Operator) -> list[slice
 
 
 def split_sizes(size: int, given: Given, operator: Operator) -> list[int]:
-    """Return the lengths of the parts of a Split."""
+    """Return the lengths of the outputs of a Split."""
     sizes = numbers_at(given, 1, operator, "split")
     if sizes is None:
         count = operator.attributes.get("num_outputs", len(operator.outputs))
@@ -93,7 +93,7 @@ def split_sizes(size: int, given: Given, operator: Operator) -> list[int]:
 
 
 def squeezed(shape: Sequence[int], axes: list[int] | None) -> tuple[int, ...]:
-    """Return a shape without axes of length 1, all of them where none are named."""
+    """Return a shape without the given axes of length 1; without all of them if ``axes`` is None."""
     gone = [axis for axis, size in enumerate(shape) if size == 1] if axes is None else [a % len(shape) for a in axes]
     if any(shape[axis] != 1 for axis in gone):
         raise ValueError(f"axes {axes} of {tuple(shape)} are longer than 1")
@@ -101,7 +101,7 @@ def squeezed(shape: Sequence[int], axes: list[int] | None) -> tuple[int, ...]:
 
 
 def unsqueezed(shape: Sequence[int], axes: list[int]) -> tuple[int, ...]:
-    """Return a shape with axes of length 1 more."""
+    """Return a shape with more axes of length 1."""
     rank = len(shape) + len(axes)
     new = [axis + rank if axis < 0 else axis for axis in axes]
     if len(set(new)) != len(new) or any(not 0 <= axis < rank for axis in new):
@@ -111,7 +111,7 @@ def unsqueezed(shape: Sequence[int], axes: list[int]) -> tuple[int, ...]:
 
 
 def flattened(shape: Sequence[int], axis: int) -> tuple[int, int]:
-    """Return the two sizes of a Flatten."""
+    """Return the two sizes of a Flatten's result."""
     axis = axis + len(shape) if axis < 0 else axis
     return math.prod(shape[:axis]), math.prod(shape[axis:])
 
@@ -270,4 +270,4 @@ MOVES: Mapping[str, Folded] = {
     "Trilu": _triangle,
     "Unsqueeze": _unsqueeze,
 }
-"""By the operator's type."""
+"""Folding functions by the operator's type."""

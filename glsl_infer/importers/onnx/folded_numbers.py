@@ -1,4 +1,4 @@
-"""Operators of constants that compute other numbers, in NumPy."""
+"""Constant folding in NumPy of operators that compute values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Given = Sequence[Any]
 
 
 def dequantized(given: Given, operator: Operator) -> Numbers:
-    """Return what numbers stand for, with a scale and a zero for all, for each index of an axis, or for its blocks."""
+    """Return real values from quantised ones, with a scale and zero per tensor, per index of an axis or per block."""
     numbers, scale = np.asarray(given[0]), np.asarray(given[1], np.float32)
     zero = np.asarray(given[2]) if len(given) > 2 and given[2] is not None else np.zeros(1)
     scale, zero = (_along(numbers, each, operator) for each in (scale, zero))
@@ -69,7 +69,7 @@ def _divided(x: Numbers, y: Numbers) -> Any:
         return x / y
     if not y.all():
         raise ValueError("a division by 0")
-    return np.trunc(x / y).astype(x.dtype)  # towards 0, as C does
+    return np.trunc(x / y).astype(x.dtype)  # toward 0, as in C
 
 
 def _remainder(given: Given, operator: Operator, most: int) -> Any:
@@ -142,7 +142,7 @@ POINTWISE: Mapping[str, Callable[..., Any]] = {
     "Neg": np.negative,
     "Pow": lambda x, y: np.power(x, y).astype(x.dtype),
 }
-"""Functions of one number, or of two."""
+"""Functions of one value and of two."""
 
 NUMBERS: Mapping[str, Folded] = {
     **{name: _elementwise(compute) for name, compute in POINTWISE.items()},
@@ -171,4 +171,4 @@ NUMBERS: Mapping[str, Folded] = {
     "Sum": _from_left(np.add),
     "Where": _where,
 }
-"""By the operator's type."""
+"""Folding functions by the operator's type."""

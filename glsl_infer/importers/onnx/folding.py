@@ -1,6 +1,6 @@
-"""Operators of constants, which are computed once, in NumPy: what exporters write to find out sizes, and the like.
+"""Constant folding in NumPy, for example of the operators by which exporters compute shapes.
 
-No result is computed before its size is known to fit.
+The size of a result is checked before the result is computed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from glsl_infer.importers.onnx.model import Numbers, Operator
 from glsl_infer.importers.onnx.view import View
 
 Folded = Callable[[Sequence[Any], Operator, int], Any]
-"""From the constants (None for what is left out), the operator, and the most bytes that a result may have."""
+"""Function of the constants (None if left out), the operator, and the largest number of bytes of a result."""
 
 _MISFITS = (
     *(ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError),
@@ -28,22 +28,22 @@ _MISFITS = (
 
 
 def fold(operator: Operator, given: Sequence[Any], most: int) -> list[Numbers] | None:
-    """Return what an operator makes, if that is known already; else None.
+    """Return the results of an operator if they are constant; else None.
 
     Args:
-        operator: of the file.
-        given: what it reads: arrays, views, None for what is left out.
-        most: bytes that the results may have.
+        operator: the operator of the file.
+        given: its inputs: arrays, views, or None if left out.
+        most: largest number of bytes of the results.
 
     Raises:
-        ModelError: constants that do not fit together, or make something too large.
+        ModelError: the constants do not match, or the result is too large.
     """
     if operator.domain:
         return None
     if operator.kind in _OF_SHAPES and len(given) == 1 and isinstance(given[0], View):
         return [_OF_SHAPES[operator.kind](given[0].shape, operator)]
     if operator.kind == "CastLike" and [isinstance(each, View) for each in given] == [False, True]:
-        return [np.asarray(given[0], np.float32)]  # what the network computes are floats
+        return [np.asarray(given[0], np.float32)]  # the network computes floats
     compute = _FOLDED.get(operator.kind)
     if compute is None or operator.parts or any(isinstance(each, View) for each in given):
         return None

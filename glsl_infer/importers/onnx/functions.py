@@ -1,4 +1,4 @@
-"""Functions that a file defines itself are put where they are called."""
+"""Inlining of the functions that a file defines."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 from glsl_infer.errors import ModelError
 
 _MOST_DEEP = 32
-"""Functions that call functions."""
+"""Largest depth of calls of functions."""
 
 
 def inlined(proto: Any, source: str, most: int) -> Any:
-    """Return the graph of a model without calls of its own functions.
+    """Return the graph of a model with its own functions inlined.
 
     Raises:
-        ModelError: they call each other in a circle, or make more than ``most`` operators.
+        ModelError: functions call each other in a cycle, or the result has more than ``most`` operators.
     """
     functions = {(each.domain, each.name): each for each in proto.functions}
     if not functions:
@@ -56,7 +56,7 @@ class _Inliner:
 
 
 def _renamed(inner: Any, names: dict[str, str], prefix: str, given: dict[str, Any]) -> Any:
-    """Return an operator of a function with the caller's names and attributes."""
+    """Return an operator of a function with the names and attributes of the caller."""
     node = type(inner)()
     node.CopyFrom(inner)
     node.name = prefix + inner.name
@@ -84,7 +84,7 @@ def _renamed(inner: Any, names: dict[str, str], prefix: str, given: dict[str, An
 
 
 def _rename_inside(graph: Any, outside: Any) -> None:
-    """Give the tensors of a graph inside a function the caller's names."""
+    """Rename the tensors of a graph inside a function to the caller's names."""
     for value in (*graph.input, *graph.output, *graph.initializer):
         value.name = outside(value.name)
     for node in graph.node:

@@ -1,4 +1,4 @@
-"""Operators that change a shape, or the order of axes or pixels -> views, and nodes where there must be some."""
+"""Operators that change a shape, or the order of axes or pixels -> views, and nodes if a view is not sufficient."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from glsl_infer.importers.onnx.view import View, fresh
 from glsl_infer.importers.shared import pixels
 
 WHOLE_KINDS = ("int", "uint", "bool")
-"""How the names of types begin whose numbers have no fractions."""
+"""Prefixes of the names of types without fractions."""
 
 
 def reshaped(call: Call, view: View, shape: Shape) -> View:
-    """Return a tensor in another shape: a view where its axes allow it, else put in the file's order first."""
+    """Return a tensor in another shape: as a view if its axes allow it, else after a move to the file's order."""
     if math.prod(shape) != view.size or any(size < 1 for size in shape):
         raise call.refused(f"from {view.shape} to {shape}", "the file is damaged; convert the model anew")
     made = view.reshaped(shape)
@@ -34,7 +34,7 @@ def reshaped(call: Call, view: View, shape: Shape) -> View:
         return made
     moved = relayout.ordered(call.nodes, view, range(len(view.axes)))
     made = moved.reshaped(shape)
-    assert made is not None  # in the file's order it is one axis
+    assert made is not None  # in the file's order, all axes merge into one
     return made
 
 
@@ -50,7 +50,7 @@ def reshape(call: Call) -> list[View]:
         and -1 not in wanted
         and math.prod(wanted) == view.size * wanted[0] // max(view.shape[0], 1)
     ):
-        wanted[0] = view.shape[0]  # the batch that the model was exported with
+        wanted[0] = view.shape[0]  # instead of the batch size at export
     zeros = bool(call.attribute("allowzero", 0))
     return [reshaped(call, view, target_shape(view.shape, wanted, zero_is_zero=zeros))]
 
@@ -83,19 +83,19 @@ def _same(call: Call) -> list[View]:
 
 
 def _cast(call: Call) -> list[View]:
-    """Convert a Cast: between floats it does nothing here, and a picture's bytes are numbers."""
+    """Convert a Cast. A cast between floats has no effect, and bytes of an image are plain values."""
     return _as_type(call, str(np.dtype(schema().helper.tensor_dtype_to_np_dtype(call.attribute("to")))))
 
 
 def _as_type(call: Call, kind: str) -> list[View]:
-    tiny = kind.endswith(("int2", "int4"))  # which numbers beyond their few wrap around
+    tiny = kind.endswith(("int2", "int4"))  # values out of their range wrap around
     if tiny or not kind.startswith(("float", "bfloat", *WHOLE_KINDS)) or kind.startswith("float8_e8m0"):
         raise call.refused(f"a cast to {kind} of what the network computes", "cast to a float, or leave it out")
     return cast(call, kind)
 
 
 def _cast_like(call: Call) -> list[View]:
-    """Convert a CastLike, which says by a tensor what the type is."""
+    """Convert a CastLike, whose second input has the target type."""
     like = call.given[1] if len(call.given) > 1 else None
     return _as_type(call, str(like.dtype) if isinstance(like, np.ndarray) else call.type(1))
 
@@ -122,7 +122,7 @@ def _tiled(call: Call, view: View, counts: list[int]) -> View:
 
 
 def _repeated(call: Call, view: View, shape: Shape) -> View:
-    """Return a tensor whose axes of length 1 are longer."""
+    """Return a tensor with axes of length 1 repeated to the lengths of ``shape``."""
     call.file_shape(shape)
     if math.prod(shape) == view.size:
         return reshaped(call, view, shape)

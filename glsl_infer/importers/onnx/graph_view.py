@@ -1,4 +1,4 @@
-"""The operators of a file as a network: who makes a tensor, who reads it, which are small constants."""
+"""Queries of a file's operators as a network: producers and readers of tensors, and small constants."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from glsl_infer.importers.onnx.folding import fold
 from glsl_infer.importers.onnx.model import Numbers, Operator, Part
 
 MISFITS = (AttributeError, IndexError, KeyError, TypeError, ValueError, MemoryError, RuntimeError)
-"""What operators raise that a damaged file has left without inputs, or with attributes of another type: they are no
-pieces of anything."""
+"""Exceptions from operators of damaged files with missing inputs or attributes of another type. Such operators are not
+part of a pattern."""
 
 MOST_NUMBERS = 1 << 16
-"""Of a constant that is looked at before the network is imported."""
+"""Largest number of elements of a constant that is read before the import."""
 
 
 class Network:
-    """What is asked of the operators of one part of a file.
+    """The operators of one part of a file, by the tensors between them.
 
     Attributes:
         part: the operators.
-        makers: the place of the operator that makes a tensor, by the tensor's name.
-        readers: the places of the operators that read a tensor.
+        makers: index of the operator that computes a tensor, by the tensor's name.
+        readers: indices of the operators that read a tensor.
     """
 
     def __init__(self, part: Part) -> None:
@@ -39,23 +39,23 @@ class Network:
                 self.readers.setdefault(name, []).append(place)
 
     def maker(self, name: str, *kinds: str) -> Operator | None:
-        """Return the operator of ONNX that makes a tensor, if it is of one of the kinds."""
+        """Return the ONNX operator that computes a tensor, if its type is one of ``kinds``."""
         place = self.makers.get(name)
         operator = None if place is None else self.part.operators[place]
         return operator if operator is not None and not operator.domain and operator.kind in kinds else None
 
     def only_reader(self, name: str) -> tuple[int, Operator] | None:
-        """Return the only operator that reads a tensor, and its place; None: there are several, or it is an output."""
+        """Return (index, operator) of the only reader of a tensor; None for an output, or for several readers."""
         places = self.readers.get(name, [])
         if len(places) != 1 or name in self.part.outputs:
             return None
         return places[0], self.part.operators[places[0]]
 
     def constant(self, name: str, depth: int = 0) -> Numbers | None:
-        """Return a small constant, also what operators make of small constants; None of anything else."""
+        """Return a small constant, including the result of operators on small constants; else None."""
         if name in self._constants:
             return self._constants[name]
-        self._constants[name] = None  # also for a file that goes in a circle
+        self._constants[name] = None  # guards against cycles in a damaged file
         value = self._read(name, depth)
         self._constants[name] = value if value is not None and value.size <= MOST_NUMBERS else None
         return self._constants[name]
@@ -77,13 +77,13 @@ class Network:
             return None
 
     def number(self, name: str) -> float | None:
-        """Return a constant that is one number."""
+        """Return a scalar constant, or None."""
         value = self.constant(name)
         if value is None or value.size != 1 or value.dtype.kind not in "fiu":
             return None
         return float(np.asarray(value).reshape(-1)[0])
 
     def replaced(self, changed: dict[int, Operator]) -> Part:
-        """Return the part with other operators at some places; what nobody reads any more is left to the walk."""
+        """Return the part with operators replaced by index. The import drops operators without a reader."""
         operators: Sequence[Operator] = [changed.get(place, each) for place, each in enumerate(self.part.operators)]
         return Part(tuple(operators), self.part.constants, self.part.outputs)

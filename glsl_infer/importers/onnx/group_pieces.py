@@ -1,4 +1,4 @@
-"""A group norm as PyTorch writes it: Reshape to (1, groups, -1), InstanceNormalization, Reshape back, Mul and Add."""
+"""Fusion of PyTorch's group norm: Reshape to (1, groups, -1), InstanceNormalization, Reshape back, Mul and Add."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from glsl_infer.importers.onnx.model import Operator, Part
 from glsl_infer.importers.onnx.norm_pieces import NORM
 
 GROUP = "group"
-"""The attribute ``norm`` of what the pieces become; others: ``groups``, ``epsilon``, and ``shape``: what the file
-gives the result, or nothing. Inputs: the tensor; a factor and an offset of each group; those of each channel, or
-nothing."""
+"""The attribute ``norm`` of the fused operator. Its other attributes are ``groups``, ``epsilon``, and ``shape``: the
+result's shape in the file, or nothing. Its inputs are the tensor, a factor and an offset per group, and a factor and an
+offset per channel, or nothing."""
 
 
 def whole(part: Part) -> Part:
-    """Return the operators of a file with one in the place of the last piece of every group normalisation."""
+    """Return the operators of a file with each group normalisation fused into its last operator."""
     network = Network(part)
     changed: dict[int, Operator] = {}
     for operator in part.operators:
@@ -31,7 +31,7 @@ def whole(part: Part) -> Part:
 
 
 def _whole(network: Network, norm: Operator) -> tuple[int, Operator] | None:
-    """Return the operator that the pieces around an instance normalisation become, and its place."""
+    """Return the index and the operator into which the operators around an instance normalisation are fused."""
     apart, after = network.maker(norm.inputs[0], "Reshape"), network.only_reader(norm.outputs[0])
     if apart is None or after is None or after[1].domain or after[1].kind != "Reshape":
         return None

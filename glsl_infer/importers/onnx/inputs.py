@@ -1,4 +1,4 @@
-"""The inputs of a file -> input nodes: pictures, maps of numbers, vectors."""
+"""The inputs of a file -> input nodes: images, maps, vectors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOST_AXES = 8
 
 
 def agrees(shape: Shape | None, declared: Declared) -> bool:
-    """Return whether a shape that the user gives an input leaves what the file says of other tensors true."""
+    """Return whether the user's shape of an input matches the file's, so that other declared shapes stay valid."""
     own = declared.shape
     if shape is None or own is None or len(own) != len(shape):
         return True
@@ -39,12 +39,12 @@ def agrees(shape: Shape | None, declared: Declared) -> bool:
 
 
 def constant_of(declared: Declared, given: Any) -> Numbers:
-    """Return the value that the user gives an input which is not to be one.
+    """Return the user's value of an input that becomes a constant.
 
-    One number stands for all of a tensor, whose open sizes are 1.
+    One value fills the entire tensor, and its open sizes become 1.
 
     Raises:
-        ModelError: other numbers than the input has, or of another type.
+        ModelError: the number of values or their type does not match the input.
     """
     numbers = np.asarray(given)
     known = declared.shape is not None
@@ -75,14 +75,14 @@ def input_view(
     """Add the node of an input, and return its tensor.
 
     Args:
-        declared: what the file says of it.
+        declared: its declaration in the file.
         model: the file.
-        sizes: (height, width) of inputs whose size is free, by their names; empty name: of the only such input.
+        sizes: (height, width) of inputs with open sizes, by name; an empty name selects the only such input.
         collected: the nodes so far.
-        given: the shape that the user gives it, instead of the file's.
+        given: the user's shape of the input, instead of the file's.
 
     Raises:
-        ModelError: it has another type, several pictures, too many numbers, or a size that nobody knows.
+        ModelError: the type is not supported, the input is a batch of images, is too large, or has an unknown size.
     """
     name = declared.name[:96]
     if declared.type not in _TYPES:
@@ -107,7 +107,7 @@ def input_view(
     free = collected.free_name(name)
     ours: Shape
     order: tuple[int, ...]
-    if several or len(shape) > 4:  # a state, say: numbers as the file has them
+    if several or len(shape) > 4:  # for example a state: its values stay in the file's order
         ours, order = (shape if len(shape) == 3 else (math.prod(shape),)), tuple(range(len(shape)))
         attrs = numbers_map(ours) if len(ours) == 3 else {"shape": ours}
     else:
@@ -125,7 +125,7 @@ def input_view(
 
 
 def _placed(shape: tuple[int, ...], *, channels_last: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the shape of an input node, and the order in which it has the file's axes."""
+    """Return the shape of an input node, and its order of the file's axes."""
     order: tuple[int, ...]
     if len(shape) == 4:
         order = (1, 2, 3) if channels_last else (2, 3, 1)
@@ -149,7 +149,7 @@ def _readers(declared: Declared, model: Model) -> list[Operator]:
 
 
 def _known(name: str, shape: Sizes, sizes: Mapping[str, tuple[int, int]], *, channels_last: bool) -> tuple[int, ...]:
-    """Return a shape with a batch of 1, and the height and width that were asked for."""
+    """Return a shape with a batch of 1, and the height and width that the user gave."""
     known = [1 if size is None and not axis and len(shape) > 1 else size for axis, size in enumerate(shape)]
     places = (1, 2) if channels_last else (2, 3)
     own = name if name in sizes else ""
@@ -174,7 +174,7 @@ def _known(name: str, shape: Sizes, sizes: Mapping[str, tuple[int, int]], *, cha
 
 
 def _is_channels_last(declared: Declared, model: Model) -> bool:
-    """Return whether a file's input is (batch, height, width, channels), as converters of TensorFlow write it."""
+    """Return whether an input is (batch, height, width, channels), as from converters of TensorFlow models."""
     shape = declared.shape or ()
     read = _readers(declared, model)
     if any(operator.kind in _OF_MAPS for operator in read):
@@ -189,7 +189,7 @@ def _is_channels_last(declared: Declared, model: Model) -> bool:
 
 
 def _is_grey(declared: Declared, shape: tuple[int, ...], model: Model) -> bool:
-    """Return whether an input (batch, height, width) is a picture: all that reads it adds channels, or makes a row."""
+    """Return whether an input (batch, height, width) is an image: all its readers add a channel axis or flatten it."""
     readers = [operator for operator in _readers(declared, model) if operator.kind != "Shape"]
     return len(shape) == 3 and bool(readers) and all(_reads_grey(operator, shape, model) for operator in readers)
 
@@ -203,7 +203,7 @@ def _reads_grey(operator: Operator, shape: tuple[int, ...], model: Model) -> boo
 
 
 def _splits_channels(operator: Operator, shape: Sizes, model: Model) -> bool:
-    """Return whether an operator makes several axes of the second one and leaves those behind it as they are."""
+    """Return whether an operator splits the second axis into several and keeps the axes after it."""
     if operator.kind != "Reshape" or None in shape:
         return False
     target = _stored(operator.inputs[1], model) if len(operator.inputs) > 1 else ()
@@ -211,7 +211,7 @@ def _splits_channels(operator: Operator, shape: Sizes, model: Model) -> bool:
 
 
 def _stored(name: str, model: Model) -> Shape:
-    """Return the few whole numbers of a constant of the file, or nothing."""
+    """Return the integers of a short constant of the file, or () if it is not one."""
     makers = (operator for operator in model.part.operators if name in operator.outputs)
     written = next((made.attributes["value"] for made in makers if "value" in made.attributes), None)
     read = model.part.constants.get(name, written)

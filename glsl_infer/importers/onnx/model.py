@@ -1,4 +1,4 @@
-"""What an ONNX file holds, as plain data."""
+"""The content of an ONNX file as plain data."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 Numbers = NDArray[Any]
 
 Sizes = tuple[Optional[int], ...]
-"""A shape with its batch; None for a size that the file leaves open."""
+"""A shape with its batch, and None for an open size."""
 
 
 @dataclass(frozen=True)
 class Declared:
-    """What the file says of a tensor.
+    """The declaration of a tensor in the file.
 
     Attributes:
-        name: as the file has it.
-        shape: None where the file says nothing.
-        type: of NumPy, ``float32`` for example.
+        name: as in the file.
+        shape: None if the file does not declare it.
+        type: NumPy's name, such as ``float32``.
     """
 
     name: str
@@ -35,13 +35,13 @@ class Operator:
     """One operation.
 
     Attributes:
-        kind: its type, ``Conv`` for example.
-        domain: whose it is; empty for ONNX itself.
-        opset: the version of the domain that the file is written in.
-        name: what the file calls it; may be empty.
-        inputs: names of the tensors that it reads; empty for what is left out.
-        outputs: names of the tensors that it makes; empty for what nobody reads.
-        attributes: numbers, texts, arrays, tuples of them; ``Part`` for a graph inside.
+        kind: its type, such as ``Conv``.
+        domain: its domain; empty for ONNX itself.
+        opset: the file's version of the domain.
+        name: its name in the file, possibly empty.
+        inputs: names of its input tensors; empty for inputs left out.
+        outputs: names of its output tensors; empty for outputs without a reader.
+        attributes: numbers, texts, arrays, tuples of them; ``Part`` for a nested graph.
     """
 
     kind: str
@@ -54,23 +54,23 @@ class Operator:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The graphs inside it."""
+        """Its nested graphs."""
         return tuple(value for value in self.attributes.values() if isinstance(value, Part))
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The names of all tensors that it, or a graph inside it, reads from outside."""
+        """The names of all tensors read from outside, by it or by a nested graph."""
         return tuple(dict.fromkeys([*filter(None, self.inputs), *(name for part in self.parts for name in part.reads)]))
 
 
 @dataclass(frozen=True)
 class Part:
-    """A graph: that of the file, or one inside an operator.
+    """A graph: the file's main graph, or one nested in an operator.
 
     Attributes:
-        operators: each after those that it reads.
-        constants: functions that return the stored numbers, by tensor.
-        outputs: names of tensors.
+        operators: in topological order.
+        constants: functions that return the stored values, by the tensor's name.
+        outputs: names of its output tensors.
     """
 
     operators: tuple[Operator, ...]
@@ -79,7 +79,7 @@ class Part:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The names of tensors that it reads from outside."""
+        """The names of the tensors read from outside."""
         made = {name for operator in self.operators for name in operator.outputs} | set(self.constants)
         read = [name for operator in self.operators for name in operator.reads]
         return tuple(name for name in dict.fromkeys([*read, *self.outputs]) if name not in made)
@@ -87,15 +87,15 @@ class Part:
 
 @dataclass(frozen=True)
 class Model:
-    """A file.
+    """The content of a file.
 
     Attributes:
-        name: of the file, without its ending.
+        name: of the file, without the extension.
         part: its graph.
-        inputs: what it reads, without constants.
-        outputs: what it makes.
-        known: what the file says of other tensors, by name.
-        tensors: names of what the operators of the file's own graph make, as they are in the file.
+        inputs: its inputs, without constants.
+        outputs: its outputs.
+        known: declarations of other tensors, by name.
+        tensors: names of the tensors that operators of the main graph compute, as in the file.
     """
 
     name: str
@@ -107,9 +107,9 @@ class Model:
 
 
 def in_order(operators: Sequence[Operator]) -> tuple[Operator, ...]:
-    """Return operators each after those that it reads, else as they are; those of a circle stand at the end.
+    """Return operators in topological order, otherwise in the given order. Those in a cycle are at the end.
 
-    Some tools append what they put in between, and runtimes sort it.
+    Some tools append inserted operators at the end of a file, and runtimes sort them.
     """
     makers = {name: place for place, operator in enumerate(operators) for name in operator.outputs if name}
     left = [{makers[name] for name in operator.reads if name in makers} for operator in operators]
@@ -130,7 +130,7 @@ def in_order(operators: Sequence[Operator]) -> tuple[Operator, ...]:
 
 
 def renamed(part: Part, prefix: str) -> Part:
-    """Return a part with other names for what it makes itself: parts beside it may have the same."""
+    """Return a part with a prefix to the names of its own tensors, which may clash with those of its sibling."""
     own = {name for operator in part.operators for name in operator.outputs} | set(part.constants)
 
     def new(name: str) -> str:
@@ -153,7 +153,7 @@ def renamed(part: Part, prefix: str) -> Part:
 
 
 def _read_as(part: Part, new: Callable[[str], str]) -> Part:
-    """Return a part inside another with the new names of what it reads from there."""
+    """Return a nested part with the new names of the tensors read from outside."""
     operators = tuple(
         replace(
             operator,

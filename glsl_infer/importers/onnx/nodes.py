@@ -1,4 +1,4 @@
-"""The nodes that stand for one operator of a file, as they are made."""
+"""Construction of the nodes for one operator of a file."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from glsl_infer.ops.operator import CopyOperator
 from glsl_infer.program.layout import TEXTURE_RANKS
 
 MOST_NUMBERS = 2**28
-"""Of a tensor that operators make: a texture of 8192x8192 holds as many."""
+"""Largest number of elements of a tensor: as many as fit in a texture of 8192x8192."""
 
 
 class Nodes:
-    """Makes nodes with names of their own, the first of which bears the name of the operator.
+    """Factory for nodes with unique names. The first node has the name of the operator.
 
     Args:
         collected: all nodes so far.
-        name: a free name, taken.
+        name: a unique name, already reserved.
     """
 
     def __init__(self, collected: Collected, name: str) -> None:
@@ -36,7 +36,7 @@ class Nodes:
         self._first = True
 
     def shape(self, node: str) -> Shape:
-        """Return the shape of what a node computes."""
+        """Return the shape of the result of a node."""
         return self._collected.shapes[node]
 
     def emit(
@@ -47,17 +47,17 @@ class Nodes:
         weights: Mapping[str, NDArray[Any]] | None = None,
         **attrs: Any,
     ) -> str:
-        """Make a node, and return its name.
+        """Create a node, and return its name.
 
         Args:
             op: its operator.
-            sources: names of the nodes that it reads.
-            part: what it is called besides the operator's name, where it is not the first.
+            sources: names of its input nodes.
+            part: suffix of its name, unless it is the first node.
             weights: its arrays.
             attrs: its attributes.
 
         Raises:
-            ModelError: they do not fit together.
+            ModelError: the node's inputs or attributes do not match.
         """
         name = self.name if self._first else self._collected.free_name(f"{self.name}-{part or op}")
         self._first = False
@@ -65,7 +65,7 @@ class Nodes:
         return self._collected.add([Node(name, op, sources, attrs, arrays)])
 
     def add(self, nodes: list[Node]) -> str:
-        """Make several nodes that name each other, the first after the operator; return the name of the last."""
+        """Add nodes that refer to each other, the first named after the operator; return the name of the last."""
         first = self._first
         self._first = False
         if not first:
@@ -75,7 +75,7 @@ class Nodes:
         return self._collected.add(nodes)
 
     def shaped(self, node: str, shape: Shape) -> str:
-        """Return a node with the same numbers in another shape."""
+        """Return a node with the same values in another shape."""
         if self.shape(node) == shape:
             return node
         assert math.prod(self.shape(node)) == math.prod(shape)
@@ -83,13 +83,13 @@ class Nodes:
         return self.emit("reshape" if in_textures else "tensor_reshape", node, part="shape", shape=shape)
 
     def function(self, node: str, text: str) -> str:
-        """Return a node that applies an activation, by its text, to every number of another."""
+        """Return a node that applies an activation, given as text, to another node."""
         made = activation(text).text
         op = "activation" if self.in_textures(node) else "tensor_function"
         return self.emit(op, node, part=text.partition("(")[0], function=made)
 
     def affine(self, node: str, scales: NDArray[Any], offsets: NDArray[Any]) -> str:
-        """Return a node that computes ``scales * x + offsets``: arrays of the node's rank, or broadcast to it."""
+        """Return a node for ``scales * x + offsets``. The arrays broadcast to the node's shape."""
         if self.in_textures(node) and all(_per_channel(array) for array in (scales, offsets)):
             numbers = [tuple(np.asarray(array, np.float64).reshape(-1).tolist()) for array in (scales, offsets)]
             return self.emit("rescaling", node, part="scaled", scales=numbers[0], offsets=numbers[1])
@@ -104,7 +104,7 @@ class Nodes:
         return self.constant("add", node, offsets) if (offsets != 0).any() or not self._made(node) else node
 
     def _with_map(self, operation: str, node: str, value: NDArray[Any]) -> str:
-        """Return a node that computes an operation on a map and constants of its rank, or broadcast to it."""
+        """Return a node for an operation on a map and constants, which broadcast to the map's shape."""
         nodes = beside_map("constants", node, self.shape(node), operation, value)
         if nodes:
             held = self.emit("constant_map", part="constants", weights=nodes[0].weights, **nodes[0].attrs)
@@ -116,7 +116,7 @@ class Nodes:
         return self.constant(operation, node, value)
 
     def constant(self, operation: str, node: str, value: NDArray[Any], *, first: bool = False) -> str:
-        """Return a node that the CPU computes of another and a constant, which has as few axes as it needs."""
+        """Return a node for an operation on another and a constant, on the CPU, without leading axes of 1."""
         while 1 < value.ndim <= len(self.shape(node)) and value.shape[0] == 1:
             value = value[0]
         return self.emit(
@@ -132,7 +132,7 @@ class Nodes:
         return node == self.name or node.startswith(f"{self.name}-")
 
     def is_positive(self, node: str) -> bool:
-        """Return whether nothing in a node is below 0, or only what a person gives as an input."""
+        """Return whether all values of a node are at least 0. Inputs count as such: the user controls them."""
         by_name = {each.name: each for each in self._collected.nodes}
         while True:
             made = by_name[node]
@@ -147,11 +147,11 @@ class Nodes:
             (node,) = made.inputs
 
     def in_textures(self, node: str) -> bool:
-        """Return whether a node is a vector or a map."""
+        """Return whether a node is a vector or a map, which textures can store."""
         return len(self.shape(node)) in TEXTURE_RANKS
 
     def takes(self, op: str, *sources: str, **attrs: Any) -> bool:
-        """Return whether an operator takes nodes of these shapes."""
+        """Return whether an operator supports inputs of these shapes."""
         operator = ops.get(op)
         try:
             operator.shape(Node(self.name, op, sources, {**operator.attrs, **attrs}), [*map(self.shape, sources)])
@@ -161,7 +161,7 @@ class Nodes:
 
 
 def _per_channel(value: NDArray[Any]) -> bool:
-    """Return whether an array is one number, or one for each index of the last axis."""
+    """Return whether an array is a scalar, or has one value per index of the last axis."""
     return value.size == 1 or (value.ndim > 0 and value.size == value.shape[-1])
 
 

@@ -1,4 +1,4 @@
-"""Normalisations that files write in pieces become one: layer and RMS normalisation, division by the length."""
+"""Fusion of decomposed normalisations: layer and RMS normalisation, and division by the length."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from glsl_infer.importers.onnx.graph_view import MISFITS, Network
 from glsl_infer.importers.onnx.model import Operator, Part
 
 NORM = f"{FUNCTION}norm"
-"""The type of the operator that the pieces become; attributes: ``norm`` (layer, rms or unit), ``axes``, ``epsilon``;
-inputs: the tensor, and factors and offsets or nothing."""
+"""The type of the fused operator. Its attributes are ``norm`` (layer, rms or unit), ``axes`` and ``epsilon``. Its
+inputs are the tensor, and factors and offsets or nothing."""
 
 _SMALL = 1e-3
-"""An epsilon is smaller."""
+"""Largest value accepted as an epsilon."""
 
 _Axes = tuple[int, ...]
 
 
 def whole(part: Part) -> Part:
-    """Return the operators of a file with one in the place of the last piece of every normalisation."""
+    """Return the operators of a file with each normalisation fused into its last operator."""
     network = Network(part)
     changed: dict[int, Operator] = {}
     for place, operator in enumerate(part.operators):
@@ -52,7 +52,7 @@ def whole(part: Part) -> Part:
 
 
 def _norm(network: Network, operator: Operator) -> tuple[str, str, _Axes, float] | None:
-    """Return (tensor, kind, axes, epsilon) of the normalisation that a quotient is."""
+    """Return (tensor, kind, axes, epsilon) of the normalisation that a quotient computes."""
     if operator.kind == "Div":
         above, below = operator.inputs
         return _quotient(network, above, below)
@@ -84,7 +84,7 @@ def _quotient(network: Network, above: str, below: str) -> tuple[str, str, _Axes
 
 
 def _of_squares(network: Network, above: str, under_root: str) -> tuple[str, str, _Axes, float] | None:
-    """Return the normalisation of a tensor that is divided by the root of something."""
+    """Return the normalisation of a tensor divided by the root of another."""
     epsilon = 0.0
     added = network.maker(under_root, "Add")
     if added is not None:
@@ -109,7 +109,7 @@ def _of_squares(network: Network, above: str, under_root: str) -> tuple[str, str
 
 
 def _squared(network: Network, name: str) -> str | None:
-    """Return the tensor that a tensor is the square of."""
+    """Return the tensor whose square is computed, or None."""
     maker = network.maker(name, "Pow", "Mul")
     if maker is None or len(maker.inputs) != 2:
         return None
@@ -119,7 +119,7 @@ def _squared(network: Network, name: str) -> str | None:
 
 
 def _centred(network: Network, name: str, axes: _Axes) -> str | None:
-    """Return the tensor that a tensor is, minus its mean over axes."""
+    """Return the tensor from which its mean over the axes is subtracted, or None."""
     maker = network.maker(name, "Sub")
     mean = network.maker(maker.inputs[1], "ReduceMean") if maker is not None else None
     if maker is None or mean is None or mean.inputs[0] != maker.inputs[0] or not mean.attributes.get("keepdims", 1):
@@ -128,7 +128,7 @@ def _centred(network: Network, name: str, axes: _Axes) -> str | None:
 
 
 def _plain(network: Network, name: str) -> str:
-    """Return a length without what keeps it from being 0, and without being repeated for every number."""
+    """Return a length without the operators that keep it above 0 or expand it to the tensor's shape."""
     for _ in range(4):
         maker = network.maker(name, "Clip", "Max", "Expand", "Cast", "Add", "Identity")
         if maker is None:
@@ -150,7 +150,7 @@ def _plain(network: Network, name: str) -> str:
 
 
 def _axes(network: Network, operator: Operator) -> _Axes | None:
-    """Return the axes of a reduction."""
+    """Return the axes of a reduction, or None."""
     axes = operator.attributes.get("axes")
     if axes is None and len(operator.inputs) > 1:
         value = network.constant(operator.inputs[1])

@@ -1,4 +1,4 @@
-"""Normalisations -> nodes: by learnt statistics, and by what a tensor itself holds."""
+"""Normalisations by learnt statistics and by the tensor's own statistics -> nodes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _batch(call: Call) -> list[View]:
 
 
 def over_map(call: Call, groups: int, epsilon: float, gamma: Doubles, beta: Doubles) -> View:
-    """Return a normalisation over rows, columns and so many groups of channels."""
+    """Return a normalisation over rows, columns and ``groups`` groups of channels."""
     nodes, rank = call.nodes, len(call.view().axes)
     node, (_, _, channels) = call.map()
     if channels % groups:
@@ -97,7 +97,7 @@ def _layer(call: Call) -> list[View]:
 def normalized(
     call: Call, view: View, axes: Sequence[int], kind: str, epsilon: float, weights: Sequence[Doubles]
 ) -> View:
-    """Return a tensor normalised over axes, times weights[0], plus weights[1]: arrays that are broadcast to it."""
+    """Return a tensor normalised over axes, times weights[0], plus weights[1]. The weights broadcast to its shape."""
     long = [axis for axis in axes if view.shape[axis] > 1]
     if not long:
         long = list(axes)[-1:]
@@ -146,7 +146,7 @@ def _weighted(call: Call, view: View, weights: Sequence[Doubles]) -> View:
 
 
 def in_pieces(call: Call) -> list[View]:
-    """Convert a normalisation that ``norm_pieces`` or ``group_pieces`` has found."""
+    """Convert a normalisation that ``norm_pieces`` or ``group_pieces`` has fused."""
     if call.attribute("norm") == GROUP:
         return [_of_groups(call)]
     view = call.view()

@@ -1,4 +1,4 @@
-"""The table of operators: from the name in the file to what converts it."""
+"""The table of operators: the converter of each operator type in a file."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ OPERATORS: Mapping[str, Converter] = {
     **resizing.CONVERTERS,
     **sequences.CONVERTERS,
 }
-"""Converters by the operator's type, of ONNX itself."""
+"""Converters of ONNX's own operators, by type."""
 
 OF_MICROSOFT: Mapping[str, Converter] = {**quantized.OF_MICROSOFT, **products.OF_MICROSOFT}
-"""Converters of operators of ONNX Runtime's domain that ``contrib`` does not express by others."""
+"""Converters of the operators of ONNX Runtime's domain that ``contrib`` does not rewrite."""
 
 _BY_DOMAIN = {"": OPERATORS, "com.microsoft": OF_MICROSOFT}
 
 
 def convert(call: Call) -> list[Given]:
-    """Return what an operator makes.
+    """Return the outputs of an operator.
 
     Raises:
-        ModelError: it cannot be exported, naming it.
+        ModelError: the operator is not supported. The message names it.
     """
     kind, domain = call.kind, call.operator.domain
     function = function_of(kind)
@@ -85,7 +85,7 @@ def convert(call: Call) -> list[Given]:
 
 
 _RUNTIME = ("com.microsoft", "com.ms.")
-"""How the domains of operators begin that only ONNX Runtime has."""
+"""Prefixes of the domains whose operators only ONNX Runtime supports."""
 
 _UNOPTIMIZED = (
     "use the file from before that, or save it from ONNX Runtime with graph_optimization_level = ORT_ENABLE_BASIC, and "
@@ -100,10 +100,10 @@ _INSTEAD = (
 
 
 def _by_function(call: Call, function: str) -> list[Given]:
-    """Return what a person's own function makes of the tensors in the file's shapes.
+    """Return the result of the user's function on tensors in the file's shapes.
 
-    It gets the tensors that the network computes, and as keywords the constants, ``constant0`` and so on by their
-    places, and ``attributes``, those of the operator that are numbers and texts.
+    The computed tensors are its positional arguments. Its keyword arguments are the constants, named ``constant0`` and
+    so on by their input index, and ``attributes``: the attributes of the operator that are numbers or texts.
     """
     if call.declared is None or None in call.declared or len([name for name in call.operator.outputs if name]) != 1:
         raise call.refused("of unknown shape", "give it one output, with its shape in the file")

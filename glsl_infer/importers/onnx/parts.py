@@ -1,4 +1,4 @@
-"""Operators that take parts of tensors, or put them together: slices, splits, joins, padding -> nodes."""
+"""Operators that slice, split, concatenate and pad tensors -> nodes."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from glsl_infer.importers.shared.places import MOST_JOINED
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE, TEXTURE_RANKS
 
 MOST_STEPS = 64
-"""Vectors that shaders join as the steps of a sequence, at most."""
+"""Largest number of vectors that shaders concatenate as the steps of a sequence."""
 
 _MIRRORED = {"reflect": "reflect", "edge": "edge"}
 
 
 def taken(call: Call, view: View, axis: int, part: range) -> View:
-    """Return a part of a tensor along one axis."""
+    """Return a slice of a tensor along one axis."""
     if part == range(view.shape[axis]):
         return view
     if not len(part):
@@ -102,7 +102,7 @@ def _gather(call: Call) -> list[View]:
 
 
 def _picked(call: Call, view: View, axis: int, places: Sequence[int]) -> View:
-    """Return the indices of an axis, in any order."""
+    """Return the given indices of an axis, in any order."""
     step = places[1] - places[0] if len(places) > 1 else 1
     run = range(places[0], places[0] + step * len(places), step) if step else range(0)
     if list(run) == list(places):
@@ -122,7 +122,7 @@ def _concat(call: Call) -> list[View]:
 
 
 def concatenated(call: Call, given: Sequence[Given]) -> list[View]:
-    """Return tensors and constants one after the other along the attribute ``axis``."""
+    """Return tensors and constants concatenated along the attribute ``axis``."""
     views = [value for value in given if isinstance(value, View)]
     axis = call.axis(int(call.attribute("axis", 1)), len(views[0].axes))
     given = _with_zero_channels(call, given, axis)
@@ -139,7 +139,7 @@ def concatenated(call: Call, given: Sequence[Given]) -> list[View]:
 
 
 def _with_zero_channels(call: Call, given: Sequence[Given], axis: int) -> list[Given]:
-    """Return what is joined, with constants of zeros as channels of the map before or after: shaders make those."""
+    """Return the inputs with constants of zeros merged as channels into the adjacent map. A shader computes those."""
     left = list(given)
     for place, view in enumerate(given):
         if not isinstance(view, View):
@@ -167,7 +167,7 @@ def _with_zero_channels(call: Call, given: Sequence[Given], axis: int) -> list[G
 
 
 def as_view(call: Call, value: Numbers, beside: View) -> View:
-    """Return a constant as a tensor: 0 times a number of another tensor, plus the constant."""
+    """Return a constant as a tensor: one value of another tensor, times 0, plus the constant."""
     shape = tuple(value.shape)
     one = beside
     for axis, size in enumerate(beside.shape):
@@ -178,7 +178,7 @@ def as_view(call: Call, value: Numbers, beside: View) -> View:
 
 
 def joined(call: Call, views: Sequence[View], axis: int) -> View:
-    """Return tensors one after the other along an axis."""
+    """Return tensors concatenated along an axis."""
     if len(views) == 1:
         return views[0]
     nodes = call.nodes
@@ -201,7 +201,7 @@ def joined(call: Call, views: Sequence[View], axis: int) -> View:
         and all(nodes.in_textures(view.node) for view in moved)
     )
     if len(order) == 2 and len(shape) == 3 and (lines or steps):
-        axes = (height, *order)  # a line is a map of height 1, as are steps of a sequence
+        axes = (height, *order)  # a line is a map of height 1, as are the steps of a sequence
     sources = [nodes.shaped(view.node, tuple(view.shape[each] for each in axes)) for view in moved]
     dim = list(axes).index(axis)
     few = len(sources) <= MOST_JOINED and shape[axis] <= MAX_TEXTURE_SIZE
@@ -211,7 +211,7 @@ def joined(call: Call, views: Sequence[View], axis: int) -> View:
 
 
 def _same_but_last(call: Call, views: Sequence[View], order: Sequence[int], axis: int) -> View | None:
-    """Return maps joined by their channels, whatever their rows and columns are in the file; None of others."""
+    """Return maps concatenated along their channels, regardless of the order of their rows and columns; or None."""
     shapes = [call.nodes.shape(view.node) for view in views]
     fits = all(len(shape) == 3 and shape[:2] == shapes[0][:2] for shape in shapes) and order[-1] == axis
     if not fits or any(view.shape[axis] != shape[2] for view, shape in zip(views, shapes)):
@@ -222,7 +222,7 @@ def _same_but_last(call: Call, views: Sequence[View], order: Sequence[int], axis
 
 
 def _in_shaders(call: Call, sources: Sequence[str], axis: int) -> str:
-    """Return maps one behind the other: each in zeros of the whole size, and their sum."""
+    """Return maps concatenated by shaders: each is padded with zeros to the full size, and they are added."""
     nodes = call.nodes
     sizes = [nodes.shape(source)[axis] for source in sources]
     padded = []
@@ -230,7 +230,7 @@ def _in_shaders(call: Call, sources: Sequence[str], axis: int) -> str:
         around = (sum(sizes[:number]), sum(sizes[number + 1 :]))
         padding = (*around, 0, 0) if axis == 0 else (0, 0, *around)
         padded.append(nodes.emit("zero_padding", source, part="placed", padding=padding))
-    while len(padded) > MOST_JOINED:  # so that no value is rounded more often than needed
+    while len(padded) > MOST_JOINED:  # pairwise sums round each value as few times as possible
         pairs = list(zip(padded[::2], padded[1::2]))
         rest = padded[2 * len(pairs) :]
         padded = [nodes.emit("add", *pair, part="joined", activation="linear") for pair in pairs] + rest
@@ -281,7 +281,7 @@ def _pad(call: Call) -> list[View]:
 def _map_padded(
     call: Call, around: dict[int, tuple[int, int]], mode: str, value: float, axes: tuple[int, int, int] | None
 ) -> View:
-    """Return a padded map whose axes are (rows, columns, channels), or a line (1, channels, length)."""
+    """Return a padded map with the axes (rows, columns, channels), or a padded line (1, channels, length)."""
     node, shape = call.map() if axes is None else relayout.as_map(call.nodes, call.view(), axes)
     rows = (0, 0) if axes is None else around.get(axes[0], (0, 0))
     padding = (*rows, *around.get(2 if axes is None else axes[1], (0, 0)))
@@ -311,7 +311,7 @@ def _padded(call: Call, node: str, padding: tuple[int, ...], mode: str, value: f
 
 
 def _axis_padded(call: Call, view: View, axis: int, how: tuple[tuple[int, int], str, float]) -> View:
-    """Return a tensor that is longer along one axis: as a map whose columns are that axis."""
+    """Return a tensor padded along one axis, as a map whose columns are the axis."""
     (before, after), mode, value = how
     view, dim = placed(call.nodes, view, axis)
     dims = call.nodes.shape(view.node)

@@ -1,7 +1,7 @@
-"""Functions that files write in pieces become one: GELU by an erf, SiLU, hard swish, mish, softplus ...
+"""Fusion of decomposed functions: GELU with an erf, SiLU, hard swish, mish, softplus ...
 
-A chain of operators that depends on one tensor and on numbers is a function of one number. It is computed at many
-points, and compared with the functions that there are: so it does not matter in what order a file has the pieces.
+A chain of operators that depends on one tensor and on scalar constants is a function of one value. It is evaluated at
+many points and compared with the known functions. So the order of the operators in a file does not matter.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from glsl_infer.importers.onnx.graph_view import MISFITS, Network
 from glsl_infer.importers.onnx.model import Operator, Part
 
 MOST_PIECES = 24
-"""Operators of one function."""
+"""Largest number of operators of one function."""
 
 MOST_COMPUTED = 100_000
-"""Operators that are computed in search of functions, for a whole file: networks take hundreds or thousands. Where that
-is not enough, what is left stays in pieces."""
+"""Largest number of operators evaluated in a search for functions, for an entire file. Networks need hundreds or
+thousands. Beyond the limit, functions stay decomposed."""
 
 _TOLERANCE = 2e-5
 _BENT = ("Clip", "Erf", "Exp", "HardSigmoid", "Max", "Min", "Relu", "Sigmoid", "Softplus", "Tanh")
-"""Without one of these no chain is one of the functions."""
+"""Nonlinear operators: every known function has at least one."""
 
 _ELEMENTWISE = {*POINTWISE, *_BENT, "HardSwish", "Identity", "Cast", "Sum"}
 
@@ -59,12 +59,12 @@ def _points() -> Doubles:
 
 @lru_cache(maxsize=1)
 def _known() -> Mapping[str, Doubles]:
-    """Return what every function is at the points."""
+    """Return the values of every known function at the test points."""
     return {name: np.asarray(activation(name)(_points()), np.float64) for name in _FUNCTIONS}
 
 
 def whole(part: Part) -> Part:
-    """Return the operators of a file with one in the place of the last piece of every function."""
+    """Return the operators of a file with each decomposed function fused into its last operator."""
     network = Network(part)
     changed: dict[int, Operator] = {}
     budget = [MOST_COMPUTED]
@@ -82,9 +82,9 @@ def whole(part: Part) -> Part:
 
 
 def _function(network: Network, last: int, budget: list[int]) -> tuple[str, str] | None:
-    """Return (tensor, function) where an operator computes that function of the tensor, by the longest chain.
+    """Return (tensor, function) of the longest chain that ends in an operator and computes a known function.
 
-    What it computes is taken from the budget.
+    The number of evaluated operators is subtracted from the budget.
     """
     operators = network.part.operators
     chain = [last]
@@ -113,12 +113,12 @@ def _function(network: Network, last: int, budget: list[int]) -> tuple[str, str]
 
 
 def _tensors(network: Network, operator: Operator) -> set[str]:
-    """Return what an operator reads besides single numbers."""
+    """Return the inputs of an operator that are not scalar constants."""
     return {name for name in operator.inputs if name and network.number(name) is None}
 
 
 def _name(network: Network, chain: list[int], root: str) -> str | None:
-    """Return the function that a chain, the last operator first, is of a tensor."""
+    """Return the function that a chain of operators computes of a tensor. The chain has the last operator first."""
     operators = network.part.operators
     if not any(operators[place].kind in _BENT for place in chain):
         return None

@@ -1,4 +1,4 @@
-"""Operators that find places of numbers, or read and write where computed numbers say -> nodes of the CPU."""
+"""Operators that return indices, or gather and scatter by computed indices -> nodes for the CPU."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _READ, _WRITTEN = ("table", "indices"), ("table", "indices", "updates")
 
 
 def _top_k(call: Call) -> list[View]:
-    """Convert a TopK: the values, and their places along the axis."""
+    """Convert a TopK: the values, and their indices along the axis."""
     view = call.view()
     axis = call.axis(int(call.attribute("axis", -1)), len(view.axes))
     (count,) = call.integers(1, "how many", "k") or [0]
@@ -38,7 +38,7 @@ def _top_k(call: Call) -> list[View]:
 
 
 def gathered(call: Call) -> list[View]:
-    """Convert a Gather whose indices the network computes; one below 0 counts from the end."""
+    """Convert a Gather whose indices the network computes. Negative indices count from the end."""
     indices = call.view(len(call.given) - 1)
     at = relayout.in_file_order(call.nodes, indices, indices.shape or (1,))
     if call.is_constant(0):
@@ -129,7 +129,7 @@ def _one_hot(call: Call) -> list[View]:
 
 
 def _suppressed(call: Call) -> list[View]:
-    """Convert a NonMaxSuppression: as many rows as there can be, those that are not needed filled with -1."""
+    """Convert a NonMaxSuppression. The result has the largest possible number of rows, and unused rows are -1."""
     boxes, scores = call.view(0), call.view(1)
     if len(boxes.shape) != 3 or len(scores.shape) != 3 or boxes.shape[0] != 1 or scores.shape[0] != 1:
         raise call.refused(f"boxes {boxes.shape}, scores {scores.shape}", "give those of one picture")

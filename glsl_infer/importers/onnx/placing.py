@@ -1,4 +1,4 @@
-"""Which dimension of a node an axis of the file is, for operators along one axis."""
+"""The dimension of a node that is an axis of the file's tensor, for operators along one axis."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from glsl_infer.importers.onnx.nodes import Nodes
 from glsl_infer.importers.onnx.view import Atom, View, default_order, fresh
 
 _MAPS = ((2, 3, 1), (1, 2, 3), (3, 2, 1), (2, 1, 3), (3, 1, 2), (1, 3, 2))
-"""Orders in which a map may have the three last axes of four, the usual ones first."""
+"""Orders of the last three of four axes in a map, common ones first."""
 
 
 def placed(nodes: Nodes, view: View, axis: int) -> tuple[View, int]:
-    """Return a tensor, and the dimension of its node that is exactly an axis of it."""
-    near = view.merged()  # other axes may be in pieces: each step of a sequence is a slice of the map as it is
+    """Return a tensor, and the dimension of its node that equals an axis of the tensor."""
+    near = view.merged()  # other axes may be split: each step of a sequence is then a slice of the map
     if len(near.axes[axis]) == 1 and (found := _found(nodes, near, axis)) is not None:
         return near, found
     whole = relayout.simple(nodes, view).merged()
@@ -41,7 +41,7 @@ def _found(nodes: Nodes, view: View, axis: int) -> int | None:
 
 
 def _with_axis(order: Sequence[int], axis: int, rank: int) -> tuple[int, ...]:
-    """Return the order with an axis of length 1 at its usual place in it."""
+    """Return the order with an axis of length 1 inserted at its default position."""
     if axis in order:
         return tuple(order)
     for usual in (*(_MAPS if rank == 4 else ()), default_order(rank), tuple(range(rank))):
@@ -51,32 +51,32 @@ def _with_axis(order: Sequence[int], axis: int, rank: int) -> tuple[int, ...]:
 
 
 def is_part(order: Sequence[int], whole: Sequence[int]) -> bool:
-    """Return whether axes stand in this order in another one."""
+    """Return whether axes have the same relative order in another order."""
     return tuple(axis for axis in whole if axis in order) == tuple(order)
 
 
 def triple(order: Sequence[int], shape: Shape) -> tuple[int, ...] | None:
-    """Return the three axes of the map that a node can be; None where it is none."""
+    """Return the order of the three axes of a map that a node can have, or None."""
     if len(shape) != 4 or shape[0] != 1:
         return None
     return next((axes for axes in _MAPS if is_part(order, axes)), None)
 
 
 def map_axes(view: View) -> tuple[int, int, int]:
-    """Return the (rows, columns, channels) of a tensor (1, ., ., .) as its node has them, else of channels first."""
+    """Return the axes (rows, columns, channels) of a tensor (1, ., ., .) in its node; by default as channels first."""
     order = view.order()
     rows, columns, channels = (None if order is None else triple(order, view.shape)) or _MAPS[0]
     return rows, columns, channels
 
 
 def of_map(node: str, dims: Shape, axes: Sequence[int]) -> View:
-    """Return the tensor (1, ., ., .) whose axes are the (rows, columns, channels) of a node."""
+    """Return the tensor (1, ., ., .) of a map node whose rows, columns and channels are ``axes``."""
     sizes = dict(zip(axes, dims))
     return fresh(node, (1, sizes[1], sizes[2], sizes[3]), axes)
 
 
 def common(nodes: Nodes, views: Sequence[View], axis: int) -> tuple[int, ...]:
-    """Return an order for tensors that are joined along an axis: that of the first in which it is longer than 1."""
+    """Return a common order for tensors to concatenate: that of the first whose concatenated axis is longer than 1."""
     rank = len(views[0].axes)
     ranked = sorted(views, key=lambda view: (not view.axes[axis], -view.size))
     order = next((found for view in ranked if (found := view.order()) is not None), default_order(rank))
@@ -86,7 +86,7 @@ def common(nodes: Nodes, views: Sequence[View], axis: int) -> tuple[int, ...]:
 
 
 def resized(view: View, axis: int, size: int, node: str) -> View:
-    """Return the tensor of a node in which an axis, of one atom or none, has another length."""
+    """Return the tensor of a node with another length of one axis. The axis has at most one atom."""
     old = view.axes[axis]
     new = (Atom(size),) if size > 1 else ()
     stored: tuple[Atom, ...]

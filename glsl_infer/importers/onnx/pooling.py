@@ -1,4 +1,4 @@
-"""Operators that take the mean or the largest of several pixels -> nodes."""
+"""Mean and max pooling by windows and over entire maps -> nodes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Taps:
         window: rows and columns of taps.
         strides: between windows, (y, x).
         dilations: between taps, (y, x).
-        around: (top, bottom, left, right) pixels that windows reach beyond the map.
+        around: (top, bottom, left, right) pixels by which windows extend beyond the map.
     """
 
     shape: Shape
@@ -64,11 +64,11 @@ class Taps:
 
     @property
     def adjacent(self) -> bool:
-        """Whether the taps of a window are neighbours."""
+        """True if the taps of a window are adjacent pixels."""
         return all(size == 1 or apart == 1 for size, apart in zip(self.window, self.dilations))
 
     def within(self, counted: Padding) -> NDArray[np.int64]:
-        """Return the number of taps of each window (y, x) that are in the map or in its ``counted`` padding."""
+        """Return the number of taps of each window (y, x) inside the map or its ``counted`` padding."""
         numbers = []
         for axis in range(2):
             before, after = self.around[2 * axis : 2 * axis + 2]
@@ -83,21 +83,21 @@ class Taps:
 
 
 def _largest(call: Call, source: str, taps: Taps) -> str:
-    """Return the largest value of each window."""
+    """Return the maximum of each window."""
     if taps.adjacent:
         attrs: dict[str, Any] = {"pool": taps.window, "strides": taps.strides, "padding": taps.around}
         return call.nodes.emit("max_pool", source, part="max_pool", **attrs)
     top, bottom, left, right = taps.around
-    if any(taps.around):  # each tap is a pooling by one pixel, whose padding never wins
+    if any(taps.around):  # each tap is a pooling by one pixel, and this padding is never the maximum
         source = call.nodes.emit("constant_padding", source, part="padded", padding=taps.around, value=-1e30)
     sides = (taps.shape[0] + top + bottom, taps.shape[1] + left + right)
     return largest_of_taps(call.nodes, source, sides, taps.window, taps.strides, taps.dilations)
 
 
 def _mean(call: Call, source: str, taps: Taps, counted: Padding) -> str:
-    """Return the mean of each window over the map and its ``counted`` padding, which is of zeros.
+    """Return the mean of each window over the map and its ``counted`` padding of zeros.
 
-    Pixels beyond both, which ``ceil_mode`` lets windows reach, do not count.
+    Pixels beyond both, which windows can include with ``ceil_mode``, do not count.
     """
     if not taps.adjacent:
         return _per_count(call, _sums(call, source, taps), taps, counted)
@@ -114,7 +114,7 @@ def _mean(call: Call, source: str, taps: Taps, counted: Padding) -> str:
 
 
 def _sums(call: Call, source: str, taps: Taps) -> str:
-    """Return the sum of each window, divided by how many taps one has: a convolution by equal weights."""
+    """Return the sum of each window divided by its number of taps: a convolution by equal weights."""
     channels = taps.shape[2]
     weights = np.full((*taps.window, 1, channels), 1.0 / math.prod(taps.window), np.float32)
     return call.nodes.emit(
@@ -131,7 +131,7 @@ def _sums(call: Call, source: str, taps: Taps) -> str:
 
 
 def _per_count(call: Call, node: str, taps: Taps, counted: Padding) -> str:
-    """Return means over all taps of windows as means over those that count; 0 where none does."""
+    """Return means over all taps of windows as means over the counted taps, or 0 for a window without any."""
     factors = math.prod(taps.window) / np.maximum(taps.within(counted), 1.0)
     if (factors == 1.0).all():
         return node
@@ -141,20 +141,20 @@ def _per_count(call: Call, node: str, taps: Taps, counted: Padding) -> str:
 def _grown(
     shape: Sequence[int], window: Sequence[int], strides: Sequence[int], dilations: Sequence[int], around: Padding
 ) -> Padding:
-    """Return padding that is larger behind, so that what a rounded up size needs is there."""
+    """Return padding enlarged at the bottom and right for an output size rounded up."""
     grown = list(around)
     for axis in range(2):
         span = (window[axis] - 1) * dilations[axis] + 1
         room = shape[axis] + around[2 * axis] + around[2 * axis + 1] - span
         count = -(-room // strides[axis]) + 1
-        if (count - 1) * strides[axis] >= shape[axis] + around[2 * axis]:  # a window beyond the map is none
+        if (count - 1) * strides[axis] >= shape[axis] + around[2 * axis]:  # a window outside the map does not count
             count -= 1
         grown[2 * axis + 1] += max((count - 1) * strides[axis] - room, 0)
     return grown[0], grown[1], grown[2], grown[3]
 
 
 def _lp(call: Call, source: str, taps: Taps) -> str:
-    """Return a pooling by a norm, to which padding adds nothing."""
+    """Return a pooling by a norm. The padding does not change the result."""
     exponent, size = float(call.attribute("p", 2)), math.prod(taps.window)
     if taps.adjacent:
         if any(taps.around):
@@ -169,7 +169,7 @@ def _lp(call: Call, source: str, taps: Taps) -> str:
 
 
 def _powers(call: Call, node: str, exponent: float) -> str:
-    """Return the sizes of values, to a power."""
+    """Return the absolute values to a power."""
     sizes = call.nodes.function(node, "absolute")
     return _power(call, sizes, exponent)
 

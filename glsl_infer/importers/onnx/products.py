@@ -1,4 +1,4 @@
-"""Matrix products -> nodes: dense layers of vectors, convolutions 1x1 of maps, and the rest on the CPU."""
+"""Matrix products -> nodes: dense layers of vectors, 1x1 convolutions of maps, and others on the CPU."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def by_matrix(call: Call, view: View, kernel: Weights, bias: Weights) -> View:
         raise call.refused(f"a matrix of {kernel.shape} on {view.shape}", "the file is damaged")
     shape = (*view.shape[:-1], kernel.shape[1])
     if math.prod(shape[:-1]) == 1:
-        # Every number of the tensor is an input: the matrix takes them in whatever order they lie.
+        # Every element of the tensor is an input, so the rows of the matrix can follow the stored order.
         matrix = np.asarray(kernel).reshape([*(atom.size for atom in view.axes[last]), -1])
         order = [view.axes[last].index(atom) for atom in view.stored]
         matrix = matrix.transpose([*order, len(order)]).reshape(len(kernel), -1)
@@ -64,7 +64,7 @@ def by_matrix(call: Call, view: View, kernel: Weights, bias: Weights) -> View:
 
 
 def _line(nodes: Nodes, view: View) -> int | None:
-    """Return the dimension of a map that all axes but the last are, if that one is the two others; None if not."""
+    """Return the dimension of a map that is all axes but the last, if the last is the two others; else None."""
     dims, cut = nodes.shape(view.node), view.merged().cut(nodes.shape(view.node))
     if len(dims) != 3 or cut is None or min(dims) == 1 or max(dims[:2]) > MAX_TEXTURE_SIZE:
         return None
@@ -76,7 +76,7 @@ def _line(nodes: Nodes, view: View) -> int | None:
 
 
 def _of_window(call: Call, view: View, line: int, kernel: Weights, bias: Weights) -> View:
-    """Return a product as a convolution whose window is a whole row or column of the map."""
+    """Return a product as a convolution whose window is an entire row or column of the map."""
     nodes = call.nodes
     cut = view.merged().cut(nodes.shape(view.node))
     assert cut is not None
@@ -130,7 +130,7 @@ def _scaled(call: Call, view: View, factor: float) -> View:
 
 
 def _plus(call: Call, view: View, beta: float) -> View:
-    """Return a product plus the third input, times beta."""
+    """Return a product plus beta times the third input."""
     if not call.has(2):
         return view
     from glsl_infer.importers.onnx.arithmetic import of_two
@@ -173,7 +173,7 @@ def _constant_view(call: Call, value: NDArray[np.float64], beside: View) -> View
 
 
 def _from_left(call: Call, left: Weights, view: View) -> View:
-    """Return a matrix times a tensor: the other way round, with both turned."""
+    """Return a matrix times a tensor, as the transpose of the product of both transposes in reverse order."""
     return _turned(by_matrix(call, _turned(view, True), left.T, np.zeros(len(left))), True)
 
 
@@ -193,9 +193,9 @@ def product(call: Call, a: View, b: View, scale: float = 1.0) -> View:
 
 
 def _with_letters(equation: str, ranks: Sequence[int]) -> str:
-    """Return an equation with letters for the axes that its dots stand for: as many in all tensors that have them.
+    """Return an equation with letters for the axes of an ellipsis: the same number in all tensors with one.
 
-    Without a result of its own, that has these axes first.
+    In an equation without ``->``, these axes come first in the result.
     """
     terms, arrow, result = equation.partition("->")
     counts = [rank - len(term) + 3 for term, rank in zip(terms.split(","), ranks) if "..." in term]
@@ -209,7 +209,7 @@ def _with_letters(equation: str, ranks: Sequence[int]) -> str:
 
 
 def _einsum(call: Call) -> list[View]:
-    """Convert an Einsum: of tensors in the file's order, with the batch."""
+    """Convert an Einsum of tensors in the file's order, with the batch."""
     equation = str(call.attribute("equation")).replace(" ", "")
     shapes = [value.shape for value in call.given if value is not None]
     equation = _with_letters(equation, [len(shape) for shape in shapes])
@@ -234,7 +234,7 @@ CONVERTERS: dict[str, Converter] = {"Einsum": _einsum, "Gemm": _gemm, "MatMul": 
 
 
 def _fused_matmul(call: Call) -> list[View]:
-    """Convert a FusedMatMul: a product of tensors whose last two axes may be turned, times a number."""
+    """Convert a FusedMatMul: a product, with the last two axes of each tensor optionally transposed, times a factor."""
     if call.attribute("transBatchA", 0) or call.attribute("transBatchB", 0):
         raise call.refused("with batches turned", "use the file from before ONNX Runtime optimised it")
     given: list[Given] = []

@@ -1,4 +1,4 @@
-"""Operators of quantised files: what their numbers stand for is computed, and their ranges stay with the layers."""
+"""Operators of quantised files, computed on real values. The ranges stay with the layers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from glsl_infer.importers.onnx.view import View
 
 
 def real(call: Call, place: int, axis: int = -1) -> Given:
-    """Return what the numbers at ``place`` stand for, with the scale and the zero point behind them.
+    """Return the real values of the input at ``place``, whose scale and zero point follow at the next places.
 
-    Scales are one for all, or one for each index of a kernel's first axis or of another tensor's ``axis``.
+    The scale is one value, or one per index of a kernel's first axis or of another tensor's ``axis``.
     """
     value = call.given[place] if place < len(call.given) else None
     if not isinstance(value, np.ndarray):
@@ -32,7 +32,7 @@ def _same(call: Call) -> list[View]:
 
 
 def _with(call: Call, kind: str, given: Sequence[Given], **attributes: object) -> Call:
-    """Return the call of another operator, with the same attributes and its own inputs."""
+    """Return the call of another operator, with the same attributes and other inputs."""
     operator = replace(
         call.operator, kind=kind, domain="", opset=21, attributes={**call.operator.attributes, **attributes}
     )
@@ -102,7 +102,7 @@ def _concat(call: Call) -> list[View]:
 
 
 def _integers(kind: str) -> Converter:
-    """Return the converter of a product of whole numbers: of what they stand for, less their zero points."""
+    """Return the converter of a product of integers: of their real values, minus their zero points."""
 
     def convert(call: Call) -> list[View]:
         weights = call.constant(1, "weights").astype(np.float32)
@@ -119,7 +119,7 @@ def _integers(kind: str) -> Converter:
 
 
 def dynamic(call: Call) -> list[Given]:
-    """Convert a DynamicQuantizeLinear: numbers stay what they are, so their scale is 1 and their zero point 0."""
+    """Convert a DynamicQuantizeLinear: values stay unchanged, so their scale is 1 and their zero point 0."""
     return [call.view(), np.ones((), np.float32), np.zeros((), np.uint8)]
 
 

@@ -1,4 +1,4 @@
-"""The ranges of quantised files: what an operator's result can hold stays with the node that computes it."""
+"""The ranges in quantised files: the representable range of a result is stored with the node that computes it."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _RESULT: Mapping[str, tuple[int, int]] = {
     "QLinearSigmoid": (3, 4),
     "QLinearSoftmax": (3, 4),
 }
-"""Where the scale and the zero point of a result stand among what an operator reads."""
+"""Input indices of the scale and the zero point of a result."""
 
 
 def note_of(operator: Operator, given: Sequence[Given]) -> Range | None:
-    """Return the lowest and the highest value that the result of an operator can have; None where it does not say."""
+    """Return the lowest and the highest value that the result of an operator can represent, or None."""
     places = _RESULT.get(operator.kind)
     if places is None:
         return None
@@ -52,9 +52,9 @@ def note_of(operator: Operator, given: Sequence[Given]) -> Range | None:
 
 
 def saturated(call: Call, views: Sequence[Given]) -> list[Given]:
-    """Return what an operator makes, without what its result cannot hold where that begins at 0.
+    """Return the outputs of an operator, clamped to their range if it begins at 0.
 
-    Tools that quantise leave a ReLU out whose work the type of the result does.
+    Quantisation tools omit a ReLU if the range of the result has the same effect.
     """
     span = note_of(call.operator, call.given)
     if span is None or span[0] != 0.0 or call.kind == "DequantizeLinear":
@@ -76,18 +76,19 @@ def note(
     first: int,
     known: Mapping[str, Range],
 ) -> dict[str, Range]:
-    """Note what the file says of a result on the node that computes it: those behind only move it.
+    """Store the range of a result with the node that computes it, not with the nodes after it that only move values.
 
     Args:
         collected: all nodes so far.
-        operator: of the file.
-        given: what it reads.
-        views: what it makes.
-        first: how many nodes there were before it. What only quantises is about those, too.
-        known: what is known of inputs.
+        operator: the operator of the file.
+        given: its inputs.
+        views: its outputs.
+        first: number of nodes before this operator. A quantisation or dequantisation also sets the range of earlier
+            nodes.
+        known: known ranges of inputs.
 
     Returns:
-        What the result says of an input, by its name.
+        The range of an input, by its name, if the result is an input.
     """
     span, view = note_of(operator, given), views[0] if views else None
     if span is None or not isinstance(view, View):

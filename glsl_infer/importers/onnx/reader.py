@@ -1,7 +1,7 @@
 """ONNX file -> graph.
 
-The importer knows nothing of GPU limits: whatever the graph can express is imported, and what the shaders cannot do is
-refused later, by the operator.
+The importer does not depend on GPU limits: it imports every model expressible as a graph. Operators without shader
+support are refused later, by name.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ Source = Union[str, Path, Any]
 
 @dataclass(frozen=True)
 class Imported:
-    """A model, and how the file's tensors lie in the graph's.
+    """A model, and the mapping between the file's tensors and the graph's.
 
     Attributes:
-        survey: what is said of each operator, and the graph.
+        survey: the report on each operator, and the graph.
         inputs: the file's tensor of each input, by the graph's name.
         outputs: the file's tensor of each output, by its name.
         made: the file's tensor that each node computes, by the node's name.
         names: the names of these tensors in the file.
-        spans: what the file says that the numbers of inputs of 8 bits reach from and to, by the graph's names.
-        constants: the inputs of the file that are constants here, by their names there.
-        uncomputed: whether an operator of constants alone was refused.
+        spans: the value ranges of 8-bit inputs in the file, by the graph's names.
+        constants: the inputs of the file that became constants, by their names in the file.
+        uncomputed: whether an operator on constants alone was refused.
     """
 
     survey: Survey
@@ -55,7 +55,7 @@ class Imported:
     uncomputed: bool
 
     def given(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
-        """Return an array in the file's shape as the graph's input of this name has it."""
+        """Return an array in the file's shape as the graph's input of this name stores it."""
         view, graph = self.inputs[name], self.survey.whole()
         held: NDArray[Any] = np.ascontiguousarray(view.as_stored(np.asarray(values)).reshape(graph.shapes[view.node]))
         return held
@@ -69,7 +69,7 @@ def load(source: Source, input_range: Range | None = None, ends: Ends | None = N
     """Read an ``.onnx`` file, or an ``onnx.ModelProto``, and return its graph; see ``to_graph``.
 
     Raises:
-        ModelError: the file is missing, damaged or no ONNX file, or an operator is not supported (by name).
+        ModelError: the file is missing, damaged or not an ONNX file, or an operator is not supported (by name).
         InputError: ``input_range`` or ``ends`` do not fit the model.
         MissingExtraError: the package ``onnx`` is not installed.
     """
@@ -77,26 +77,26 @@ def load(source: Source, input_range: Range | None = None, ends: Ends | None = N
 
 
 def read(source: Source, input_range: Range | None = None, ends: Ends | None = None) -> Graph:
-    """Read a model and return its graph; see ``load``."""
+    """Read a model and return its graph, as ``load`` does."""
     return load(source, input_range, ends)
 
 
 def survey(source: Source, input_range: Range | None = None, ends: Ends | None = None) -> Survey:
-    """Read a model and say of each operator where it runs, also where it cannot be exported.
+    """Read a model and return the report: for each operator, where it runs, or why it cannot be exported.
 
-    Args: see ``to_graph``.
+    Args: as for ``to_graph``.
 
     Raises:
-        ModelError: the file is missing, damaged or no ONNX file.
+        ModelError: the file is missing, damaged or not an ONNX file.
         MissingExtraError: the package ``onnx`` is not installed.
     """
     return imported(source, input_range, ends).survey
 
 
 def imported(source: Source, input_range: Range | None = None, ends: Ends | None = None) -> Imported:
-    """As ``survey``, with what says how the file's tensors lie in the graph's.
+    """Return the same as ``survey``, with the mapping between the file's tensors and the graph's.
 
-    A file with operators of constants that are refused is simplified by onnxslim, where that is installed.
+    If operators on constants are refused, the file is simplified by onnxslim, provided that it is installed.
     """
     ends = ends or Ends()
     if not isinstance(source, (str, Path)):
@@ -105,7 +105,7 @@ def imported(source: Source, input_range: Range | None = None, ends: Ends | None
     made = _imported(model, input_range, ends)
     if not made.uncomputed:
         return made
-    from glsl_infer.importers.onnx.slimmed import slimmed  # it is run as a module, too
+    from glsl_infer.importers.onnx.slimmed import slimmed  # imported here because it also runs as a module
 
     shapes = {made.names[name]: view.shape for name, view in made.inputs.items()}
     simpler = slimmed(Path(source), shapes)
@@ -113,7 +113,7 @@ def imported(source: Source, input_range: Range | None = None, ends: Ends | None
         return made
     try:
         again = _imported(simpler, input_range, ends)
-    except ModelError:  # a tensor is asked for that onnxslim has removed
+    except ModelError:  # onnxslim has removed a requested tensor
         return made
     if len(again.survey.problems) >= len(made.survey.problems):
         return made
@@ -121,29 +121,29 @@ def imported(source: Source, input_range: Range | None = None, ends: Ends | None
 
 
 def declared(path: str | Path) -> dict[str, Sizes | None]:
-    """Return the shapes of a file's inputs as it says them, by name."""
+    """Return the shapes of a file's inputs as declared, by name."""
     return {value.name: value.shape for value in read_model(path).inputs}
 
 
 def tensors(path: str | Path) -> set[str]:
-    """Return the names of all tensors that operators of a file make."""
+    """Return the names of all tensors that operators of a file compute."""
     return set(read_model(path).tensors)
 
 
 def to_graph(model: Model, input_range: Range | None = None, ends: Ends | None = None) -> Graph:
     """Return the graph of a file.
 
-    Inputs and outputs are called as in the file. An input of 1, 3 or 4 channels is a picture, any other takes numbers.
+    Inputs and outputs have the file's names. An input of 1, 3 or 4 channels is an image; any other is a plain tensor.
     The ranges of a quantised file stay with its layers.
 
     Args:
-        model: what ``file.read_model`` returned.
-        input_range: the values that byte 0 and byte 255 of the picture stand for. By default what a quantised file
-            says, else (0, 1).
-        ends: what else is known of inputs and outputs: of what size inputs are that the file leaves open, too.
+        model: the result of ``file.read_model``.
+        input_range: the values of byte 0 and byte 255 of the image. Default: the range in a quantised file, else
+            (0, 1).
+        ends: options for inputs and outputs, including open sizes.
 
     Raises:
-        ModelError: operators that are not supported, naming them and what to change.
+        ModelError: unsupported operators. The message names them and the required change.
         InputError: ``input_range`` or ``ends`` do not fit the model.
     """
     return _imported(model, input_range, ends or Ends()).survey.whole()
@@ -167,7 +167,7 @@ def _imported(model: Model, input_range: Range | None, ends: Ends) -> Imported:
     problems = [*collected.refusals, *problems]
     outputs = [endings.with_steps(name, view.node, collected.nodes, collected.shapes) for name, view in views.items()]
     nodes = endings.kept(collected.nodes, outputs)
-    if len(outputs) < len(wanted):  # what stands before the unknown can be looked at all the same
+    if len(outputs) < len(wanted):  # the nodes before an unknown tensor can still be inspected
         nodes = collected.nodes
         read = {name for node in nodes for name in node.inputs}
         loose = [node.name for node in nodes if node.name not in read | collected.guessed]
@@ -191,14 +191,14 @@ def _imported(model: Model, input_range: Range | None, ends: Ends) -> Imported:
 
 
 def _of_file(imported: Imported, model: Model) -> Imported:
-    """Return an import without the tensors that the file's own graph does not name: those of branches, and pieces."""
+    """Return an import with only the tensors of the file's main graph, without those of branches and fusions."""
     known = model.tensors | {declared.name for declared in model.inputs}
     names = {node: name for node, name in imported.names.items() if name in known}
     return replace(imported, made={node: imported.made[node] for node in names}, names=names)
 
 
 def _with_ranges(ends: Ends, graph: Graph, input_range: Range | None, spans: Mapping[str, Range]) -> Ends:
-    """Return what is known of inputs and outputs: what a person says, else what a quantised file says of inputs."""
+    """Return the input and output options: those of the user, else the input ranges of a quantised file."""
     given = dict(ends.ranges) if input_range is None else {"": input_range, **ends.ranges}
     if "" not in given:
         given = {**of_file(graph, spans), **given}

@@ -1,4 +1,4 @@
-"""Means, sums, extremes and their places along axes; softmax -> nodes."""
+"""Means, sums, extrema and their indices along axes; softmax -> nodes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def reduced(call: Call) -> list[View]:
         return [view]
     axes = sorted({call.axis(axis, rank) for axis in given}) if given else list(range(rank))
     most = along(call, view, "max", axes) if call.kind == "ReduceLogSumExp" else None
-    if most is not None:  # exponentials of what is at most 0 are at most 1
+    if most is not None:  # the exponential of a value of at most 0 is at most 1
         view = _of_both(call, "subtract", view, most)
     if call.kind in _BEFORE:
         view = View(call.nodes.function(view.node, _BEFORE[call.kind]), view.stored, view.axes)
@@ -47,7 +47,7 @@ def reduced(call: Call) -> list[View]:
 
 
 def along(call: Call, view: View, kind: str, axes: Sequence[int]) -> View:
-    """Return a mean, sum, maximum or minimum along axes, which stay with a length of 1."""
+    """Return a mean, sum, maximum or minimum along axes, which are kept with a length of 1."""
     shape = tuple(1 if axis in axes else size for axis, size in enumerate(view.shape))
     long = [axis for axis in axes if view.shape[axis] > 1]
     if not long:
@@ -63,7 +63,7 @@ def along(call: Call, view: View, kind: str, axes: Sequence[int]) -> View:
     order = moved.order() or ()
     node = call.nodes.shaped(moved.node, tuple(view.shape[axis] for axis in order))
     dims = tuple(order.index(axis) for axis in long)
-    if len(dims) == len(order):  # a single number is a vector of one
+    if len(dims) == len(order):  # a scalar is a vector of length 1
         number = call.nodes.emit("tensor_reduce", node, part=kind, reduction=kind, axes=dims, keep=True)
         return fresh(call.nodes.shaped(number, (1,)), shape)
     left = call.nodes.emit("tensor_reduce", node, part=kind, reduction=kind, axes=dims, keep=False)
@@ -133,7 +133,7 @@ def _of_softmax(call: Call, view: View, axis: int) -> View:
 
 
 def _exponentials(call: Call, view: View, axis: int) -> tuple[View, View]:
-    """Return how far numbers are below the largest along an axis, and the exponentials of that, which are at most 1."""
+    """Return values minus their maximum along an axis, and the exponentials of these, which are at most 1."""
     apart = _of_both(call, "subtract", view, along(call, view, "max", [axis]))
     return apart, View(call.nodes.function(apart.node, "exponential"), apart.stored, apart.axes)
 

@@ -1,7 +1,7 @@
-"""Nodes that bring a tensor's axes into the order that an operator needs.
+"""Nodes that move a tensor's axes to the order that an operator needs.
 
-What shaders have is found first: channels in another order, rows as columns, pixel shuffles and their opposite. The
-rest is a transposition on the CPU.
+Moves with a shader are tried first: channel gathers, a transposition of rows and columns, depth to space and space to
+depth. Any other move is a transposition on the CPU.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from glsl_infer.importers.onnx.nodes import Nodes
 from glsl_infer.importers.onnx.view import Atom, View, default_order
 
 LONGEST_VECTOR = 4096
-"""Of a vector whose numbers a shader puts in another order; a longer one is left to the CPU."""
+"""Largest length of a vector that a shader reorders. Longer vectors are left to the CPU."""
 
 Atoms = Sequence[Atom]
 
 
 def ordered(nodes: Nodes, view: View, order: Sequence[int]) -> View:
-    """Return a tensor whose node has the file's axes in an order; nothing is made where it has them already."""
+    """Return a tensor with the file's axes in an order. No node is added if they already have the order."""
     target = view.atoms_in(order)
     node = _moved(nodes, view.node, view.stored, target)
     return View(node, tuple(target), view.axes)
 
 
 def simple(nodes: Nodes, view: View, order: Sequence[int] | None = None) -> View:
-    """Return a tensor whose axes each lie in one piece: as it is, or in an order, by default that of its rank."""
+    """Return a tensor whose axes are contiguous: unchanged, or in an order, by default that of its rank."""
     if view.order() is not None:
         return view
     return ordered(nodes, view, default_order(len(view.axes)) if order is None else order)
 
 
 def as_map(nodes: Nodes, view: View, order: Sequence[int] = (2, 3, 1)) -> tuple[str, Shape]:
-    """Return a node, and its shape, that has three axes of the file's tensor as (height, width, channels)."""
+    """Return a node, and its shape, whose (height, width, channels) are three axes of the file's tensor."""
     moved = ordered(nodes, view, order)
     height, width, channels = (view.shape[axis] for axis in order)
     shape = (height, width, channels)
@@ -48,7 +48,7 @@ def as_map(nodes: Nodes, view: View, order: Sequence[int] = (2, 3, 1)) -> tuple[
 
 
 def in_file_order(nodes: Nodes, view: View, shape: Shape | None = None) -> str:
-    """Return a node that has the numbers in the file's order, in a shape; by default the file's without the batch."""
+    """Return a node with the values in the file's order. The default shape is the file's without the batch."""
     moved = ordered(nodes, view, range(len(view.axes)))
     if shape is None:
         shape = view.shape[1:] if len(view.shape) > 1 and view.shape[0] == 1 else view.shape
@@ -83,7 +83,7 @@ def _transposed(nodes: Nodes, node: str, shadow: View) -> str:
 
 
 def _places(given: Atoms, wanted: Atoms) -> tuple[int, ...]:
-    """Return which of the numbers come one after the other, where axes change their order."""
+    """Return the source index of each element of a transposition of atoms."""
     count = math.prod(atom.size for atom in given)
     numbers = np.arange(count).reshape([atom.size for atom in given])
     order = [list(given).index(atom) for atom in wanted]
@@ -91,7 +91,7 @@ def _places(given: Atoms, wanted: Atoms) -> tuple[int, ...]:
 
 
 def _in_map(nodes: Nodes, node: str, groups: Sequence[Atoms], target: Atoms) -> str | None:
-    """Return the node that a shader computes which has a map's atoms in another order; None where none does."""
+    """Return a node that reorders a map's atoms by a shader, or None."""
     rows, columns, channels = (list(group) for group in groups)
     if list(target[: len(rows) + len(columns)]) == columns + rows and rows and columns:
         node, rows, columns = nodes.emit("transpose", node), columns, rows
@@ -109,7 +109,7 @@ def _channels(nodes: Nodes, node: str, given: Atoms, wanted: Atoms) -> str:
 
 
 def _to_pixels(nodes: Nodes, node: str, groups: Sequence[list[Atom]], target: Atoms) -> str | None:
-    """Return the depth to space that puts channels behind rows and behind columns."""
+    """Return the depth to space that moves channels after rows and after columns."""
     rows, columns, channels = groups
     if list(target[: len(rows)]) != rows:
         return None
@@ -136,7 +136,7 @@ def _to_pixels(nodes: Nodes, node: str, groups: Sequence[list[Atom]], target: At
 def _in_steps(
     nodes: Nodes, node: str, groups: Sequence[list[Atom]], target: Atoms, down: Atoms, across: Atoms
 ) -> str | None:
-    """Return a depth to space of channels that are put in order first; the target says what is across."""
+    """Return a depth to space after a channel gather, or None if the target has another order."""
     channels = groups[2]
     rest = [atom for atom in target[len(groups[0]) + len(down) + len(groups[1]) :]]
     left = [atom for atom in rest if atom not in across]
@@ -160,7 +160,7 @@ def _run(target: Atoms, place: int, among: Atoms) -> list[Atom]:
 
 
 def _to_channels(nodes: Nodes, node: str, groups: Sequence[list[Atom]], target: Atoms) -> str | None:
-    """Return the space to depth that takes the inner parts of rows and columns as channels."""
+    """Return the space to depth that moves the inner atoms of rows and columns to the channels."""
     rows, columns, channels = groups
     above, beside = _head(rows, target, 0), []
     beside = _head(columns, target, len(above))
@@ -178,7 +178,7 @@ def _to_channels(nodes: Nodes, node: str, groups: Sequence[list[Atom]], target: 
 
 
 def _head(atoms: Atoms, target: Atoms, place: int) -> list[Atom]:
-    """Return the first of the atoms that stand one after the other in the target, from a place on."""
+    """Return the leading atoms that are consecutive in the target from a position on."""
     head: list[Atom] = []
     for atom, wanted in zip(atoms, target[place:]):
         if atom is not wanted:

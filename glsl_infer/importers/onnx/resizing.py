@@ -1,7 +1,8 @@
 """Resizes -> nodes.
 
-Whatever the file says of coordinates and rounding is a matrix for rows and one for columns. Where a shader's resize has
-the same matrices, it is that; else rows and columns are weighted sums. Of other axes the CPU multiplies by the matrix.
+The coordinate and rounding modes of the file determine a matrix for rows and one for columns. If a resize shader has
+the same matrices, it is used, else weighted sums of rows and columns. Other axes are multiplied by the matrix on the
+CPU.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from glsl_infer.ops.resize import CONVENTIONS, METHODS
 Doubles = NDArray[np.float64]
 
 LONGEST = 8192
-"""Of an axis that is resized."""
+"""Largest length of a resized axis."""
 
 _TOLERANCE = 1e-5
-"""How far the numbers of two matrices may be apart: files have 32-bit scales."""
+"""Largest difference between the elements of equal matrices: files have 32-bit scales."""
 
 _ROUND: dict[str, Callable[[Doubles], Doubles]] = {
     "ceil": np.ceil,
@@ -101,7 +102,7 @@ def _wanted(call: Call, view: View, axes: Sequence[int]) -> tuple[list[float], l
 
 
 def _positions(call: Call, given: int, wanted: int, scale: float, axes: Sequence[int], axis: int) -> Doubles:
-    """Return where each index of the result lies in what is given."""
+    """Return the position in the input of each index of the result."""
     index = np.arange(wanted, dtype=np.float64)
     old = call.kind == "Upsample" or call.opset < 11
     how = "asymmetric" if old else call.attribute("coordinate_transformation_mode", "half_pixel")
@@ -112,7 +113,7 @@ def _positions(call: Call, given: int, wanted: int, scale: float, axes: Sequence
     if how == "pytorch_half_pixel":
         return 0.0 * index
     if how == "align_corners":
-        length = scale * given  # which need not be whole, where the file has scales
+        length = scale * given  # not an integer if the file has scales
         return index * (given - 1) / (length - 1.0) if wanted > 1 and length != 1.0 else 0.0 * index
     if how == "tf_half_pixel_for_nn":
         return (index + 0.5) / scale
@@ -128,7 +129,7 @@ def _positions(call: Call, given: int, wanted: int, scale: float, axes: Sequence
 
 
 def _matrix(call: Call, given: int, wanted: int, scale: float, axes: Sequence[int], axis: int) -> Doubles:
-    """Return the matrix (wanted, given) that resizes one axis."""
+    """Return the matrix (wanted, given) for the resize of one axis."""
     position = _positions(call, given, wanted, scale, axes, axis)
     mode, matrix = call.attribute("mode", "nearest"), np.zeros((wanted, given))
     rows = np.arange(wanted)
@@ -158,7 +159,7 @@ def _matrix(call: Call, given: int, wanted: int, scale: float, axes: Sequence[in
 
 
 def _outside(call: Call, matrices: dict[int, Doubles]) -> dict[int, Doubles]:
-    """Return what stands in rows and columns of the result that lie beyond the map."""
+    """Return the values of rows and columns of the result outside the map."""
     value = float(call.attribute("extrapolation_value", 0.0))
     return {axis: np.where(matrix.any(axis=1), 0.0, value) for axis, matrix in matrices.items()}
 
@@ -184,7 +185,7 @@ def _of_map(
     outside: dict[int, Doubles],
     axes: tuple[int, int, int],
 ) -> View:
-    """Return a map resized by matrices for its rows and columns, and by what is added to these."""
+    """Return a map resized by matrices for its rows and columns, with the values outside the map added."""
     node, dims = relayout.as_map(call.nodes, view, axes)
     rows, columns = (matrices.get(axis, np.eye(size)) for axis, size in zip(axes, dims[:2]))
     for op, attrs in _candidates(rows.shape, columns.shape):
@@ -208,7 +209,7 @@ def _of_map(
 
 
 def _candidates(rows: Sequence[int], columns: Sequence[int]) -> list[tuple[str, dict[str, Any]]]:
-    """Return the resizes that shaders have for these sizes (wanted, given), the cheapest first."""
+    """Return the resize operators with shaders for these sizes (wanted, given), the cheapest first."""
     found: list[tuple[str, dict[str, Any]]] = []
     if not rows[0] % rows[1] and not columns[0] % columns[1]:
         factors = (rows[0] // rows[1], columns[0] // columns[1])
@@ -223,7 +224,7 @@ def _candidates(rows: Sequence[int], columns: Sequence[int]) -> list[tuple[str, 
 
 
 def _does(op: str, attrs: dict[str, Any], matrix: Doubles, axis: int) -> bool:
-    """Return whether an operator does to rows (axis 0) or columns (1) what a matrix does."""
+    """Return whether an operator has the same effect on rows (axis 0) or columns (axis 1) as a matrix."""
     wanted, given = matrix.shape
     own = dict(attrs)
     own["size"] = tuple(size if place == axis else 1 for place, size in enumerate(attrs["size"]))

@@ -1,4 +1,4 @@
-"""LSTM, GRU and plain recurrent layers -> nodes of the CPU."""
+"""LSTM, GRU and plain recurrent layers -> nodes for the CPU."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from glsl_infer.importers.onnx.parts import as_view, joined, taken
 from glsl_infer.importers.onnx.view import View, fresh
 
 _STATE, _CELL = 5, 6
-"""Places of the states that a layer begins with."""
+"""Input indices of the initial states."""
 
 _GATES = {"LSTM": (0, 2, 3, 1), "GRU": (0, 1, 2), "RNN": (0,)}
-"""Where each gate of ours stands in the file: input, forget, cell, output; update, reset, new."""
+"""Index in the file of each gate, in the order of the nodes: input, forget, cell, output; update, reset, new."""
 
 _OPS = {"LSTM": "lstm", "GRU": "gru", "RNN": "recurrent"}
 _DIRECTIONS = {"forward": "forward", "reverse": "reverse", "bidirectional": "both"}
@@ -24,7 +24,7 @@ _USUAL = {"LSTM": ("sigmoid", "tanh", "tanh"), "GRU": ("sigmoid", "tanh"), "RNN"
 
 
 def _sequence(call: Call) -> list[View]:
-    """Return the outputs of all steps, and those of the last one."""
+    """Return the outputs of all steps, and those of the last step."""
     view, attrs = call.view(), dict(call.operator.attributes)
     first = bool(call.attribute("layout", 0))
     if first:
@@ -76,7 +76,7 @@ def _last(call: Call, steps: View, direction: str) -> View:
 
 
 def _states(call: Call, first: bool) -> list[str]:
-    """Return the nodes of the states that a layer begins with, where the network computes one of them."""
+    """Return the nodes of the initial states if the network computes one of them, else []."""
     places = (_STATE, _CELL) if call.kind == "LSTM" else (_STATE,)
     if not any(call.has(place) and not call.is_constant(place) for place in places):
         return []

@@ -1,4 +1,4 @@
-"""How operators and tensors of a file are called in tables, and what stands for a refused one's output."""
+"""Names of a file's operators and tensors in tables, and placeholders for outputs of refused operators."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAME_LENGTH = 96
 
 
 def stand_in(collected: Collected, name: str, shape: Shape) -> View | None:
-    """Return an input that stands for an output of a refused operator; None where no input has such a shape."""
+    """Return an input as the placeholder for an output of a refused operator; None if inputs cannot have the shape."""
     ours: Shape
     order: tuple[int, ...]
     if len(shape) == 4 and shape[0] == 1 and all(shape):
@@ -32,12 +32,12 @@ def with_note(row: LayerVerdict, note: str) -> LayerVerdict:
 
 
 def kind_of(operator: Operator) -> str:
-    """Return what a table calls an operator: its type, or what the pieces are that it stands for."""
+    """Return the name of an operator in a table: its type, or the name of the fused function."""
     found, text = operator.kind.startswith(FUNCTION), operator.kind[len(FUNCTION) :]
     return f"{text} in pieces" if found else f"{operator.kind:.60}"
 
 
 def clean(name: str) -> str:
-    """Return a tensor's name as a layer's: of letters that can be shown, and not too long."""
+    """Return a tensor's name as a layer name: printable characters only, up to a length."""
     shown = "".join(letter if letter.isprintable() else "?" for letter in name)
     return shown[:_NAME_LENGTH] or "?"

@@ -1,8 +1,8 @@
-"""A file with operators of constants that ``folding`` has not, simplified by ``onnxslim``, where that is installed.
+"""Simplification by ``onnxslim`` of files with constant operators that ``folding`` does not support.
 
-onnxslim computes what is constant with ONNX Runtime. It trusts files, so it works in a process of its own, with bounds.
+onnxslim folds constants with ONNX Runtime. It trusts files, so it runs in a separate process with limits.
 
-``python -m glsl_infer.importers.onnx.slimmed JOB.json`` (see ``child_process``) does a job: ``model``, a file;
+``python -m glsl_infer.importers.onnx.slimmed JOB.json`` (see ``child_process``) runs a job: ``model``, a file;
 ``shapes`` of inputs by name; ``out``, the file to write.
 """
 
@@ -26,15 +26,15 @@ from glsl_infer.support import memory
 from glsl_infer.support.child_process import ChildProcess, execute
 
 MOST_MEMORY = 4 << 30
-"""Bytes that the process may have, of addresses."""
+"""Largest address space of the process, in bytes."""
 SECONDS = 120
-"""How long it may take, of the CPU's time."""
+"""Largest CPU time of the process."""
 LARGEST_RESULT = 1 << 20
-"""Bytes of a constant that it may make of others: those that say sizes and places are small, weights are there."""
+"""Largest constant that it computes, in bytes. Constants for sizes and indices are small, unlike weights."""
 
 
 def advice() -> str:
-    """Return what helps an operator of constants that nothing here computes: packages that may do so, if missing."""
+    """Return the advice for an unsupported operator on constants: the missing packages, or another export."""
     missing = [name for name in ("onnxslim", "onnxruntime") if find_spec(name) is None]
     if missing:
         return f"{pip_install(' '.join(missing))}, which then compute it once"
@@ -42,11 +42,11 @@ def advice() -> str:
 
 
 def slimmed(path: Path, shapes: Mapping[str, Sequence[int]]) -> Model | None:
-    """Return what onnxslim makes of a file; None where it is not installed, fails, or takes too much.
+    """Return the file after onnxslim, or None if onnxslim is not installed, fails or exceeds its limits.
 
     Args:
-        path: an ``.onnx`` file that can be read.
-        shapes: of the inputs, by their names in the file.
+        path: a readable ``.onnx`` file.
+        shapes: shapes of the inputs, by their names in the file.
     """
     if find_spec("onnxslim") is None:
         return None
@@ -58,14 +58,14 @@ def slimmed(path: Path, shapes: Mapping[str, Sequence[int]]) -> Model | None:
                 child.finish()
             model = read_model(out)
             for read in model.part.constants.values():
-                read()  # the folder goes
+                read()  # before the folder is deleted
             return model
-        except GlslInferError:  # the messages on the file as it is stay the right ones
+        except GlslInferError:  # the messages about the original file stay valid
             return None
 
 
 def work(job: dict[str, Any]) -> None:
-    """Do a job; see above.
+    """Run a job of the module's description.
 
     Raises:
         InputError: onnxslim fails.
@@ -85,12 +85,12 @@ def work(job: dict[str, Any]) -> None:
         with contextlib.redirect_stdout(sys.stderr):
             made = onnxslim.slim(model, input_shapes=shapes, size_threshold=LARGEST_RESULT)
         onnx.save(made, job["out"])
-    except Exception as error:  # of whatever kind: it trusts files
+    except Exception as error:  # of any class: onnxslim trusts files
         raise InputError(f"{path}: onnxslim fails ({type(error).__name__})") from None
 
 
 def _bound() -> None:
-    """Bound the memory and the time of this process, where the system can."""
+    """Limit the memory and the CPU time of this process, if the system supports limits."""
     try:
         import resource
     except ImportError:

@@ -1,7 +1,7 @@
-"""Products of the steps of a sequence by one matrix -> one product of the whole sequence.
+"""Fusion of the products of a sequence's steps by one matrix into one product of the entire sequence.
 
-Recurrent layers that are traced step by step take each step from the sequence and multiply it by the same weights. As
-one product the weights are there once, whatever the length.
+A recurrent layer that is traced step by step gathers each step from the sequence and multiplies it by the same weights.
+After the fusion the weights are stored once, for any length.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _OPSET = 13
 
 
 def whole(part: Part) -> Part:
-    """Return a graph whose steps are taken from the product of a sequence, not multiplied one by one."""
+    """Return a graph whose steps are gathered from the product of a sequence instead of multiplied one by one."""
     makers = {name: operator for operator in part.operators for name in operator.outputs}
     groups: dict[tuple[object, ...], list[tuple[Operator, Operator]]] = {}
     for operator in part.operators:
@@ -40,7 +40,7 @@ def whole(part: Part) -> Part:
 
 
 def _is_product(operator: Operator, part: Part, makers: dict[str, Operator]) -> bool:
-    """Return whether an operator multiplies its first input by a matrix, plus a vector, both constants of the file."""
+    """Return whether an operator multiplies its first input by a constant matrix and adds a constant vector."""
     options = operator.attributes
     plain = not options.get("transA", 0) and options.get("alpha", 1.0) == 1.0 and options.get("beta", 1.0) == 1.0
     others = operator.inputs[1:]
@@ -49,8 +49,8 @@ def _is_product(operator: Operator, part: Part, makers: dict[str, Operator]) -> 
 
 
 def _is_step(taken: Operator, product: Operator) -> bool:
-    """Return whether an operator takes one step of a sequence, which is no axis that the product is over."""
-    axes = (0, 1) if product.kind == "Gemm" else (0,)  # a Gemm's input has two axes, and so the sequence three
+    """Return whether an operator gathers one step of a sequence, along an axis that the product does not sum over."""
+    axes = (0, 1) if product.kind == "Gemm" else (0,)  # a Gemm's input has two axes, so the sequence has three
     return not taken.domain and taken.kind == "Gather" and len(taken.inputs) == 2 and _axis(taken) in axes
 
 
@@ -63,7 +63,7 @@ def _turned(product: Operator) -> bool:
 
 
 def _product(steps: Sequence[tuple[Operator, Operator]], added: list[Operator], known: set[str]) -> str:
-    """Add the product of a whole sequence; return its name."""
+    """Add the product of an entire sequence; return its name."""
     taken, product = steps[0]
     matrix, *bias = product.inputs[1:]
 

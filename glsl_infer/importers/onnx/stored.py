@@ -1,4 +1,4 @@
-"""The numbers that a file holds, or that lie in another file beside it."""
+"""The stored values of a file, in the file itself or in external data files."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from glsl_infer.importers.onnx.model import Numbers
 from glsl_infer.importers.shared import caps
 
 MOST_BYTES = 2**30
-"""Of all that is computed of constants: more than any network that a fragment shader runs."""
+"""Largest number of bytes computed from constants: more than any network for fragment shaders needs."""
 
 _WIDE = ("bfloat16", "float8", "float4", "float6", "int4", "int2")
-"""Beginnings of the names of types that NumPy itself has not."""
+"""Prefixes of the names of types that NumPy lacks."""
 
 
 def text(given: str | bytes) -> str:
-    """Return a text of a file, whatever it is: protobuf gives bytes where a damaged file has no UTF-8."""
+    """Return a text of a file. In a damaged file without valid UTF-8, protobuf returns bytes."""
     return given.decode("utf-8", "replace") if isinstance(given, bytes) else given
 
 
 class Stored:
-    """Reads tensors of one file, and counts their bytes.
+    """Reader of the tensors of one file, with a limit of their bytes.
 
     Args:
         onnx: the package.
-        source: what messages call the file.
-        folder: where other files may be; None: nowhere.
+        source: the name of the file in messages.
+        folder: the folder of external data files; None to refuse external data.
     """
 
     def __init__(self, onnx: Any, source: str, folder: Path | None) -> None:
@@ -41,29 +41,29 @@ class Stored:
         self._weights = caps.Weights(source)
 
     def count(self, size: int) -> None:
-        """Count so many bytes more.
+        """Count more bytes.
 
         Raises:
-            ModelError: they are too many.
+            ModelError: the sum is over the limit.
         """
         self._weights.add(size)
 
     def type_name(self, number: int) -> str:
-        """Return NumPy's name of a type of elements."""
+        """Return NumPy's name of an element type."""
         try:
             return str(np.dtype(self._onnx.helper.tensor_dtype_to_np_dtype(number)))
         except (KeyError, TypeError, ValueError):
             return f"number {number}"
 
     def tensor(self, tensor: Any) -> Callable[[], Numbers]:
-        """Return a function that returns the numbers of a ``TensorProto``, in its shape.
+        """Return a function that returns the values of a ``TensorProto``, in its shape.
 
-        The function raises a ModelError where they do not fit.
+        The function raises a ModelError if the values do not match the shape.
         """
         return cache(lambda: self._read(tensor))
 
     def sparse(self, sparse: Any) -> Callable[[], Numbers]:
-        """Return a function that returns the numbers of a ``SparseTensorProto``, with its zeros."""
+        """Return a function that returns the values of a ``SparseTensorProto`` as a dense array."""
 
         @cache
         def read() -> Numbers:
@@ -101,10 +101,10 @@ class Stored:
         return numbers
 
     def beside(self, tensor: Any) -> Any:
-        """Return a tensor with the bytes that lie in another file.
+        """Return a tensor with its bytes from an external data file.
 
         Raises:
-            ModelError: there is no such file in the model's folder, or it has fewer bytes.
+            ModelError: the model's folder does not have such a file, or the file is too short.
         """
         about = {text(entry.key): text(entry.value) for entry in tensor.external_data}
         location = about.get("location", "")

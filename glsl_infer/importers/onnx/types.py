@@ -1,4 +1,4 @@
-"""What the numbers of a file's tensors are: a graph computes floats, and whole numbers divide in another way."""
+"""Element types of a file's tensors: a graph computes floats, but divisions of integers differ."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ FLOAT, BOOL, WHOLE = "float32", "bool", "int64"
 LOGICAL = (
     "And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "Not", "Or", "Xor",
 )  # fmt: skip
-"""Operators that say yes or no."""
+"""Operators with a Boolean result."""
 
 _PLACES = ("ArgMax", "ArgMin", "NonMaxSuppression")
 
 
 def made(operator: Operator, given: Sequence[str]) -> list[str]:
-    """Return the type of each tensor that an operator makes, by NumPy's name.
+    """Return the type of each output of an operator, as NumPy's name.
 
     Args:
-        operator: of the file.
-        given: the types of what it reads; empty for what is left out.
+        operator: the operator of the file.
+        given: the types of its inputs; empty for inputs left out.
     """
     kind, count = operator.kind, max(len(operator.outputs), 1)
     first = given[0] if given else FLOAT
@@ -48,5 +48,5 @@ def made(operator: Operator, given: Sequence[str]) -> list[str]:
 
 
 def is_whole(kind: str) -> bool:
-    """Return whether numbers of a type have no fractions."""
+    """Return whether values of a type are integers or Booleans."""
     return kind.startswith(("int", "uint", "bool"))

@@ -1,8 +1,8 @@
-"""How the numbers of an ONNX tensor lie in what a node computes.
+"""Views: the mapping from the elements of an ONNX tensor to the result of a node.
 
-A file's tensors are (batch, channels, height, width), ours (height, width, channels). So a tensor is a node and the
-order of its axes there. A transposition changes the order alone, a reshape cuts or joins axes, and neither makes a
-node: an operator asks for the order that it needs (``relayout``), which mostly is there already.
+A file's tensors are (batch, channels, height, width), a node's (height, width, channels). So a tensor is a node and the
+order of its axes there. A transposition only changes the order, and a reshape only splits or merges axes. Neither needs
+a node: an operator requests the order that it needs (``relayout``), and usually the tensor already has it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from glsl_infer.graph import Shape
 
 @dataclass(frozen=True, eq=False)
 class Atom:
-    """An axis that nothing has cut yet. It is itself alone: two of one size are not the same."""
+    """An axis or a part of an axis without a split. It compares by identity: two atoms of one size differ."""
 
     size: int
 
@@ -30,9 +30,9 @@ class View:
     """A tensor of the file. Axes of length 1 have no atoms.
 
     Attributes:
-        node: which computes it.
-        stored: all atoms in the order in which the node has them, slowest first.
-        axes: the atoms of each axis of the file's tensor, slowest first; the batch is the first axis.
+        node: name of the node that computes it.
+        stored: all atoms in the order of the node, slowest first.
+        axes: the atoms of each axis of the file's tensor, slowest first. The batch is the first axis.
     """
 
     node: str
@@ -46,15 +46,15 @@ class View:
 
     @property
     def size(self) -> int:
-        """How many numbers it has."""
+        """The number of its elements."""
         return math.prod(atom.size for atom in self.stored)
 
     def transposed(self, order: Sequence[int]) -> View:
-        """Return it with its axes in another order."""
+        """Return the tensor with its axes in another order."""
         return replace(self, axes=tuple(self.axes[axis] for axis in order))
 
     def reshaped(self, shape: Shape) -> View | None:
-        """Return it with axes of other lengths, as many numbers in all; None where they lie in another order."""
+        """Return the tensor in another shape of the same size, or None if its stored order does not allow a view."""
         whole = self._joined([atom for axis in self.axes for atom in axis])
         waiting = [atom for axis in whole.axes for atom in axis]
         stored = list(whole.stored)
@@ -79,14 +79,14 @@ class View:
         return None if waiting else View(self.node, tuple(stored), tuple(axes))
 
     def merged(self) -> View:
-        """Return it with as few atoms as can be: those become one that stand together, in the axis and in the node."""
+        """Return the tensor with as few atoms as possible. Atoms adjacent in both the axis and the node merge."""
         view = self
         for axis in self.axes:
             view = view._joined(axis)
         return view
 
     def _joined(self, run: Iterable[Atom]) -> View:
-        """Return it with atoms of the run as one where they lie one after the other; axes then hold the first's."""
+        """Return the tensor with adjacent atoms of the run merged. The first atom's axis has the result."""
         groups: list[list[Atom]] = []
         for atom in run:
             after = self.stored.index(groups[-1][-1]) + 1 if groups else 0
@@ -103,7 +103,7 @@ class View:
         return View(self.node, kept(self.stored), tuple(kept(axis) for axis in self.axes))
 
     def order(self) -> tuple[int, ...] | None:
-        """Return the axes longer than 1 as they lie in the node; None where parts of one lie apart."""
+        """Return the axes longer than 1 in the order of the node, or None if an axis is not contiguous."""
         view = self.merged()
         if any(len(axis) > 1 for axis in view.axes):
             return None
@@ -115,9 +115,9 @@ class View:
         return tuple(atom for axis in order for atom in self.axes[axis])
 
     def cut(self, dims: Shape) -> tuple[View, list[list[Atom]]] | None:
-        """Return it with atoms that end where the dimensions of its node do, and the atoms of each dimension.
+        """Return the tensor with atoms split at the dimensions of its node, and the atoms of each dimension.
 
-        None where an atom lies across two of them and cannot be cut.
+        The result is None if an atom extends across two dimensions and cannot be split.
         """
         stored, axes = list(self.stored), [list(axis) for axis in self.axes]
         groups: list[list[Atom]] = []
@@ -144,9 +144,9 @@ class View:
         return View(self.node, tuple(stored), tuple(map(tuple, axes))), groups
 
     def as_stored(self, value: NDArray[Any]) -> NDArray[Any]:
-        """Return an array of the file's shape, or one that is broadcast to it, in the order of the node.
+        """Return an array of the file's shape, or one that broadcasts to it, in the order of the node.
 
-        The result has an axis for each atom, of length 1 where the array has.
+        The result has an axis for each atom. Its length is 1 where the array's is.
         """
         sizes: tuple[int, ...] = (1,) * (len(self.axes) - value.ndim) + value.shape
         value = value.reshape(sizes)
@@ -158,7 +158,7 @@ class View:
         return held
 
     def as_in_file(self, held: NDArray[Any]) -> NDArray[Any]:
-        """Return what the node holds in the file's shape: the opposite of ``as_stored``."""
+        """Return the result of the node in the file's shape: the inverse of ``as_stored``."""
         places = {atom: place for place, atom in enumerate(self.stored)}
         order = [places[atom] for axis in self.axes for atom in axis]
         fine = np.asarray(held).reshape([atom.size for atom in self.stored])
@@ -167,9 +167,9 @@ class View:
 
 
 def fresh(node: str, shape: Shape, order: Sequence[int] | None = None) -> View:
-    """Return the view of a tensor of the file's ``shape`` whose node has its axes in an order, by default the file's.
+    """Return the view of a tensor of the file's ``shape``. ``order`` is the order of its axes in the node.
 
-    Axes of length 1 may be left out of the order.
+    The default is the file's order. Axes of length 1 can be left out of the order.
     """
     axes = tuple((Atom(size),) if size > 1 else () for size in shape)
     return View(
@@ -178,9 +178,9 @@ def fresh(node: str, shape: Shape, order: Sequence[int] | None = None) -> View:
 
 
 MAP_ORDER = (0, 2, 3, 1)
-"""Of a feature map's axes (batch, channels, height, width), as nodes have them."""
+"""Order in nodes of a feature map's axes (batch, channels, height, width)."""
 
 
 def default_order(rank: int) -> tuple[int, ...]:
-    """Return the order of axes of a tensor that nothing else says anything of: channels last in a map."""
+    """Return the default order of the axes of a tensor: channels last in a map."""
     return MAP_ORDER if rank == 4 else tuple(range(rank))

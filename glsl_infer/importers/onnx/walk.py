@@ -1,4 +1,4 @@
-"""From the operators of a file to nodes, in the file's order, which is that of execution."""
+"""Conversion of a file's operators to nodes, in the order of the file, which is the order of execution."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ _NO_OPTIONS = (
     *(ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError),
     *(MemoryError, RuntimeError),
 )
-"""What numbers raise that no operator has: converters check what models have, not what a damaged file may."""
+"""Exceptions from invalid option values in a damaged file, which converters do not check completely."""
 
 MOST_FOLDED = 2**28
-"""Bytes of all constants that are made of others."""
+"""Largest number of bytes of all folded constants."""
 
 
 _BYTES: Mapping[str, Range] = {"uint8": (0.0, 255.0), "int8": (-128.0, 127.0)}
-"""What the numbers of inputs of 8 bits are."""
+"""Value ranges of 8-bit inputs."""
 
 
 class Walk:
-    """Goes through the operators that outputs need.
+    """Conversion of the operators needed for the outputs.
 
     Attributes:
-        collected: what it has made of them.
-        values: every tensor so far, by name: a ``View`` of what the network computes, or an array.
+        collected: the nodes so far.
+        values: every tensor so far, by name: a ``View`` if the network computes it, else an array.
         made: the tensor that each node computes, by the node's name.
-        names: what the file calls these tensors.
-        inputs: the inputs' tensors.
-        spans: what a quantised file says that inputs stand for, by the nodes' names.
-        constants: inputs of the file that are constants here.
-        uncomputed: whether an operator of constants alone was refused.
+        names: the names of these tensors in the file.
+        inputs: the tensors of the inputs.
+        spans: the value ranges of inputs in a quantised file, by the nodes' names.
+        constants: inputs of the file that became constants.
+        uncomputed: whether an operator on constants alone was refused.
     """
 
     def __init__(self, model: Model, ends: Ends) -> None:
@@ -71,11 +71,12 @@ class Walk:
         self._stored: dict[str, Callable[[], Numbers]] = dict(model.part.constants)
 
     def all(self, wanted: Sequence[str]) -> None:
-        """Import the inputs, and every operator that the wanted tensors need.
+        """Import the inputs, and every operator that the ``wanted`` tensors need.
 
         Raises:
-            ModelError: the file is damaged as a whole, or its inputs cannot be exported: all that is wrong with them.
-            InputError: a shape or a constant for no input.
+            ModelError: the file is damaged, or its inputs are not supported. The message has all problems of the
+                inputs.
+            InputError: a shape or a constant is given for a name that is not an input.
         """
         problems = []
         names = [declared.name for declared in self._model.inputs]
@@ -107,7 +108,7 @@ class Walk:
         self.spans = {**self._bytes_of, **self.spans}
 
     def _wanted_made(self, wanted: Sequence[str]) -> None:
-        """Refuse outputs that a person asks for and the file has not."""
+        """Refuse requested outputs that the file does not have."""
         known = {name for operator in self._model.part.operators for name in operator.outputs}
         known |= {declared.name for declared in self._model.inputs} | set(self._stored)
         missing = [name for name in wanted if name not in known]
@@ -117,10 +118,10 @@ class Walk:
             )
 
     def value(self, name: str) -> View | None:
-        """Return a tensor that the network computes; None where it stands behind what is not known.
+        """Return a tensor that the network computes, or None if it depends on a refused operator.
 
         Raises:
-            ModelError: it is a constant, or nothing makes it.
+            ModelError: the tensor is a constant, or is not computed.
         """
         if name in self._unknown:
             return None
@@ -157,7 +158,7 @@ class Walk:
             known.update(operator.outputs)
 
     def _require_made(self, operator: Operator, known: set[str]) -> None:
-        """Refuse an operator that reads what none before it makes: itself, say, in a file that goes in a circle."""
+        """Refuse an operator with an input that no earlier operator computes, for example in a cycle."""
         for name in operator.inputs:
             if name not in known:
                 raise ModelError(
@@ -203,19 +204,19 @@ class Walk:
                 self._note_made(view, output, before)
 
     def _as_read(self, operator: Operator) -> Operator:
-        """Return an operator without the outputs behind the last one that is read."""
+        """Return an operator without the outputs after the last one that is read."""
         read = max((place for place, name in enumerate(operator.outputs) if name in self._needed), default=0)
         return replace(operator, outputs=operator.outputs[: read + 1])
 
     def _kinds(self, operator: Operator, given: Sequence[Given]) -> list[str]:
-        """Return the types of what an operator reads."""
+        """Return the types of an operator's inputs."""
         return [
             str(value.dtype) if isinstance(value, np.ndarray) else self._types.get(name, types.FLOAT) if name else ""
             for name, value in zip(operator.inputs, given)
         ]
 
     def _note_made(self, view: View, output: str, first: int) -> None:
-        """Note which tensor a node computes, and those behind it that only change its shape."""
+        """Record the tensor that a node computes, and also for the nodes before it if it only changes their shape."""
         by_name = {node.name: node for node in self.collected.nodes[first:]}
         name = view.node
         while name not in self.made:
@@ -226,7 +227,7 @@ class Walk:
 
     def _converted(self, call: Call) -> list[Given]:
         if not call.views:
-            from glsl_infer.importers.onnx.slimmed import advice  # it is run as a module, too
+            from glsl_infer.importers.onnx.slimmed import advice  # imported here because it also runs as a module
 
             raise call.refused("of constants alone", advice())
         try:
@@ -244,7 +245,7 @@ class Walk:
         return views
 
     def _folded(self, operator: Operator, given: Sequence[Given]) -> bool:
-        """Compute an operator of constants, or of which only the shape of an input counts."""
+        """Fold an operator on constants, or one that depends only on the shape of an input."""
         results = fold(operator, given, MOST_FOLDED - self._bytes)
         if results is None:
             return False
@@ -253,10 +254,10 @@ class Walk:
         return True
 
     def _branch(self, operator: Operator, given: Sequence[Given], name: str) -> None:
-        """Import what a condition chooses that is a constant.
+        """Import the branch of an If whose condition is a constant, or both if the network computes the condition.
 
         Raises:
-            ModelError: any other operator with a graph inside.
+            ModelError: any other operator with a nested graph.
         """
         condition = given[0] if given else None
         if operator.kind != "If" or operator.domain or condition is None:
@@ -287,7 +288,7 @@ class Walk:
         return chosen.outputs
 
     def _either(self, operator: Operator, condition: View, name: str) -> None:
-        """Import both branches of an If whose condition the network computes, and select by it."""
+        """Import both branches of an If whose condition the network computes, and add the selection."""
         yes = self._inside(operator, True, f"{name}/then/")
         no = self._inside(operator, False, f"{name}/else/")
         for output, one, other in zip(operator.outputs, yes, no):
@@ -307,7 +308,7 @@ class Walk:
             self._types[output] = self._types.get(one, types.FLOAT)
 
     def _refuse(self, operator: Operator, name: str, row: LayerVerdict, refusal: ModelError) -> None:
-        """Go on behind an operator that cannot be exported, with the shapes that the file gives its outputs."""
+        """Record an unsupported operator, and continue with placeholders of its outputs' shapes in the file."""
         self.collected.rows[name] = row
         self.collected.refusals.append(refusal)
         for place, output in enumerate(operator.outputs):
@@ -323,7 +324,7 @@ class Walk:
                 self.values[output] = view
 
     def _declared(self, name: str) -> Shape | None:
-        """Return the shape that the file gives a tensor, with a batch of 1; None where it does not know it."""
+        """Return the declared shape of a tensor, with a batch of 1, or None if it is unknown."""
         declared = self._known_shapes.get(name)
         if declared is None or declared.shape is None:
             return None

@@ -1,1 +1,1 @@
-"""What the importers of all kinds of files share: names, padding, the ends of a network."""
+"""Helpers of all importers: names, padding, inputs and outputs."""

@@ -1,4 +1,4 @@
-"""What a move of numbers from map to map is, told by where each number comes from."""
+"""Recognition of the operators that move values from one map to another, from the source index of each value."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Arrangement:
-    """A move of numbers: channels picked, then one step, then channels picked again.
+    """A move of values: a channel gather, one step, and another channel gather.
 
     Attributes:
-        shape: of the map that comes out.
+        shape: shape of the result.
         step: ``""``, ``transpose``, ``reshape``, ``depth_to_space`` or ``space_to_depth`` (by ``block``), ``part`` (of
             ``rows`` and ``columns``), ``repeat`` (pixels, ``block`` times down and across).
-        before, after: channels in their order; None where they stay.
+        before, after: indices of the gathered channels; None for all in order.
         block: (down, across).
-        rows, columns: which are taken.
+        rows, columns: the rows and columns of ``part``.
     """
 
     shape: Shape
@@ -36,7 +36,7 @@ class Arrangement:
     columns: range = range(0)
 
     def nodes(self, name: str, source: str, given: Shape) -> list[Node]:
-        """Return the nodes of the move of a map of shape ``given``; the first bears the name."""
+        """Return the nodes of the move of a map of shape ``given``. The first node is called ``name``."""
         nodes: list[Node] = []
 
         def add(op: str, **attrs: object) -> None:
@@ -66,11 +66,11 @@ class Arrangement:
 
 
 def arrangement(sources: Indices, given: Shape) -> Arrangement | None:
-    """Return the move that makes a map, or None if it is none of those that shaders do.
+    """Return the move with these sources, or None if shaders do not support it.
 
     Args:
-        sources: (height, width, channels): where each number stands in the map that is read, counted in order.
-        given: the shape of that map.
+        sources: (height, width, channels): the flat index of each value in the source map.
+        given: shape of the source map.
     """
     shape = sources.shape
     total = int(np.prod(given))
@@ -87,7 +87,7 @@ def arrangement(sources: Indices, given: Shape) -> Arrangement | None:
 
 
 def _candidates(where: tuple[Indices, Indices, Indices], shape: Shape, given: Shape) -> Iterator[Arrangement]:
-    """Yield moves that agree with a few of the numbers."""
+    """Yield the moves matching a few of the sources."""
     rows, columns, channels = where
     first = _order(channels[0, 0], given[2])
     if shape[:2] == (given[1], given[0]):
@@ -114,7 +114,7 @@ def _order(channels: Indices, count: int) -> tuple[int, ...] | None:
 
 
 def _steps(line: Indices) -> range | None:
-    """Return a line of indices as a range, or None."""
+    """Return a line of indices as a range, or None if its steps differ or are 0."""
     step = int(line[1] - line[0]) if len(line) > 1 else 1
     if not step:
         return None
@@ -123,7 +123,7 @@ def _steps(line: Indices) -> range | None:
 
 
 def _sources(move: Arrangement, given: Shape) -> Indices:
-    """Return where each number of a move comes from."""
+    """Return the flat index of the source of each value of a move."""
     x = np.arange(int(np.prod(given)), dtype=np.int64).reshape(given)
     if move.before is not None:
         x = x[:, :, list(move.before)]

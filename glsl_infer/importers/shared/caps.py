@@ -1,7 +1,7 @@
-"""What a model file may take of the machine, looked at before anything is unpacked; and what its numbers may be.
+"""Limits of memory for a model file, checked before anything is unpacked, and the check for finite weights.
 
-A packed file of some megabytes can hold gigabytes, and a few words of a config ask for any number of weights. Every
-importer calls these functions with what it knows of sizes before it reads or makes the numbers.
+A compressed file of a few megabytes can unpack to gigabytes, and a short config can request any number of weights.
+Every importer calls these functions with the sizes in the file, before it reads or creates the arrays.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from glsl_infer.errors import InputError, ModelError
 
 DEFAULT_MB = 2000
 VARIABLE = "GLSL_INFER_MAX_WEIGHTS"
-"""The environment variable with another cap, in MB: ``--max-weights`` sets it, for processes that a command starts."""
+"""The environment variable with another limit, in MB. ``--max-weights`` sets it for child processes of a command."""
 
 MOST_OPERATORS = 16_384
-"""Of a file. Each is looked at dozens of times before it is known how many layers are left; more than eight times as
-many as a model may have are not looked at."""
+"""Largest number of operators in a file. The importer visits each operator dozens of times before the number of layers
+is determined. The limit is eight times the largest number of layers of a model."""
 
 MOST_MB = 1_000_000
 _MOST_MEMBERS = 10_000
 
 
 def most_bytes() -> int:
-    """Return how many bytes the weights of a model may take in all.
+    """Return the largest number of bytes for all weights of a model.
 
     Raises:
-        InputError: the environment variable holds no such number.
+        InputError: the environment variable does not have a valid number.
     """
     given = os.environ.get(VARIABLE, str(DEFAULT_MB))
     if not given.isdecimal() or not 0 < int(given) <= MOST_MB:
@@ -40,7 +40,7 @@ def most_bytes() -> int:
 
 
 class Weights:
-    """Counts the bytes of a model's weights, and stops where they are more than is allowed.
+    """Counter of the bytes of a model's weights, with a limit.
 
     Args:
         source: the file or the model, for the message.
@@ -50,14 +50,14 @@ class Weights:
         self._source, self._most, self._bytes = source, most_bytes(), 0
 
     def add(self, count: int, what: str = "") -> None:
-        """Count some more bytes, before they are read or made.
+        """Count more bytes, before they are read or created.
 
         Args:
-            count: how many.
-            what: whose they are, a layer's or a member's name.
+            count: the number of bytes.
+            what: name of the layer or the member, for the message.
 
         Raises:
-            ModelError: all together are too many.
+            ModelError: the sum is over the limit.
         """
         self._bytes += count
         if self._bytes > self._most:
@@ -69,10 +69,10 @@ class Weights:
 
 
 def check_zip(source: object, members: Sequence[zipfile.ZipInfo]) -> None:
-    """Refuse a zip file whose directory says that it unpacks to more than weights may take, or names a member twice.
+    """Refuse a ZIP file that would unpack to more bytes than weights may take, or has a member twice.
 
     Raises:
-        ModelError: it does.
+        ModelError: the file is refused.
     """
     if len(members) > _MOST_MEMBERS:
         raise ModelError(f"{source}: has {len(members):,} members; at most {_MOST_MEMBERS:,} are looked at")
@@ -85,14 +85,14 @@ def check_zip(source: object, members: Sequence[zipfile.ZipInfo]) -> None:
 
 
 def check_finite(layer: str, weights: Mapping[str, NDArray[np.generic]]) -> None:
-    """Refuse weights that are no finite numbers: everything behind them would be none either.
+    """Refuse weights with values that are not finite: the values of every later layer would not be finite either.
 
     Args:
         layer: its name.
-        weights: by name. Infinite numbers in a ``constant`` mask what a softmax leaves out.
+        weights: by name. Infinite values in ``constant`` are allowed: they mask entries of a softmax.
 
     Raises:
-        ModelError: by the layer's name.
+        ModelError: some weights are not finite. The message names the layer.
     """
     for name, numbers in weights.items():
         values = np.asarray(numbers)

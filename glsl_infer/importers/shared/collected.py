@@ -1,4 +1,4 @@
-"""The nodes that an importer has made so far: unique names, shapes, and what cannot be exported."""
+"""The graph under construction in an importer: nodes with unique names, their shapes, and the unsupported layers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from glsl_infer.importers.shared.verdict import LayerVerdict, guess
 
 
 class Collected:
-    """The nodes so far, in topological order, with unique names and their shapes, and what cannot be exported.
+    """The nodes so far, in topological order, with unique names and shapes, and the unsupported layers.
 
     Attributes:
-        rows: what is said of each layer, by its name.
-        refusals: of layers.
-        guessed: inputs that stand for refused layers.
-        unknown: refused layers for which no input can stand, and all behind them.
+        rows: report row of each layer, by name.
+        refusals: errors of the unsupported layers.
+        guessed: names of the placeholder inputs for unsupported layers.
+        unknown: names of unsupported layers without a placeholder, and of all layers after them.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Collected:
         self._weights = caps.Weights("the model")
 
     def free_name(self, wanted: str) -> str:
-        """Take the name, or with ``~1``, ``~2`` ... behind it when it is taken: a layer may be called often."""
+        """Reserve and return a name, with the suffix ``~1``, ``~2`` ... if it is in use: layers may be reused."""
         name = wanted
         while name in self._taken:
             self._next[wanted] = self._next.get(wanted, 0) + 1
@@ -43,12 +43,12 @@ class Collected:
         return name
 
     def refuse(self, refusal: ModelError, name: str, inputs: tuple[str, ...], shape: Sequence[int | None]) -> str:
-        """Remember a layer that cannot be exported, and go on behind it with the shape that the file gives it."""
+        """Record an unsupported layer, and continue with a placeholder of the shape in the file."""
         self.refusals.append(refusal)
         return self.stand_in(name, shape)
 
     def stand_in(self, name: str, shape: Sequence[int | None]) -> str:
-        """Add an input that stands for an output of a refused layer; return its name."""
+        """Add an input as the placeholder for an output of an unsupported layer; return its name."""
         known = tuple(size for size in shape if size is not None)
         attrs = guess(known) if len(known) == len(shape) else None
         if attrs is None:
@@ -60,11 +60,11 @@ class Collected:
         return name
 
     def refused(self, *more: ModelError) -> ModelError:
-        """Return one error for all refusals."""
+        """Return one error with the messages of all refusals."""
         return ModelError("\n  ".join(str(refusal) for refusal in (*self.refusals, *more)))
 
     def add(self, nodes: Sequence[Node]) -> str:
-        """Add the nodes of one layer, the first of which has its name already; return the name of the last."""
+        """Add the nodes of one layer; return the name of the last. The name of the first is already reserved."""
         for given in nodes:
             caps.check_finite(given.name, given.weights)
             self._weights.add(sum(array.nbytes for array in given.weights.values()), given.name)
@@ -73,10 +73,10 @@ class Collected:
             for given in nodes:
                 name = renamed[given.name] = renamed.get(given.name) or self.free_name(given.name)
                 node = replace(given, name=name, inputs=tuple(renamed.get(read, read) for read in given.inputs))
-                # Our own shapes, not those of the file: a Keras model inside another may know its sizes as None only.
+                # The shapes are computed here, because a Keras model inside another may have only None as its sizes.
                 self.shapes[name] = ops.get(node.op).shape(node, [self.shapes[read] for read in node.inputs])
                 self.nodes.append(node)
         except ModelError:
-            del self.nodes[before:]  # an input may stand for the layer as a whole
+            del self.nodes[before:]  # a placeholder may replace the entire layer
             raise
         return renamed[nodes[-1].name]

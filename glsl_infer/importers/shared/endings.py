@@ -1,8 +1,8 @@
-"""The end of a model as host steps: what detectors and masks do last, and a CPU does better.
+"""The output tail of a model as host steps: the last layers of detectors and masks, which are faster on the CPU.
 
-A detector ends in a reshape of maps to rows, a concatenation of the rows, and a sigmoid or a softmax; a mask in an
-argmax over channels; an embedding in a vector of length 1. These layers are not imported: the walk begins at what they
-read. Softmax and sigmoid of vectors are left to ``compiler.optimize.endings``.
+A detector ends in a reshape of maps to rows, a concatenation of the rows, and a sigmoid or a softmax. A mask ends in an
+argmax over channels, and an embedding in a vector of length 1. These layers are not imported: the import starts at
+their inputs. Softmax and sigmoid of vectors are left to ``compiler.optimize.endings``.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Generic, TypeVar
 from glsl_infer.graph.host_steps import CONCATENATE, HostStep
 
 Value = TypeVar("Value")
-"""A tensor, as the importer of a kind of file knows it."""
+"""A tensor, in the type of the importer."""
 
 MOST_TENSORS = 64
-"""Layers that an output of a bundle may be made of."""
+"""Largest number of layers from which an output of a bundle is made."""
 
 NOTHING = HostStep("")
-"""The step that a layer is which changes nothing."""
+"""The host step of a layer without an effect."""
 
 
 @dataclass(frozen=True)
 class Ending(Generic[Value]):
-    """What an output is made of: tensors to import, and host steps."""
+    """The tail of an output: tensors to import, and the host steps after them."""
 
     tensors: tuple[Value, ...]
     steps: tuple[HostStep, ...]
@@ -33,12 +33,12 @@ class Ending(Generic[Value]):
 
 @dataclass(frozen=True)
 class Layers(Generic[Value]):
-    """What is asked of the layers that make tensors.
+    """Queries about the layers that compute tensors.
 
     Attributes:
-        step: the host step that the layer of a tensor is; ``NOTHING``, or None if it is none.
-        is_join: whether it joins rows.
-        inputs: the tensors that it reads, without constants.
+        step: returns the host step of the layer of a tensor, ``NOTHING``, or None if it is not a host step.
+        is_join: returns whether the layer concatenates rows.
+        inputs: returns the inputs of the layer, without constants.
     """
 
     step: Callable[[Value], HostStep | None]
@@ -47,9 +47,9 @@ class Layers(Generic[Value]):
 
 
 def peeled(tensor: Value, layers: Layers[Value]) -> Ending[Value]:
-    """Return how an output ends, with as many layers taken off as are host steps.
+    """Return the longest output tail that consists of host steps.
 
-    The layers must not read in a circle. It ends early where a bundle could not name all the tensors.
+    The layers must not form a cycle. The tail has at most ``MOST_TENSORS`` tensors, so that a bundle can name them all.
     """
     reached = Ending((tensor,), ())
     while (below := _below(reached, layers)) is not None and len(below.tensors) <= MOST_TENSORS:
@@ -58,7 +58,7 @@ def peeled(tensor: Value, layers: Layers[Value]) -> Ending[Value]:
 
 
 def _below(end: Ending[Value], layers: Layers[Value]) -> Ending[Value] | None:
-    """Return the ending with one layer more taken off all its tensors, or None."""
+    """Return the tail extended by one layer for all its tensors, or None."""
     joined = _joined(end, layers)
     if joined is not None:
         return joined
@@ -71,7 +71,7 @@ def _below(end: Ending[Value], layers: Layers[Value]) -> Ending[Value] | None:
 
 
 def _joined(end: Ending[Value], layers: Layers[Value]) -> Ending[Value] | None:
-    """Return the ending before a concatenation of rows, and of concatenations in it."""
+    """Return the tail before a concatenation of rows, including concatenations inside it."""
     last = end.steps[0].step if end.steps else ""
     if not any(layers.is_join(tensor) for tensor in end.tensors) or (len(end.tensors) > 1 and last != CONCATENATE):
         return None

@@ -1,4 +1,4 @@
-"""What a person says of a model's inputs and outputs, and how nodes take it on."""
+"""User options for a model's inputs and outputs, and their application to a graph."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from glsl_infer.graph.purposes import PURPOSES
 from glsl_infer.support.near_names import did_you_mean
 
 Range = tuple[float, float]
-"""(value that byte 0 stands for, value that byte 255 stands for) of a picture; (lowest, highest) of numbers."""
+"""(value of byte 0, value of byte 255) for an image input; (lowest, highest) value for any other input."""
 
 NO_PICTURE = "none"
-"""The fit of an input that takes numbers, though a picture could have its shape."""
+"""The fit for a non-image input whose shape could also be that of an image."""
 
 RAW_BYTES_SCALE = 1.0 / 32.0
-"""A model that first scales its input by this or less expects bytes: Rescaling(1/255), (1/127.5, -1), 1/57.1 ..."""
+"""Largest first scale of a model that expects bytes: Rescaling(1/255), (1/127.5, -1), 1/57.1 ..."""
 
 Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
 class Ends:
-    """What is known of inputs and outputs besides the model.
+    """Options for inputs and outputs, in addition to the model file.
 
-    The empty name stands for the only picture of a model, or else its only input; or for its only output.
+    An empty name selects the only image input of a model, or else its only input; or its only output.
 
     Attributes:
-        ranges: what the bytes of a picture stand for, or between which numbers are, by the input's name.
-        fits: how any picture becomes the network's, by the input's name: the first word of one of ``FITS``, or all of
-            it; ``none`` makes the input one of numbers.
-        purposes: what an output is for, by its name.
-        sizes: (height, width) of inputs that a file leaves open, by their names.
-        shapes: all sizes of an input with its batch, as the file has its axes, by its name; they replace those of the
-            file.
-        constants: values of inputs that become constants, by their names: one number, or as many as the input has.
-        outputs: names of the tensors that are to be outputs; none: those of the file.
+        ranges: values of byte 0 and byte 255 of an image, or the value range of another input, by the input's name.
+        fits: conversion of any image to the network's input, by the input's name: one of ``FITS``, or its first word.
+            With ``none`` the input is not an image.
+        purposes: purpose of an output, by its name.
+        sizes: (height, width) of inputs whose sizes a file leaves open, by name.
+        shapes: the shape of an input with its batch, in the axis order of the file, by name. It replaces the shape in
+            the file.
+        constants: values of inputs that become constants, by name: one value, or as many as the input has elements.
+        outputs: names of the tensors to return as outputs. Empty: the outputs of the file.
     """
 
     ranges: Mapping[str, Range] = field(default_factory=dict)
@@ -57,20 +57,20 @@ class Ends:
 
 
 def input_attrs(shape: Shape) -> dict[str, Any]:
-    """Return the attributes of the input that a map of ``shape`` is: a picture, or numbers without a range."""
+    """Return the attributes of an input map of ``shape``: an image, or a map without a range."""
     return {"shape": shape} if shape[2] in PICTURE_CHANNELS else numbers_map(shape)
 
 
 def numbers_map(shape: Shape) -> dict[str, Any]:
-    """Return the attributes of an input map of numbers whose range is not known yet."""
+    """Return the attributes of a non-image input map without a range yet."""
     return {"shape": shape, "fit": None, "scales": None, "zeros": None}
 
 
 def with_ends(graph: Graph, ends: Ends) -> Graph:
-    """Return a graph whose inputs have their fits and ranges, and its outputs their purposes.
+    """Return a graph with the fits and ranges of its inputs and the purposes of its outputs.
 
     Raises:
-        InputError: a name, a fit, a range or a purpose that is none.
+        InputError: a name, a fit, a range or a purpose is not valid.
     """
     pictures = [node.name for node in graph.inputs if is_picture(node)]
     names = [node.name for node in graph.inputs]
@@ -90,10 +90,11 @@ def with_ends(graph: Graph, ends: Ends) -> Graph:
 
 
 def of_file(graph: Graph, spans: Mapping[str, Range]) -> dict[str, Range]:
-    """Return what a quantised file says of inputs, where it says it.
+    """Return the input ranges of a quantised file, for its inputs with a range.
 
-    A file whose types all reach as far below 0 as above gives that range to a ReLU's result, too, and to a picture
-    from 0 on: of a picture it tells the highest number alone. Black is 0 then, as in files that say nothing.
+    In a file whose ranges are all symmetric around 0, the ranges of ReLU outputs and of images from 0 on are symmetric,
+    too.
+    For an image only the upper bound is then valid. The lower bound becomes 0, as in files without ranges.
     """
     positive = [node for node in graph.nodes if node.op == "activation" and node.activation.low >= 0.0]
     one_range = any(SEEN in node.attrs and _symmetric(node.attrs[SEEN]) for node in positive)
@@ -107,12 +108,12 @@ def of_file(graph: Graph, spans: Mapping[str, Range]) -> dict[str, Range]:
 
 
 def _symmetric(span: Range) -> bool:
-    """Return whether a range reaches as far below 0 as above, but for a step of 8 bits."""
+    """Return whether a range is symmetric around 0, except for one step of 8 bits."""
     return span[1] > 0.0 and -span[1] * 130.0 / 128.0 <= span[0] <= -span[1]
 
 
 def _with_outputs(graph: Graph, wanted: Iterable[str]) -> Graph:
-    """Return a graph with some of its outputs, and without what only the others need."""
+    """Return a graph with only the ``wanted`` outputs and the nodes that they need."""
     known = {output.name: output for output in graph.outputs}
     missing = [name for name in wanted if name not in known]
     if missing:
@@ -133,10 +134,10 @@ def _with_outputs(graph: Graph, wanted: Iterable[str]) -> Graph:
 def by_name(
     option: str, given: Mapping[str, Value], names: Iterable[str], first: Sequence[str] = ()
 ) -> dict[str, Value]:
-    """Return what was given with whole names; ``first`` are those that an empty name may stand for before others.
+    """Return options by complete names. An empty name selects the only entry of ``first``, or else of ``names``.
 
     Raises:
-        InputError: a name that none of these is, or an empty one for several.
+        InputError: a name is not one of ``names``, or an empty name has several candidates.
     """
     names, chosen = list(names), {}
     for name, value in given.items():
@@ -170,7 +171,7 @@ def _with_fit(node: Node, given: str | None) -> Node:
 
 
 def _with_range(graph: Graph, node: Node, given: Range | None) -> Node:
-    """Return an input node with what its numbers stand for, and any other node as it is."""
+    """Return an input node with its range, and any other node unchanged."""
     if not node.operator.is_input:
         return node
     if given is not None and (not all(map(math.isfinite, given)) or given[0] == given[1]):
@@ -188,7 +189,7 @@ def _with_range(graph: Graph, node: Node, given: Range | None) -> Node:
 
 
 def _covering(low: float, high: float) -> tuple[float, float]:
-    """Return (scale, zero) of bytes that reach from low to high; where 0 lies between them a byte stands for it."""
+    """Return (scale, zero) of bytes that cover low to high. A byte represents 0 exactly if 0 is in the range."""
     zero = -255.0 * low / (high - low)
     if not 0.0 <= zero <= 255.0:
         return high - low, zero
@@ -199,19 +200,19 @@ def _covering(low: float, high: float) -> tuple[float, float]:
 
 
 def _expects_bytes(graph: Graph, node: Node) -> bool:
-    """Return whether rescaling that alone reads the picture, in one layer or several, makes small numbers of it.
+    """Return whether the only reader of the image is a rescaling, in one layer or several, to small values.
 
-    Resizes, cuts, pools and other layers that keep its numbers may lie before and between.
+    Layers that keep the values, such as resizes, crops and pools, may precede the rescaling or come between its layers.
     """
     scale, rescaled = 1.0, False
     while len(readers := graph.consumers[node.name]) == 1:
         (node,) = readers
         operator = ops.get(node.op)
-        affine = operator.affine(node) if not node.weights else None  # of batch norm's weights nobody asks for bytes
+        affine = operator.affine(node) if not node.weights else None  # weights of batch norm do not indicate bytes
         if affine is not None:
             scale, rescaled = scale * float(np.abs(affine[0]).max()), True
             continue
-        keeps = operator.keeps_range or node.op == "resample"  # which keeps all but what overshoots
+        keeps = operator.keeps_range or node.op == "resample"  # resample keeps the range apart from overshoot
         if not keeps and not operator.is_identity(node, graph.shapes[node.inputs[0]]):
             break
     return rescaled and scale <= RAW_BYTES_SCALE

@@ -1,4 +1,4 @@
-"""The largest of pixels that lie apart: taps of a dilated window, rows first, then columns."""
+"""Max pooling with a dilated window: over the taps of a column first, then over those of a row."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 FEW = 4
-"""So many taps are compared one by one; more in steps that double how many have been."""
+"""Largest number of taps to compare one by one. More are compared in steps that double the window."""
 
 
 class Emits(Protocol):
-    """Makes nodes, as an importer's ``Nodes`` do."""
+    """Interface of the factory for nodes, as ``Nodes`` of an importer implements it."""
 
     def emit(self, op: str, *inputs: str, part: str = "", **attrs: Any) -> str:
-        """Make a node and return its name."""
+        """Create a node and return its name."""
 
 
 def largest_of_taps(
@@ -24,11 +24,11 @@ def largest_of_taps(
     strides: Sequence[int],
     dilations: Sequence[int],
 ) -> str:
-    """Return the node with the largest value of each window.
+    """Return the name of the node with the maximum of each window.
 
     Args:
-        nodes: makes the nodes.
-        source: a map, with all padding that windows need.
+        nodes: factory for the nodes.
+        source: a map that includes the padding of the windows.
         shape: its height and width.
         window: rows and columns of taps.
         strides: between windows, (y, x).
@@ -55,7 +55,7 @@ def largest_of_taps(
                 pair = moved(given, 0, length, 1), moved(given, taps * apart, length, 1)
                 given = nodes.emit("binary", *pair, part="maximum", operation="maximum")
                 taps *= 2
-            starts = sorted({0, window[axis] - taps})  # two runs of taps, which may have some in common
+            starts = sorted({0, window[axis] - taps})  # two runs of taps, which can overlap
         parts = [moved(given, start * apart, count, step) for start in starts]
         source = parts[0]
         for part in parts[1:]:

@@ -1,4 +1,4 @@
-"""Normalisations by what a map itself holds, as nodes."""
+"""Nodes of normalisations by the statistics of the map itself."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def over_channels(
 
     Args:
         name: of the node.
-        source: the node that it reads, of ``shape``.
+        source: name of the input node, of ``shape``.
         shape: (height, width, channels) or (channels,).
-        kind: ``layer``, ``rms`` or ``unit``; see ``ops.channel_norm``.
+        kind: ``layer``, ``rms`` or ``unit``, as in ``ops.channel_norm``.
         epsilon: added to the variance.
-        gamma: factors, one or one for each channel.
-        beta: what is added then, likewise.
+        gamma: factors: one, or one per channel.
+        beta: offsets added after the multiplication: one, or one per channel.
     """
     op = "vector_norm" if len(shape) == 1 else "channel_norm"
     return Node(name, op, (source,), {"kind": kind, "gamma": gamma, "beta": beta, "epsilon": epsilon})
@@ -28,7 +28,7 @@ def over_channels(
 def over_map(
     name: str, source: str, shape: Shape, groups: int, epsilon: float, gamma: Numbers, beta: Numbers
 ) -> list[Node]:
-    """Return the nodes of a normalisation over rows, columns and so many groups of channels; arguments as above."""
+    """Return the nodes of a normalisation over rows, columns and ``groups`` groups of channels."""
     deviation = f"{name}-deviation"
     nodes = [
         Node(name, "global_average_pool", (source,), {"scale": None}),

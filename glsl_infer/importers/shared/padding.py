@@ -1,4 +1,4 @@
-"""How frameworks pad, and what they call it."""
+"""Padding by its names in frameworks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ Padding = tuple[int, int, int, int]
 
 
 def same_padding(size: int, kernel: int, stride: int, dilation: int = 1) -> tuple[int, int]:
-    """Return (before, after) as TensorFlow pads an axis for ``same``: the odd pixel goes after."""
+    """Return TensorFlow's padding (before, after) of an axis for ``same``. An odd pixel goes after."""
     reach = dilation * (kernel - 1) + 1
     total = max((-(-size // stride) - 1) * stride + reach - size, 0)
     return total // 2, total - total // 2
@@ -19,7 +19,7 @@ def padding_of(
     """Return the padding of a window over a map of (height, width); ``kind`` is ``same`` or ``valid``.
 
     Raises:
-        ValueError: another kind.
+        ValueError: ``kind`` has another value.
     """
     if kind == "valid":
         return 0, 0, 0, 0

@@ -1,4 +1,4 @@
-"""Nodes of layers that several frameworks have under names of their own, and that the engine puts together."""
+"""Layers that several frameworks have by different names, composed of nodes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from glsl_infer.graph import Node, Shape
 
 
 def space_to_depth(name: str, source: str, shape: Shape, block: int) -> list[Node]:
-    """Return the nodes of a space to depth: every phase of pixels, its channels one after the other.
+    """Return the nodes of a space to depth. The channels of each phase of pixels are consecutive.
 
     Args:
         name: of the layer, and of the first node.
-        source: the node that it reads, of ``shape``.
-        shape: (height, width, channels), both sizes multiples of the block.
+        source: name of the input node, of ``shape``.
+        shape: (height, width, channels). Height and width are multiples of the block.
         block: height and width of a block.
     """
     size = (shape[0] // block, shape[1] // block)
@@ -24,7 +24,7 @@ def space_to_depth(name: str, source: str, shape: Shape, block: int) -> list[Nod
 
 
 def part_of(name: str, source: str, shape: Shape, parts: tuple[range, range, range]) -> list[Node]:
-    """Return the nodes that take rows, columns and channels of a map of ``shape``; none of the ranges is empty."""
+    """Return the nodes of a slice of rows, columns and channels of a map of ``shape``. None of the ranges is empty."""
     rows, columns, channels = parts
     nodes: list[Node] = []
     if (rows, columns) != (range(shape[0]), range(shape[1])):

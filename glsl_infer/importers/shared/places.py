@@ -1,4 +1,4 @@
-"""Numbers that are only given other places, in tensors of any rank -> nodes of the CPU; maps one behind the other."""
+"""Moves of the elements of tensors of any rank as nodes for the CPU, and concatenation of maps by shaders."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from numpy.typing import NDArray
 from glsl_infer.graph import Node, Shape
 
 MOST_JOINED = 4
-"""Maps that are joined along rows or columns by shaders, at most: each is drawn twice."""
+"""Largest number of maps that shaders concatenate along rows or columns: each map is drawn twice."""
 
 MOST_AXES = 6
-"""Of a weight in a bundle."""
+"""Largest rank of a weight in a bundle."""
 
 Numbers = NDArray[np.int64]
 
 
 def placed(name: str, source: str, given: Shape, numbers: Numbers) -> list[Node]:
-    """Return the nodes that take numbers from these places, counted through all axes of what is given.
+    """Return the nodes that gather elements by their flat indices.
 
-    A block of which axes are cut, moved and renamed is a slice and a transposition; anything else names every place.
+    A block whose axes are sliced, permuted and renamed becomes a slice and a transposition. Any other gather stores
+    every index.
 
     Args:
         name: of the first node.
-        source: the node that is read.
+        source: name of the input node.
         given: its shape.
-        numbers: the place of every number of the result, in its shape.
+        numbers: the flat index of each element of the result, in the result's shape.
     """
     if np.array_equal(numbers.reshape(-1), np.arange(math.prod(given))):
         return [Node(name, "reshape", (source,), {"shape": numbers.shape})]
@@ -52,7 +53,7 @@ def placed(name: str, source: str, given: Shape, numbers: Numbers) -> list[Node]
 
 
 def _block(numbers: Numbers, total: int) -> tuple[Shape, Shape, Shape, Shape] | None:
-    """Return (sizes, begin, size, order) of a reshape, a slice and a transposition that do the same; or None."""
+    """Return (sizes, begin, size, order) of a reshape, a slice and a transposition with the same result; or None."""
     if not numbers.size:
         return None
     first, axes = int(numbers.flat[0]), [axis for axis, size in enumerate(numbers.shape) if size > 1]
@@ -83,7 +84,7 @@ def _block(numbers: Numbers, total: int) -> tuple[Shape, Shape, Shape, Shape] | 
 
 
 def joined(name: str, inputs: Sequence[str], shapes: Sequence[Shape], axis: int) -> list[Node]:
-    """Return the nodes that put maps one behind the other: each in zeros of the whole size, and their sum.
+    """Return the nodes for a concatenation of maps: each is padded with zeros to the full size, and they are added.
 
     Args:
         name: of the first node.

@@ -1,6 +1,6 @@
-"""What a piece of a network computes, found by computing it: functions and normalisations that files write in pieces.
+"""Decomposed functions and normalisations, recognised by their results.
 
-How many ways there are to write a SiLU or a layer normalisation nobody knows; what comes out of them is the same.
+A SiLU or a layer normalisation can be written in any number of ways. The results are the same in all.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ Doubles = NDArray[np.float64]
 Function = Callable[[Doubles], Doubles]
 
 EXACT, COARSE = 2e-6, 1e-3
-"""How far a piece may be from what it is taken for, in parts of 1 and the value:
-with constants of 32 bits, or fewer."""
+"""Largest difference between a subgraph and the recognised function, relative to 1 plus the value:
+for constants of 32 bits, and for constants with fewer."""
 
 _WITHOUT_NUMBERS = (
     "relu", "relu(6)", "relu(1)", "silu", "hard_silu", "hard_sigmoid", "sigmoid", "tanh", "gelu", "gelu_tanh",
@@ -39,17 +39,17 @@ _WITH_A_NUMBER = (
 )
 _WITH_TWO = ("clip", "threshold")
 _MOST_NUMBERS = 8
-"""Constants of a piece that parameters are sought among."""
+"""Largest number of constants of a subgraph to try as parameters."""
 
 _POINTS = np.concatenate([np.linspace(-12.03, 12.07, 1201), [-60.3, -33.1, -20.7, -15.2, 15.3, 20.2, 31.7, 55.9]])
 
 
 def activation_like(function: Function, numbers: Iterable[float], tolerance: float) -> str | None:
-    """Return the text of the activation that a function is, or None.
+    """Return the text of the activation equal to a function, or None.
 
     Args:
-        function: of each number for itself.
-        numbers: constants that it is made of: parameters are among them, or among their negatives and inverses.
+        function: an elementwise function.
+        numbers: constants of the function. Its parameters are among them, their negatives and their inverses.
         tolerance: ``EXACT`` or ``COARSE``.
     """
     with np.errstate(all="ignore"):
@@ -63,7 +63,7 @@ def activation_like(function: Function, numbers: Iterable[float], tolerance: flo
 
 
 def _texts(numbers: Iterable[float]) -> Iterable[str]:
-    """Yield the activations that a function made of some constants may be, simple ones first."""
+    """Yield the activations to try for a function with these constants, simple ones first."""
     yield from _WITHOUT_NUMBERS
     known: list[float] = []
     for number in numbers:
@@ -90,9 +90,10 @@ class Norm:
     """A normalisation.
 
     Attributes:
-        kind: ``layer``, ``rms`` or ``unit``, as ``channel_norm`` has them.
-        groups: None over the channels of each pixel; else over the whole map and so many groups of channels.
-        epsilon, gamma, beta: as nodes have them.
+        kind: ``layer``, ``rms`` or ``unit``, as in ``channel_norm``.
+        groups: None for a normalisation over the channels of each pixel; else the number of groups of channels in a
+            normalisation over the entire map.
+        epsilon, gamma, beta: as in the attributes of nodes.
     """
 
     kind: str
@@ -103,16 +104,16 @@ class Norm:
 
 
 _SHOWN = 3
-"""Maps that scales and offsets are learnt from; two more show that they hold."""
+"""Number of test maps from which scales and offsets are derived. Two more maps verify them."""
 
 
 def norm_like(function: Function, shape: Sequence[int], numbers: Iterable[float], tolerance: float) -> Norm | None:
-    """Return the normalisation that a function of a map or a vector is, or None.
+    """Return the normalisation equal to a function of a map or a vector, or None.
 
     Args:
-        function: from an array of ``shape`` to one of the same.
+        function: from an array of ``shape`` to another of ``shape``.
         shape: (height, width, channels) or (channels,).
-        numbers: constants that it is made of; the epsilon is among them, or is 0.
+        numbers: constants of the function. The epsilon is one of them, or 0.
         tolerance: ``EXACT`` or ``COARSE``.
     """
     shape = tuple(shape)
@@ -160,7 +161,7 @@ def _normalised(x: Doubles, kind: str, groups: int | None, epsilon: float) -> Do
 def _fitted(
     plain: Sequence[Doubles], made: Sequence[Doubles], tolerance: float
 ) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-    """Return (gamma, beta) of each channel that make the one of the other, or None."""
+    """Return (gamma, beta) per channel that map ``plain`` to ``made``, or None if they do not fit."""
     channels = plain[0].shape[-1]
     x, y = (np.concatenate([each.reshape(-1, channels) for each in many[:_SHOWN]]) for many in (plain, made))
     centred = x - x.mean(0)
@@ -178,7 +179,7 @@ def _fitted(
 
 
 def _short(numbers: NDArray[np.floating], tolerance: float) -> tuple[float, ...]:
-    """Return one number where all are the same."""
+    """Return one value if all are equal within the tolerance, else all."""
     if np.ptp(numbers) <= tolerance * (1.0 + abs(float(numbers[0]))):
         mean = float(numbers.mean())
         return (round(mean, 6) if abs(mean - round(mean)) < tolerance else mean,)

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from glsl_infer.graph import Node
 
 MOST_PIXELS = 16
-"""Most pixels of a block in depth to space: a draw has so many coordinates (``bindings.MAX_SOURCES``)."""
+"""Largest number of pixels of a block in depth to space: a draw has this many coordinates
+(``bindings.MAX_SOURCES``)."""
 
 PLAIN = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": 1, "activation": "linear"}
-"""Attributes of a convolution without options."""
+"""Default attributes of a convolution."""
 
 
 def transposed(
@@ -33,26 +34,26 @@ def transposed(
     """Return the nodes of a transposed convolution.
 
     Output pixel ``s * b + r`` sums input pixels ``b - j`` times kernel tap ``s * j + r``, for stride s and phase r. So
-    a convolution of ceil(k / s) taps gives all phases of a block as channels. Its padding decides which blocks there
-    are; what lies beyond the output is cut off. Blocks that no input pixel reaches have the bias.
+    a convolution of ceil(k / s) taps gives all phases of a block as channels. Its padding decides which blocks it
+    computes, and a slice removes the pixels outside the output. Blocks that no input pixel reaches have the bias.
 
     Args:
         name: of the layer, and of the first node.
-        source: the node that it reads.
+        source: name of the input node.
         weights: (height, width, filters, channels).
         bias: (filters,).
         strides: (y, x).
-        shape: of the input.
+        shape: shape of the input.
         wanted: (height, width) of the output.
-        same: whether half of what is too much is cut off in front, as TensorFlow does for a given output shape.
-        dilations: (y, x); only with strides of 1.
-        activation: a node that reads the one called ``name``, or none.
+        same: whether half of the surplus is cropped at the top and left, as TensorFlow does for a given output shape.
+        dilations: (y, x). Values above 1 require strides of 1.
+        activation: a node that reads the node called ``name``, or an empty sequence.
     """
     phases = _phases(weights, strides)
     outputs = phases.shape[3]
     before, after, begin = [], [], []
     for axis in range(2):
-        reach = (phases.shape[axis] - 1) * dilations[axis]  # of the convolution, in blocks
+        reach = (phases.shape[axis] - 1) * dilations[axis]  # window of the convolution minus 1, in blocks
         span = (weights.shape[axis] - 1) * dilations[axis] + 1
         surplus = max((shape[axis] - 1) * strides[axis] + span - wanted[axis], 0)
         skipped, first = divmod(surplus // 2, strides[axis]) if same else (0, 0)
@@ -86,14 +87,14 @@ def _phases(weights: NDArray[np.float32], strides: tuple[int, int]) -> NDArray[n
     blocks = _blocks(strides)
     sizes = [taps_y, *(down for down, _ in blocks), taps_x, *(across for _, across in blocks), filters, channels]
     parts = np.flip(padded.reshape(sizes), (0, 1 + len(blocks)))
-    # Taps, channels, then what becomes pixels: of each step the rows and columns.
+    # The order is taps, channels, then the rows and columns of each step's block, which become pixels.
     inner = [axis + step for step in range(len(blocks)) for axis in (1, 2 + len(blocks))]
     order = [0, 1 + len(blocks), len(sizes) - 1, *inner, len(sizes) - 2]
     return np.ascontiguousarray(parts.transpose(order).reshape(taps_y, taps_x, channels, -1))
 
 
 def _blocks(strides: tuple[int, int]) -> list[tuple[int, int]]:
-    """Return the blocks of the steps by which pixels are made, none of more than ``MOST_PIXELS`` if it can be.
+    """Return the blocks of the depth-to-space steps, none of them with more than ``MOST_PIXELS`` pixels if possible.
 
     A draw of a step reads a slice for each pixel of its block.
     """

@@ -1,7 +1,7 @@
-"""What an importer says of each layer of a model: where it runs, or why not and what to do instead.
+"""The import report: for each layer of a model, where it runs, or why it is not supported and the alternative.
 
-Every importer has a function ``survey(path, ends)`` that returns a ``Survey``; ``importers.survey`` finds it by the
-file's name.
+Every importer has a function ``survey(path, input_range, ends)`` that returns a ``Survey``. ``importers.survey``
+selects the importer by the file's name.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, Shape
 
 SHADER, CPU, DROPPED, REFUSED, UNKNOWN = PLACES = ("shader", "CPU", "dropped", "refused", "unknown")
-"""Where a layer runs. Unknown: it stands behind a refused layer whose output nobody knows."""
+"""Execution place of a layer. Unknown: it is after an unsupported layer whose output has an unknown shape."""
 
 
 def runs(operators: Iterable[str]) -> str:
-    """Return where operators run unless placement moves them: on the CPU if one of them has no shader."""
+    """Return where operators run without placement: on the CPU if one of them does not have a shader."""
     return CPU if any(name in cpu.KERNELS or name == cpu.CUSTOM for name in operators) else SHADER
 
 
 @dataclass(frozen=True)
 class LayerVerdict:
-    """One row of the table: a layer of the model, as the model's own framework names it.
+    """One row of the table: a layer of the model, in the terms of the model's framework.
 
     Attributes:
-        layer: its name; a layer of a model inside the model is ``inner/layer``.
+        layer: its name. A layer of a nested model is ``inner/layer``.
         kind: its class or its operation.
-        shape: of its output, without the batch axis; None for a size that is not known.
+        shape: shape of its output without the batch axis, with None for an unknown size.
         runs: one of ``PLACES``.
-        operators: the operators of the graph that it becomes, before optimising.
-        note: for the person: what is dropped and why, or which host step it is.
+        operators: its operators in the graph, before optimisation.
+        note: a note for the user: the dropped part and the reason, or the host step.
         problem: why it is refused.
-        advice: what to do instead.
+        advice: how to avoid the problem.
     """
 
     layer: str
@@ -48,22 +48,22 @@ class LayerVerdict:
     advice: str = ""
 
     def refused(self, error: ModelError) -> LayerVerdict:
-        """Return the row of the same layer, refused."""
+        """Return the row of the same layer, with the status refused."""
         given, advice = (error.given, error.advice) if error.name else (str(error), "")
         return replace(self, runs=REFUSED, problem=given, advice=advice)
 
 
 @dataclass(frozen=True)
 class Survey:
-    """All that an importer knows of a model, whether it can be exported or not.
+    """The result of reading a model, whether or not it can be exported.
 
     Attributes:
-        rows: one for each layer, each after those that it reads.
-        graph: the model, with an input in place of every refused layer; None where not even that can be made.
-        guessed: the names of these inputs.
-        problems: what the importer cannot export, in the order of the rows, then what concerns the model as a whole.
-        warnings: what of the file is not read.
-        convertible: whether TensorFlow's converter may read what this importer refuses.
+        rows: one for each layer, in topological order.
+        graph: the model, with a placeholder input for every refused layer; None if a placeholder is not possible.
+        guessed: the names of the placeholders.
+        problems: errors in the order of the rows, then errors of the entire model.
+        warnings: parts of the file that were ignored.
+        convertible: whether TensorFlow's converter may support the refused layers.
     """
 
     rows: tuple[LayerVerdict, ...]
@@ -74,11 +74,11 @@ class Survey:
     convertible: bool = False
 
     def whole(self) -> Graph:
-        """Return the graph.
+        """Return the complete graph.
 
         Raises:
-            ModelError: problems of layers, all of them.
-            InputError: other problems.
+            ModelError: the problems of all layers.
+            InputError: the first of the other problems.
         """
         layers = [problem for problem in self.problems if isinstance(problem, ModelError)]
         if layers:
@@ -90,7 +90,7 @@ class Survey:
 
 
 def guess(shape: Shape) -> dict[str, Any] | None:
-    """Return the attributes of an input that stands for a refused layer; None where no input has such a shape."""
+    """Return the attributes of a placeholder input for a refused layer; None if inputs cannot have the shape."""
     if len(shape) == 3:
         return {"shape": shape, "fit": None, "scales": (1.0,), "zeros": (0.0,)}
     return {"shape": shape, "low": -1.0, "high": 1.0} if len(shape) == 1 else None

@@ -1,4 +1,4 @@
-"""A matrix that is multiplied to the rows or the columns of a map -> the operator ``resample``."""
+"""Multiplication of the rows or the columns of a map by a matrix -> the operator ``resample``."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from glsl_infer.ops.resample import MOST_TAPS, rounded
 def weighted_sums(
     matrix: NDArray[np.float64], offset: NDArray[np.float64], axis: int
 ) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]] | None:
-    """Return the attributes and the weights of ``resample``; None where an output is made of too many inputs.
+    """Return the attributes and the weights of ``resample``; None if an output depends on too many inputs.
 
     Args:
         matrix: (outputs, inputs).
-        offset: what is added to each output, (outputs,).
+        offset: added to each output, (outputs,).
         axis: 0 for rows, 1 for columns.
     """
     given = matrix.shape[1]

@@ -1,4 +1,4 @@
-"""The bytes of a model file, as importers read them: all at once, and not more than there may be."""
+"""Reading of a model file into memory, with a limit of its size."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ def read_bytes(path: Path, suffix: str, largest: int) -> bytes:
 
     Args:
         path: of the file.
-        suffix: what such files end with, for messages: ``.onnx``.
-        largest: how many bytes it may have.
+        suffix: extension of such files, for messages, such as ``.onnx``.
+        largest: largest size in bytes.
 
     Raises:
-        ModelError: it is missing, no file, too large, or cannot be read.
+        ModelError: the file is missing, is not a regular file, is too large, or cannot be read.
     """
     try:
         if kind := not_a_file(path):

@@ -1,4 +1,4 @@
-"""A TensorFlow Lite file -> a graph. TensorFlow is not needed, only the pure Python package ``tflite``."""
+"""Import of a TensorFlow Lite file as a graph. It requires only the pure Python package ``tflite``, not TensorFlow."""
 
 from glsl_infer.importers.shared.ends import Ends
 from glsl_infer.importers.tflite.reader import load, read, survey, survey_of, tensors_of, to_graph

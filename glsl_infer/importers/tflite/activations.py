@@ -16,10 +16,10 @@ _NAMED = {**elementwise.activations(elementwise.TFLITE), "RELU_N1_TO_1": "relu_n
 
 
 def text_of(call: Call) -> str:
-    """Return the text of the activation that an operator without operands is.
+    """Return the text of the activation that an operator without operands computes.
 
     Raises:
-        ModelError: its numbers are not allowed.
+        ModelError: its parameters are not allowed.
     """
     if call.kind == ACTIVATION:
         return str(call.option("Function"))

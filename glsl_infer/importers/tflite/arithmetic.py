@@ -1,4 +1,4 @@
-"""Operators of two tensors, or of a tensor and a constant, value by value -> nodes."""
+"""Elementwise operators of two tensors, or of a tensor and a constant -> nodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OPERATIONS = elementwise.operations(elementwise.TFLITE)
 
 
 def binary(call: Call) -> list[Node]:
-    """Convert an operation on two tensors, or on one and a constant."""
+    """Convert an operation on two tensors, or on a tensor and a constant."""
     if len(call.constants) != 2 or None in call.tensors:
         raise call.refused(f"of {len(call.constants)} tensors", "give it two")
     if call.kind == "DIV" and is_whole(call, 0):

@@ -1,7 +1,7 @@
-"""SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND as such, and operators between them that read several maps at once.
+"""SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND without fusion, and operators between them on a batch of several maps.
 
-Where a convolution stands between both, all three are one with dilation (``chains``). Else the CPU moves the pixels,
-and an operator with a shader runs on one map of the batch after the other.
+If a convolution is between them, ``chains`` fuses all three into one dilated convolution. Otherwise the CPU moves the
+pixels, and an operator with a shader runs on the maps of the batch one by one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from glsl_infer.importers.tflite.call import MOST_NUMBERS, Call, Converter
 from glsl_infer.importers.tflite.choices import shaped
 
 MOST_MAPS = 64
-"""Of a batch; each is a node of its own."""
+"""Largest number of maps in a batch. Each has its own node."""
 
 
 def to_batch(call: Call) -> list[Node]:
@@ -40,7 +40,7 @@ def to_batch(call: Call) -> list[Node]:
 
 
 def to_space(call: Call) -> list[Node]:
-    """Convert a BATCH_TO_SPACE_ND: (n block block, h, w, c) -> (n, h block, w block, c) without what is cut off."""
+    """Convert a BATCH_TO_SPACE_ND: (n block block, h, w, c) -> (n, h block, w block, c), minus the crops."""
     count, height, width, channels = _maps(call)
     (down, across), cut = _blocks(call)
     size = (height * down - sum(cut[:2]), width * across - sum(cut[2:]))
@@ -61,7 +61,7 @@ def to_space(call: Call) -> list[Node]:
 
 
 def map_by_map(call: Call, convert: Callable[[Call], list[Node]]) -> list[Node]:
-    """Convert an operator of one map with a batch of several: it runs on each, and the results are put together."""
+    """Convert an operator on a batch of several maps: it runs on each map, and the results are concatenated."""
     shape = call.shapes[0]
     batch = shape[0]
     if len(call.inputs) != 1 or len(shape) != 4 or not 1 < batch <= MOST_MAPS or call.tensor.shape[:1] != (batch,):
@@ -95,7 +95,7 @@ def _maps(call: Call) -> tuple[int, int, int, int]:
 
 
 def _blocks(call: Call) -> tuple[tuple[int, int], tuple[int, int, int, int]]:
-    """Return the block (down, across), and what is added or cut: (top, bottom, left, right)."""
+    """Return the block (down, across), and the padding or crops: (top, bottom, left, right)."""
     block, sides = call.integers(1, "its blocks"), call.integers(2, "its sides")
     if len(block) != 2 or len(sides) != 4 or min(block) < 1 or math.prod(block) > MOST_MAPS * MOST_MAPS:
         raise call.refused(f"blocks of {block}", "blocks of rows and columns can be exported")

@@ -1,4 +1,4 @@
-"""What a converter gets: one operator of a file, for one of the tensors that it makes."""
+"""The input of a converter: one operator of a file, for one of its outputs."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from glsl_infer.importers.shared.padding import Padding, padding_of
 from glsl_infer.importers.tflite.model import Operator, Tensor
 
 FUSED = ("linear", "relu", "relu_n1_to_1", "relu(6)")
-"""Activations that an operator may end in, by their numbers in the file. LiteRT itself ignores others."""
+"""Fused activations of an operator, by their number in the file. LiteRT itself ignores other numbers."""
 
 MOST_NUMBERS = 2**28
-"""Of a tensor that operators make: a texture of 8192x8192 holds as many."""
+"""Largest number of elements of a tensor: as many as fit in a texture of 8192x8192."""
 
 MOST_AXES = 8
-"""Of a tensor, with the batch; see ``cpu.kernel.LARGEST_RANK``."""
+"""Largest rank of a tensor, with the batch (``cpu.kernel.LARGEST_RANK``)."""
 
 _PADDINGS = ("same", "valid")
 
 
 @dataclass(frozen=True)
 class Call:
-    """One operator.
+    """One operator, for one of its outputs.
 
     Attributes:
-        name: a free name for the node that stands for it.
-        operator: as the file has it.
-        inputs: names of the nodes that it reads.
+        name: a unique name for its node.
+        operator: the operator, as in the file.
+        inputs: names of its input nodes.
         shapes: their shapes, without the batch axis.
-        constants: what it reads, in the file's order: None for what is no constant.
-        tensors: what it reads, in the same order: None for what is left out.
-        tensor: what it makes.
-        output: which of its outputs that is.
-        earlier: the node that all outputs of the operator read, where an earlier one has made it; else empty.
+        constants: its inputs in the file's order, with None for computed tensors.
+        tensors: its input tensors in the same order, with None for those left out.
+        tensor: its output tensor.
+        output: index of the output.
+        earlier: the node shared by all outputs of the operator, if an earlier output has added it; else "".
     """
 
     name: str
@@ -56,15 +56,15 @@ class Call:
 
     @property
     def kind(self) -> str:
-        """The operator's kind."""
+        """The type of the operator."""
         return self.operator.kind
 
     @property
     def shape(self) -> Shape:
-        """The shape of what it makes, without the batch axis, as the file has it.
+        """The shape of the output in the file, without the batch axis.
 
         Raises:
-            ModelError: the file does not know it.
+            ModelError: the file leaves it open.
         """
         return shape_of(self.tensor)
 
@@ -75,14 +75,14 @@ class Call:
         return full_shape(tensor, self.shapes[0])
 
     def refused(self, given: str, advice: str) -> ModelError:
-        """Return the error that says what cannot be exported, and what to do."""
+        """Return the error for an unsupported operator: the problem and the advice."""
         return ModelError.layer(self.name, f"{self.kind}: {given}", advice)
 
     def option(self, name: str, default: Any = None) -> Any:
         """Return an option.
 
         Raises:
-            ModelError: the file has none, and there is no default.
+            ModelError: the option is missing, and there is no default.
         """
         value = self.operator.options.get(name, default)
         if value is None:
@@ -90,10 +90,10 @@ class Call:
         return value
 
     def constant(self, place: int, what: str) -> NDArray[Any]:
-        """Return the constant that it reads at ``place``.
+        """Return the constant at the input ``place``.
 
         Raises:
-            ModelError: it is none.
+            ModelError: the input is not a constant.
         """
         value = self.constants[place] if place < len(self.constants) else None
         if value is None:
@@ -101,14 +101,14 @@ class Call:
         return value
 
     def integers(self, place: int, what: str) -> list[int]:
-        """Return the constant at ``place`` as whole numbers."""
+        """Return the constant at ``place`` as integers."""
         return [int(number) for number in self.constant(place, what).reshape(-1)]
 
     def weights(self, place: int, what: str, rank: int) -> NDArray[np.float32]:
         """Return the constant at ``place`` as weights.
 
         Raises:
-            ModelError: it is none, or has another number of axes.
+            ModelError: the input is not a constant, or has another rank.
         """
         value = self.constant(place, what)
         if value.ndim != rank or not value.size:
@@ -116,7 +116,7 @@ class Call:
         return np.ascontiguousarray(value, np.float32)
 
     def bias(self, place: int, outputs: int) -> NDArray[np.float32]:
-        """Return the bias at ``place``, zeros if it is left out."""
+        """Return the bias at ``place``, or zeros if it is left out."""
         if place >= len(self.operator.inputs) or self.operator.inputs[place] < 0:
             return np.zeros(outputs, np.float32)
         value = self.constant(place, "a bias")
@@ -125,21 +125,21 @@ class Call:
         return np.ascontiguousarray(value.reshape(-1), np.float32)
 
     def feature_map(self, place: int = 0) -> Shape:
-        """Return the shape of an input that must be a feature map.
+        """Return the shape of an input, which must be a feature map.
 
         Raises:
-            ModelError: it is none.
+            ModelError: the input is not a feature map.
         """
         if place >= len(self.shapes) or len(self.shapes[place]) != 3:
             raise self.refused("on no feature map", "give it one tensor with 4 axes that the network computes")
         return self.shapes[place]
 
     def node(self, op: str, attrs: Mapping[str, Any] | None = None, **weights: NDArray[np.float32]) -> Node:
-        """Return the node that stands for the operator."""
+        """Return the node for the operator."""
         return Node(self.name, op, self.inputs, attrs or {}, weights)
 
     def padding(self, window: tuple[int, int], strides: tuple[int, int], dilation: tuple[int, int] = (1, 1)) -> Padding:
-        """Return (top, bottom, left, right) for a window over its first input."""
+        """Return the padding (top, bottom, left, right) of a window over its first input."""
         height, width, _ = self.feature_map()
         kind = self.option("Padding")
         if kind >= len(_PADDINGS) or min(strides) < 1 or min(dilation) < 1:
@@ -147,7 +147,7 @@ class Call:
         return padding_of(_PADDINGS[kind], (height, width), window, strides, dilation)
 
     def activated(self, nodes: list[Node]) -> list[Node]:
-        """Return the nodes with that of the activation behind them that the operator ends in."""
+        """Return the nodes, followed by the node of the operator's fused activation, if any."""
         number = self.option("FusedActivationFunction", 0)
         if not number:
             return nodes
@@ -157,11 +157,11 @@ class Call:
 
 
 Converter = Callable[[Call], "list[Node]"]
-"""From a call to its nodes: the first bears the call's name, the last is its output."""
+"""Function from a call to its nodes. The first has the call's name; the last is its output."""
 
 
 def function(name: str, source: str, text: str) -> list[Node]:
-    """Return the nodes of an activation by its text; that between -1 and 1 is no activation of the engine alone."""
+    """Return the nodes of an activation, given as text. For the range -1 to 1 they are two nodes."""
     if text == "relu_n1_to_1":
         line = Node(name, "activation", (source,), {"function": activation("piecewise_linear(0.5,0.5)").text})
         return [line, Node(f"{name}-scaled", "rescaling", (name,), {"scales": (2.0,), "offsets": (-1.0,)})]
@@ -169,10 +169,10 @@ def function(name: str, source: str, text: str) -> list[Node]:
 
 
 def shape_of(tensor: Tensor) -> Shape:
-    """Return the shape of a tensor without its batch: a feature map's, or a vector's.
+    """Return the shape of a tensor without its batch.
 
     Raises:
-        ModelError: it is neither, or the file does not know it.
+        ModelError: tensors cannot have this shape, or the file leaves it open.
     """
     if tensor.free:
         raise ModelError(
@@ -186,10 +186,10 @@ def shape_of(tensor: Tensor) -> Shape:
 
 
 def mapped(shape: tuple[int, ...]) -> Shape:
-    """Return a shape without its batch. Rows of numbers are a map of height 1; others are tensors for the CPU.
+    """Return a shape without its batch. Rows become a map of height 1; a larger batch is kept, for the CPU.
 
     Raises:
-        ValueError: no tensor can have it.
+        ValueError: tensors cannot have this shape.
     """
     if math.prod(shape) > MOST_NUMBERS:
         raise ValueError(f"the shape {shape}, more than {MOST_NUMBERS} numbers")
@@ -203,7 +203,7 @@ def mapped(shape: tuple[int, ...]) -> Shape:
 
 
 def full_shape(tensor: Tensor, shape: Shape) -> tuple[int, ...]:
-    """Return the shape of a node as that of the tensor it computes: with the batch, and as many axes."""
+    """Return the shape of a node as that of its tensor in the file: with the batch, and of the same rank."""
     if not tensor.free:
         return tensor.shape
     rank = len(tensor.shape)

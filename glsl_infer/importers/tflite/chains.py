@@ -1,4 +1,4 @@
-"""What converters write as several operators, and the engine has as one: found before anything is imported."""
+"""Fusion of operator chains that converters write for one operator of the engine, before the import."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from glsl_infer.importers.tflite.constants import Constants
 from glsl_infer.importers.tflite.model import Model, Operator
 
 UPSAMPLE = "UPSAMPLE_NEAREST"
-"""The operator that repeated pixels become; its option ``Size`` has the factors (y, x)."""
+"""The type of the operator for repeated pixels. Its option ``Size`` has the factors (y, x)."""
 
 AROUND = "Around"
-"""The option that gives a convolution its padding in pixels: (top, bottom, left, right)."""
+"""Option of a convolution with its padding in pixels: (top, bottom, left, right)."""
 
 
 class Chains:
-    """The chains of a file.
+    """The operator chains of a file.
 
     Args:
         model: the file.
-        constants: its constants, of which only those that it stores are known yet.
+        constants: its constants. Only stored constants are known at this point.
         makers: the operator of every tensor.
     """
 
@@ -30,12 +30,12 @@ class Chains:
         self._model, self._constants, self._makers = model, constants, makers
 
     def whole(self, operator: Operator) -> Operator | None:
-        """Return the operator that does what the chain does which an operator is the last of; None if there is none."""
+        """Return the operator that replaces the chain that ends in ``operator``, or None."""
         find = _LAST.get(operator.kind) if not operator.custom and operator.inputs else None
         return find(self, operator) if find is not None else None
 
     def _before(self, operator: Operator | None, *kinds: str) -> Operator | None:
-        """Return the operator that makes the first input, if it is of one of the kinds."""
+        """Return the operator that computes the first input, if its type is one of ``kinds``."""
         maker = self._makers.get(operator.inputs[0]) if operator is not None and operator.inputs else None
         return maker if maker is not None and maker.kind in kinds and maker.inputs and not maker.custom else None
 
@@ -45,7 +45,7 @@ class Chains:
         return [] if stored is None else [int(number) for number in stored.reshape(-1)]
 
     def repeated(self, last: Operator) -> Operator | None:
-        """Return the upsampling that an axis of length 1, repeated and joined with that before it, is."""
+        """Return the upsampling for a new axis of length 1 that is repeated and merged into the axis before it."""
         tile = self._before(last, "TILE", "BROADCAST_TO")
         expand = self._before(tile, "EXPAND_DIMS", "RESHAPE")
         if tile is None or expand is None:
@@ -67,11 +67,11 @@ class Chains:
         return Operator(UPSAMPLE, False, (expand.inputs[0],), last.outputs, {"Size": size})
 
     def reshaped(self, last: Operator) -> Operator | None:
-        """Return the one operator that a chain is which ends in a change of shape."""
+        """Return the operator that replaces a chain that ends in a change of shape, or None."""
         return self.repeated(last) or self.dense(last)
 
     def dense(self, last: Operator) -> Operator | None:
-        """Return the dense layer of each pixel that one between two changes of shape is."""
+        """Return the dense layer of each pixel for a dense layer between two changes of shape."""
         layer = self._before(last, "FULLY_CONNECTED")
         rows = self._before(layer, "RESHAPE")
         if layer is None or rows is None:
@@ -89,7 +89,7 @@ class Chains:
         return [index for index in operator.inputs if index in self._constants]
 
     def dilated(self, last: Operator) -> Operator | None:
-        """Return the dilated convolution that one between space to batch and batch to space is."""
+        """Return the dilated convolution for a convolution between space to batch and batch to space."""
         convolution = self._before(last, "CONV_2D", "DEPTHWISE_CONV_2D")
         first = self._before(convolution, "SPACE_TO_BATCH_ND")
         if convolution is None or first is None or len(convolution.inputs) < 2:
@@ -102,7 +102,7 @@ class Chains:
             return None
         window = self._model.tensors[convolution.inputs[1]].shape[1:3]
         inner = (0, 0, 0, 0)
-        if options.get("Padding") == 0:  # of strides 1 the size does not matter
+        if options.get("Padding") == 0:  # with strides of 1 the size does not matter
             (top, bottom), (left, right) = (same_padding(1024, taps, 1) for taps in window)
             inner = (top, bottom, left, right)
         around = dilated_padding(block, padding, crops, inner)

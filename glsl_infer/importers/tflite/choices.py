@@ -1,4 +1,4 @@
-"""Comparisons, choices, rounding, and numbers at computed places -> nodes of the CPU."""
+"""Comparisons, selection, rounding, and gathers by computed indices -> nodes for the CPU."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from glsl_infer.importers.core import elementwise
 from glsl_infer.importers.tflite.call import MOST_NUMBERS, Call, Converter
 
 COMPARED = elementwise.comparisons(elementwise.TFLITE)
-"""Operations of two tensors that no shader has."""
+"""Operations on two tensors without a shader."""
 
 _FUNCTIONS = elementwise.functions(elementwise.TFLITE)
 
 WHOLE = ("INT", "UINT", "BOOL")
-"""How the names of types begin whose numbers have no fractions."""
+"""Prefixes of the names of types without fractions."""
 
 _CHOSEN, _READ = ("condition", "yes", "no"), ("table", "indices")
 _MODES = ("reflect", "symmetric")
@@ -26,10 +26,10 @@ _MOST_PARTS = 64
 
 
 def source(call: Call, place: int, what: str) -> str:
-    """Return the node that an operator reads at a place.
+    """Return the node of an operator's input at a place.
 
     Raises:
-        ModelError: there is a constant, or nothing.
+        ModelError: the input is a constant, or is left out.
     """
     if place >= len(call.constants) or call.constants[place] is not None or call.tensors[place] is None:
         raise call.refused(f"a constant as {what}", f"{what} must be what the network computes")
@@ -42,12 +42,12 @@ def _before(call: Call, place: int) -> int:
 
 
 def shaped(name: str, read: str, shape: Shape) -> Node:
-    """Return the node of the same numbers in another shape."""
+    """Return the node of a reshape."""
     return Node(name, "tensor_reshape", (read,), {"shape": shape or (1,)})
 
 
 def is_whole(call: Call, place: int) -> bool:
-    """Return whether an operator reads numbers without fractions at a place, which stand for themselves."""
+    """Return whether the input at a place has an integer type and is not quantised."""
     tensor = call.tensors[place] if place < len(call.tensors) else None
     return tensor is not None and tensor.type.startswith(WHOLE) and tensor.quantization is None
 
@@ -57,7 +57,7 @@ def _function(call: Call) -> list[Node]:
 
 
 def cast(call: Call) -> list[Node]:
-    """Convert a CAST: numbers with a fraction lose it, and logic is 1 or 0; any other does nothing."""
+    """Convert a CAST: to an integer it truncates, to a Boolean it gives 1 or 0; any other has no effect."""
     made = call.tensor.type
     if made == "BOOL" and not (call.tensors[0] and call.tensors[0].type == "BOOL"):
         nothing: NDArray[np.float32] = np.zeros(1, np.float32)
@@ -106,7 +106,7 @@ def gathered(call: Call) -> list[Node]:
 
 
 def _row_by_row(call: Call, batch: int) -> list[Node]:
-    """Return the nodes of a gather from each row of a table by the row's own indices, as Keras takes along an axis."""
+    """Return the nodes of a gather from each row of a table by the row's indices, as in Keras' ``take_along_axis``."""
     table, indices = _file_shape(call, 0), _file_shape(call, 1)
     if not len(table) == len(indices) == batch + 1 or table[:batch] != indices[:batch]:
         raise call.refused(f"of {table} by indices of {indices}", "take numbers of each row, or of one picture")
@@ -136,12 +136,12 @@ def _points(call: Call) -> list[Node]:
 
 
 def _ended(call: Call, nodes: list[Node]) -> list[Node]:
-    """Return nodes with a last one that makes the shape of the file; nothing where the file does not say it."""
+    """Return nodes with a final reshape to the output's shape in the file, unless the file leaves it open."""
     return nodes if call.tensor.free else [*nodes, shaped(f"{call.name}-shape", nodes[-1].name, call.shape)]
 
 
 def _file_shape(call: Call, place: int) -> Shape:
-    """Return the shape of what an operator reads, with the batch."""
+    """Return the shape of an operator's input, with the batch."""
     tensor = call.tensors[place]
     if tensor is None or tensor.free:
         raise call.refused("a tensor of unknown shape", "convert the model with fixed shapes")

@@ -1,6 +1,6 @@
-"""The constants of a file as arrays, and operators of constants alone, which are computed once.
+"""The constants of a file as arrays, and constant folding.
 
-Numbers that stand for others, as those of quantised files, become what they stand for.
+Quantised values are converted to real values.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from glsl_infer.importers.tflite.sparse import dense
 Numbers = NDArray[Any]
 
 Folded = Callable[[list[Numbers], Mapping[str, Any], Tensor], Numbers]
-"""From the constants, the options and the tensor to be made."""
+"""Function of the constants, the options and the output tensor."""
 
 TYPES: Mapping[str, str] = {
     "FLOAT32": "<f4",
@@ -36,7 +36,7 @@ TYPES: Mapping[str, str] = {
     "INT64": "<i8",
     "BOOL": "?",
 }
-"""NumPy's name of each type that a tensor may have."""
+"""NumPy's name of each supported element type."""
 
 
 class Constants:
@@ -53,10 +53,10 @@ class Constants:
         return index in self._known or (index >= 0 and self.tensors[index].data is not None)
 
     def __getitem__(self, index: int) -> Numbers:
-        """Return a constant's numbers, in the tensor's shape: floats are float32, quantised ones what they stand for.
+        """Return a constant in the tensor's shape: floats as float32, quantised values as real values.
 
         Raises:
-            ModelError: it has other data than its shape needs, or all are too large.
+            ModelError: the size of its data does not match its shape, or all constants together are too large.
         """
         if index not in self._known:
             tensor = self.tensors[index]
@@ -68,23 +68,23 @@ class Constants:
         return self._known[index]
 
     def get(self, index: int) -> Numbers | None:
-        """Return a constant's numbers, or None of what is none; see ``[]``."""
+        """Return a constant as ``[]`` does, or None if the tensor is not a constant."""
         if index not in self:
             return None
         return self[index]
 
     def fold(self, operator: Operator, shape_of: Callable[[int], tuple[int, ...] | None]) -> bool:
-        """Compute an operator whose inputs are constants, or of which only the shape of an input counts.
+        """Compute an operator with constant inputs, or one that depends only on the shape of an input.
 
         Args:
-            operator: of the file.
-            shape_of: the shape of a tensor that is computed, with the batch.
+            operator: the operator of the file.
+            shape_of: returns the shape of a computed tensor, with the batch.
 
         Returns:
-            Whether it has been computed.
+            Whether the operator was computed.
 
         Raises:
-            ModelError: constants that do not fit together.
+            ModelError: the constants do not match.
         """
         compute = _FOLDED.get(operator.kind)
         if compute is None or operator.custom or len(operator.outputs) != 1 or not operator.inputs:
@@ -128,7 +128,7 @@ def _plain(numbers: Numbers) -> Numbers:
 
 
 def _raw(tensor: Tensor, count: Callable[[int], None]) -> Numbers:
-    """Return the numbers that a file holds of a tensor, in its shape."""
+    """Return the stored values of a tensor, in its shape."""
     assert tensor.data is not None
     size = math.prod(tensor.shape)
     if tensor.sparsity is not None:
@@ -155,7 +155,7 @@ def _stored(tensor: Tensor) -> Numbers:
 
 
 def _real(tensor: Tensor, numbers: Numbers) -> Numbers:
-    """Return what quantised numbers stand for."""
+    """Return the real values of a quantised tensor."""
     given = tensor.quantization
     assert given is not None
     shape = [1] * numbers.ndim
@@ -231,4 +231,4 @@ _FOLDED: Mapping[str, Folded] = {
     "RANGE": _range,
     "REDUCE_PROD": _product,
 }
-"""Operators that are computed once where all they read are constants."""
+"""Operators that are folded if all their inputs are constants."""

@@ -1,4 +1,4 @@
-"""Operators with weights -> nodes: convolutions and dense layers."""
+"""Convolutions and dense layers -> nodes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _convolution(call: Call, weights: NDArray[np.float32], groups: int) -> list[
 
 
 def transposed_convolution(call: Call) -> list[Node]:
-    """Convert a TRANSPOSE_CONV: it reads its output's shape, weights, map and perhaps a bias."""
+    """Convert a TRANSPOSE_CONV. Its inputs are the output's shape, weights, a map and optionally a bias."""
     weights = call.weights(1, "a kernel", 4)
     strides = (call.option("StrideH"), call.option("StrideW"))
     wanted = tuple(call.integers(0, "its output's shape"))[1:3]
@@ -57,7 +57,7 @@ def transposed_convolution(call: Call) -> list[Node]:
 
 
 def transposed_with_bias(call: Call) -> list[Node]:
-    """Convert MediaPipe's own Convolution2DTransposeBias: it reads map, weights and bias."""
+    """Convert MediaPipe's own Convolution2DTransposeBias. Its inputs are a map, weights and a bias."""
     try:
         padding, stride_x, stride_y = struct.unpack("<3i", call.operator.custom_options[:12])
     except struct.error:
@@ -95,7 +95,7 @@ def _transposed(
 
 
 def fully_connected(call: Call) -> list[Node]:
-    """Convert a FULLY_CONNECTED: weights are (outputs, inputs); of a map it reads all values, or each pixel's."""
+    """Convert a FULLY_CONNECTED: weights are (outputs, inputs). It reads all values of a map, or each pixel's."""
     weights = call.weights(1, "weights", 2)
     if call.option("WeightsFormat", 0):
         raise call.refused("shuffled weights", "convert the model without the legacy option that shuffles them")

@@ -1,6 +1,7 @@
-"""What detectors end in -> nodes of the CPU: SSD's TFLite_Detection_PostProcess, and NON_MAX_SUPPRESSION.
+"""Postprocessing of detectors -> nodes for the CPU: SSD's TFLite_Detection_PostProcess, and NON_MAX_SUPPRESSION.
 
-A network of this engine has outputs of fixed shapes: rows that hold nothing are zeros, and a number says how many do.
+A network of this engine has outputs of fixed shapes. Unused rows are zeros, and another output has the number of used
+rows.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from glsl_infer.importers.tflite.call import Call, Converter
 from glsl_infer.importers.tflite.choices import shaped, source
 
 MOST = 10000
-"""Detections, at most."""
+"""Largest number of detections."""
 
 
 def post_process(call: Call) -> list[Node]:
-    """Convert one of the outputs of a TFLite_Detection_PostProcess: boxes, classes, scores, or how many there are."""
+    """Convert one output of a TFLite_Detection_PostProcess: boxes, classes, scores, or their number."""
     options = _options(call)
     most, each = int(options["max_detections"]), int(options.get("max_classes_per_detection", 1))
     boxes, scores = (_rows(call, place) for place in (0, 1))
@@ -70,12 +71,12 @@ def _options(call: Call) -> dict[str, Any]:
     try:
         options = flexbuffers.GetRoot(bytearray(call.operator.custom_options)).AsMap.Value
         return dict(options)
-    except Exception as error:  # the package raises whatever a damaged file leads to
+    except Exception as error:  # a damaged file can raise any exception in the package
         raise call.refused(f"options that cannot be read ({error})", "the file is damaged; get it anew") from None
 
 
 def _suppressed(call: Call) -> list[Node]:
-    """Convert one of the outputs of a NON_MAX_SUPPRESSION_V4 or V5: indices, scores, or how many there are."""
+    """Convert one output of a NON_MAX_SUPPRESSION_V4 or V5: indices, scores, or their number."""
     most = call.integers(2, "how many")[0]
     overlap, least = (float(call.constant(place, "a limit").reshape(-1)[0]) for place in (3, 4))
     if not 1 <= most <= MOST or (call.kind.endswith("V5") and call.constant(5, "sigma").reshape(-1)[0] != 0):
@@ -105,7 +106,7 @@ def _suppressed(call: Call) -> list[Node]:
 
 
 SHARED = ("detections", "non_max_suppression")
-"""Operators that all outputs of one of these read; they are computed once."""
+"""Operators shared by all outputs of a detection operator. They are computed once."""
 
 DETECTIONS: Mapping[str, Converter] = {
     "NON_MAX_SUPPRESSION_V4": _suppressed,

@@ -1,4 +1,4 @@
-"""The end of a TensorFlow Lite model as host steps; see ``importers.shared.endings``."""
+"""The output tail of a TensorFlow Lite model as host steps, as in ``importers.shared.endings``."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from glsl_infer.importers.tflite.model import Model, Operator, Tensor
 
 _NO_CHANGE = ("DEQUANTIZE", "QUANTIZE", "CAST")
 _MOST_ROWS = 256
-"""Operators at the end of a network that a table names."""
+"""Largest number of operators in output tails that a table lists."""
 
 
 class Endings:
-    """How the outputs of one file end."""
+    """The output tails of one file."""
 
     def __init__(self, model: Model, constants: Constants, makers: Mapping[int, Operator]) -> None:
         self._model, self._constants, self._makers = model, constants, makers
 
     def of(self, index: int) -> Ending[int]:
-        """Return how the output that is a tensor ends; rows that no host step makes are computed as they stand."""
+        """Return the tail of an output tensor. Rows that host steps do not make are computed as a tensor."""
         reached = peeled(index, Layers(self._step, self._is_join, self._inputs))
         if any(_is_rows(self._model.tensors[left]) for left in reached.tensors):
             return Ending((index,), ())
         return reached
 
     def ended(self) -> list[LayerVerdict]:
-        """Return rows for the operators that outputs end in."""
+        """Return the report rows for the operators in output tails."""
         verdicts = []
         waiting = [index for _, index in self._model.outputs if self.of(index).tensors != (index,)]
         for _ in range(_MOST_ROWS):
@@ -48,7 +48,7 @@ class Endings:
         return verdicts[::-1]
 
     def _inputs(self, index: int) -> list[int]:
-        """Return what the operator of a tensor reads, without constants."""
+        """Return the inputs of a tensor's operator, without constants."""
         operator = self._makers[index]
         read = operator.inputs if operator.kind == "CONCATENATION" else operator.inputs[:1]
         return [given for given in read if given >= 0 and given not in self._constants]
@@ -62,7 +62,7 @@ class Endings:
         return whole and _is_rows(tensor) and operator.options.get("Axis") in (rank - 2, -2)
 
     def _step(self, index: int) -> HostStep | None:
-        """Return the host step that the operator of a tensor is."""
+        """Return the host step of a tensor's operator, or None."""
         operator, tensor = self._makers.get(index), self._model.tensors[index]
         if operator is None or operator.custom:
             return None
@@ -86,7 +86,7 @@ class Endings:
         return HostStep(SOFTMAX) if operator.kind == "SOFTMAX" and operator.options.get("Beta") == 1.0 else None
 
     def _reshape(self, given: Tensor, made: Tensor) -> HostStep | None:
-        """Return what a reshape to rows is: rows as they were already, or a cut of all values."""
+        """Return the host step of a reshape to rows, or ``NOTHING`` if the input already is rows of this length."""
         if not _is_rows(made) or len(made.shape) - 1 in made.free:
             return None
         return NOTHING if _is_rows(given) and given.shape[-1] == made.shape[-1] else HostStep(ROWS, made.shape[-1])

@@ -1,6 +1,6 @@
-"""Operators of a file computed in NumPy: of constants, and of pieces of a network that are shown numbers.
+"""Operators of a file in NumPy, for constant folding and for the recognition of decomposed functions by their results.
 
-Only what files write functions, normalisations and moves of numbers with; a network as a whole is nobody's here.
+The tables have only the operators that occur in constants, functions, normalisations and moves of values.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from glsl_infer.importers.tflite.model import Operator, Tensor
 Numbers = NDArray[Any]
 Options = Mapping[str, Any]
 Compute = Callable[[Sequence[Numbers], Options, Sequence[Tensor]], "list[Numbers]"]
-"""From what it reads, its options and the tensors it makes (with known shapes) to what these hold."""
+"""Function of the inputs, the options and the output tensors (with known shapes): the values of the outputs."""
 
 _FUSED: Mapping[int, Callable[[Numbers], Numbers]] = {
     0: lambda x: x,
@@ -60,7 +60,7 @@ ELEMENTWISE: Mapping[str, Compute] = {
     "GELU": _with(_gelu),
     "LEAKY_RELU": _with(lambda given, options: np.where(given[0] > 0, given[0], options["Alpha"] * given[0])),
 }
-"""Operators of each number for itself; of several tensors with broadcasting."""
+"""Elementwise operators, with broadcasting."""
 
 
 def _reduced(reduce: Callable[..., Numbers]) -> Compute:
@@ -171,14 +171,14 @@ MOVES: Mapping[str, Compute] = {
     "TILE": _tiled,
     "UNPACK": _unpacked,
 }
-"""Operators that move numbers, and change none."""
+"""Operators that move values without changing them."""
 
 
 def slices_of(shape: Sequence[int], operands: Sequence[Numbers], options: Options) -> tuple[list[range], int]:
-    """Return which indices of each axis a STRIDED_SLICE takes, and a mask of axes that it removes.
+    """Return the indices of each axis in the result of a STRIDED_SLICE, and a mask of the axes that it removes.
 
     Raises:
-        ValueError: it adds axes, or has other numbers than the shape has axes.
+        ValueError: it adds axes, or its operands do not match the rank.
     """
     if options.get("EllipsisMask") or options.get("NewAxisMask"):
         raise ValueError("an ellipsis or a new axis")
@@ -202,16 +202,16 @@ def slices_of(shape: Sequence[int], operands: Sequence[Numbers], options: Option
 
 
 def require(size: int, tensor: Tensor) -> None:
-    """Refuse a result that is not as large as the file says, before it is computed."""
+    """Refuse a result whose size differs from that in the file, before it is computed."""
     if size != math.prod(tensor.shape):
         raise ValueError(f"{size} numbers")
 
 
 MOST_COMPUTED = 2**23
-"""Numbers of a tensor of a piece."""
+"""Largest number of elements of an evaluated tensor."""
 
 NO_NUMBERS = (ArithmeticError, IndexError, KeyError, TypeError, ValueError, MemoryError, RuntimeError)
-"""What computing operators of a damaged file raises."""
+"""Exceptions from computing operators of a damaged file."""
 
 
 def computed(
@@ -220,16 +220,16 @@ def computed(
     tensors: Sequence[Tensor],
     table: Mapping[str, Compute],
 ) -> dict[int, Numbers]:
-    """Return what all tensors hold that some operators make, in order.
+    """Return the values of all tensors computed by a sequence of operators.
 
     Args:
-        operators: each of a kind of ``table``.
-        known: what they read besides.
+        operators: each of a type in ``table``.
+        known: values of their other inputs.
         tensors: of the file, with known shapes.
-        table: of functions.
+        table: the functions.
 
     Raises:
-        ArithmeticError, IndexError, KeyError, TypeError, ValueError: the operators do not fit.
+        ArithmeticError, IndexError, KeyError, TypeError, ValueError: the operators do not match their inputs.
     """
     values = dict(known)
     for operator in operators:

@@ -1,7 +1,7 @@
-"""Bytes of a TensorFlow Lite file -> plain data, whatever the bytes are.
+"""Bytes of a TensorFlow Lite file -> plain data, safe for any bytes.
 
-The accessors of the package ``tflite`` follow offsets without looking where they lead. Python bounds what that can do:
-a read outside of the file is an exception. What is left are counts, which ``_Limits`` bounds, and texts.
+The accessors of the package ``tflite`` follow offsets without checks. In Python this is safe: a read outside the file
+raises an exception. This module limits the counts of entries and checks texts.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from glsl_infer.importers.tflite.model import Level, Model, Operator, Quantizati
 IDENTIFIER = b"TFL3"
 LARGEST_FILE = 2**30
 _MOST = 65_536
-"""Tensors, operators and buffers."""
+"""Largest number of tensors, operators and buffers."""
 _MOST_IN_LIST = 1 << 20
-"""Entries of all lists of the file together."""
+"""Largest number of entries in all lists of the file."""
 _MOST_AXES = 8
 _DAMAGED = (struct.error, ValueError, IndexError, TypeError, OverflowError, KeyError, AttributeError, AssertionError)
-"""What reading outside of the file, or something else than what stands there, raises."""
+"""Exceptions from reads outside the file, or of data of another type."""
 _NAME_LENGTH = 96
 _CALLS = ("CALL", "CALL_ONCE", "IF", "WHILE", "STABLEHLO_CASE", "STABLEHLO_COMPOSITE", "STABLEHLO_WHILE")
 _SAID = 5
 _SIZES = {"FLOAT32": 4, "FLOAT16": 2, "INT8": 1, "UINT8": 1, "INT16": 2, "INT32": 4, "BOOL": 1}
 _MOST_KEPT = 1 << 20
-"""Numbers of a variable."""
+"""Largest number of elements of a variable."""
 
 
 def read_model(path: str | Path) -> Model:
     """Read a file.
 
     Raises:
-        ModelError: it is missing, damaged, no TensorFlow Lite file, or has control flow.
+        ModelError: the file is missing, damaged, not a TensorFlow Lite file, or has control flow.
         MissingExtraError: the package ``tflite`` is not installed.
     """
     path = Path(path)
@@ -51,16 +51,16 @@ def read_model(path: str | Path) -> Model:
 
 
 def parse(data: bytes, source: str, name: str = "model") -> Model:
-    """Return what the bytes of a file hold.
+    """Return the content of a file.
 
     Args:
-        data: all of the file.
-        source: what messages call it.
+        data: the bytes of the file.
+        source: name of the file in messages.
         name: of the model.
 
     Raises:
-        ModelError: see ``read_model``.
-        MissingExtraError: see ``read_model``.
+        ModelError: as in ``read_model``.
+        MissingExtraError: as in ``read_model``.
     """
     tflite = schema()
     if data[4:8] != IDENTIFIER:
@@ -73,7 +73,7 @@ def parse(data: bytes, source: str, name: str = "model") -> Model:
 
 
 def _state_bytes(kind: str, shape: tuple[int, ...]) -> int:
-    """Return how many bytes a variable takes."""
+    """Return the size of a variable in bytes."""
     count = math.prod(shape)
     if kind not in _SIZES or count > _MOST_KEPT:
         raise ValueError(f"a variable of {count} numbers of type {kind}")
@@ -81,7 +81,7 @@ def _state_bytes(kind: str, shape: tuple[int, ...]) -> int:
 
 
 class _Reader:
-    """Reads one file, and counts what it reads."""
+    """Reader of one file, with a limit of the number of entries."""
 
     def __init__(self, tflite: Any, data: bytes, source: str) -> None:
         self._tflite, self._data, self._source = tflite, data, source
@@ -119,7 +119,7 @@ class _Reader:
         )
 
     def _require_no_calls(self, operators: tuple[Operator, ...], tensors: tuple[Tensor, ...]) -> None:
-        """Refuse operators that run other subgraphs, all of them by name."""
+        """Refuse operators that run other subgraphs. The message names the first ones."""
         calls = [operator for operator in operators if operator.kind in _CALLS and not operator.custom]
         if calls:
             named = ", ".join(
@@ -137,13 +137,13 @@ class _Reader:
         return (get(index) for index in range(count))
 
     def _count(self, count: int, most: int = _MOST_IN_LIST) -> None:
-        """Refuse lists that no model needs: their entries may all be one place of a small file."""
+        """Refuse implausibly long lists: in a damaged file, all their entries can refer to the same bytes."""
         self._left -= count
         if count > most or self._left < 0:
             raise ValueError("its lists are longer than any network's")
 
     def _list(self, numbers: Any) -> NDArray[np.int64]:
-        if not isinstance(numbers, np.ndarray):  # 0, where the file has no such list
+        if not isinstance(numbers, np.ndarray):  # the accessor returns 0 if the file does not have the list
             return np.zeros(0, np.int64)
         self._count(len(numbers))
         return numbers.astype(np.int64)
@@ -170,9 +170,9 @@ class _Reader:
             raise ValueError(f"a tensor of shape {shape}")
         free = tuple(axis for axis, size in enumerate(signature) if axis and size < 0)
         data, kind = buffers[tensor.Buffer()], self._types[tensor.Type()]
-        if data is None and tensor.IsVariable():  # what an operator keeps begins at zero, in every frame
+        if data is None and tensor.IsVariable():  # a variable starts at zero in every frame
             data = memoryview(bytes(_state_bytes(kind, shape)))
-        if data is None and 0 in shape and not free:  # a constant of no numbers, the shape of one number, has no buffer
+        if data is None and 0 in shape and not free:  # empty constants, such as a scalar's shape, lack a buffer
             data = memoryview(b"")
         return Tensor(
             _text(tensor.Name()),
@@ -246,7 +246,7 @@ class _Reader:
         return fields
 
     def _signatures(self, model: Any) -> tuple[dict[int, str], dict[int, str], tuple[str, ...]]:
-        """Return the names of inputs and outputs, by tensor, where a file says them, and those of other functions."""
+        """Return the names of inputs and outputs in the signature, by tensor, and the names of other functions."""
         signatures = list(self._all(model.SignatureDefs, model.SignatureDefsLength()))
         given = next((signature for signature in signatures if signature.SubgraphIndex() == 0), None)
         others = tuple(_text(each.SignatureKey()) for each in signatures if each.SubgraphIndex() != 0)
@@ -260,13 +260,13 @@ class _Reader:
 
 
 def clean(name: str) -> str:
-    """Return a tensor's name as a layer's: the first of joined names, without what converters put around it."""
+    """Return a tensor's name as a layer name: the first of merged names, without additions by converters."""
     name = name.partition(";")[0].removesuffix(":0").removeprefix("serving_default_")
     return name[:_NAME_LENGTH] or "layer"
 
 
 def _named(indices: tuple[int, ...], tensors: tuple[Tensor, ...], known: dict[int, str]) -> tuple[tuple[str, int], ...]:
-    """Return (name, tensor) of each, with unique names: that of the signature, or that of the tensor."""
+    """Return (name, tensor) of each index, with unique names from the signature or else from the tensors."""
     named: list[tuple[str, int]] = []
     taken: set[str] = set()
     for index in indices:

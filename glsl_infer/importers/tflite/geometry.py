@@ -21,7 +21,7 @@ from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
 
 def reshape(call: Call) -> list[Node]:
-    """Convert what changes a shape alone."""
+    """Convert an operator that only changes the shape."""
     target = mapped(_target(call))
     if math.prod(target) != math.prod(call.shapes[0]):
         raise call.refused(f"from {call.shapes[0]} to {target}", "the file is damaged; convert the model anew")
@@ -29,7 +29,7 @@ def reshape(call: Call) -> list[Node]:
 
 
 def _target(call: Call) -> tuple[int, ...]:
-    """Return the shape that a tensor gets, with the batch: of those that a file does not know what its operands say."""
+    """Return the output shape, with the batch. If the file leaves it open, it is computed from the operands."""
     if not call.tensor.free:
         return call.tensor.shape
     given = call.given
@@ -61,13 +61,13 @@ def transpose(call: Call) -> list[Node]:
 
 
 def arranged(call: Call) -> list[Node]:
-    """Convert numbers that several operators move; see ``written``."""
+    """Convert a fused move of values (``written``)."""
     moved: Arrangement = call.option("Arrangement")
     return moved.nodes(call.name, call.inputs[0], call.feature_map())
 
 
 def gathered(call: Call) -> list[Node]:
-    """Convert a GATHER of constant rows, columns or channels, or of numbers of a vector."""
+    """Convert a GATHER of constant rows, columns or channels, or of elements of a vector."""
     indices, rank = call.integers(1, "its indices"), len(call.given)
     axis = call.option("Axis", 0) % rank - rank
     shape = call.shapes[0]
@@ -97,7 +97,7 @@ def reversed_(call: Call) -> list[Node]:
 
 
 def repeated(call: Call) -> list[Node]:
-    """Convert a BROADCAST_TO or TILE that makes a larger map of one pixel, or of one row or column."""
+    """Convert a BROADCAST_TO or TILE from one pixel, row or column to a larger map."""
     height, width, channels = call.feature_map()
     made = call.shape
     if len(made) != 3 or (made[2] != channels and channels != 1) or (height > 1 and made[0] != height):
@@ -129,7 +129,7 @@ def resize(call: Call) -> list[Node]:
 
 
 def upsample(call: Call) -> list[Node]:
-    """Convert pixels that are repeated; see ``chains``."""
+    """Convert the fused operator of repeated pixels (``chains``)."""
     call.feature_map()
     return [call.node("upsample_nearest", {"size": call.option("Size")})]
 
@@ -177,7 +177,7 @@ def strided_slice(call: Call) -> list[Node]:
 
 
 def slice_(call: Call) -> list[Node]:
-    """Convert a SLICE: where it begins, and how much it takes; -1 is all that is left."""
+    """Convert a SLICE by its begin and its size. A size of -1 extends to the end."""
     shape = (1, *call.feature_map())
     begins, sizes = call.integers(1, "where it begins"), call.integers(2, "its size")
     if not len(begins) == len(sizes) == 4:

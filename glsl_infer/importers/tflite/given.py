@@ -1,4 +1,4 @@
-"""Inputs of a file with other sizes, or as constants, as the user gives them."""
+"""The user's sizes and constants for inputs of a file."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from glsl_infer.importers.tflite.model import Model, Tensor
 
 
 def as_given(model: Model, ends: Ends) -> Model:
-    """Return a file whose inputs have the shapes and constants of ``ends``; all other shapes follow from them.
+    """Return a file whose inputs have the shapes and constants in ``ends``. All other shapes follow from them.
 
     Raises:
-        InputError: a shape or a constant for no input.
-        ModelError: a shape with other axes than the input has, or a constant that the input cannot be.
+        InputError: a shape or a constant is given for an unknown input.
+        ModelError: a shape has another rank than the input, or a constant does not match the input.
     """
     if not ends.shapes and not ends.constants:
         return model
@@ -42,7 +42,7 @@ def as_given(model: Model, ends: Ends) -> Model:
 
 
 def _constant(name: str, tensor: Tensor, given: np.ndarray) -> Tensor:
-    """Return an input as the constant that it is to be: one value for all its elements, or all of them."""
+    """Return an input as a constant: one value for all its elements, or a value for each."""
     shape = tuple(1 if axis in tensor.free else size for axis, size in enumerate(tensor.shape))
     kind = TYPES.get(tensor.type)
     if given.size not in (1, math.prod(shape)) or kind is None or tensor.quantization is not None:

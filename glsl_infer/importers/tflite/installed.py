@@ -1,4 +1,4 @@
-"""The package ``tflite``: the schema of the files, imported on first use."""
+"""The package ``tflite``, which has the file schema, imported on first use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def schema() -> Any:
     """Import and return the package.
 
     Raises:
-        MissingExtraError: it is not installed.
+        MissingExtraError: the package is not installed.
     """
     try:
         import tflite

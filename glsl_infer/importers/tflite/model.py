@@ -1,4 +1,4 @@
-"""What a TensorFlow Lite file holds, as plain data."""
+"""The content of a TensorFlow Lite file as plain data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Quantization:
-    """``real = scales * (stored - zeros)``: one number each, or one for each index along ``axis``."""
+    """``real = scales * (stored - zeros)``: one value each, or one per index along ``axis``."""
 
     scales: NDArray[np.float64]
     zeros: NDArray[np.float64]
@@ -21,7 +21,7 @@ class Quantization:
 
 @dataclass(frozen=True)
 class Level:
-    """How a sparse tensor is stored along one axis: all indices, or segments and indices (of which both are given)."""
+    """The storage of a sparse tensor along one axis: all indices, or segments and indices (both are set)."""
 
     size: int
     segments: NDArray[np.int64] | None = None
@@ -33,7 +33,7 @@ class Sparsity:
     """The levels of a sparse tensor, outermost first.
 
     Attributes:
-        order: the axis of each level; those from the rank on are blocks.
+        order: the axis of each level. Values from the rank on are blocks.
         block_axes: the axis that each block divides.
         levels: one for each entry of ``order``.
     """
@@ -48,13 +48,13 @@ class Tensor:
     """A tensor.
 
     Attributes:
-        name: as the file has it.
+        name: as in the file.
         shape: with the batch axis.
-        free: axes, besides the first, whose size the file leaves open.
-        type: TensorFlow Lite's name, ``FLOAT32`` for example.
-        data: bytes of a constant; None of what operators compute.
-        quantization: None of numbers that are what they stand for.
-        sparsity: None of dense tensors.
+        free: axes after the first whose size the file leaves open.
+        type: TensorFlow Lite's name, such as ``FLOAT32``.
+        data: bytes of a constant; None for a computed tensor.
+        quantization: None for real values.
+        sparsity: None for dense tensors.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Operator:
-    """One operation: its kind (``CONV_2D``, or the name of a custom one), and the tensors it reads and makes.
+    """One operation: its type (``CONV_2D``, or the name of a custom operator), and its input and output tensors.
 
     An input of -1 is left out.
     """
@@ -83,14 +83,14 @@ class Operator:
 
 @dataclass(frozen=True)
 class Model:
-    """A file.
+    """The content of a file.
 
     Attributes:
-        name: of the file, without its ending.
-        tensors: all of them.
+        name: of the file, without the extension.
+        tensors: all tensors.
         operators: in order of execution.
         inputs, outputs: (name, tensor) of each.
-        others: the signatures of other functions, which are not read.
+        others: the signatures of other functions, which are not imported.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Normalisations by what a map itself holds -> nodes."""
+"""Normalisations by a map's own statistics -> nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of operators: from the name in the file to what converts it."""
+"""The table of operators: the converter of each operator type in a file."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ CUSTOM: Mapping[str, Converter] = {
     "Convolution2DTransposeBias": convolutions.transposed_with_bias,
     "TFLite_Detection_PostProcess": detections.post_process,
 }
-"""Converters of custom operators, by the name that their author gave them."""
+"""Converters of custom operators, by the name that the author chose."""
 
 
 def convert(call: Call) -> list[Node]:
     """Return the nodes of an operator: those with shaders if they take its shapes, else kernels.
 
     Raises:
-        ModelError: it cannot be exported, naming it.
+        ModelError: the operator is not supported. The message names it.
     """
     kind = call.kind
     if call.operator.custom:
@@ -75,7 +75,7 @@ def convert(call: Call) -> list[Node]:
 
 
 def _is_batch(call: Call) -> bool:
-    """Return whether it reads several maps at once."""
+    """Return whether it reads a batch of several maps."""
     return len(call.shapes) == 1 and len(call.shapes[0]) == 4 and call.shapes[0][0] > 1 == len(call.inputs)
 
 

@@ -1,4 +1,4 @@
-"""Numbers around tensors: zeros, other constants, mirrors."""
+"""Padding of tensors with zeros, other constants, or mirrored values."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from glsl_infer.importers.tflite.call import Call
 _MODES = ("reflect", "symmetric")
 
 ZERO = -1
-"""What ``channel_gather`` calls a channel of zeros."""
+"""Index of a channel of zeros in ``channel_gather``."""
 
 MOST_CHANNELS = 2**16
-"""That are made of nothing."""
+"""Largest number of channels added by padding."""
 
 
 def identity(call: Call) -> list[Node]:
-    """Convert an operator that changes nothing."""
+    """Convert an operator without an effect."""
     return [call.node("identity")]
 
 
 def pad(call: Call) -> list[Node]:
-    """Convert a PAD of rows, columns and channels, with zeros or another number."""
+    """Convert a PAD of rows, columns and channels, with zeros or another value."""
     around = _around(call)
     value = float(call.constant(2, "a value").reshape(-1)[0]) if len(call.constants) > 2 else 0.0
     if not np.isfinite(value):
@@ -41,9 +41,9 @@ def pad(call: Call) -> list[Node]:
 
 
 def _channels_padded(call: Call, before: list[Node], around: tuple[int, int]) -> list[Node]:
-    """Return nodes that put channels of zeros beside those of a map.
+    """Return nodes that add channels of zeros before and after those of a map.
 
-    The zeros are drawn once: up to 4 channels, by a convolution whose weights are 0. Views put them where they belong.
+    The zeros are drawn once: up to 4 channels, by a convolution whose weights are 0. Views put them at their positions.
     """
     source = before[-1].name if before else call.inputs[0]
     channels = call.feature_map()[2]
@@ -57,7 +57,7 @@ def _channels_padded(call: Call, before: list[Node], around: tuple[int, int]) ->
     zeros = Node(f"{name}-0", "conv2d", (part.name,), attrs, weights)
     nodes, sides = [part, zeros], []
     filled = 0 if around[0] % 4 else min(-channels % 4, around[1])
-    if filled:  # a slice has place for them
+    if filled:  # a slice has free lanes for them
         kept = (*range(channels), *[ZERO] * filled)
         nodes.append(Node(f"{name}-filled", "channel_gather", (source,), {"channels": kept}))
         source = nodes[-1].name
@@ -66,7 +66,7 @@ def _channels_padded(call: Call, before: list[Node], around: tuple[int, int]) ->
         side = [zeros.name] * whole
         if rest:
             fewer = Node(f"{name}-{rest}", "channel_gather", (zeros.name,), {"channels": tuple(range(rest))})
-            if fewer.name not in {node.name for node in nodes}:  # the other side may have as many
+            if fewer.name not in {node.name for node in nodes}:  # the other side can have the same number
                 nodes.append(fewer)
             side.append(fewer.name)
         sides.append(side)

@@ -1,4 +1,4 @@
-"""Operators that take the mean or the largest of several pixels -> nodes."""
+"""Mean and max pooling by windows and along axes -> nodes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from glsl_infer.graph import Node, Shape
 from glsl_infer.importers.tflite.call import Call, Converter
 
 ROWS, COLUMNS, CHANNELS = 1, 2, 3
-"""Axes of a map, counted with that of the batch."""
+"""Axes of a map, counted with the batch."""
 
 _ONCE = {"strides": (1, 1), "padding": (0, 0, 0, 0)}
 _POOLS = {"AVERAGE_POOL_2D": "average_pool", "L2_POOL_2D": "l2_pool", "MAX_POOL_2D": "max_pool"}
 
 
 def pool(call: Call) -> list[Node]:
-    """Convert a pooling by a window; a mean of the whole map is a global one."""
+    """Convert a pooling by a window. A mean of the entire map is a global pooling."""
     shape = call.feature_map()
     window = (call.option("FilterHeight"), call.option("FilterWidth"))
     strides = (call.option("StrideH"), call.option("StrideW"))
@@ -58,7 +58,7 @@ def average(call: Call) -> list[Node]:
 
 
 def extreme(call: Call) -> list[Node]:
-    """Convert the largest or smallest value over rows, columns, channels, or several of them."""
+    """Convert a maximum or minimum over rows, columns, channels, or several of them."""
     shape, axes = call.feature_map(), _axes(call)
     operation = "max" if call.kind == "REDUCE_MAX" else "min"
     chain = Chain(call)
@@ -74,7 +74,7 @@ def extreme(call: Call) -> list[Node]:
 
 
 def _axes(call: Call) -> tuple[int, ...]:
-    """Return the axes of a reduction, in order, counted with that of the batch."""
+    """Return the axes of a reduction, in order, counted with the batch."""
     rank = len(call.given)
     axes = tuple(sorted({axis % 4 if rank == 4 else axis for axis in call.integers(1, "axes")}))
     if rank != 4 or not axes or not {*axes} <= {ROWS, COLUMNS, CHANNELS}:
@@ -85,7 +85,7 @@ def _axes(call: Call) -> tuple[int, ...]:
 
 
 def normalized(call: Call) -> list[Node]:
-    """Convert a LOCAL_RESPONSE_NORMALIZATION: neighbouring channels."""
+    """Convert a LOCAL_RESPONSE_NORMALIZATION across channels."""
     call.feature_map()
     names = {"alpha": "Alpha", "beta": "Beta", "bias": "Bias"}
     attrs = {key: float(call.option(name)) for key, name in names.items()}
@@ -93,7 +93,7 @@ def normalized(call: Call) -> list[Node]:
 
 
 class Chain:
-    """Nodes, each of which reads the one before; the first bears the call's name."""
+    """A chain of nodes, each of which reads the previous one. The first has the call's name."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -109,7 +109,7 @@ class Chain:
 
 
 def _mean(call: Call, shape: Shape) -> list[Node]:
-    """Return the nodes of a mean over all pixels: as a vector, then as a map of one pixel."""
+    """Return the nodes of a mean over all pixels: a vector, reshaped to a 1x1 map."""
     mean = Node(call.name, "global_average_pool", call.inputs[:1], {"scale": None})
     return [mean, Node(f"{call.name}-map", "reshape", (call.name,), {"shape": (1, 1, shape[2])})]
 

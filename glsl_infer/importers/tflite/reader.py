@@ -1,7 +1,7 @@
 """TensorFlow Lite file -> graph.
 
-The importer knows nothing of GPU limits: whatever the graph can express is imported, and what the shaders cannot do is
-refused later, by the operator.
+The importer does not depend on GPU limits: it imports every model expressible as a graph. Operators without shader
+support are refused later, by name.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from glsl_infer.importers.tflite.shapes import Sizes
 from glsl_infer.importers.tflite.walk import Walk, span_of
 
 _SAID = 5
-"""Functions whose names a warning has."""
+"""Largest number of functions that a warning names."""
 
 
 def load(path: str | Path, input_range: Range | None = None, ends: Ends | None = None) -> Graph:
-    """Read a ``.tflite`` file and return its graph; see ``to_graph``.
+    """Read a ``.tflite`` file and return its graph, as ``to_graph`` does.
 
     Raises:
-        ModelError: the file is missing, damaged or no TensorFlow Lite file, or an operator is not supported (by name).
+        ModelError: the file is missing, damaged or not a TensorFlow Lite file, or an operator is not supported (by
+            name).
         InputError: ``input_range`` or ``ends`` do not fit the model.
         MissingExtraError: the package ``tflite`` is not installed.
     """
@@ -38,17 +39,17 @@ def load(path: str | Path, input_range: Range | None = None, ends: Ends | None =
 
 
 def read(path: str | Path) -> Graph:
-    """Read a ``.tflite`` file and return its graph; see ``load``."""
+    """Read a ``.tflite`` file and return its graph, as ``load`` does."""
     return load(path)
 
 
 def survey(path: str | Path, input_range: Range | None = None, ends: Ends | None = None) -> Survey:
-    """Read a ``.tflite`` file and say of each operator where it runs, also where it cannot be exported.
+    """Read a ``.tflite`` file and return the report: for each operator, where it runs, or why it cannot be exported.
 
-    Args: see ``to_graph``.
+    Args: as for ``to_graph``.
 
     Raises:
-        ModelError: the file is missing, damaged or no TensorFlow Lite file.
+        ModelError: the file is missing, damaged or not a TensorFlow Lite file.
         MissingExtraError: the package ``tflite`` is not installed.
     """
     return survey_of(read_model(path), input_range, ends)
@@ -59,18 +60,18 @@ def to_graph(
 ) -> Graph:
     """Return the graph of a file.
 
-    Inputs and outputs are called as in the file's signature, or like their tensors. An input of 1, 3 or 4 channels is
-    a picture, any other takes numbers. The ranges of a quantised file stay with its layers.
+    Inputs and outputs have the names in the file's signature, or else of their tensors. An input of 1, 3 or 4 channels
+    is an image; any other is a plain tensor. The ranges of a quantised file stay with its layers.
 
     Args:
-        model: what ``file.read_model`` returned.
-        input_range: the values that byte 0 and byte 255 of the picture stand for. By default what a quantised file
-            says, else (0, 1).
-        ends: what else is known of inputs and outputs.
-        sizes: (height, width) of inputs whose own are free, by name; the empty name stands for all of them.
+        model: the result of ``file.read_model``.
+        input_range: the values of byte 0 and byte 255 of the image. Default: the range in a quantised file, else
+            (0, 1).
+        ends: options for inputs and outputs.
+        sizes: (height, width) of inputs with open sizes, by name. An empty name selects all of them.
 
     Raises:
-        ModelError: operators that are not supported, naming them and what to change.
+        ModelError: unsupported operators. The message names them and the required change.
         InputError: ``input_range`` or ``ends`` do not fit the model.
     """
     return survey_of(model, input_range, ends, sizes=sizes).whole()
@@ -79,10 +80,10 @@ def to_graph(
 def survey_of(
     model: Model, input_range: Range | None = None, ends: Ends | None = None, *, sizes: Sizes | None = None
 ) -> Survey:
-    """As ``to_graph``, with what is refused as a part of the result.
+    """Return the same as ``to_graph``, with the refused operators as a part of the result.
 
     Raises:
-        ModelError: a file that is damaged as a whole.
+        ModelError: the file is damaged.
     """
     model = as_given(model, ends or Ends())
     sizes = sizes or (ends.sizes if ends is not None else None)
@@ -90,7 +91,7 @@ def survey_of(
     collected = walk.collected
     rows = (*collected.rows.values(), *walk.endings.ended())
     known = [output for output in outputs if not collected.unknown & set(output.layers)]
-    if len(known) < len(model.outputs):  # what stands before the unknown can be looked at all the same
+    if len(known) < len(model.outputs):  # the nodes before an unknown tensor can still be inspected
         read = {name for node in collected.nodes for name in node.inputs}
         ends_here = [node.name for node in collected.nodes if node.name not in read | collected.guessed]
         known += [GraphOutput(f"before:{name}", (name,), (), VALUES) for name in ends_here]
@@ -106,7 +107,7 @@ def survey_of(
 
 
 def _warnings(model: Model) -> tuple[str, ...]:
-    """Return what is to say of functions that are not read, the first few by name."""
+    """Return the warning about functions that are not imported, with the first few names."""
     if not model.others:
         return ()
     named = ", ".join(f"{name:.60}" for name in model.others[:_SAID])
@@ -121,7 +122,7 @@ def tensors_of(model: Model, sizes: Sizes | None = None) -> dict[str, int]:
 
 
 def _walked(model: Model, sizes: Sizes | None = None) -> tuple[Walk, list[GraphOutput]]:
-    """Return the walk through a whole file, and the outputs that it can say something of."""
+    """Return the traversal of an entire file, and its outputs."""
     walk = Walk(model, sizes)
     endings: dict[str, Ending[int]] = {name: walk.endings.of(index) for name, index in model.outputs}
     walk.need([tensor for ending in endings.values() for tensor in ending.tensors])
@@ -134,7 +135,7 @@ def _walked(model: Model, sizes: Sizes | None = None) -> tuple[Walk, list[GraphO
 
 
 def _ends(model: Model, graph: Graph, input_range: Range | None, ends: Ends | None) -> Ends:
-    """Return what is known of inputs and outputs: what a person says, else what a quantised file says of inputs."""
+    """Return the input and output options: those of the user, else the input ranges of a quantised file."""
     ends = ends or Ends()
     given = dict(ends.ranges) if input_range is None else {"": input_range, **ends.ranges}
     if "" not in given:
@@ -149,7 +150,7 @@ def _require_inputs_read(graph: Graph) -> None:
 
 
 def _input_ranges(model: Model) -> dict[str, Range]:
-    """Return what the inputs of a quantised file stand for, also of floats that are quantised first of all."""
+    """Return the ranges of the inputs of a quantised file, including float inputs that only QUANTIZE reads."""
     ranges: dict[str, Range] = {}
     for name, index in model.inputs:
         span = span_of(model.tensors[index])

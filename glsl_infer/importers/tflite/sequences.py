@@ -1,7 +1,7 @@
 """LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM -> nodes.
 
-A bundle keeps nothing from one frame to the next: what a file keeps in variables begins at zero in every frame. The
-basic LSTM, whose state is an input and an output of the network, is made of operators with shaders.
+A bundle does not keep state between frames, so variables of a file start at zero in every frame. The basic LSTM, whose
+state is an input and an output of the network, consists of operators with shaders.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _FORGET, _OUTPUT = 2, 3
 _GATES = ("sigmoid", "tanh", "sigmoid", "sigmoid")
 """Functions of a basic LSTM's gates: input, new, forget, output."""
 _PLAIN = 16
-"""Inputs from this place on, but states, are for what no converter of Keras or PyTorch writes."""
+"""First input index, apart from states, of features that converters of Keras or PyTorch do not write."""
 _STATES = (18, 19)
 
 Floats = NDArray[np.float32]
 
 
 def basic(call: Call) -> list[Node]:
-    """Convert one step of a basic LSTM: its first output is what it says, its second what it remembers."""
+    """Convert one step of a basic LSTM. Its first output is the result, its second the state."""
     if int(call.option("KernelType", 0)) != _BASIC or call.output > 1 or len(call.constants) != 5:
         raise call.refused(
             "a full one, which keeps its state from frame to frame",
@@ -59,7 +59,7 @@ def basic(call: Call) -> list[Node]:
 
 
 def sequence(call: Call) -> list[Node]:
-    """Convert an LSTM over a whole sequence, from a state of zeros."""
+    """Convert an LSTM over an entire sequence, from a state of zeros."""
     _require_plain(call)
     extra = [place for place in range(9, len(call.tensors)) if place in range(9, 12) or place >= _PLAIN]
     used = [place for place in extra if place not in _STATES and call.tensors[place] is not None]

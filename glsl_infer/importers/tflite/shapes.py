@@ -1,7 +1,7 @@
-"""The shapes of all tensors of a file: those that it leaves open follow from the sizes of its inputs.
+"""Inference of the shapes that a file leaves open, from the sizes of its inputs.
 
-Converters write a free batch, and with it shapes that the network computes from shapes. A picture's height and width
-may be free as well. Here the batch is 1, and every shape is known before anything is imported.
+Converters write an open batch, and with it shapes that the network computes from shapes. The height and width of an
+image can be open, too. Here the batch becomes 1, and every shape is known before the import.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from glsl_infer.support.near_names import did_you_mean
 
 Shape = tuple[int, ...]
 Sizes = Mapping[str, tuple[int, int]]
-"""(height, width) of inputs, by their names; the empty name stands for all with free sizes."""
+"""(height, width) of inputs, by name. The empty name selects all inputs with open sizes."""
 
 _SAME = (
     "CUMSUM", "GELU", "HARD_SWISH", "L2_NORMALIZATION", "LEAKY_RELU", "LOCAL_RESPONSE_NORMALIZATION", "LOG_SOFTMAX",
@@ -31,15 +31,15 @@ _MOST = 2**31
 
 
 def resolved(model: Model, sizes: Sizes | None = None) -> tuple[Model, Constants]:
-    """Return the file with a shape for every tensor, as far as that can be told, and its constants.
+    """Return the file with a shape for every tensor, as far as it can be inferred, and its constants.
 
     Args:
         model: the file.
-        sizes: what inputs are to measure.
+        sizes: sizes of inputs.
 
     Raises:
-        InputError: a size for an input that has another, fixed one, or for none.
-        ModelError: constants that do not fit together.
+        InputError: a size contradicts the fixed size of an input, or is given for an unknown input.
+        ModelError: constants that do not match.
     """
     tensors = list(model.tensors)
     changed = _sized(model, tensors, dict(sizes or {}))
@@ -56,9 +56,9 @@ def resolved(model: Model, sizes: Sizes | None = None) -> tuple[Model, Constants
 
 
 def _misfits(operator: Operator, tensors: Sequence[Tensor]) -> bool:
-    """Return whether a reshape makes more or fewer numbers than it reads: converters write 1 for any batch.
+    """Return whether a reshape has different sizes in and out: converters write 1 for any batch.
 
-    Parts of a picture that a reshape to (-1, ...) puts into the batch are counted by what it reads, then.
+    If a reshape to (-1, ...) moves parts of an image to the batch, their number then follows from the input's shape.
     """
     if operator.kind != "RESHAPE" or tensors[operator.inputs[0]].free:
         return False
@@ -67,7 +67,7 @@ def _misfits(operator: Operator, tensors: Sequence[Tensor]) -> bool:
 
 
 def _sized(model: Model, tensors: list[Tensor], sizes: dict[str, tuple[int, int]]) -> set[int]:
-    """Give inputs their sizes; return those that changed."""
+    """Set the sizes of inputs; return the changed tensors."""
     changed: set[int] = set()
     unknown = [name for name in sizes if name and name not in dict(model.inputs)]
     if unknown:
@@ -93,7 +93,7 @@ def _sized(model: Model, tensors: list[Tensor], sizes: dict[str, tuple[int, int]
 
 
 def _infer(operator: Operator, tensors: list[Tensor], constants: Constants, changed: set[int]) -> None:
-    """Set the shapes of what an operator makes, if there is a rule for it and all it reads is known."""
+    """Set the shapes of an operator's outputs, if it has a rule and the shapes of its inputs are known."""
     given = [tensors[index] if index >= 0 else None for index in operator.inputs]
     if operator.custom or any(tensor is not None and tensor.free for tensor in given):
         return
@@ -106,7 +106,7 @@ def _infer(operator: Operator, tensors: list[Tensor], constants: Constants, chan
     try:
         found = rule(operator, shapes, [None if value is None else np.asarray(value) for value in values], made)
     except NO_NUMBERS:
-        return  # the converter will say what is wrong with it
+        return  # the converter will report the problem
     for index, shape in zip(operator.outputs, found):
         if all(0 <= size < _MOST for size in shape) and math.prod(shape) < _MOST:
             if tuple(shape) != tensors[index].shape:

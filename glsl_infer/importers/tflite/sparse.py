@@ -1,4 +1,4 @@
-"""Sparse weights of a file, with their zeros."""
+"""Conversion of sparse weights to dense arrays."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from glsl_infer.importers.tflite.model import Level, Sparsity, Tensor
 
 
 def dense(tensor: Tensor, sparsity: Sparsity, values: NDArray[Any]) -> NDArray[Any]:
-    """Return a sparse tensor with its zeros: what DENSIFY makes.
+    """Return a sparse tensor as a dense array, as DENSIFY does.
 
-    The file lists, level by level, the indices that hold something. So the places of all values grow with each level,
-    and end as many as there are values.
+    The file lists the nonzero indices level by level. So the number of positions grows with each level, and finally
+    equals the number of values.
 
     Args:
-        tensor: of which the file keeps few numbers.
-        sparsity: where they belong.
-        values: the numbers, in the order of the levels.
+        tensor: the sparse tensor.
+        sparsity: the positions of its values.
+        values: the values, in the order of the levels.
 
     Raises:
-        ModelError: places and values do not fit the tensor's shape.
+        ModelError: positions and values do not match the tensor's shape.
     """
     rank, blocks = len(tensor.shape), len(sparsity.block_axes)
     problem = ModelError(f"'{tensor.name}': sparse weights that do not fit a shape of {tensor.shape}")
@@ -62,7 +62,7 @@ def dense(tensor: Tensor, sparsity: Sparsity, values: NDArray[Any]) -> NDArray[A
 def _children(
     level: Level, size: int, parents: int, most: int, problem: ModelError
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return, for every entry of a level, the entry above it and its own index; at most ``most`` of them."""
+    """Return, for every entry of a level, its parent entry and its own index. There are at most ``most`` entries."""
     if level.segments is None or level.indices is None:
         if level.size != size or parents * size > most:
             raise problem

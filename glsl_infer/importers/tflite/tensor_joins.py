@@ -1,4 +1,4 @@
-"""Tensors put one behind the other, with constants at either end, and matrix products -> nodes of the CPU."""
+"""Concatenation of tensors, with constants at either end, and matrix products -> nodes for the CPU."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from glsl_infer.graph import Node
 from glsl_infer.importers.tflite.call import MOST_NUMBERS, Call
 
 MOST_PARTS = 64
-"""Tensors that are joined, at most."""
+"""Largest number of concatenated tensors."""
 
 
 def concat(call: Call, axis: int) -> list[Node]:
-    """Convert a CONCATENATION along an axis, from the last on: -1 is the last."""
+    """Convert a CONCATENATION along an axis, counted from the end: -1 is the last."""
     if len(call.inputs) > MOST_PARTS or len({len(shape) for shape in call.shapes}) != 1:
         raise call.refused(f"of {len(call.inputs)} tensors", f"join at most {MOST_PARTS} of one rank")
     if len(call.inputs) == len(call.constants):
@@ -24,7 +24,7 @@ def concat(call: Call, axis: int) -> list[Node]:
 
 
 def _beside_constants(call: Call, axis: int) -> list[Node]:
-    """Return the nodes of tensors, one after the other, with constants before or behind them: a class token, say."""
+    """Return the nodes of a concatenation with constants before or after the tensors, such as a class token."""
     axis %= len(call.shapes[0])
     computed = [place for place, constant in enumerate(call.constants) if constant is None]
     if computed != list(range(computed[0], computed[0] + len(computed))) or len(computed) != len(call.inputs):
@@ -50,7 +50,7 @@ def _beside_constants(call: Call, axis: int) -> list[Node]:
 
 
 def _by_matrices(call: Call, weights: NDArray[np.float32], first: bool, turned: tuple[bool, bool]) -> list[Node]:
-    """Return the nodes of a product with a matrix of its own for each row of a tensor: products, then their sums."""
+    """Return the nodes of a product with a different matrix for each row of a tensor: products, then their sums."""
     shape = call.shapes[0]
     while weights.ndim > len(shape) and weights.shape[0] == 1:
         weights = weights[0]
@@ -75,7 +75,7 @@ def _by_matrices(call: Call, weights: NDArray[np.float32], first: bool, turned: 
 
 
 def matmul(call: Call) -> list[Node]:
-    """Convert a BATCH_MATMUL of tensors, or of a tensor and a matrix of constants on either side."""
+    """Convert a BATCH_MATMUL of two tensors, or of a tensor and a constant matrix on either side."""
     turned = bool(call.option("AdjX", False)), bool(call.option("AdjY", False))
     if len(call.inputs) == 2:
         if min(map(len, call.shapes)) < 2:
@@ -88,7 +88,7 @@ def matmul(call: Call) -> list[Node]:
         return _by_matrices(call, weights, first, turned)
     if turned[0] and not first:
         raise call.refused("of a transposed tensor and a constant", "transpose the constant and give it first")
-    if first:  # of transposes, and the product turned again
+    if first:  # the transpose of the product of the transposes
         axes = tuple(range(len(call.shapes[0])))
         over = {"axes": (*axes[:-2], axes[-1], axes[-2])}
         nodes = [] if turned[1] else [Node(call.name, "tensor_transpose", call.inputs[:1], over)]

@@ -1,6 +1,6 @@
-"""Operators on tensors of any rank -> nodes that the CPU computes: where textures cannot hold what they read or make.
+"""Operators on tensors of any rank -> nodes for the CPU, for inputs or outputs that textures cannot store.
 
-Axes are counted from the last one, which a node and its tensor in the file have in common.
+Axes are counted from the last, because a node and its tensor in the file share the trailing axes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _REDUCTIONS = {"MEAN": "mean", "SUM": "sum", "REDUCE_MAX": "max", "REDUCE_MIN": 
 
 
 def _axis(call: Call, axis: int, place: int = 0) -> int:
-    """Return an axis of an input of the file as a negative one of the node's."""
+    """Return an axis of a file's input as a negative axis of the node."""
     tensor = call.tensors[place]
     rank = 0 if tensor is None else len(tensor.shape)
     own = axis - rank if axis >= 0 else axis
@@ -131,7 +131,7 @@ def _dense(call: Call) -> list[Node]:
 
 
 def _cut(call: Call, name: str, axis: int, taken: range) -> Node:
-    """Return the node that takes a range of steps of 1 along an axis."""
+    """Return the node of a slice along an axis. The range must have a step of 1."""
     shape = call.shapes[0]
     if len(taken) < 1 or taken.step != 1:
         raise call.refused(f"{taken} of an axis of {shape[axis]}", "take neighbours, one at least")
@@ -226,10 +226,11 @@ def _top_k(call: Call) -> list[Node]:
 
 
 def custom(call: Call, function: str) -> list[Node]:
-    """Convert a custom operator for which ``--operator`` named a function.
+    """Convert a custom operator with a function from ``--operator``.
 
-    The function gets the tensors that the network computes, and as keywords the constants, ``constant0`` and so on by
-    their places; ``options``, the operator's own, in hexadecimal; and ``output``, which of its outputs is wanted.
+    The computed tensors are the positional arguments of the function. Its keyword arguments are the constants, named
+    ``constant0`` and so on by their input index; ``options``, the operator's options in hexadecimal; and ``output``,
+    the index of the required output.
     """
     settings = {"options": call.operator.custom_options.hex(), "output": call.output}
     attrs = {"calls": function, "shape": call.shape, "settings": json.dumps(settings)}

@@ -1,4 +1,4 @@
-"""From the operators of a file to nodes, in the file's order, which is that of execution."""
+"""Conversion of a file's operators to nodes, in the order of the file, which is the order of execution."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ STORED: Mapping[str, tuple[float, float]] = {
     "UINT8": (0.0, 255.0),
     "INT16": (-32768.0, 32767.0),
 }
-"""The lowest and the highest number of types that stand for others."""
+"""The lowest and the highest stored value of quantised types."""
 
 _NO_OPTIONS = (ArithmeticError, IndexError, KeyError, TypeError, ValueError, MemoryError, RuntimeError)
-"""What numbers raise that no operator has: converters check what models have, not what a damaged file may."""
+"""Exceptions from invalid option values in a damaged file, which converters do not check completely."""
 
 _FLOATS = ("FLOAT32", "FLOAT16")
 
 
 class Walk:
-    """Goes through the operators that outputs need.
+    """Conversion of the operators needed for the outputs.
 
     Attributes:
-        collected: what it has made of them.
-        endings: how outputs end.
+        collected: the graph under construction.
+        endings: the output tails.
         made: the tensor that each node computes, by the node's name.
     """
 
@@ -78,7 +78,7 @@ class Walk:
         self._shared: dict[int, str] = {}
 
     def _require_made(self, operator: Operator, given: set[int]) -> None:
-        """Refuse an operator that reads what none before it makes: itself, say, in a file that never ends."""
+        """Refuse an operator with an input that earlier operators do not compute, such as one of its own outputs."""
         for read in operator.inputs:
             if read >= 0 and read not in self._makers and read not in given and read not in self._constants:
                 name = self._model.tensors[read].name
@@ -88,7 +88,7 @@ class Walk:
                 )
 
     def need(self, tensors: list[int]) -> None:
-        """Mark tensors and what they are made of."""
+        """Mark tensors and their direct and indirect inputs."""
         waiting = list(tensors)
         while waiting:
             index = waiting.pop()
@@ -99,7 +99,7 @@ class Walk:
                 waiting += [read for read in self._makers[index].inputs if read >= 0]
 
     def all(self) -> None:
-        """Import the inputs and every operator that is needed."""
+        """Import the inputs and every operator needed for the outputs."""
         for name, index in self._model.inputs:
             if index not in self._names:
                 self._input(name, index)
@@ -115,7 +115,7 @@ class Walk:
         """Return the name of the node that computes a tensor.
 
         Raises:
-            ModelError: it is a constant.
+            ModelError: the tensor is a constant.
         """
         if index not in self._names:
             raise ModelError(f"output '{self._model.tensors[index].name:.96}' does not depend on any input")
@@ -143,7 +143,7 @@ class Walk:
         self.collected.rows[free] = LayerVerdict(free, "input", shape, SHADER, (nodes[0].op,))
 
     def _is_grey(self, index: int) -> bool:
-        """Return whether a tensor (1, height, width) is a picture: all that reads it adds channels, or makes a row."""
+        """Return whether a tensor (1, height, width) is an image: all its readers add a channel axis or flatten it."""
         tensors = self._model.tensors
         shape = tensors[index].shape
         readers = [op for op in self._model.operators if index in op.inputs and op.kind != "SHAPE"]
@@ -179,7 +179,7 @@ class Walk:
         collected.rows[name] = replace(row, shape=collected.shapes[last], runs=place, operators=operators)
         self._names[index] = last
         self.made[last] = index
-        for node in reversed(collected.nodes):  # what is only reshaped has the same numbers
+        for node in reversed(collected.nodes):  # a reshape keeps the values
             if node.op != "reshape" or node.inputs[0] in inputs:
                 break
             self.made[node.inputs[0]] = index
@@ -211,7 +211,7 @@ class Walk:
         shape = self.collected.shapes[last]
         says_nothing = tensor.free or (operator.custom and not math.prod(tensor.shape or (0,)))
         wanted = shape if says_nothing else shape_of(tensor)
-        if shape != wanted and math.prod(shape) == math.prod(wanted):  # a vector for a map of one pixel, say
+        if shape != wanted and math.prod(shape) == math.prod(wanted):  # for example a vector instead of a 1x1 map
             again = Node(self.collected.free_name(f"{name}-as"), "reshape", (last,), {"shape": wanted})
             last = self.collected.add([again])
         elif shape != wanted:
@@ -222,7 +222,7 @@ class Walk:
         return last
 
     def _note(self, span: Range, first: int) -> None:
-        """Note what the file says of the last value on the node that computes it: those behind only move it."""
+        """Store the range of the last value with the node that computes it, not with nodes that only move it."""
         nodes = self.collected.nodes
         for place in range(len(nodes) - 1, first - 1, -1):
             nodes[place] = nodes[place].with_attrs(**{SEEN: span})
@@ -232,18 +232,18 @@ class Walk:
 
 
 def span_of(tensor: Tensor) -> Range | None:
-    """Return the lowest and the highest value that a quantised tensor can have; None of one that is not."""
+    """Return the lowest and the highest value that a quantised tensor can represent; None for any other tensor."""
     given = tensor.quantization
     if given is None or tensor.type not in STORED or given.scales.size != 1:
         return None
-    # In the file's own precision: 255 times its 1/255 is 1.
+    # In the precision of the file: 255 times its 1/255 is 1.
     with np.errstate(all="ignore"):
         low, high = (float(np.float32(given.scales[0] * (stored - given.zeros[0]))) for stored in STORED[tensor.type])
     return (low, high) if low < high and math.isfinite(high - low) else None
 
 
 def _sizes(tensor: Tensor) -> tuple[int | None, ...]:
-    """Return the shape that the file gives a tensor, without the batch; None for a size that it does not know."""
+    """Return the declared shape of a tensor, without the batch, with None for an unknown size."""
     try:
         return shape_of(replace(tensor, free=())) if not tensor.free else (None,) * (len(tensor.shape) - 1)
     except ModelError:

@@ -1,6 +1,7 @@
-"""What converters write in pieces: several operators that are one function, one normalisation or one move of numbers.
+"""Fusion of decomposed functions, normalisations and moves of values.
 
-A piece ends in one tensor, and reads one besides constants. It is shown numbers, and what comes out tells what it is.
+A subgraph to fuse has one output, and one input apart from constants. It is evaluated on test values, and its results
+identify the operator.
 """
 
 from __future__ import annotations
@@ -20,28 +21,28 @@ from glsl_infer.importers.tflite.evaluate import ELEMENTWISE, MOVES, NO_NUMBERS,
 from glsl_infer.importers.tflite.model import Operator, Tensor
 
 ACTIVATION, NORMALIZATION, ARRANGEMENT, PLACES = "ACTIVATION", "NORMALIZATION", "ARRANGEMENT", "PLACES"
-"""Operators that pieces become: with the options ``Function``; ``Norm``; ``Arrangement``; ``Places``."""
+"""Types of the fused operators, whose options are ``Function``, ``Norm``, ``Arrangement`` and ``Places``."""
 
 _LONGEST = 28
-"""Operators of a piece."""
+"""Largest number of operators of a subgraph."""
 _MOST_SHOWN = 2**20
-"""Numbers of a tensor that is shown to a normalisation."""
+"""Largest number of elements of a test tensor for a normalisation."""
 _MOST_MOVED = 2**22
 
 _NORMS: Mapping[str, Compute] = {**ELEMENTWISE, **REDUCTIONS, "RESHAPE": MOVES["RESHAPE"], "SQUEEZE": MOVES["SQUEEZE"]}
 _MADE_OF_FUNCTIONS = frozenset(ELEMENTWISE) - {"CAST", "QUANTIZE", "DEQUANTIZE"}
 _PLAIN = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "CONCATENATION", "SPLIT", "SPLIT_V", "SLICE", "STRIDED_SLICE")
-"""Moves that are imported as they are: without another one among them nothing is gained."""
+"""Moves that are imported directly. Fusing only these has no benefit."""
 
 Piece = tuple[int, "list[Operator]"]
-"""(the tensor that a piece reads, its operators in order)."""
+"""(the input tensor of a subgraph, its operators in order)."""
 
 
 _PLAIN_FUNCTIONS = {
     "ABS": "absolute", "ELU": "elu(1)", "EXP": "exponential", "HARD_SWISH": "hard_silu", "LOGISTIC": "sigmoid",
     "RELU": "relu", "RELU6": "relu(6)", "SQUARE": "square", "TANH": "tanh",
 }  # fmt: skip
-"""Operators that alone are a function, and may stand between a normalisation and a change of its shape."""
+"""Operators that are a function by themselves. They can be between a normalisation and a change of its shape."""
 
 Found = TypeVar("Found")
 
@@ -54,13 +55,13 @@ def _tried(what: Callable[[], Found]) -> Found | None:
 
 
 class Written:
-    """The pieces of a file.
+    """The decomposed patterns of a file.
 
     Args:
         tensors: with known shapes.
         constants: of the file.
         makers: the operator of every tensor.
-        places: where operators stand in the file, by the tensors that they make.
+        places: index of an operator in the file, by the tensors that it computes.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class Written:
         self._tensors, self._constants, self._makers, self._places = tensors, constants, makers, places
 
     def whole(self, last: Operator) -> Operator | None:
-        """Return the operator that does what the longest piece does which ends in this one; None if there is none."""
+        """Return the operator that replaces the longest matching subgraph that ends in ``last``, or None."""
         if last.custom or not last.inputs or not last.outputs or last.outputs[0] not in self._makers:
             return None
         if len(last.outputs) > 1:
@@ -81,7 +82,7 @@ class Written:
         return (self._move(last) or self._batch_back(last)) if last.kind in MOVES else None
 
     def _pieces(self, last: Operator, kinds: Mapping[str, Compute]) -> list[Piece]:
-        """Return all pieces of operators of some kinds that end in one, longest first."""
+        """Return all subgraphs of operators of some types that end in ``last``, longest first."""
         found: list[Piece] = []
         taken: dict[int, Operator] = {}
         waiting = set(last.outputs)
@@ -146,9 +147,9 @@ class Written:
         return None
 
     def _without_activation(self, operators: Sequence[Operator]) -> tuple[int, list[Operator]]:
-        """Return the activation in the last operator that computes, and the operators without it.
+        """Return the number of the fused activation, and the operators without it.
 
-        Converters put an activation behind a change of shape into the sum before it.
+        Converters fuse an activation that follows a change of shape into the sum before the change.
         """
         found = list(operators)
         at = len(found) - 1
@@ -159,7 +160,7 @@ class Written:
         return fused, found
 
     def _norm_before(self, last: Operator) -> Operator | None:
-        """Return the normalisation before a change of shape with a function in between."""
+        """Return the normalisation that precedes a function and a change of shape."""
         maker = self._makers.get(last.inputs[0]) if last.inputs else None
         function = self._function(maker) if maker is not None and maker.kind in _MADE_OF_FUNCTIONS else None
         text = _PLAIN_FUNCTIONS.get(maker.kind) if maker is not None and function is None else None
@@ -193,7 +194,7 @@ class Written:
         return None
 
     def _batch_back(self, last: Operator) -> Operator | None:
-        """Return the move of numbers that takes the batch behind another axis, a part of that, and the batch back."""
+        """Return the move of values that moves the batch to another axis, takes a part, and moves the batch back."""
         ends = [self._shape(index) for index in last.outputs]
         if any(shape[:1] != (1,) or len(shape) < 2 for shape in ends):
             return None
@@ -244,7 +245,7 @@ class Written:
                 yield float(value.reshape(-1)[0])
 
     def _tolerance(self, operators: Sequence[Operator]) -> float:
-        """Return how exactly a piece can be what it is meant to be: constants of few bits are rounded."""
+        """Return the tolerance of a subgraph: constants of few bits are rounded."""
         read = {index for operator in operators for index in operator.inputs if index >= 0}
         widened = [self._makers[index] for index in read if index in self._constants and index in self._makers]
         read.update(index for operator in widened for index in operator.inputs if index >= 0)
@@ -257,4 +258,4 @@ _KNOWN = (
     "LOGISTIC", "MAXIMUM", "MINIMUM", "MUL", "NEG", "POW", "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1", "RSQRT",
     "SIN", "SQRT", "SQUARE", "SUB", "TANH", "SQUARED_DIFFERENCE",
 )  # fmt: skip
-"""Operators that alone are no piece."""
+"""Operators that do not form a decomposed function by themselves."""
