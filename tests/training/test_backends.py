@@ -59,7 +59,7 @@ from training.recipe_augmentation import Augmentation, Mixing
 recipe = Recipe(batch=8, phases=(Phase(epochs=3),), schedule=Schedule(warmup=0.0), optimizer=Optimizer(rate=0.02),
                 average=Average(ema=0.5), augmentation=Augmentation(mixup=Mixing(0.5)))
 if len(sys.argv) > 2:
-    train._share(recipe.batch)
+    train._use_all_devices(recipe.batch)
     assert small_loop.keras.distribution.distribution().device_mesh.devices.size == 2
 small_loop.run(recipe, Path(sys.argv[1]))
 """
