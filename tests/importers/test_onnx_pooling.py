@@ -56,7 +56,7 @@ def test_as_onnx_runtime(
 
 
 def test_a_window_counts_what_padding_it_has() -> None:
-    """Windows added by ceil_mode extend beyond the padding. These taps do not count: in the last column, six of nine do."""
+    """Window positions that ceil_mode adds beyond the padding do not count: in the last column, six of nine taps do."""
     options = {"pads": [1, 2, 1, 1], "kernel_shape": [3, 3], "strides": [2, 2], "dilations": [2, 2], "ceil_mode": 1,
                "count_include_pad": 1}  # fmt: skip
     made = File(0, 19)

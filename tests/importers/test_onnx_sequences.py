@@ -19,7 +19,7 @@ def graph_of(made: File) -> Graph:
 
 
 def unrolled(steps: int, kind: str, axis: int = 0) -> File:
-    """Return an unrolled recurrent layer over the columns of a map, with operators for each step, as PyTorch traces it."""
+    """Return a recurrent layer over the columns of a map, unrolled into operators, as PyTorch traces it."""
     made = File(1)
     x = made.op("Relu", [made.conv(made.input((1, 3, 4, steps)), 6)], (1, 6, 4, steps))
     rows = made.transpose(made.reshape(x, (1, 24, steps)), (2, 0, 1))

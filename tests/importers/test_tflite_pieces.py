@@ -275,7 +275,7 @@ def every_second(made: File, x: int) -> int:
 
 
 def suppressed(kind: str) -> Build:
-    """Return a builder of non-maximum suppression: indices of distant boxes that fill the result, scores, and the count."""
+    """Return a builder of non-maximum suppression on distant boxes that fill the result: indices, scores, and count."""
 
     def build(made: File, x: int) -> int:
         _, flat = best_pixels(made, x)
@@ -328,7 +328,7 @@ ON_CPU: dict[str, list[Build]] = {
 
 
 def test_every_operator_of_the_cpu_alone_has_a_case() -> None:
-    assert set(TENSORS) - {*OPERATORS, *BATCHES, *SEQUENCES, "ARG_MAX"} <= set(ON_CPU)  # test_tflite_sequences tests these
+    assert set(TENSORS) - {*OPERATORS, *BATCHES, *SEQUENCES, "ARG_MAX"} <= set(ON_CPU)  # test_tflite_sequences
 
 
 @pytest.mark.parametrize("kind", ON_CPU)

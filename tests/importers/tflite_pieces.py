@@ -93,7 +93,7 @@ def instance_norm(made: File, x: int) -> int:
 
 
 def group_norm(made: File, x: int, then: int = 0) -> int:
-    """Add a norm of two groups with five axes; ``then`` is an activation fused into the last sum, before the reshape."""
+    """Add a norm of two groups with five axes; ``then`` is an activation fused into the last sum."""
     five = (1, 8, 6, 2, 2)
     parts = made.op("RESHAPE", [x, made.constant(five, "i4")], five, {"Reshape": {}})
     middle, inverse = moments(made, parts, [1, 2, 4], 1e-3)
