@@ -17,7 +17,7 @@ PICTURES = [np.random.default_rng(0).integers(0, 256, (8, 6, 4), np.uint8)]
 
 
 def doubled(made: File, x: str) -> str:
-    """Add finite values that grow beyond all floats."""
+    """Add finite values growing beyond all floats."""
     for _ in range(140):
         x = made.op("Add", [x, x], MAP)
     return x
@@ -33,7 +33,7 @@ def endless_epsilon(made: File, x: str) -> str:
 
 
 def long_chain(made: File, x: str) -> str:
-    """Add a chain of operations that cannot be merged."""
+    """Add a chain of unmergeable operations."""
     for index in range(2100):
         x = made.op(("Sin", "Abs", "Exp")[index % 3] if index % 3 != 1 else "Relu", [x], MAP)
     return x

@@ -19,7 +19,7 @@ from glsl_infer.importers.onnx.file import read_model
 MAP = (1, 4, 8, 6)
 
 MOVED = ("ConstantOfShape", "Expand", "Reshape", "Tile")
-"""Operators that create constants with any number of axes, more than NumPy's limit."""
+"""Operators creating constants with any number of axes, more than NumPy's limit."""
 
 
 @pytest.fixture(autouse=True)

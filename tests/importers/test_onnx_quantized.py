@@ -24,7 +24,7 @@ SIZE = (3, 12, 10)
 
 
 def random_network(seed: int, length: int = 6) -> File:
-    """Return a chain with sums, concatenations and gates, of operators that a quantised file can have."""
+    """Return a chain with sums, concatenations and gates, of the operators of quantised files."""
     made = File(seed, 17)
     x = made.op("Relu", [made.conv(made.input((1, *SIZE)), 8)], (1, 8, 12, 10))
     for _ in range(length):
@@ -60,7 +60,7 @@ def quantized(made: File, folder: Path, *, qdq: bool, signed: bool, per_channel:
 
         class Pictures(tools.CalibrationDataReader):
             def __init__(self) -> None:
-                # The compared image is among them, so that nothing saturates between two operators that are fused here.
+                # The compared image is among them, so nothing saturates between two operators fused here.
                 values = [picture(seed).astype(np.float32) / np.float32(255.0) for seed in range(8)]
                 self._left = [{"x": value.transpose(2, 0, 1)[None]} for value in values]
 

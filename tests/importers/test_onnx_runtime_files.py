@@ -1,4 +1,4 @@
-"""Files that ONNX Runtime has optimised or quantised: operators of its domain, compared with ONNX Runtime."""
+"""Files optimised or quantised by ONNX Runtime: operators of its domain, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_channels_last() -> None:
 
 @pytest.mark.parametrize("function", ["Relu", "Sigmoid", "Tanh", "LeakyRelu", "Clip", "HardSigmoid"])
 def test_convolutions_that_onnx_runtime_fuses(function: str, tmp_path: Path) -> None:
-    """The file that ONNX Runtime saves has operators of its domain and the same results as the original file."""
+    """The file saved by ONNX Runtime has operators of its domain and the same results as the original file."""
     made = File(3, 13)
     x = made.input((1, 3, 8, 6))
     c = made.conv(x, 4)

@@ -79,6 +79,6 @@ def test_a_line_longer_than_a_texture_is_several_rows(shape: tuple[int, ...]) ->
     small = optimize(graph)
     on_cpu = cpu_layers(small)
     places = [node.name in on_cpu for node in small.nodes if node.op == "conv2d"]
-    assert places == [True, False]  # only the operator that reads the entire line
+    assert places == [True, False]  # only the reader of the entire line
     values = np.arange(5000 * channels, dtype=np.float32).reshape(1, 5000, channels)
     assert (in_shape(values, entry.attrs["shape"]).reshape(-1) == values.reshape(-1)).all()

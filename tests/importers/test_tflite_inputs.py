@@ -77,7 +77,7 @@ def sound(length: int) -> bytes:
 
 
 def test_any_size_and_a_constant() -> None:
-    """A resized model equals the file of that size: its shapes follow from its inputs."""
+    """A resized model equals the file of the same size: its shapes follow from its inputs."""
     model, whole = parsed(sound(64)), to_graph(parsed(sound(24)))
     (x, _), (gain, _) = model.inputs
     graph = to_graph(model, ends=Ends(shapes={x: (1, 24)}, constants={gain: (0.5,)}))

@@ -149,7 +149,7 @@ def heads(kind: str) -> Build:
 
 
 def as_shapes_say(made: File, x: int) -> int:
-    """Add a constant repeated to a shape that is computed from another shape and the empty shape of a scalar."""
+    """Add a constant repeated to a shape computed from another shape and the empty shape of a scalar."""
     shape = made.op("BROADCAST_ARGS", [made.constant([1, 8, 6, 4], "i4"), made.constant([], "i4")], (4,), type_="INT32")
     return pieces.two(made, "ADD", x, made.op("BROADCAST_TO", [made.constant([0.5]), shape], (1, 8, 6, 4), version=2))
 
@@ -254,7 +254,7 @@ def hot(made: File, x: int) -> int:
 
 
 def moved(kind: str, constant: list, shape: tuple[int, ...]) -> Build:
-    """Return a builder of a list of pixels that is padded, mirrored or repeated."""
+    """Return a builder of a padded, mirrored or repeated list of pixels."""
 
     def build(made: File, x: int) -> int:
         flat = made.op("RESHAPE", [x, made.constant([1, 1, 12, 4, 4], "i4")], (1, 1, 12, 4, 4), {"Reshape": {}})

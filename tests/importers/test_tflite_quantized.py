@@ -25,7 +25,7 @@ SAME_RANGE = ("MAX_POOL_2D", "AVERAGE_POOL_2D", "PAD", "RESIZE_NEAREST_NEIGHBOR"
 
 
 def random_network(seed: int, length: int = 6) -> tuple[File, int]:
-    """Return a chain with sums and gates, of operators that a quantised file can have."""
+    """Return a chain with sums and gates, of the operators of quantised files."""
     made = File(seed)
     x = made.conv(made.input(SIZE), 8, fused=1)
     for _ in range(length):
@@ -77,7 +77,7 @@ def quantize(made: File, output: int, kind: str, *, per_channel: bool = True) ->
         name = next(key for key, value in vars(schema.BuiltinOperator).items() if value == code.builtinCode)
         code.version = 3 if "CONV" in name else 1 if name == "HARD_SWISH" else 2
         values = np.stack([run.tensor(out) for run in runs])
-        # Wider than observed, so that nothing saturates between two operators that are fused here.
+        # Wider than observed, so nothing saturates between two operators fused here.
         activation(out, 1.5 * float(values.min()), 1.5 * float(values.max()))
         if name == "LOGISTIC":
             made.quantize(out, 1.0 / 256.0, lowest)

@@ -75,7 +75,7 @@ def test_numbers_of_each_row_by_its_own_indices() -> None:
 
 @pytest.mark.parametrize("softmax", [True, False])
 def test_validation_beside_litert(softmax: bool, tmp_path: Path) -> None:
-    """A softmax of bytes is left out, so the engine returns logits. An output without a batch axis keeps all its rows."""
+    """Validation compares logits in place of a softmax of bytes, and all rows of an output without a batch axis."""
     made = File(3)
     y = made.conv(made.input((1, 8, 6, 3)), 4)
     if softmax:

@@ -105,7 +105,7 @@ def group_norm(made: File, x: int, then: int = 0) -> int:
 
 
 def group_norm_relu(made: File, x: int) -> int:
-    """Add ``group_norm`` with a ReLU at the position that converters choose."""
+    """Add ``group_norm`` with a ReLU at the converters' position."""
     return group_norm(made, x, 1)
 
 

@@ -62,7 +62,7 @@ def test_by_size_saves_more_where_the_network_narrows_and_widens() -> None:
 
 
 def least_cost(sizes: list[int], alive: list[tuple[int, int]]) -> int:
-    """Compute the minimum cost by another algorithm, a maximum-weight matching of tensors and later users of their memory."""
+    """Compute the minimum cost by another algorithm: a maximum-weight matching of givers and receivers of memory."""
     import networkx
 
     pairs = networkx.Graph()

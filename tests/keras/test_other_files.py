@@ -63,7 +63,7 @@ PICTURE = np.random.default_rng(0).integers(0, 256, (8, 8, 3), np.uint8)
 
 @pytest.fixture(scope="module")
 def module(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Import a module of the user, whose registrations are removed before a file is read without it."""
+    """Import a user's module; its registrations are dropped when a file is read without it."""
     folder = tmp_path_factory.mktemp("own")
     (folder / "own_net_layers.py").write_text(MODULE)
     with pytest.MonkeyPatch.context() as patch:

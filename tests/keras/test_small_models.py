@@ -13,8 +13,8 @@ LEAST_LIKE = 0.99
 LESS_LIKE = {"mask_argmax": 0.98, "pilotnet": 0.95}
 """Lower bounds of two models.
 
-A pixel between two classes can take either class. The likeness of a single value is its relative error: 4 %, although
-over 21 images it correlates with Keras' value to 0.9997.
+A pixel between two classes can take either class. The likeness of a single value depends on its relative error: 4 %,
+although over 21 images it correlates with Keras' value to 0.9997.
 """
 
 

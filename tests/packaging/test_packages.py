@@ -40,7 +40,7 @@ def release() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, release: ModuleType) -> Path:
-    """Return the Python files of a release with a repository, which twine has checked."""
+    """Build the Python files of a release with a repository, which twine checks."""
     needs.module("twine")
     folder = tmp_path_factory.mktemp("release")
     release.python_packages(folder, REPOSITORY)

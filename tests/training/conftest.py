@@ -19,7 +19,7 @@ def picture(path: Path, colour, seed: int, size: int = 48) -> None:
 
 @pytest.fixture(scope="session")
 def image_folder(tmp_path_factory):
-    """Return ``SPLIT/CLASS/*.png``. All tests of this folder share it, so they must not change it."""
+    """Return a folder of ``SPLIT/CLASS/*.png``. All tests here share it, so they must not change it."""
     root = tmp_path_factory.mktemp("pictures")
     for split, count in COUNTS.items():
         for index, (label, colour) in enumerate(COLOURS.items()):

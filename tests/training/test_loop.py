@@ -44,7 +44,7 @@ def best(path):
 
 @pytest.fixture(scope="module")
 def phased(tmp_path_factory):
-    """Return a run of three phases that differ in everything, its built networks and batches, and its weights."""
+    """Return the folder of a run of three phases that differ in everything, its built networks, and its batches."""
     built, batches = [], []
 
     def build(size, **options):

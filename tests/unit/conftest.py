@@ -18,7 +18,7 @@ def picture(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def export_arguments(tmp_path: Path) -> dict[str, Path]:
-    """Return valid arguments of export, except for a model file that cannot be loaded."""
+    """Return valid arguments of export, except for an invalid model file."""
     model, labels = tmp_path / "model.keras", tmp_path / "labels.txt"
     model.write_bytes(b"not loaded in these tests")
     labels.write_text("a\nb\n")

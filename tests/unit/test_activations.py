@@ -34,7 +34,7 @@ def test_the_text_stands_for_the_same_function(text: str) -> None:
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_values_lie_in_the_range_and_come_close_to_its_ends(text: str) -> None:
-    far = np.array([-1e5, -500.0, 500.0, 1e5])  # the scale for roots and logarithms
+    far = np.array([-1e5, -500.0, 500.0, 1e5])  # far enough for roots and logarithms
     function, y = activation(text), at(text, np.concatenate([np.linspace(-70.0, 70.0, 28_001), far]))
     assert y.min() >= function.low - 1e-12 and y.max() <= function.high + 1e-12
     assert y.min() == pytest.approx(function.low, abs=0.02) if math.isfinite(function.low) else y.min() < -3.0
@@ -60,7 +60,7 @@ def test_the_range_on_an_interval_is_exact(text: str, low: float, width: float) 
     finest = width / 4000.0 * function.steepest(-100.0, 500.0) + 1e-12  # the largest change between two of the points
     jump = 1.5 if text.startswith(("bent_relu", "hard_shrink", "threshold")) else 0.0
     if "rsqrt" in text or "reciprocal" in text or ("(-" in text and text.startswith("power")):
-        jump = np.inf if low <= 1e-6 <= low + width + 1e-5 else 0.0  # a step of 2^20 or more
+        jump = np.inf if low <= 1e-6 <= low + width + 1e-5 else 0.0  # values near 0 are 2^20 and more
     assert (least >= y.min(axis=0) - finest - jump).all() and (greatest <= y.max(axis=0) + finest + jump).all()
 
 

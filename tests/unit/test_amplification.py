@@ -144,7 +144,7 @@ def test_the_shipped_models_stay_below_both_bounds(path: Path) -> None:
 
 
 def test_the_error_is_that_of_rounding_where_nothing_is_enlarged() -> None:
-    """Without amplification, the error is that of rounding: sqrt(1/12) of a step."""
+    """Without amplification, the error equals rounding: sqrt(1/12) of a step."""
     made = tiny.tiny_bundle()
     errors = amplification.errors(made.graph, made.graph, [tiny.tiny_picture(1), tiny.tiny_picture(2)])
     assert list(errors) == ["stem", "expand", "unit-pw", "unit-dw"]

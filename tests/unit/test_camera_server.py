@@ -60,7 +60,7 @@ def test_a_page_elsewhere_cannot_show_the_frames(site: str, code: int) -> None:
     ],
 )
 def test_a_page_elsewhere_is_known_by_its_address(name: str, page: str, code: int) -> None:
-    """Old browsers send no Sec-Fetch-Site, so the server checks the other headers."""
+    """Old browsers send no Sec-Fetch-Site, so the server checks the page's address in Origin and Referer."""
     with mjpeg.FrameServer(0) as server:
         headers = {"Host": f"localhost:{server.port}", name: page.format(port=server.port)}
         request = urllib.request.Request(server.address, headers=headers)

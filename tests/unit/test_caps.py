@@ -146,7 +146,7 @@ HUGE_DIRECTORIES: dict[str, Callable[[], bytes]] = {
 def test_a_huge_directory_is_not_read(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "entries.glslnn"
     path.write_bytes(bytes(1000) + HUGE_DIRECTORIES[kind]())
-    # Features that bundles never use, 64-bit records and comments, are not read.
+    # 64-bit records and comments, which bundles never use, are not read.
     larger = "the directory of the zip is larger than 16 MiB"
     assert (larger if kind == "declared" else "not a glsl-infer model") in refusal(path)
 

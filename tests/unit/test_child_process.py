@@ -62,7 +62,7 @@ def test_the_command_line_runs(here: Path) -> None:
 
 
 def test_the_folder_of_this_package_comes_first_where_it_is_not_on_the_path(here: Path, tmp_path: Path) -> None:
-    """In a checkout the package is not installed, so its folder comes first: ``-S`` leaves out site-packages."""
+    """Without an installed package, as in a checkout, its folder comes first: ``-S`` leaves out site-packages."""
     (tmp_path / "says.py").write_text(SAYS)
     start = module_command("says")
     _, _, path = json.loads(said_by([start[0], "-S", *start[1:]], PYTHONPATH=str(tmp_path)))

@@ -26,7 +26,7 @@ MODULES = {name: importlib.import_module(f"glsl_infer.cli.{name}") for name in C
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
 
 MADE = ("models/grocery-x22-385.", "android/build/", "build/", *contributing.FILES)
-"""Prefixes of paths that documented commands write, and that need not be in the repository."""
+"""Prefixes of paths written by documented commands and not required in the repository."""
 
 
 def test_all_kinds_are_found() -> None:
@@ -65,13 +65,13 @@ def of_make(one: Command) -> str:
 
 
 def of_shell_script(one: Command) -> str:
-    """Return the options that do not occur in a script without a parser."""
+    """Return the options missing from the text of a script without a parser."""
     text = (ROOT / script_of(one)).read_text("utf-8")
     return " ".join(word for word in arguments_of(one) if word.startswith("--") and word not in text)
 
 
 def of_pip(one: Command) -> str:
-    """Return the extras that the project does not have."""
+    """Return the extras missing from the project."""
     project = (ROOT / "pyproject.toml").read_text("utf-8").partition("[project.optional-dependencies]")[2]
     known = set(re.findall(r"^(\w+) = \[", project.partition("\n[")[0], re.MULTILINE))
     named = re.findall(r"(?:glsl-infer|\.)\[([^\]]*)\]", " ".join(one.words))

@@ -18,7 +18,7 @@ LINEAR = {"activation": "linear"}
 
 
 def chain(what: str, length: int) -> Graph:
-    """Return a chain of layers that all fold into earlier ones."""
+    """Return a chain of layers, all of which fold into earlier ones."""
     rng = np.random.default_rng(0)
     scaled = {"scales": (-1.0,), "offsets": (0.25,)}
     if what == "vectors":

@@ -1,4 +1,4 @@
-"""The matrix of docs/reference/operators.md lists every operator once, with the processor that runs it."""
+"""The matrix of docs/reference/operators.md lists every operator once, with its processor."""
 
 from __future__ import annotations
 

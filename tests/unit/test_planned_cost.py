@@ -1,4 +1,4 @@
-"""auto counts its cost with each planned program, and spends the remainder on the weights that lose most."""
+"""auto counts its cost as the program is planned, and spends the budget left by maps on the weights that lose most."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_numbers_behind_a_vector_have_16_bits_alone() -> None:
 )
 def test_pictures_and_probabilities_have_8(output: GraphOutput, activation: str) -> None:
     reasons = set(layers(network(output, activation=activation)).values())
-    assert not reasons & {precision.BY_RULE, precision.BEFORE}  # a search may still choose it
+    assert not reasons & {precision.BY_RULE, precision.BEFORE}  # a search can still choose one
 
 
 def test_an_input_that_costs_much_stays_in_8() -> None:

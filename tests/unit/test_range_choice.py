@@ -85,7 +85,7 @@ def test_headroom_ends_where_the_widest_channel_does() -> None:
 
 
 def test_bytes_are_not_wasted() -> None:
-    """Each channel's range exceeds its values only by the amount that an integer zero point needs."""
+    """Each channel's range exceeds its values only by the amount an integer zero point needs."""
     rng = np.random.default_rng(0)
     for _ in range(200):
         low, high = np.sort(rng.normal(size=(2, 4)) * 3, axis=0)

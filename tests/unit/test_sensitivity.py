@@ -41,7 +41,7 @@ def made(precision: str = "8", **options: float) -> PreparedGraph:
 
 
 def off(prepared: PreparedGraph) -> float:
-    """Return the error of the exact reference on images outside the calibration set, where values saturate, too."""
+    """Return the error of the exact reference on calibration images: on others, values saturate, too."""
     squares = []
     for picture in PICTURES[:4]:
         floats = reference.run(GRAPH, picture, mode="float")
@@ -171,7 +171,7 @@ def test_it_needs_pictures_and_a_model_of_one_part() -> None:
 
 
 def test_what_pictures_do_not_show_counts() -> None:
-    """Small maps at the end have headroom for stronger images than the sixteen of calibration."""
+    """The error grows if four of sixteen images are stronger: calibrated without them, small maps would saturate."""
     body = [
         input_node(20),
         conv_node(RNG, "large", ("image",), 3, 12, kernel=(3, 3), activation="relu"),

@@ -32,7 +32,7 @@ FRAGMENTS = [name for name in NAMES if name.endswith(".frag")]
 FUNCTIONS = [name for name in NAMES if name.endswith(".glsl") and name != "prelude.glsl"]
 PRELUDE_TEXT = template("prelude.glsl")
 LINES = {"global_average.frag": global_average_pool.FETCH}
-"""Lines that a template needs to be complete."""
+"""Lines required to complete a template."""
 
 
 FRAGMENT_INCLUDES = ["fixed_point.glsl", "store.glsl", "turns.glsl", "late.glsl"]

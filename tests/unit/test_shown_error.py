@@ -1,4 +1,4 @@
-"""The error of a detector counts in proportion to its confidence."""
+"""The error of a detector counts mainly for confident detections."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_only_what_a_network_is_sure_of_counts() -> None:
 
 
 def test_bits_go_where_what_is_seen_gains(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The branch without confident detections has by far the largest error; with scores, it gets no bits."""
+    """The branch without confident detections has the largest rounding error; scores more than halve its weight."""
     body = [
         input_node(SIDE),
         conv_node(RNG, "near", ("image",), 3, 8, kernel=(3, 3), activation="relu"),

@@ -59,7 +59,7 @@ def test_upright_cuts_of_whole_pixels_are_those_pixels() -> None:
 
 def test_shrinking_averages_all_pixels() -> None:
     picture = np.zeros((64, 64, 3), np.uint8)
-    picture[::2, ::2] = 200  # single pixels are 200 or 0
+    picture[::2, ::2] = 200  # single pixels read as 200 or 0
     assert (pixels_of(picture, Cut(32, 32, 64, 64), 8, 8) == 50).all()
     tilted = pixels_of(picture, Cut(32, 32, 40, 40, 0.4), 5, 5)
     assert np.abs(tilted.astype(int) - 50).max() <= 3

@@ -41,7 +41,7 @@ def test_sums_that_were_followed_for_another_mode_are_not_taken(
     monkeypatch: pytest.MonkeyPatch, modes: tuple[str, str]
 ) -> None:
     """A program rebuilt with another weights mode, as when uniform arrays grow, does not use the old simulated sums."""
-    monkeypatch.setattr(truncation, "MOST_UNEVEN", 0.0)  # affects baked weights only
+    monkeypatch.setattr(truncation, "MOST_UNEVEN", 0.0)  # only slices of baked weights then have no offset
     rng = np.random.default_rng(3)
     nodes = [input_node(SIZE), conv_node(rng, "a", ("image",), 3, 8, activation="relu(1)")]
     nodes.append(conv_node(rng, "b", ("a", "a"), 8, 8, activation="relu(1)"))  # adds unscaled texels

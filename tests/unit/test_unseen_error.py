@@ -84,7 +84,7 @@ def test_a_network_that_must_round_is_found_with_its_layer_and_the_remedy_works(
 
 
 def test_auto_spends_until_the_outputs_are_of_use() -> None:
-    """auto spends more than an eighth of the work, most of it on the layers before the output."""
+    """auto spends more than an eighth of the network's work, most of which is in the layers before ``offset``."""
     rng = np.random.default_rng(1)
     wide, narrow = rng.normal(0, 0.3, (3, 24)), rng.normal(0, 0.2, (24, 3))
     before = (
