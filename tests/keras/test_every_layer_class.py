@@ -31,7 +31,7 @@ AUGMENTATION = {name for name in dir(L) if name.startswith("Random")}
 
 
 def classes_of_keras() -> dict[str, type]:
-    """Return the layers by class name. Several public names may be one class."""
+    """Return the layers by class name. Several public names can be one class."""
     public = (getattr(L, name) for name in dir(L) if name[0].isupper())
     return {kind.__name__: kind for kind in public if isinstance(kind, type)}
 

@@ -33,7 +33,7 @@ def _sequence(x: Any) -> Any:
 def _through(layers: Callable[[], Sequence[Any]]) -> Build:
     def build(x: Any) -> Any:
         x = _sequence(x)
-        for layer in layers():  # made with the model: layers of two models may have one name
+        for layer in layers():  # made with the model: layers of two models can have one name
             x = layer(x)
         return x
 

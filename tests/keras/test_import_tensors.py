@@ -34,7 +34,7 @@ def fields(width: int = 8) -> Any:
 
 
 def heads() -> tuple[Any, Any, Any]:
-    """Return queries, keys and values of 2 heads, sliced from one Dense as in tutorials. The batch is the second axis."""
+    """Return queries, keys and values of 2 heads, sliced from one Dense as in tutorials, with the batch in axis 1."""
     y = ops.reshape(L.Dense(24)(tokens()), (-1, 9, 3, 2, 4))
     y = ops.transpose(y, (2, 0, 3, 1, 4))
     return y[0], y[1], y[2]

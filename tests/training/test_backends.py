@@ -1,4 +1,4 @@
-"""JAX and TensorFlow give equal results, and so do one and two devices; each in a separate process."""
+"""JAX and TensorFlow give equal results, and so do one and two devices. Each runs in a separate process."""
 
 import os
 import subprocess

@@ -68,7 +68,7 @@ def test_the_same_values_are_stored(graph, noted):
         expected = dict(reference.layers(graph, picture, mode="stored"))
         for name, found in zip(names[:-2], outputs):
             off = np.abs(found[number] - expected[name]) * 255
-            # A tie can round either way, and later values may differ by a step, too.
+            # A tie can round either way, and later values can differ by a step, too.
             assert off.max() < 1.01 and np.mean(off > 0.01) < 0.005, name
         assert np.abs(outputs[-2][number] - expected["pool"]).max() < 2.0**-9
         assert np.abs(outputs[-1][number] - expected["Dense"]).max() < LOGIT + 0.02

@@ -41,7 +41,7 @@ def test_the_graph_comes_back_with_the_weights_of_the_shaders(tmp_path: Path) ->
         assert ours.weights.keys() == theirs.weights.keys()
         for key, weights in theirs.weights.items():
             assert ours.weights[key].dtype == np.float32
-            # Shaders store them in units of the activation's line, so a last bit may differ.
+            # Shaders store them in units of the activation's line, so a last bit can differ.
             np.testing.assert_allclose(ours.weights[key], weights, rtol=3e-7, atol=1e-6)
 
 

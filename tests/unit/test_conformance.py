@@ -20,7 +20,7 @@ from glsl_infer.graph import reference
 from glsl_infer.runtime.pictures.preprocess import load_for
 
 CALIBRATED = re.compile(r"ranges-\w+\.glslnn")
-"""Files with calibrated ranges. Another CPU adds in another order, so the last bits may differ."""
+"""Files with calibrated ranges. Another CPU adds in another order, so the last bits can differ."""
 
 
 @pytest.mark.slow

@@ -44,7 +44,7 @@ def of_command_line(one: Command) -> str:
         return f"no command {name}"
     parser = argparse.ArgumentParser(allow_abbrev=False)
     MODULES[name].add_arguments(parser)
-    if one.inline:  # a sentence may omit the required arguments
+    if one.inline:  # a sentence can omit the required arguments
         options = {word.partition("=")[0] for word in arguments_of(one) if word.startswith("--")}
         return " ".join(options - set(parser._option_string_actions))
     printed = io.StringIO()

@@ -98,7 +98,7 @@ def noise(
 
 @pytest.mark.slow
 def test_thirty_networks_are_no_worse_than_with_widened_extremes() -> None:
-    """A single network may be worse by chance, because other steps round differently."""
+    """A single network can be worse by chance, because other steps round differently."""
     pictures = [clouds((SIDE, SIDE, 3), seed) for seed in range(24)]
     graphs = map(random_network, range(NETWORKS))
     gain = np.array([noise(graph, pictures, 16, HEADROOM) - noise(graph, pictures, 16, None) for graph in graphs])

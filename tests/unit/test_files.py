@@ -1,4 +1,4 @@
-"""Atomic writing of files: targets that may be replaced, names, permissions and links."""
+"""Atomic writing of files: replaceable targets, names, permissions and links."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def two_problems() -> Graph:
 
 
 def layers(names: object) -> set[str]:
-    """Return the layers of nodes. The optimiser may have split one into several."""
+    """Return the layers of nodes. The optimiser can split one into several."""
     return {str(name).partition("-")[0] for name in names}  # type: ignore[attr-defined]
 
 
