@@ -98,7 +98,7 @@ def test_the_standard_library_takes_it() -> None:
 
 
 def test_a_start_writes_no_functions_for_them() -> None:
-    """The modules that a Pi imports to draw exclude numpy.typing and most dataclasses, which slow the start."""
+    """The modules that a Pi imports to draw exclude numpy.typing and most dataclasses."""
     text = "import sys, glsl_infer.runtime.session; print('numpy.typing' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

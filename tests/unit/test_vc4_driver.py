@@ -119,7 +119,7 @@ def test_a_version_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_a_system_s_library_for_developers_is_not_taken(tmp_path: Path) -> None:
-    """PyOpenGL loads libEGL.so first, so links to the driver's libraries come before its folder, often read-only."""
+    """PyOpenGL loads libEGL.so first, so links to the driver come before its folder, which can be read-only."""
     prefix = put(tmp_path / "given")
     links, folder, *_ = Driver(prefix, "test").environment()["LD_LIBRARY_PATH"].split(":")
     assert folder == str(prefix / "lib")
