@@ -127,7 +127,7 @@ def test_words_stay_whole_to_be_copied() -> None:
 
 
 def completed(script: str, *words: str) -> list[str]:
-    """Return the completions that bash offers for the last word."""
+    """Return bash's completions for the last word."""
     quoted = " ".join(f"'{word}'" for word in words)
     asked = f"COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _glsl_infer"
     program = f"{script}\n{asked}; printf '%s\\n' \"${{COMPREPLY[@]}}\""
