@@ -183,7 +183,7 @@ def repeated(kind: str, axis: int, count: int) -> Build:
 
 
 def dilated(made: File, x: int) -> int:
-    """Add a dilated convolution between two changes of the batch, as the converter writes some of them."""
+    """Add a dilated convolution between two changes of the batch, as the converter writes some dilations."""
     block = made.constant([2, 2], "i4")
     phases = made.op("SPACE_TO_BATCH_ND", [x, block, made.constant([[2, 2], [2, 2]], "i4")], (4, 6, 5, 4))
     options = {"strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1, "padding": 1}
