@@ -1,4 +1,4 @@
-"""Models that a reader takes and no file can hold: the compiler refuses them in a line that names the layer."""
+"""Models that an importer accepts but no bundle can store: the compiler refuses them and names the layer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PICTURES = [np.random.default_rng(0).integers(0, 256, (8, 6, 4), np.uint8)]
 
 
 def doubled(made: File, x: str) -> str:
-    """Finite numbers that grow beyond all floats."""
+    """Add finite values growing beyond all floats."""
     for _ in range(140):
         x = made.op("Add", [x, x], MAP)
     return x
@@ -33,7 +33,7 @@ def endless_epsilon(made: File, x: str) -> str:
 
 
 def long_chain(made: File, x: str) -> str:
-    """No two of these operations are one."""
+    """Add a chain of unmergeable operations."""
     for index in range(2100):
         x = made.op(("Sin", "Abs", "Exp")[index % 3] if index % 3 != 1 else "Relu", [x], MAP)
     return x
@@ -57,7 +57,7 @@ def test_the_compiler_refuses(network: Callable[[File, str], str], said: str) ->
 
 
 def test_a_map_that_no_texture_holds() -> None:
-    """Refused before its 262,144 slices get places."""
+    """Refused before its 262,144 slices are placed."""
     made = File(0, 17)
     made.output(made.op("Sigmoid", [made.input((1, 1 << 20, 16, 16))], (1, 1 << 20, 16, 16)))
     with pytest.raises(ModelError, match="268,435,456 numbers; at most 67,108,864 are possible here"):

@@ -1,4 +1,4 @@
-"""Files that are damaged, or made to do harm, are refused in words: an error of ours, in little memory."""
+"""Damaged and hostile files are refused with an error of the package, in little memory."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from glsl_infer.importers.onnx.file import read_model
 MAP = (1, 4, 8, 6)
 
 MOVED = ("ConstantOfShape", "Expand", "Reshape", "Tile")
-"""What makes constants of as many axes as a file says: more than NumPy has."""
+"""Operators creating constants with any number of axes, more than NumPy's limit."""
 
 
 @pytest.fixture(autouse=True)
 def _no_onnxslim(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a process for each file that has operators of constants; test_onnx_slimmed.py has those."""
+    """Disable onnxslim, which takes a process for each file with constant operators; test_onnx_slimmed.py tests it."""
     monkeypatch.setattr(slimmed, "find_spec", lambda name: None)
 
 
 def sound() -> bytes:
-    """A file with many kinds of parts: constants, attributes, shapes that are computed, several outputs."""
+    """Return a valid file with constants, attributes, computed shapes and several outputs."""
     made = File(3, 17)
     x = made.conv(made.input(("N", 3, 8, 6)), 4)
     y = made.clip(made.op("PRelu", [x, made.random(4, 1, 1)], MAP), 0.0, 6.0)
@@ -72,7 +72,7 @@ def test_changed_bytes(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_changed_numbers(seed: int, tmp_path: Path) -> None:
-    """Sound files whose attributes, shapes and names are those of another place."""
+    """Valid files with swapped attributes, shapes and names."""
     rng = np.random.default_rng(100 + seed)
     for _ in range(40):
         model = onnx.ModelProto.FromString(sound())
@@ -228,7 +228,7 @@ def test_all_problems_at_once() -> None:
 
 
 def stored_outside(folder: Path, location: str) -> Path:
-    """Return a file whose weights lie in another."""
+    """Return a file whose weights are in another file."""
     made = File(0, 17)
     weights = TensorProto(name="w", data_type=1, dims=[4, 3, 1, 1], data_location=TensorProto.EXTERNAL)
     for key, value in (("location", location), ("offset", "0"), ("length", "48")):
@@ -273,7 +273,7 @@ def test_no_onnx_file(tmp_path: Path, given: str) -> None:
 
 @pytest.mark.exhaustive
 def test_memory_is_bounded(tmp_path: Path) -> None:
-    """Files of a few bytes that ask for all of it, in a process of their own that may have 1.5 GB."""
+    """Files of a few bytes that request huge tensors are refused in a process limited to 1.5 GB."""
     kinds = ("huge by shape", "huge by broadcast", "huge range", "huge by tiles", "doubles", "functions that double")
     for number, what in enumerate(kinds):
         (tmp_path / f"{number}.onnx").write_bytes(harmful(what).SerializeToString())

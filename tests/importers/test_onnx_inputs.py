@@ -1,4 +1,4 @@
-"""Inputs whose sizes the file leaves open or has wrong, inputs as constants, and states of recurrent layers."""
+"""Inputs whose sizes are open or wrong in the file, inputs as constants, and states of recurrent layers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Shapes = dict[str, tuple[int, ...]]
 
 
 def retyped(model: Any, name: str, kind: int, shape: list[Any]) -> None:
-    """Give an input another type and shape."""
+    """Change the type and shape of an input."""
     place = [value.name for value in model.graph.input].index(name)
     model.graph.input[place].CopyFrom(helper.make_tensor_value_info(name, kind, shape))
 
 
 def compared(model: Any, feeds: dict[str, Any], constants: tuple[str, ...] = ()) -> importer.Imported:
-    """Compare an import for the shapes of arrays with ONNX Runtime; return it."""
+    """Import a model for the shapes of arrays, compare it with ONNX Runtime, and return the import."""
     ends = importer.Ends(
         fits={name: "none" for name, value in feeds.items() if value.ndim in (3, 4) and name not in constants},
         shapes={name: value.shape for name, value in feeds.items() if name not in constants},
@@ -50,7 +50,7 @@ def random(*shape: int, seed: int = 0) -> Any:
 
 
 def rows_of(made: File, x: str) -> str:
-    """A convolution of frames of a sound (1, length)."""
+    """Add a convolution of sound frames (1, length)."""
     line = made.axes("Unsqueeze", x, [1], (1, 1, 64))
     y = made.op("Conv", [line, made.random(6, 1, 5), made.random(6)], (1, 6, 60))
     return made.op("ReduceMean", [y], (1, 6, 1), axes=[2])
@@ -65,7 +65,7 @@ def test_a_size_of_any_axis() -> None:
 
 
 def test_a_wrong_size_is_replaced() -> None:
-    """As CenterFace declares 10 pictures of 32x32, and computes one of any size; other tensors have wrong ones too."""
+    """CenterFace declares 10 images of 32x32 but computes one of any size; other declared shapes are wrong as well."""
     made = File(2)
     made.output(made.op("Relu", [made.conv(made.input((1, 3, 16, 24)), 4)], (1, 4, 16, 24)))
     model = made.model()
@@ -83,7 +83,7 @@ def test_a_wrong_size_is_replaced() -> None:
 
 
 def gained(made: File) -> Any:
-    """A sound times a gain of integers, if it is sampled at a rate."""
+    """Return the model of a sound times an integer gain that depends on its sampling rate."""
     x, rate = made.input((1, 64)), made.input((), "rate")
     factor = made.op("Cast", [rate], (), to=1)
     fast = made.op("Equal", [rate, made.constant(16000, "int64")], ())
@@ -157,7 +157,7 @@ def test_validation_feeds_both(tmp_path: Path) -> None:
 
 
 def recurrent(made: File, kind: str, *, known: bool = False, both: bool = False) -> Any:
-    """A layer whose states are inputs, or one of them a constant, with all its outputs."""
+    """Return a layer with all outputs, whose states are inputs, or one of them a constant."""
     gates, directions = {"LSTM": 4, "GRU": 3, "RNN": 1}[kind], 1 + both
     weights = [made.random(directions, gates * 5, 7), made.random(directions, gates * 5, 5),
                made.random(directions, 2 * gates * 5)]  # fmt: skip
@@ -182,7 +182,7 @@ def test_states_are_inputs_and_outputs(kind: str, known: bool, both: bool) -> No
 
 
 def test_the_batch_of_a_state_is_known() -> None:
-    """An axis with the name of another input's batch has one entry."""
+    """An axis named like another input's batch has one entry."""
     made = File(5)
     x, h = made.input((1, 8)), made.input((2, 1, 4), "h")
     flat = made.op("Reshape", [h, made.constant([1, 8], "int64")], (1, 8))

@@ -1,4 +1,4 @@
-"""Tensors of more axes than a weight of a bundle may have, as attention in windows makes them."""
+"""Tensors with more axes than a bundle's weights support, as in windowed attention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random networks, imported and in ONNX Runtime; ``scripts/onnx_agreement.py`` tries 200."""
+"""Random networks compared with ONNX Runtime; ``scripts/onnx_agreement.py`` tries 200."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from glsl_infer.importers import survey
 
 ROOT = Path(__file__).resolve().parents[2]
 IN_CI = range(1000, 1040)
-"""Seeds that the committed report has not."""
+"""Seeds outside the committed report."""
 
 
 def test_random_networks() -> None:
@@ -31,7 +31,7 @@ def operators(graph: object) -> list[str]:
 
 
 def test_nothing_is_transposed() -> None:
-    """Pixel shuffles, channel shuffles and turns in pieces are one operator each, in the order of our maps."""
+    """Pixel shuffles, channel shuffles and decomposed transpositions are one operator each, in the engine's order."""
     made = File(2)
     x = made.conv(made.input((1, 3, 8, 6)), 12)
     wide = made.transpose(made.reshape(x, (1, 3, 2, 2, 8, 6)), (0, 1, 4, 2, 5, 3))
@@ -57,7 +57,7 @@ def test_nothing_is_transposed() -> None:
     ],
 )
 def test_layers_of_constants_are_computed_once(settings: dict[str, object]) -> None:
-    """Positions that a convolution projects, and weights that a normalisation standardises."""
+    """Layers of constants, such as projected positions and standardised weights, are computed once."""
     made, rng = File(6), np.random.default_rng(6)
 
     def constant(*shape: int) -> str:
@@ -100,7 +100,7 @@ def test_functions_in_pieces() -> None:
 
 
 def test_channels_last_as_converters_write_them() -> None:
-    """An input that is turned first of all, and an output that is turned back."""
+    """An input transposed at once and an output transposed back need no operator."""
     made = File(6)
     x = made.transpose(made.input(("N", "height", "width", 3)), (0, 3, 1, 2))
     made.shapes[x] = (1, 3, 9, 7)
@@ -111,7 +111,7 @@ def test_channels_last_as_converters_write_them() -> None:
 
 
 def test_what_is_done_with_channels_last_moves_nothing() -> None:
-    """Padding, resizing and means before the channels come first, as converters of TensorFlow write them."""
+    """Padding, resizing and means before a transposition to channels first, as from TensorFlow, move no data."""
     made = File(16)
     y = made.input((1, 9, 6, 1))
     y = made.op("Pad", [y, made.constant((0, 1, 2, 0, 0, 0, 1, 0), "int64")], (1, 10, 9, 1))
@@ -161,7 +161,7 @@ def test_other_outputs() -> None:
 def test_survey_without_the_framework(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model.onnx"
     onnx.save(network(3)[0], path)
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)  # it only judges
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)  # only the comparison needs it
     found = survey(path)
     assert found.graph is not None and {row.runs for row in found.rows} <= {"shader", "CPU", "dropped"}
     monkeypatch.setitem(sys.modules, "onnx", None)
@@ -176,7 +176,7 @@ def command(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_export_and_validate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands that the README has: a network with a free size, drawn and compared layer by layer."""
+    """The commands of the README: a network with a free size, drawn and compared layer by layer."""
     monkeypatch.setenv("LIBGL_ALWAYS_SOFTWARE", "1")
     made = File(9)
     x = made.input(("N", 3, "height", "width"))

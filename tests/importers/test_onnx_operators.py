@@ -1,4 +1,4 @@
-"""Every operator of ONNX that is imported, beside ONNX Runtime."""
+"""Every supported ONNX operator, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glsl_infer.importers import onnx as importer
 from glsl_infer.importers.onnx.operators import OF_MICROSOFT, OPERATORS
 
 Build = Callable[[File, str], str]
-"""Adds an operator behind a map of 8x6 pixels and 4 channels."""
+"""Adds an operator after a map of 8x6 pixels and 4 channels."""
 
 MAP = (1, 4, 8, 6)
 
@@ -52,7 +52,7 @@ def of_two(kind: str, shape: Sequence[int] = MAP) -> Build:
 
 
 def positive(kind: str, exponent: float | None = None) -> Build:
-    """An operation on numbers from 1 to 2."""
+    """Return a builder of an operation on values from 1 to 2."""
 
     def build(made: File, x: str) -> str:
         above = made.op("Add", [made.op("Sigmoid", [x], MAP), made.constant(1.0)], MAP)
@@ -69,7 +69,7 @@ def conv(kernel: tuple[int, ...], shape: Sequence[int], **attributes: Any) -> Bu
 
 
 def line(kind: str, *weights: tuple[int, ...], shape: Sequence[int], **attributes: Any) -> Build:
-    """An operator on (batch, channels, length)."""
+    """Return a builder of an operator on (batch, channels, length)."""
 
     def build(made: File, x: str) -> str:
         flat = made.reshape(x, (1, 4, 48))
@@ -222,7 +222,7 @@ def tile(counts: Sequence[int]) -> Build:
 
 
 def condition(chosen: bool) -> Build:
-    """An If whose condition the file knows; both branches call their tensors the same."""
+    """Return a builder of an If with a constant condition, whose branches use the same tensor names."""
 
     def build(made: File, x: str) -> str:
         helper, float_ = onnx.helper, onnx.TensorProto.FLOAT
@@ -244,7 +244,7 @@ def condition(chosen: bool) -> Build:
 
 
 def computed_condition(bound: float, *, constants: bool) -> Build:
-    """An If that the largest number of the map decides on, whose branches compute, or are constants."""
+    """Return a builder of an If that depends on the map's maximum, whose branches compute, or are constants."""
 
     def build(made: File, x: str) -> str:
         helper, float_ = onnx.helper, onnx.TensorProto.FLOAT
@@ -262,7 +262,7 @@ def computed_condition(bound: float, *, constants: bool) -> Build:
 
 
 def sizes_from_shape(made: File, x: str) -> str:
-    """A resize to twice the sizes that Shape, Slice, Cast, Mul and Concat make, and a Range and Where beside."""
+    """Add a resize to twice the sizes, computed by Shape, Slice, Cast, Mul and Concat, and a Range and Where."""
     shape = made.op("Shape", [x], (4,))
     size = made.op("Slice", [shape, *(made.constant([n], "int64") for n in (2, 4, 0))], (2,))
     double = made.op(
@@ -281,7 +281,7 @@ def sizes_from_shape(made: File, x: str) -> str:
 
 
 def filled(made: File, x: str) -> str:
-    """Zeros of a shape that is computed, expanded, and added."""
+    """Add a ConstantOfShape whose shape is computed."""
     numpy_helper = onnx.numpy_helper
     zeros = made.op("ConstantOfShape", [made.op("Shape", [x], (4,))], MAP,
                     value=numpy_helper.from_array(np.asarray([0.25], np.float32)))  # fmt: skip
@@ -439,7 +439,7 @@ ELSEWHERE = {"QLinearConv", "QLinearMatMul", "QuantizeLinear", "DequantizeLinear
 """Operators of ``test_onnx_quantized``."""
 
 NOT_JUDGED = {"SimplifiedLayerNormalization", "Swish"}
-"""Operators that ONNX Runtime's CPU has not, or not in these opsets."""
+"""Operators that ONNX Runtime's CPU lacks, at least in these opsets."""
 
 
 for kind, more in {**onnx_choices.CASES, **onnx_choices.MORE}.items():
@@ -463,7 +463,7 @@ def test_as_onnx_runtime(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["Swish", "SimplifiedLayerNormalization"])
 def test_what_nobody_judges(kind: str) -> None:
-    """Functions that ONNX defines by others: the same as those."""
+    """Functions that ONNX defines by other operators equal those."""
     from glsl_infer.graph import reference
 
     made = File(1, 24 if kind == "Swish" else 17)
@@ -484,7 +484,7 @@ def test_what_nobody_judges(kind: str) -> None:
 
 
 def group_norm(made: File, x: str, back: str) -> str:
-    """As PyTorch writes it: each group as one channel, then factors and offsets of the channels."""
+    """Add a group norm as PyTorch writes it: each group as one channel, then factors and offsets of the channels."""
     apart = made.op("Reshape", [x, made.constant([0, 2, -1], "int64")], (1, 2, 96))
     ends = [made.constant([1.0, 0.5]), made.constant([0.25, 0.0])]
     normed = made.op("InstanceNormalization", [apart, *ends], (1, 2, 96), epsilon=1e-3)
@@ -510,7 +510,7 @@ def test_what_pytorch_writes_in_pieces_is_drawn(measured: bool) -> None:
 
 
 def test_zeros_beside_a_map_are_channels_that_shaders_make() -> None:
-    """As converters of BlazeFace pad channels."""
+    """Zeros next to a map become channels that shaders write, as converters of BlazeFace pad channels."""
     made = File(8)
     x = made.conv(made.input((1, 3, 8, 6)), 5)
     before, behind = made.constant(np.zeros((1, 2, 8, 6))), made.constant(np.zeros((1, 3, 8, 6)))

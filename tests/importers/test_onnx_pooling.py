@@ -1,4 +1,4 @@
-"""Pooling of ONNX: windows, strides, dilations, padding and rounded up sizes, beside ONNX Runtime."""
+"""ONNX pooling: windows, strides, dilations, padding and rounded-up sizes, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_as_onnx_runtime(
     kind: Any, opset: int, window: Any, strides: Any, dilations: Any, pads: dict[str, Any], ceil: int
 ) -> None:
     op, options = kind
-    if "auto_pad" in pads:  # with dilations ONNX Runtime pads for a window without
+    if "auto_pad" in pads:  # with dilations, ONNX Runtime pads as if there were none
         dilations = (1, 1)
     own = dict(options, **pads, kernel_shape=list(window), strides=list(strides))
     if max(dilations) > 1:
@@ -56,7 +56,7 @@ def test_as_onnx_runtime(
 
 
 def test_a_window_counts_what_padding_it_has() -> None:
-    """Windows that ceil_mode adds have taps beyond the padding, which do not count: in the last column six of nine."""
+    """Window positions that ceil_mode adds beyond the padding do not count: in the last column, six of nine taps do."""
     options = {"pads": [1, 2, 1, 1], "kernel_shape": [3, 3], "strides": [2, 2], "dilations": [2, 2], "ceil_mode": 1,
                "count_include_pad": 1}  # fmt: skip
     made = File(0, 19)

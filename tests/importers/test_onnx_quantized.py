@@ -1,4 +1,4 @@
-"""Quantised files: their ranges are taken, and each layer agrees with ONNX Runtime within a step for equal inputs."""
+"""Quantised files: their ranges are used, and each layer agrees with ONNX Runtime within a step for equal inputs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SIZE = (3, 12, 10)
 
 
 def random_network(seed: int, length: int = 6) -> File:
-    """A chain with sums, joins and gates of operators that a quantised file may have."""
+    """Return a chain with sums, concatenations and gates, of the operators of quantised files."""
     made = File(seed, 17)
     x = made.op("Relu", [made.conv(made.input((1, *SIZE)), 8)], (1, 8, 12, 10))
     for _ in range(length):
@@ -53,14 +53,14 @@ def random_network(seed: int, length: int = 6) -> File:
 
 
 def quantized(made: File, folder: Path, *, qdq: bool, signed: bool, per_channel: bool) -> Any:
-    """Return a file of 8 bits that ONNX Runtime's own tools make, with ranges of random pictures."""
+    """Return an 8-bit file from ONNX Runtime's own tools, with ranges of random images."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from onnxruntime import quantization as tools
 
         class Pictures(tools.CalibrationDataReader):
             def __init__(self) -> None:
-                # Among them that which is compared, so that nothing saturates between two operators that are one here.
+                # The compared image is among them, so nothing saturates between two operators fused here.
                 values = [picture(seed).astype(np.float32) / np.float32(255.0) for seed in range(8)]
                 self._left = [{"x": value.transpose(2, 0, 1)[None]} for value in values]
 
@@ -78,19 +78,19 @@ def quantized(made: File, folder: Path, *, qdq: bool, signed: bool, per_channel:
             activation_type=kind,
             weight_type=tools.QuantType.QInt8,
             per_channel=per_channel,
-            reduce_range=not qdq,  # of u8 and s8, sums of two products saturate on CPUs without VNNI
+            reduce_range=not qdq,  # sums of two u8 and s8 products saturate on CPUs without VNNI
         )
         logging.disable(logging.NOTSET)
     return onnx.load(folder / "quantized.onnx")
 
 
 def picture(seed: int) -> np.ndarray:
-    """Return a random picture."""
+    """Return a random image."""
     return np.random.default_rng(seed).integers(0, 256, (SIZE[1], SIZE[2], SIZE[0])).astype(np.uint8)
 
 
 def agrees(model: Any, seed: int) -> int:
-    """Compare every layer with ONNX Runtime's, given its own inputs; return how many were."""
+    """Compare every layer with ONNX Runtime's, given its own inputs; return the number of layers."""
     imported = importer.imported(model)
     graph = prepare(optimize(imported.survey.whole())).graph
     (image,) = graph.inputs
@@ -110,12 +110,12 @@ def agrees(model: Any, seed: int) -> int:
         values[node.name] = found
         if last not in names:
             continue
-        span = seen[last] or spans.get(node.inputs[0])  # of what only moves numbers
+        span = seen[last] or spans.get(node.inputs[0])  # for operators that only move values
         expected = imported.made[last].as_stored(real(held[names[last]], span)).reshape(graph.shapes[node.name])
         spans[node.name] = span
         if node.name in ranges:
             step = max(ranges[node.name].scales) / 255.0
-            # ONNX Runtime also rounds in between: the convolution before a sum or a function.
+            # ONNX Runtime also rounds intermediate results: the convolution before a sum or a function.
             step += sum(0.5 * (seen[name][1] - seen[name][0]) / 255.0
                         for name in (node.name, *node.attrs.get("fused", ()))[:-1] if seen.get(name))  # fmt: skip
             if node.op == "average_pool" and span is not None:  # up to 1.72 of its steps off an exact mean
@@ -137,11 +137,11 @@ def tensors_of(model: Any, names: list[str], feeds: dict[str, Any]) -> dict[str,
 
 
 def real(held: np.ndarray, span: tuple[float, float] | None) -> np.ndarray:
-    """Return what numbers stand for."""
+    """Return the real values of stored integers."""
     if span is None:
         assert held.dtype.kind == "f"
         return held
-    if held.dtype.kind == "f":  # before it is rounded to what its readers get
+    if held.dtype.kind == "f":  # not yet rounded to its readers' input
         step = (span[1] - span[0]) / 255.0
         return span[0] + step * np.round((np.clip(held, *span) - span[0]) / step)
     info = np.iinfo(held.dtype)
@@ -173,7 +173,7 @@ def test_ranges_are_those_of_the_file(tmp_path: Path) -> None:
 
 
 def test_products_of_whole_numbers() -> None:
-    """DynamicQuantizeLinear, ConvInteger and MatMulInteger are the products of floats that they stand for."""
+    """DynamicQuantizeLinear, ConvInteger and MatMulInteger become the equivalent products of floats."""
     made = File(3, 17)
     x = made.input((1, 4, 6, 6))
     stored, scale, zero = made.several("DynamicQuantizeLinear", [x], [(1, 4, 6, 6), (), ()])
@@ -186,11 +186,11 @@ def test_products_of_whole_numbers() -> None:
     matrix = [made.constant(made.rng.integers(0, 256, (80, 3)), "uint8"), zero, made.constant(128, "uint8")]
     product = made.op("Cast", [made.op("MatMulInteger", [stored, *matrix], (1, 3))], (1, 3), to=TensorProto.FLOAT)
     made.output(made.op("Mul", [product, made.op("Mul", [scale, made.constant(0.02)], ())], (1, 3)))
-    assert agreement(made.model()) < 0.03  # what ONNX Runtime rounds to 8 bits
+    assert agreement(made.model()) < 0.03  # the rounding of ONNX Runtime to 8 bits
 
 
 def test_half_and_packed_weights() -> None:
-    """Weights of 16 and of 4 bits, and of blocks with a scale each."""
+    """Weights of 16 and of 4 bits, and in blocks with a scale each."""
     made = File(4, 21)
     x = made.input((1, 16))
     half = made.op(

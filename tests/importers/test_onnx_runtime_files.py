@@ -1,4 +1,4 @@
-"""Files that ONNX Runtime has optimised or quantised: operators of its own domain, beside ONNX Runtime itself."""
+"""Files optimised or quantised by ONNX Runtime: operators of its domain, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glsl_infer.importers import onnx as importer
 
 MICROSOFT = "com.microsoft"
 Build = Callable[[File, str], str]
-"""Adds an operator behind rows (1, 5, 8)."""
+"""Adds an operator after rows (1, 5, 8)."""
 
 ROWS = (1, 5, 8)
 
@@ -35,7 +35,7 @@ def own(kind: str, *constants: tuple[int, ...], shape: tuple[int, ...] = ROWS, *
 
 
 def skipped(kind: str, *constants: tuple[int, ...], read_sum: bool = False) -> Build:
-    """A sum of two tensors and its normalisation."""
+    """Return a builder of a sum of two tensors and its normalisation."""
 
     def build(made: File, x: str) -> str:
         y = made.op("Tanh", [x], ROWS)
@@ -48,7 +48,7 @@ def skipped(kind: str, *constants: tuple[int, ...], read_sum: bool = False) -> B
 
 
 def in_8_bits(made: File, x: str, scale: float = 0.03, zero: int = 0) -> list[str]:
-    """Return a tensor in 8 bits, its scale and its zero point."""
+    """Return an 8-bit tensor, its scale and its zero point."""
     ends = [made.constant(scale), made.constant(zero, "int8")]
     return [made.op("QuantizeLinear", [x, *ends], made.shapes[x]), *ends]
 
@@ -67,7 +67,7 @@ def quantized(kind: str, **attributes: Any) -> Build:
 
 
 def whole_weights(kind: str, *, each: bool) -> Build:
-    """A product by weights of 8 bits with one scale, or one for each column."""
+    """Return a builder of a product with 8-bit weights, with one scale or one for each column."""
 
     def build(made: File, x: str) -> str:
         weights = made.constant(made.rng.integers(-90, 91, (8, 6)), "int8")
@@ -153,7 +153,7 @@ ROUNDED: dict[str, Build] = {
     "QLinearLeakyRelu": quantized("QLinearLeakyRelu", alpha=0.1),
     "QLinearWhere": quantized("QLinearWhere"),
 }
-"""Operators of which ONNX Runtime rounds what they read or make to 8 bits, and we do not."""
+"""Operators whose inputs or outputs ONNX Runtime rounds to 8 bits, unlike the engine."""
 
 
 @pytest.mark.parametrize("build", [pytest.param(build, id=name) for name, build in EXACT.items()])
@@ -171,7 +171,7 @@ def test_as_onnx_runtime_but_for_8_bits(build: Build) -> None:
 
 
 def test_channels_last() -> None:
-    """As ONNX Runtime turns quantised files for ARM: convolutions and pools of (batch, height, width, channels)."""
+    """As ONNX Runtime converts quantised files for ARM: convolutions and pools of (batch, height, width, channels)."""
     made = File(2)
     x = in_8_bits(made, made.transpose(made.conv(made.input((1, 3, 8, 6)), 4), (0, 2, 3, 1)), 0.05)
     weights = [made.constant(made.rng.integers(-90, 91, (5, 4, 3, 3)), "int8"), made.constant(0.005),
@@ -186,7 +186,7 @@ def test_channels_last() -> None:
 
 @pytest.mark.parametrize("function", ["Relu", "Sigmoid", "Tanh", "LeakyRelu", "Clip", "HardSigmoid"])
 def test_convolutions_that_onnx_runtime_fuses(function: str, tmp_path: Path) -> None:
-    """The file that it saves has the operators of its domain, and the same numbers as the file from before."""
+    """The file saved by ONNX Runtime has operators of its domain and the same results as the original file."""
     made = File(3, 13)
     x = made.input((1, 3, 8, 6))
     c = made.conv(x, 4)
@@ -213,7 +213,7 @@ def test_convolutions_that_onnx_runtime_fuses(function: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("kind", ["int16", "uint16"])
 def test_16_bits_before_opset_21(kind: str) -> None:
-    """As quantize_static writes activations of 16 bits: the operators of ONNX 21 in ONNX Runtime's domain."""
+    """As quantize_static writes 16-bit activations: the operators of ONNX 21 in ONNX Runtime's domain."""
     made = File(4, 13)
 
     def rounded(name: str, scale: float, zero: int) -> str:

@@ -1,4 +1,4 @@
-"""Sequences: recurrent layers traced step by step, and lines longer than a texture is wide."""
+"""Sequences: recurrent layers traced step by step, and vectors longer than the width of a texture."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def graph_of(made: File) -> Graph:
 
 
 def unrolled(steps: int, kind: str, axis: int = 0) -> File:
-    """A recurrent layer over the columns of a map, each step with operators of its own, as PyTorch traces it."""
+    """Return a recurrent layer over the columns of a map, unrolled into operators, as PyTorch traces it."""
     made = File(1)
     x = made.op("Relu", [made.conv(made.input((1, 3, 4, steps)), 6)], (1, 6, 4, steps))
     rows = made.transpose(made.reshape(x, (1, 24, steps)), (2, 0, 1))
@@ -79,6 +79,6 @@ def test_a_line_longer_than_a_texture_is_several_rows(shape: tuple[int, ...]) ->
     small = optimize(graph)
     on_cpu = cpu_layers(small)
     places = [node.name in on_cpu for node in small.nodes if node.op == "conv2d"]
-    assert places == [True, False]  # only what reads the whole line
+    assert places == [True, False]  # only the reader of the entire line
     values = np.arange(5000 * channels, dtype=np.float32).reshape(1, 5000, channels)
     assert (in_shape(values, entry.attrs["shape"]).reshape(-1) == values.reshape(-1)).all()

@@ -1,4 +1,4 @@
-"""Files with operators of constants that only onnxslim computes."""
+"""Files with constant operators that only onnxslim computes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ needs_onnxslim = pytest.mark.skipif(
 
 
 def network(folder: Path) -> Path:
-    """A convolution of any height and width whose weights are a product of constants, which lie in another file."""
+    """Write a convolution of any height and width whose weights are a product of constants in another file."""
     made = File(3, 17)
     x = made.input((1, 3, "height", "width"))
     parts = [made.random(4, 5), made.random(5, 27)]
@@ -59,7 +59,7 @@ def test_without_it_pip_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 @needs_onnxslim
 def test_what_takes_too_much_is_refused_as_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A product of 2**36 numbers: the process ends by itself, and the refusal is that of the file."""
+    """A product of 2**36 values exceeds the process's memory, and the file is refused as without onnxslim."""
     made = File(0, 17)
     x = made.input((1, 4, 8, 6))
     vectors = [made.constant(np.zeros(2**18)), made.constant(np.zeros(2**18))]

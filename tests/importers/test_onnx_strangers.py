@@ -1,4 +1,4 @@
-"""What .onnx files of strangers had: operators out of order, scales of a turned matrix, ranges symmetric about 0."""
+"""Features of published .onnx files: operators out of order, scales of a transposed matrix, symmetric ranges."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from glsl_infer.tools.validate.onnx_outputs import work
 
 
 def test_operators_out_of_order() -> None:
-    """Tools that make 16 bits of a file append the casts that they put in between; runtimes sort them."""
+    """Tools that convert a file to 16 bits append the inserted casts, and runtimes sort the operators."""
     made = File(3)
     x = made.conv(made.input((1, 3, 8, 6)), 4)
     y = made.op("Relu", [made.conv(x, 4)], (1, 4, 8, 6))
@@ -52,7 +52,7 @@ def test_scales_of_each_output_of_a_dense_layer(turned: int) -> None:
     given = [stored, scale, zero, made.constant(weights, "int8"), scales, zeros, "", end, middle]
     product = made.op("QGemm", given, (1, 5), domain="com.microsoft", transB=turned)
     made.output(made.op("DequantizeLinear", [product, end, middle], (1, 5)))
-    assert agreement(made.model()) < 0.08  # what ONNX Runtime rounds to 8 bits
+    assert agreement(made.model()) < 0.08  # the rounding of ONNX Runtime to 8 bits
 
 
 def in_8_bits(made: File, x: str, scale: float, zero: int) -> str:
@@ -64,8 +64,8 @@ def in_8_bits(made: File, x: str, scale: float, zero: int) -> str:
 @pytest.mark.parametrize(
     ("of_picture", "of_relu", "expected"),
     [
-        (0, 0, (1.0, 0.0)),  # a ReLU has that range, too: it says nothing of black
-        (0, -128, (255 / 127, 128.0)),  # here it does
+        (0, 0, (1.0, 0.0)),  # a ReLU has this range, too, so it does not define black
+        (0, -128, (255 / 127, 128.0)),  # this range does
         (-128, 0, (255 / 127, 0.0)),
     ],
 )
@@ -83,7 +83,7 @@ def test_what_bytes_of_a_picture_stand_for(of_picture: int, of_relu: int, expect
 
 @pytest.mark.parametrize("cut", [True, False])
 def test_validation_of_as_many_boxes_as_there_are(cut: bool, tmp_path: Path) -> None:
-    """A layer with fewer rows than it can have is not compared; an output like that is refused by name."""
+    """A layer with fewer rows than its maximum is not compared; such an output is refused by name."""
     made = File(7)
     x = made.conv(made.input((1, 3, 8, 6)), 4)
     rows = made.reshape(made.transpose(x, (0, 2, 3, 1)), (1, 48, 4))

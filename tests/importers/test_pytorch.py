@@ -1,4 +1,4 @@
-"""docs/guide/your-network.md: its code is run, and what is drawn is compared with PyTorch, where torch is installed."""
+"""docs/guide/your-network.md: its code runs, and if torch is installed, the drawn result is compared with PyTorch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``glsl-infer inspect --stage``: the graph as imported, optimised, and cut into parts."""
+"""``glsl-infer inspect --stage``: the graph as imported, optimised, and split into parts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glsl_infer.cli import main
 
 
 def model(folder: Path) -> Path:
-    """A convolution with a ReLU, a sum along rows, which has no shader, and a convolution."""
+    """Write a convolution with a ReLU, a sum along rows, which has no shader, and a convolution."""
     made = File(3)
     y = made.op("Relu", [made.conv(made.input((1, 3, 8, 6)), 4)], (1, 4, 8, 6))
     made.output(made.conv(made.op("CumSum", [y, made.constant(2, "int64")], (1, 4, 8, 6)), 4))

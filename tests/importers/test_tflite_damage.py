@@ -1,4 +1,4 @@
-"""Files that are whole, and wrong: each is refused in words, or imported; ``fuzz_files.py`` tries more of them."""
+"""Well-formed files with wrong contents are refused or imported; ``fuzz_files.py`` tries more such files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are damaged, or made to do harm, are refused in words: an error of ours, in little memory."""
+"""Damaged and hostile files are refused with an error of the package, in little memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glsl_infer.importers.tflite.reader import to_graph
 
 
 def sound() -> bytes:
-    """A file with many kinds of parts: constants, floats of 16 bits, ranges, options, several outputs."""
+    """Return a valid file with constants, 16-bit floats, ranges, options and several outputs."""
     made = File(3)
     x = made.conv(made.input(), 4, fused=1)
     half = made.op("DEQUANTIZE", [made.constant(np.ones((1, 1, 4)), "f2")], (1, 1, 4), {"Dequantize": {}})
@@ -55,7 +55,7 @@ def test_changed_bytes(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_changed_offsets(seed: int) -> None:
-    """Words of 32 bits that lead anywhere: backwards, in circles, far behind the end."""
+    """32-bit words replaced by offsets that point backwards, in circles, or far beyond the end."""
     rng, data = np.random.default_rng(100 + seed), sound()
     for _ in range(150):
         words = np.frombuffer(data[: len(data) // 4 * 4], "<i4").copy()

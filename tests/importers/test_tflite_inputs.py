@@ -1,4 +1,4 @@
-"""Grey pictures without an axis for channels, and batches that a file leaves open; beside LiteRT."""
+"""Grey images without a channel axis, and batches that a file leaves open, compared with LiteRT."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_open_shapes_behind_mirrors_and_splits() -> None:
 
 
 def sound(length: int) -> bytes:
-    """A sound (1, length) with a gain, as rows of 4, and the mean of each of its 4 columns."""
+    """Return the model of a sound (1, length) with a gain, as rows of 4, and the mean of each of the 4 columns."""
     made = File(4)
     x, gain = made.input((1, length)), made.input((1,))
     y = made.op("MUL", [x, gain], (1, length), {"Mul": {}})
@@ -77,7 +77,7 @@ def sound(length: int) -> bytes:
 
 
 def test_any_size_and_a_constant() -> None:
-    """A resized file is the file of that size: its shapes follow from its inputs."""
+    """A resized model equals the file of the same size: its shapes follow from its inputs."""
     model, whole = parsed(sound(64)), to_graph(parsed(sound(24)))
     (x, _), (gain, _) = model.inputs
     graph = to_graph(model, ends=Ends(shapes={x: (1, 24)}, constants={gain: (0.5,)}))

@@ -1,4 +1,4 @@
-"""Every operator of TensorFlow Lite that is imported, beside LiteRT."""
+"""Every supported TensorFlow Lite operator, compared with LiteRT."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tflite_pieces import group_norm, layer_norm, mish, selu, shuffled
 from glsl_infer.importers.tflite.operators import CUSTOM, OPERATORS
 
 Build = Callable[[File, int], int]
-"""Adds an operator behind a map of 8x6 pixels and 4 channels; the result is a map or a vector."""
+"""Adds an operator after a map of 8x6 pixels and 4 channels. The result is a map or a vector."""
 
 MAP = (1, 8, 6, 4)
 
@@ -100,7 +100,7 @@ def pool(kind: str, window: tuple[int, int], stride: int, same: bool) -> Build:
 
 
 def positive(kind: str, exponent: float | None = None) -> Build:
-    """An operation on numbers from 1 to 2."""
+    """Return a builder of an operation on values from 1 to 2."""
 
     def build(made: File, x: int) -> int:
         unit = made.op("LOGISTIC", [x], MAP)
@@ -166,7 +166,7 @@ def sliced(made: File, x: int) -> int:
 
 
 def repeated(kind: str, axis: int, count: int) -> Build:
-    """Pixels repeated as the converter writes Keras' UpSampling2D."""
+    """Return a builder of repeated pixels, as the converter writes Keras' UpSampling2D."""
 
     def build(made: File, x: int) -> int:
         wide, many, shape = [1, 8, 6, 4], [1, 8, 6, 4], [1, 8, 6, 4]
@@ -183,7 +183,7 @@ def repeated(kind: str, axis: int, count: int) -> Build:
 
 
 def dilated(made: File, x: int) -> int:
-    """A dilated convolution between two changes of the batch, as the converter writes some of them."""
+    """Add a dilated convolution between two changes of the batch, as the converter writes some dilations."""
     block = made.constant([2, 2], "i4")
     phases = made.op("SPACE_TO_BATCH_ND", [x, block, made.constant([[2, 2], [2, 2]], "i4")], (4, 6, 5, 4))
     options = {"strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1, "padding": 1}
@@ -230,7 +230,7 @@ def added(made: File, x: int) -> int:
 
 
 def half_precision(made: File, x: int) -> int:
-    """Weights of 16 bits, as the converter writes them: constants that a DEQUANTIZE reads."""
+    """Add 16-bit weights as the converter writes them: constants read by a DEQUANTIZE."""
     kernel = made.constant(made.rng.normal(0, 0.4, (4, 1, 1, 4)), "f2")
     wide = made.op("DEQUANTIZE", [kernel], (4, 1, 1, 4), {"Dequantize": {}})
     options = {"strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1, "padding": 1}
@@ -252,7 +252,7 @@ def reshaped(kind: str, shape: tuple[int, ...]) -> Build:
 
 
 def computed_shape(made: File, x: int) -> int:
-    """A reshape to what SHAPE, STRIDED_SLICE and PACK make: Keras' Flatten for a free batch."""
+    """Add a reshape to the result of SHAPE, STRIDED_SLICE and PACK: Keras' Flatten for a free batch."""
     shape = made.op("SHAPE", [x], (4,), {"Shape": {"outType": 2}}, type_="INT32")
     parts = [made.constant([value], "i4") for value in (0, 1, 1)]
     first = made.op("STRIDED_SLICE", [shape, *parts], (), {"StridedSlice": {"shrinkAxisMask": 1}}, type_="INT32")
@@ -265,7 +265,7 @@ def cast(made: File, x: int) -> int:
 
 
 def quantized(made: File, x: int) -> int:
-    """To bytes and back: what that rounds is not in the graph, so the step is tiny."""
+    """Add a conversion to integers and back. The graph omits its rounding, so the step is tiny."""
     stored = made.quantize(made.op("QUANTIZE", [x], MAP, {"Quantize": {}}, type_="INT16"), 1e-3)
     return made.op("DEQUANTIZE", [stored], MAP, {"Dequantize": {}})
 
@@ -276,7 +276,7 @@ def taken(kind: str, shape: tuple[int, ...], operand: object, axis: int | None =
 
 
 def pixel_of_all(kind: str, operand: list[int]) -> Build:
-    """A mean of all pixels, everywhere."""
+    """Return a builder of the mean of all pixels, repeated at each pixel."""
 
     def build(made: File, x: int) -> int:
         mean = made.op("MEAN", [x, made.constant([1, 2], "i4")], (1, 1, 1, 4), {"Reducer": {"keepDims": True}})
@@ -378,7 +378,7 @@ CASES: dict[str, list[Build]] = {
 
 
 def test_every_operator_has_a_case() -> None:
-    assert set(CASES) == {*OPERATORS, *CUSTOM} - {"TFLite_Detection_PostProcess"}  # test_tflite_pieces
+    assert set(CASES) == {*OPERATORS, *CUSTOM} - {"TFLite_Detection_PostProcess"}  # test_tflite_pieces tests it
 
 
 @pytest.mark.parametrize("kind", CASES)
@@ -392,7 +392,7 @@ def test_as_litert(kind: str) -> None:
 
 
 def test_functions_in_pieces_become_activations() -> None:
-    """``x * sigmoid(x)``, ``x * relu6(x + 3) / 6`` in two orders, and ``relu6(x + 3) / 6``."""
+    """``x * sigmoid(x)``, ``x * relu6(x + 3) / 6`` in two orders, and ``relu6(x + 3) / 6`` are fused."""
     made = File()
     x = made.conv(made.input(), 4)
     shape = (1, 8, 8, 4)
@@ -409,7 +409,7 @@ def test_functions_in_pieces_become_activations() -> None:
 
 
 def test_endings_become_host_steps() -> None:
-    """Two maps become rows, joined, with a sigmoid; and a mask of the largest channel."""
+    """Two maps become concatenated rows with a sigmoid, and a third output is the index of the largest channel."""
     made = File()
     x = made.conv(made.input(), 4)
     rows = [made.op("RESHAPE", [made.conv(x, 6, stride=stride), made.constant([1, -1, 2], "i4")],

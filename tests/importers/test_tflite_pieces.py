@@ -1,4 +1,4 @@
-"""What files write in pieces becomes one operator, and what no shader does runs on the CPU; beside LiteRT."""
+"""Decomposed operators are fused, and those without a shader run on the CPU; compared with LiteRT."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Build = Callable[[File, int], int]
 
 
 def operators_behind(build: Build, tolerance: float = 2e-5) -> list[str]:
-    """Compare with LiteRT; return the operators behind the first convolution, functions by their text."""
+    """Compare with LiteRT; return the operators after the first convolution, with activations by their text."""
     made = File(3)
     graph = close(made.bytes([build(made, made.conv(made.input((1, 8, 6, 3)), 4))]), tolerance=tolerance)
     return [node.attrs.get("function", node.op) for node in graph.nodes[2:]]
@@ -71,7 +71,7 @@ def test_blocks_of_pixels() -> None:
 
 
 def test_what_only_looks_like_a_function_stays_as_it_is() -> None:
-    """A hard swish with another slope: its pieces are computed as they stand."""
+    """A hard swish with another slope is not fused: its operators stay."""
 
     def bent(made: File, x: int) -> int:
         gate = pieces.one(made, "RELU6", pieces.two(made, "ADD", x, 3.0))
@@ -90,7 +90,7 @@ def test_recognition_is_exact() -> None:
 
 
 def joined(made: File, x: int, operator: int) -> int:
-    """A map from a tensor of 192 numbers."""
+    """Add a reshape of 192 values to a map."""
     return made.op("RESHAPE", [operator, made.constant([1, 8, 6, 4], "i4")], (1, 8, 6, 4), {"Reshape": {}})
 
 
@@ -108,7 +108,7 @@ def by_a_matrix(made: File, x: int) -> int:
 
 
 def of_a_matrix(made: File, x: int) -> int:
-    """A matrix of constants on the left, as it is and beside transposed numbers."""
+    """Add products with a constant matrix on the left, first as it is, then with both operands transposed."""
     rows = made.op("RESHAPE", [x, made.constant([1, 48, 4], "i4")], (1, 48, 4), {"Reshape": {}})
     first = made.op("BATCH_MATMUL", [made.random(1, 6, 48), rows], (1, 6, 4), {"BatchMatMul": {}})
     other = made.op(
@@ -118,7 +118,7 @@ def of_a_matrix(made: File, x: int) -> int:
 
 
 def class_token(made: File, x: int) -> int:
-    """A constant row, or zeros like a row, before and behind those of the network."""
+    """Add a constant row and a row of zeros before the network's rows, and constants after them."""
     rows = made.op("RESHAPE", [x, made.constant([1, 48, 4], "i4")], (1, 48, 4), {"Reshape": {}})
     ends = [made.constant([0, place, 0], "i4") for place in (0, 1)]
     part = made.op("SLICE", [rows, ends[0], made.constant([1, 1, 4], "i4")], (1, 1, 4))
@@ -128,7 +128,7 @@ def class_token(made: File, x: int) -> int:
 
 
 def heads(kind: str) -> Build:
-    """Queries, keys and values of two heads: the batch stands behind another axis in between."""
+    """Return a builder of queries, keys and values of two heads, with the batch temporarily in the second axis."""
 
     def build(made: File, x: int) -> int:
         wide, moved = (1, 16, 3, 2, 2), (3, 1, 2, 16, 2)
@@ -149,7 +149,7 @@ def heads(kind: str) -> Build:
 
 
 def as_shapes_say(made: File, x: int) -> int:
-    """A shape that is computed from another and that of one number, which has no numbers itself."""
+    """Add a constant repeated to a shape computed from another shape and the empty shape of a scalar."""
     shape = made.op("BROADCAST_ARGS", [made.constant([1, 8, 6, 4], "i4"), made.constant([], "i4")], (4,), type_="INT32")
     return pieces.two(made, "ADD", x, made.op("BROADCAST_TO", [made.constant([0.5]), shape], (1, 8, 6, 4), version=2))
 
@@ -200,7 +200,7 @@ def logical(kind: str) -> Build:
 
 
 def function(kind: str) -> Build:
-    """A function of numbers that lie between whole ones."""
+    """Return a builder of a function of non-integer values."""
     options = {"SIGN": {"Sign": {}}}.get(kind)
     return lambda made, x: made.op(kind, [pieces.two(made, "MUL", x, 3.013)], (1, 8, 6, 4), options)
 
@@ -215,14 +215,14 @@ def chosen(kind: str) -> Build:
 
 
 def best_pixels(made: File, x: int) -> tuple[int, int]:
-    """The number of the best pixel of each channel, and a list of pixels."""
+    """Add the index of the maximum pixel of each channel, and a list of pixels."""
     flat = made.op("RESHAPE", [x, made.constant([48, 4], "i4")], (48, 4), {"Reshape": {}})
     best = made.op("ARG_MAX", [flat, made.constant(0, "i4")], (4,), {"ArgMax": {"outputType": 2}}, type_="INT32")
     return best, flat
 
 
 def divided(kind: str) -> Build:
-    """The row or the column of a pixel, from its number."""
+    """Return a builder of the row or the column of a pixel, from its index."""
 
     def build(made: File, x: int) -> int:
         best, _ = best_pixels(made, x)
@@ -254,7 +254,7 @@ def hot(made: File, x: int) -> int:
 
 
 def moved(kind: str, constant: list, shape: tuple[int, ...]) -> Build:
-    """A list of pixels that is padded, mirrored or repeated."""
+    """Return a builder of a padded, mirrored or repeated list of pixels."""
 
     def build(made: File, x: int) -> int:
         flat = made.op("RESHAPE", [x, made.constant([1, 1, 12, 4, 4], "i4")], (1, 1, 12, 4, 4), {"Reshape": {}})
@@ -275,7 +275,7 @@ def every_second(made: File, x: int) -> int:
 
 
 def suppressed(kind: str) -> Build:
-    """The places of boxes far from each other, so many that none is left over; their scores; how many there are."""
+    """Return a builder of non-maximum suppression on distant boxes that fill the result: indices, scores, and count."""
 
     def build(made: File, x: int) -> int:
         _, flat = best_pixels(made, x)
@@ -338,7 +338,7 @@ def test_on_the_cpu(kind: str) -> None:
 
 
 def detector(regular: bool, most: int = 6) -> bytes:
-    """An SSD's head on 48 anchors and 3 classes with its own operator behind; file of four outputs."""
+    """Return an SSD head on 48 anchors and 3 classes with its custom operator, a file of four outputs."""
     made = File(5)
     x = made.conv(made.input((1, 8, 6, 3)), 8)
     rows = [made.op("RESHAPE", [made.conv(x, count, kernel=1), made.constant([1, 48, count], "i4")], (1, 48, count),
@@ -366,7 +366,7 @@ def test_detections_of_an_ssd(regular: bool) -> None:
 
 
 def test_detections_without_shapes_and_without_options() -> None:
-    """Converters often leave the shapes of a custom operator's outputs out."""
+    """Converters often omit the shapes of a custom operator's outputs."""
     whole = parsed(detector(False))
     tensors = [
         replace(tensor, shape=()) if place in whole.operators[-1].outputs else tensor
@@ -396,7 +396,7 @@ def test_custom_operators_are_named_all_and_taken_by_a_function(monkeypatch: pyt
 
 
 def free_sizes() -> bytes:
-    """A network of any height and width: shapes of the file are those of one example."""
+    """Return a network of any height and width, whose file has the shapes of one example."""
     made = File()
     x = made.input((1, 8, 8, 3))
     made.graph.tensors[x].shapeSignature = [-1, -1, -1, 3]
@@ -412,7 +412,7 @@ def free_sizes() -> bytes:
 
 
 def doubled(made: File, x: int, channels: int) -> int:
-    """The shape of a map of twice the size, computed from its shape."""
+    """Add the shape of a map of twice the size, computed from its shape."""
     shape = made.op("SHAPE", [x], (4,), {"Shape": {"outType": 2}}, type_="INT32")
     twice = made.op("MUL", [shape, made.constant([1, 2, 2, 1], "i4")], (4,), {"Mul": {}}, type_="INT32")
     rows = made.op("STRIDED_SLICE", [twice, *(made.constant([n], "i4") for n in (0, 3, 1))], (3,),

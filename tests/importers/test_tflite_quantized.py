@@ -1,4 +1,4 @@
-"""Quantised files: their ranges are taken, and each layer agrees with LiteRT within a step for an input held equal."""
+"""Quantised files: their ranges are used, and each layer agrees with LiteRT within a step for equal inputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SAME_RANGE = ("MAX_POOL_2D", "AVERAGE_POOL_2D", "PAD", "RESIZE_NEAREST_NEIGHBOR"
 
 
 def random_network(seed: int, length: int = 6) -> tuple[File, int]:
-    """A chain with sums and gates of operators that a quantised file may have."""
+    """Return a chain with sums and gates, of the operators of quantised files."""
     made = File(seed)
     x = made.conv(made.input(SIZE), 8, fused=1)
     for _ in range(length):
@@ -58,7 +58,7 @@ def random_network(seed: int, length: int = 6) -> tuple[File, int]:
 
 
 def quantize(made: File, output: int, kind: str, *, per_channel: bool = True) -> bytes:
-    """Turn a file of floats into one of ``INT8`` or ``UINT8``, with ranges that it has on random pictures."""
+    """Convert a file of floats to ``INT8`` or ``UINT8``, with ranges of random images."""
     data = made.bytes([output])
     pictures = [made.rng.uniform(0.0, 1.0, SIZE[1:]) for _ in range(3)]
     runs = [litert(data, {"image": picture}) for picture in pictures]
@@ -77,7 +77,7 @@ def quantize(made: File, output: int, kind: str, *, per_channel: bool = True) ->
         name = next(key for key, value in vars(schema.BuiltinOperator).items() if value == code.builtinCode)
         code.version = 3 if "CONV" in name else 1 if name == "HARD_SWISH" else 2
         values = np.stack([run.tensor(out) for run in runs])
-        # Wider than seen, so that nothing saturates between two operators that are one layer here.
+        # Wider than observed, so nothing saturates between two operators fused here.
         activation(out, 1.5 * float(values.min()), 1.5 * float(values.max()))
         if name == "LOGISTIC":
             made.quantize(out, 1.0 / 256.0, lowest)
@@ -120,7 +120,7 @@ def prepared(data: bytes) -> Graph:
 
 
 def agrees(data: bytes, seed: int) -> int:
-    """Compare every layer with LiteRT's, given LiteRT's own inputs; return how many were."""
+    """Compare every layer with LiteRT's, given LiteRT's own inputs; return the number of layers."""
     graph, model = prepared(data), parsed(data)
     (image,) = graph.inputs
     picture = np.random.default_rng(seed).integers(0, 256, SIZE[1:]).astype(np.uint8)
@@ -134,7 +134,7 @@ def agrees(data: bytes, seed: int) -> int:
         expected = expected.reshape(graph.shapes[node.name])
         found = reference.layer(node, [values[name] for name in node.inputs], stored=True)
         step = max(max(ranges[node.name].scales) / 255.0, float(model.tensors[tensor].quantization.scales[0]))
-        # LiteRT also rounds in between: the convolution before a sum, the sigmoid of a gate.
+        # LiteRT also rounds intermediate results: the convolution before a sum, the sigmoid of a gate.
         between = [tensors[name] for name in (node.name, *node.attrs.get("fused", ()))[:-1] if name in tensors]
         step += 0.5 * sum(model.tensors[index].quantization.scales[0] for index in between)
         step += 0.5 * max(ranges[node.inputs[0]].scales) / 255.0 * ("silu" in node.activation.text)
@@ -179,7 +179,7 @@ def test_a_file_without_ranges_asks_for_pictures() -> None:
 
 
 def test_floats_that_are_quantised_first_say_what_bytes_stand_for() -> None:
-    """The converter's default: inputs and outputs of floats around a network of bytes."""
+    """The converter's default has float inputs and outputs around a network of bytes."""
     made = File()
     image = made.input(SIZE)
     x = made.op("QUANTIZE", [image], SIZE, {"Quantize": {}}, type_="INT8")
@@ -191,7 +191,7 @@ def test_floats_that_are_quantised_first_say_what_bytes_stand_for() -> None:
 
 @pytest.mark.parametrize("kind", ["INT16", "INT8"])
 def test_ranges_of_16_bits_do_not_say_what_black_is(kind: str) -> None:
-    """They reach as far below 0 as above for a ReLU's result, too; those of 8 bits need not."""
+    """16-bit ranges are symmetric even for the result of a ReLU; 8-bit ranges need not be."""
     made = File()
     x = made.op("QUANTIZE", [made.input(SIZE)], SIZE, {"Quantize": {}}, type_=kind)
     half = 2 ** (15 if kind == "INT16" else 7)
@@ -205,7 +205,7 @@ def test_ranges_of_16_bits_do_not_say_what_black_is(kind: str) -> None:
 
 
 def test_a_product_on_the_cpu_is_written(tmp_path: Path) -> None:
-    """What the file says of its range is no attribute that readers know."""
+    """The file's range of a CPU product does not become an attribute of the layer, which readers would refuse."""
     made = File()
     x = made.quantize(made.op("QUANTIZE", [made.input(SIZE)], SIZE, {"Quantize": {}}, type_="INT8"), 1 / 255, -128)
     y = made.conv(made.op("DEQUANTIZE", [x], SIZE, {"Dequantize": {}}), 4)

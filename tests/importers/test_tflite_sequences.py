@@ -1,4 +1,4 @@
-"""Several maps at once, and LSTMs, beside LiteRT."""
+"""Tensors with several maps in a batch, and LSTMs, compared with LiteRT."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_operators_between_space_to_batch_and_batch_to_space(kind: str) -> None:
     made = File(1)
     x = apart(made, made.conv(made.input((1, 8, 6, 3)), 4), [[1, 1], [0, 2]])
     count, height, width, channels = made.shape(x)
-    if kind == "CONV_2D":  # of stride 2, which no dilation is
+    if kind == "CONV_2D":  # of stride 2, which excludes dilation
         options = {"strideH": 2, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1, "padding": 0}
         weights = [made.random(6, 3, 3, channels), made.random(6)]
         x = made.op(kind, [x, *weights], (count, -(-height // 2), width, 6), {"Conv2D": options})

@@ -1,4 +1,4 @@
-"""What .tflite files of strangers had: a matrix for each row, windows in the batch, quantised tensors of five axes."""
+"""Features of published .tflite files: a matrix per row, windows in the batch, quantised tensors of five axes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_matrix_for_each_row(first: bool, turned: bool) -> None:
 
 
 def test_windows_that_a_reshape_puts_into_a_batch_that_the_file_calls_1() -> None:
-    """Converters write 1 for every batch that Keras does not know: (-1, 4, 3, 4) is told as (1, 4, 3, 4)."""
+    """Converters write 1 for an unknown batch, so (-1, 4, 3, 4) is stored as (1, 4, 3, 4)."""
     made = File(3)
     x = made.conv(made.input((1, 8, 6, 3)), 4)
     five = reshaped(made, x, (-1, 2, 4, 2, 3, 4), (1, 2, 4, 2, 3, 4))
@@ -75,7 +75,7 @@ def test_numbers_of_each_row_by_its_own_indices() -> None:
 
 @pytest.mark.parametrize("softmax", [True, False])
 def test_validation_beside_litert(softmax: bool, tmp_path: Path) -> None:
-    """Numbers behind a softmax of bytes are logits here, and an output without a batch is not one row of it."""
+    """Validation compares logits in place of a softmax of bytes, and all rows of an output without a batch axis."""
     made = File(3)
     y = made.conv(made.input((1, 8, 6, 3)), 4)
     if softmax:

@@ -1,4 +1,4 @@
-"""What converters write in pieces, for tests: functions, normalisations and moves of numbers of several operators."""
+"""Decomposed operators as converters write them, for tests: functions, normalisations and transpositions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NONE = {"fusedActivationFunction": 0}
 
 
 def two(made: File, kind: str, x: int, y: Any, *, first: bool = False) -> int:
-    """An operation of a tensor and a tensor or a number."""
+    """Add an operation on a tensor and a tensor or a constant."""
     shape = made.shape(x)
     other = y if isinstance(y, int) else made.constant(y)
     name = {"MUL": "Mul", "ADD": "Add", "SUB": "Sub", "DIV": "Div"}.get(kind)
@@ -23,12 +23,12 @@ def two(made: File, kind: str, x: int, y: Any, *, first: bool = False) -> int:
 
 
 def one(made: File, kind: str, x: int) -> int:
-    """An operator of one tensor."""
+    """Add an operator on one tensor."""
     return made.op(kind, [x], made.shape(x))
 
 
 def selu(made: File, x: int) -> int:
-    """By a comparison and a choice, as TensorFlow writes it."""
+    """Add SELU as TensorFlow writes it, with a comparison and a selection."""
     above = made.op("GREATER", [x, made.constant(0.0)], made.shape(x), type_="BOOL")
     right = two(made, "MUL", x, 1.0507009873554805)
     left = two(made, "MUL", two(made, "SUB", one(made, "EXP", x), 1.0), 1.7580993408473766)
@@ -36,14 +36,14 @@ def selu(made: File, x: int) -> int:
 
 
 def celu(made: File, x: int) -> int:
-    """Of alpha 1.5."""
+    """Add CELU with alpha 1.5."""
     below = made.op("MINIMUM", [x, made.constant(0.0)], made.shape(x))
     left = two(made, "MUL", two(made, "SUB", one(made, "EXP", two(made, "DIV", below, 1.5)), 1.0), 1.5)
     return two(made, "ADD", one(made, "RELU", x), left)
 
 
 def positions(made: File, x: int) -> int:
-    """Constants that differ from pixel to pixel: added, in front of a minus, and of one channel."""
+    """Add constants that differ by pixel: added, subtracted from, and as a divisor of one channel."""
     rng, (_, height, width, channels) = np.random.default_rng(4), made.shape(x)
     numbers, mask = rng.normal(size=(1, height, width, channels)), rng.uniform(0.5, 2.0, (height, width, 1))
     for kind, value, first in (("ADD", numbers, False), ("SUB", numbers[0], True), ("DIV", mask, False)):
@@ -52,25 +52,25 @@ def positions(made: File, x: int) -> int:
 
 
 def mish(made: File, x: int) -> int:
-    """``x * tanh(log(1 + exp(x)))``."""
+    """Add ``x * tanh(log(1 + exp(x)))``."""
     return two(made, "MUL", x, one(made, "TANH", one(made, "LOG", two(made, "ADD", one(made, "EXP", x), 1.0))))
 
 
 def mean(made: File, x: int, axes: list[int]) -> int:
-    """Of axes that are kept."""
+    """Add a mean over axes, which are kept with size 1."""
     shape = tuple(1 if axis in axes else size for axis, size in enumerate(made.shape(x)))
     return made.op("MEAN", [x, made.constant(axes, "i4")], shape, {"Reducer": {"keepDims": True}})
 
 
 def moments(made: File, x: int, axes: list[int], epsilon: float) -> tuple[int, int]:
-    """Mean, and the inverse of the deviation."""
+    """Add the mean and the inverse of the standard deviation."""
     middle = mean(made, x, axes)
     variance = mean(made, made.op("SQUARED_DIFFERENCE", [x, middle], made.shape(x)), axes)
     return middle, one(made, "RSQRT", two(made, "ADD", variance, epsilon))
 
 
 def layer_norm(made: File, x: int) -> int:
-    """As Keras writes it: ``x * (gamma / d) + (beta - mean * gamma / d)``."""
+    """Add a layer norm as Keras writes it: ``x * (gamma / d) + (beta - mean * gamma / d)``."""
     middle, inverse = moments(made, x, [3], 1e-3)
     gamma, beta = made.random(1, 1, 1, 4), made.random(1, 1, 1, 4)
     scale = made.op("MUL", [inverse, gamma], MAP, {"Mul": _NONE})
@@ -80,20 +80,20 @@ def layer_norm(made: File, x: int) -> int:
 
 
 def rms_norm(made: File, x: int) -> int:
-    """With a ReLU behind it, in the last operator."""
+    """Add an RMS norm followed by a ReLU, which is fused into the last operator."""
     squares = mean(made, one(made, "SQUARE", x), [3])
     normed = two(made, "MUL", x, one(made, "RSQRT", two(made, "ADD", squares, 1e-6)))
     return made.op("MUL", [normed, made.random(4)], MAP, {"Mul": {"fusedActivationFunction": 1}})
 
 
 def instance_norm(made: File, x: int) -> int:
-    """Over rows and columns."""
+    """Add a norm over rows and columns."""
     middle, inverse = moments(made, x, [1, 2], 1e-5)
     return two(made, "MUL", two(made, "SUB", x, middle), inverse)
 
 
 def group_norm(made: File, x: int, then: int = 0) -> int:
-    """Of two groups, by five axes; ``then`` is an activation in the last sum, before the change of shape."""
+    """Add a norm of two groups with five axes; ``then`` is an activation fused into the last sum."""
     five = (1, 8, 6, 2, 2)
     parts = made.op("RESHAPE", [x, made.constant(five, "i4")], five, {"Reshape": {}})
     middle, inverse = moments(made, parts, [1, 2, 4], 1e-3)
@@ -105,12 +105,12 @@ def group_norm(made: File, x: int, then: int = 0) -> int:
 
 
 def group_norm_relu(made: File, x: int) -> int:
-    """As ``group_norm``, with a ReLU where converters put it."""
+    """Add ``group_norm`` with a ReLU at the converters' position."""
     return group_norm(made, x, 1)
 
 
 def turned(made: File, x: int, wide: tuple[int, ...], order: list[int], shape: tuple[int, ...]) -> int:
-    """Numbers in another shape, axes in another order, and a map again."""
+    """Add a reshape, a transposition, and a reshape to a map."""
     parts = made.op("RESHAPE", [x, made.constant(wide, "i4")], wide, {"Reshape": {}})
     there = tuple(wide[axis] for axis in order)
     moved = made.op("TRANSPOSE", [parts, made.constant(order, "i4")], there, version=4)
@@ -118,22 +118,22 @@ def turned(made: File, x: int, wide: tuple[int, ...], order: list[int], shape: t
 
 
 def shuffled(made: File, x: int) -> int:
-    """Channels of two groups by turns."""
+    """Add a channel shuffle of two groups."""
     return turned(made, x, (1, 8, 6, 2, 2), [0, 1, 2, 4, 3], MAP)
 
 
 def enlarged(made: File, x: int) -> int:
-    """Four channels to a block of pixels, as PyTorch counts them."""
+    """Add a pixel shuffle of four channels to a block of pixels, in PyTorch's order."""
     return turned(made, x, (1, 8, 6, 1, 2, 2), [0, 1, 4, 2, 5, 3], (1, 16, 12, 1))
 
 
 def gathered(made: File, x: int) -> int:
-    """Blocks of pixels to channels."""
+    """Add a space-to-depth of blocks of pixels."""
     return turned(made, x, (1, 4, 2, 3, 2, 4), [0, 1, 3, 4, 2, 5], (1, 4, 3, 16))
 
 
 def dense_rows(made: File, x: int) -> int:
-    """A dense layer of each pixel between two changes of shape, as Keras' Dense on a map."""
+    """Add a dense layer of each pixel between two reshapes, as Keras' Dense on a map."""
     rows = made.op("RESHAPE", [x, made.constant([48, 4], "i4")], (48, 4), {"Reshape": {}})
     sums = made.op("FULLY_CONNECTED", [rows, made.random(5, 4), made.random(5)], (48, 5), {"FullyConnected": {}})
     return made.op("RESHAPE", [sums, made.constant([1, 8, 6, 5], "i4")], (1, 8, 6, 5), {"Reshape": {}})

@@ -1,4 +1,4 @@
-"""Keras' side of scripts/accuracy.py: networks whose batch norms fit the pictures."""
+"""The Keras part of scripts/accuracy.py: networks whose batch norms fit the images."""
 
 from __future__ import annotations
 

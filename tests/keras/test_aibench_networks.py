@@ -1,4 +1,4 @@
-"""The AI Benchmark's networks have the parameters of the paper's table, and signals that live."""
+"""The networks of the AI Benchmark have the parameter counts of the paper's table and non-constant signals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from training.aibench.build import batch, build
 from training.aibench.networks import NETWORKS, Network
 
 SMALL = {"srcnn": (24, 24), "vdsr": (24, 24), "srgan": (16, 16), "icnet": (192, 192), "dped": (16, 24)}
-"""Pictures of (height, width) that are quick to compute; parameters do not depend on them."""
+"""Image sizes (height, width) that are quick to compute and do not change the parameters."""
 
 
 @pytest.mark.exhaustive

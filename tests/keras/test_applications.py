@@ -1,4 +1,4 @@
-"""Whole networks of keras.applications, with random weights and statistics."""
+"""Complete networks of keras.applications, with random weights and statistics."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXPECTED = {
 
 
 def lively(model: keras.Model) -> keras.Model:
-    """Random statistics, and weights under which values neither vanish nor explode."""
+    """Set random statistics, and weights that keep values from vanishing or exploding."""
     rng = np.random.default_rng(0)
     for weight in model.weights:
         kind, shape = weight.path.rsplit("/", 1)[1], weight.shape

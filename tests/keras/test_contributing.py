@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md, "Add an operator in one file": its converter takes the operator over from Keras."""
+"""CONTRIBUTING.md, "Add an operator in one file": its converter imports the operator from Keras."""
 
 from __future__ import annotations
 

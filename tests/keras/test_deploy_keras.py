@@ -1,4 +1,4 @@
-"""glsl-infer deploy exports the Keras models that its file names."""
+"""glsl-infer deploy exports the Keras models of its file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_keras_model_is_exported_with_its_options(
     (tmp_path / "d.yml").write_text(text)
     assert main(["deploy", str(tmp_path / "d.yml"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert executed(tmp_path) == []  # beside the model is where people are
+    assert executed(tmp_path) == []  # modules next to the model are not executed
     made = bundle.read(tmp_path / "d/models/m.glslnn")
     assert made.labels == ("a", "b")
     assert found["models"][0]["passes"] == len(made.manifest.passes)

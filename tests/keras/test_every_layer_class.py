@@ -1,7 +1,7 @@
-"""All of keras.layers and keras.activations of the installed version, and the part of keras.ops that is for pictures.
+"""All of keras.layers and keras.activations of the installed version, and the image functions of keras.ops.
 
-Each exports, compiled to a program whose exact reference agrees with Keras, or is in a table of ``keras_surface`` with
-its reason, and is refused by name with what to do.
+Each exports and compiles to a program whose exact reference agrees with Keras, or is refused by name with advice and
+listed with its reason in a table of ``keras_surface``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ AUGMENTATION = {name for name in dir(L) if name.startswith("Random")}
 
 
 def classes_of_keras() -> dict[str, type]:
-    """Return the layers by their own names; several public names may be one class."""
+    """Return the layers by class name. Several public names can be one class."""
     public = (getattr(L, name) for name in dir(L) if name[0].isupper())
     return {kind.__name__: kind for kind in public if isinstance(kind, type)}
 
@@ -43,7 +43,7 @@ def model_of(body: Build) -> keras.Model:
 
 
 def agreement(model: keras.Model) -> tuple[float, float]:
-    """Return how far floats are from Keras, and how like Keras the exact reference of a compiled program is."""
+    """Return the error of the floats, and the similarity of a compiled program's exact reference to Keras."""
     graph = survey_of(model).whole()
     shown = [small_models.random_inputs(graph, seed) for seed in range(SAMPLES + 1)]
     labels = [f"class {index}" for index in range(classes_of(optimize(graph)))]
@@ -58,7 +58,7 @@ def agreement(model: keras.Model) -> tuple[float, float]:
 
 
 def check(name: str, body: Build, refused: dict[str, str]) -> None:
-    """Export a tiny model; where it is said to be refused, it has to be."""
+    """Export a tiny model; a model in the table of refusals must be refused."""
     try:
         floats, exact = agreement(model_of(body))
     except ModelError as error:

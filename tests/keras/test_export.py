@@ -1,4 +1,4 @@
-"""From a saved Keras model to a bundle file, by function and by command."""
+"""Export of a saved Keras model to a bundle file, by function and by command."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def arguments(saved: Path, out: Path, *more: str) -> list[str]:
     given = [str(saved / "model.keras"), "-o", str(out), "--labels", str(saved / "labels.txt")]
-    return ["export", "--verify", "0", *given, *more]  # tests/vc4 compile
+    return ["export", "--verify", "0", *given, *more]  # tests/vc4 compile shaders
 
 
 def test_the_same_model_gives_the_same_bytes(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""The export command on a model that shaders and the CPU compute together."""
+"""The export command for a model split between shaders and the CPU."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glsl_infer.cli import main
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a small vision transformer, its labels and pictures."""
+    """Return a folder with a small vision transformer, its labels and images."""
     folder = tmp_path_factory.mktemp("vit")
     keras.utils.set_random_seed(0)
     x = keras.Input((16, 16, 3), name="picture")

@@ -1,4 +1,4 @@
-"""Keras' activations, as layers, as ``activation=`` and as operations, become graphs that compute the same."""
+"""Keras' activations, as layers, as ``activation=`` and as operations, become equivalent graphs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ L = keras.layers
 
 
 def slopes(shape: tuple[int, ...], **options: object) -> keras.layers.Layer:
-    """A PReLU with slopes of any sign."""
+    """Return a PReLU with slopes of both signs."""
     layer = L.PReLU(alpha_initializer=keras.initializers.RandomUniform(-1.5, 1.5, seed=1), **options)
     layer.build((None, *shape))
     return layer
 
 
 def functions(graph: Graph) -> list[str]:
-    """The names of the activations of an optimised graph, in order."""
+    """Return the names of the activations of an optimised graph, in order."""
     return [node.activation.name for node in graph.nodes if node.activation.text != "linear"]
 
 
@@ -77,7 +77,7 @@ def test_operations(name: str, operation: Callable) -> None:
 
 
 def positive(x: keras.KerasTensor) -> keras.KerasTensor:
-    """Numbers of 0.5 and more."""
+    """Return values of at least 0.5."""
     return L.Conv2D(6, 1, activation="relu")(x) + 0.5
 
 

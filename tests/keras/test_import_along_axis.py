@@ -1,4 +1,4 @@
-"""Factors along any axis, takes and sums that broadcast, layers on each window: what models of strangers had."""
+"""Features of published models: factors and sums along any axis, indexing, and layers on each window."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from imported import check, cpu_operators
 
 L, K = keras.layers, keras.ops
-X = keras.Input((8, 6, 3), name="shared")  # a name that no later layer gets
+X = keras.Input((8, 6, 3), name="shared")  # a name unlike any later layer's
 RNG = np.random.default_rng(0)
 
 

@@ -1,4 +1,4 @@
-"""Keras models with several inputs and outputs: what is a picture, what are numbers, and how outputs end."""
+"""Keras models with several inputs and outputs: images, other inputs, and the tails of outputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RANGES = {"picture": (-1.0, 1.0), "numbers": (-3.0, 3.0), "heat": (-1.0, 2.0)}
 
 
 def model() -> keras.Model:
-    """Every kind of input and of ending."""
+    """Return a model with every kind of input and of output tail."""
     keras.utils.clear_session()
     picture = keras.Input((12, 16, 1), name="picture")
     numbers, heat = keras.Input((6,), name="numbers"), keras.Input((6, 8, 5), name="heat")

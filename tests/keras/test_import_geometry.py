@@ -1,4 +1,4 @@
-"""Cropping, resizing, flipping, indexing, padding by mirrors; transposed and separable convolutions."""
+"""Cropping, resizing, flipping, indexing, mirror padding; transposed and separable convolutions."""
 
 from __future__ import annotations
 
@@ -173,14 +173,14 @@ def test_transposed_convolution(kernel, strides, padding, more, filters, activat
         assume(more[0] < strides[0] and more[1] < strides[1])
     layer = L.Conv2DTranspose(filters, kernel, strides, padding, output_padding=more, activation=activation)
     shape = layer.compute_output_shape((1, 4, 5, 3))
-    # TensorFlow computes none that its convolution would not bring back to the input's size.
+    # TensorFlow computes only sizes that its convolution maps back to the input's size.
     assume(padding == "valid" or [-(-size // step) for size, step in zip(shape[1:3], strides)] == [4, 5])
     check(x, layer(x), seed)
 
 
 @pytest.mark.parametrize("padding", ["same", "valid"])
 def test_transposed_with_dilation(padding: str) -> None:
-    """As a kernel with zeros between its weights: TensorFlow computes no dilated one where oneDNN is off."""
+    """Equal to a kernel with zeros between its weights: without oneDNN, TensorFlow computes no dilated one."""
     x = keras.Input((4, 5, 3))
     layer = L.Conv2DTranspose(2, 3, padding=padding, dilation_rate=(2, 3))
     wide = L.Conv2DTranspose(2, (5, 7), padding=padding)

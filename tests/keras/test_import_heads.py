@@ -1,4 +1,4 @@
-"""Heads of networks that Keras computes on 1x1 maps, and several dense layers."""
+"""Heads that Keras computes on 1x1 maps, and several dense layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keras files that would execute code, read other files, or take all memory: refused before Keras has them."""
+"""Keras files that execute code, read other files, or exhaust memory are refused before Keras loads them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def with_config(source: Path, target: Path, change: Callable[[dict[str, Any]], o
 
 
 def memory() -> int:
-    """Return the most memory that this process ever had, in bytes."""
+    """Return the peak memory of this process, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
@@ -108,7 +108,7 @@ def test_a_file_that_was_not_copied_whole(sound: Path, tmp_path: Path, kept: int
 
 @pytest.mark.parametrize("backend", ["theano", "torch"])
 def test_a_backend_that_is_not_there_is_named(sound: Path, backend: str) -> None:
-    """One that Keras does not know, and one that it knows."""
+    """The message names an unknown backend and an uninstalled one."""
     script = "import sys; sys.modules['torch'] = None; from glsl_infer.cli import main; sys.exit(main(sys.argv[1:]))"
     environment = {**os.environ, "KERAS_BACKEND": backend}
     command = [sys.executable, "-c", script, "inspect", str(sound)]

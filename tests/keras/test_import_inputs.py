@@ -1,4 +1,4 @@
-"""Inputs of two axes: grey pictures without a channel, and sequences."""
+"""Inputs of two axes: grey images without a channel, and sequences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows of a map that a reshape puts into the batch, as Swin has them, and back."""
+"""Windows of a map that a reshape moves into the batch, as in Swin, and back."""
 
 from __future__ import annotations
 

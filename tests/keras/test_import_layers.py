@@ -1,4 +1,4 @@
-"""Every supported Keras layer, with random options, becomes a graph that computes the same."""
+"""Every supported Keras layer, with random options, becomes an equivalent graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models inside models, shared layers, and the names that come of them."""
+"""Nested models, shared layers, and the resulting names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def names(model: keras.Model) -> list[str]:
 
 
 def test_a_functional_and_a_sequential_model_inside() -> None:
-    free = keras.Input((None, None, 3))  # its sizes are known only where it is called
+    free = keras.Input((None, None, 3))  # its size depends on the caller
     inner = keras.Model(
         free, L.Conv2D(4, 3, strides=2, padding="same", activation="relu", name="conv")(free), name="base"
     )

@@ -1,4 +1,4 @@
-"""Normalisations by what a map itself holds, and softmax inside a network."""
+"""Normalisations by the statistics of the map itself, and softmax inside a network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products, differences and extremes of tensors, with broadcasting; gates; normalisation of the input."""
+"""Products, differences, minima and maxima of tensors, with broadcasting; gates; normalisation of the input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the bytes of the picture stand for, rescaling, and arithmetic."""
+"""The range of the input bytes, rescaling, and arithmetic."""
 
 from __future__ import annotations
 

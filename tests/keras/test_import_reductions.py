@@ -1,4 +1,4 @@
-"""Means, sums, extremes and spreads over rows, columns and channels, and what reads them."""
+"""Means, sums, extremes and deviations over rows, columns and channels, and the layers that read them."""
 
 from __future__ import annotations
 

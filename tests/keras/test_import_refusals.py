@@ -1,4 +1,4 @@
-"""What cannot be exported is refused by the layer's name, saying what to change."""
+"""Unsupported layers are refused by name, with advice."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from glsl_infer.importers import keras as importer
 from glsl_infer.tools.export import export
 
 L = keras.layers
-X = keras.Input((8, 8, 3), name="shared")  # a name that no later layer gets
+X = keras.Input((8, 8, 3), name="shared")  # a name unlike any later layer's
 
 
 class Subclassed(keras.Model):
-    """Calls a method that only tensors of TensorFlow have."""
+    """Layer that calls a method of TensorFlow tensors only."""
 
     def compute_output_spec(self, inputs):
         return keras.KerasTensor(inputs.shape)
@@ -28,7 +28,7 @@ class Subclassed(keras.Model):
 
 
 class Add(L.Add):
-    """Has a name that Keras uses, and computes something else."""
+    """Layer with a name of Keras and another function."""
 
     def compute_output_spec(self, inputs):
         return keras.KerasTensor(inputs[0].shape)

@@ -1,4 +1,4 @@
-"""Splits, slices, and chains of reshapes and transpositions that only put values elsewhere."""
+"""Splits, slices, and chains of reshapes and transpositions that only rearrange values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What models of strangers had: sums of many tensors, channels in another order, resizes that keep the shape."""
+"""Features of published models: sums of many tensors, reordered channels, resizes that keep the shape."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glsl_infer.graph import Graph, reference
 from glsl_infer.importers.keras import to_graph
 
 L, K = keras.layers, keras.ops
-X = keras.Input((8, 6, 3), name="shared")  # a name that no later layer gets
+X = keras.Input((8, 6, 3), name="shared")  # a name unlike any later layer's
 
 
 def stem(channels: int = 5) -> keras.KerasTensor:

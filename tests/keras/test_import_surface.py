@@ -1,4 +1,4 @@
-"""Networks as strangers write them: keras.ops, sequences, and what no shader does, imported as Keras means them."""
+"""Typical user code: keras.ops, sequences, and operators without a shader, imported with Keras' semantics."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _sequence(x: Any) -> Any:
 def _through(layers: Callable[[], Sequence[Any]]) -> Build:
     def build(x: Any) -> Any:
         x = _sequence(x)
-        for layer in layers():  # made with the model: layers of two models may have one name
+        for layer in layers():  # made with the model: layers of two models can have one name
             x = layer(x)
         return x
 
@@ -181,7 +181,7 @@ def test_a_sequential_model_of_any_size() -> None:
 
 
 def test_any_axis_takes_a_size() -> None:
-    """Of a sequence of any length, and instead of the size of the file."""
+    """A size is set for a sequence of any length, or replaces the size in the file."""
     x = keras.Input((None, 4), name="steps")
     model = keras.Model(x, L.GlobalAveragePooling1D()(L.Conv1D(3, 3)(x)))
     with pytest.raises(InputError, match=r"'steps': an input of shape .*; give --input-shape steps=1xSIZEx4"):

@@ -19,29 +19,29 @@ from glsl_infer.errors import ModelError
 from glsl_infer.graph import reference
 from glsl_infer.importers.keras import to_graph
 
-X = keras.Input((6, 6, 3), name="shared")  # a name that no later layer gets
+X = keras.Input((6, 6, 3), name="shared")  # a name unlike any later layer's
 WEIGHTS = np.linspace(-1, 1, 72, dtype=np.float32).reshape(9, 8)
 
 
 def tokens(width: int = 8) -> Any:
-    """A sequence of 9 vectors, made of a picture."""
+    """Return a sequence of 9 vectors, computed from an image."""
     return L.Reshape((9, width))(L.Conv2D(width, 2, strides=2)(X))
 
 
 def fields(width: int = 8) -> Any:
-    """A map of 9 vectors."""
+    """Return a map of 9 vectors."""
     return L.Conv2D(width, 2, strides=2)(X)
 
 
 def heads() -> tuple[Any, Any, Any]:
-    """Queries, keys and values of 2 heads, as web pages cut them out of one Dense: behind the batch stands ``x[0]``."""
+    """Return queries, keys and values of 2 heads, sliced from one Dense as in tutorials, with the batch in axis 1."""
     y = ops.reshape(L.Dense(24)(tokens()), (-1, 9, 3, 2, 4))
     y = ops.transpose(y, (2, 0, 3, 1, 4))
     return y[0], y[1], y[2]
 
 
 def behind() -> Any:
-    """Three sequences in front of the batch: (3, batch, 9, 8)."""
+    """Return three sequences in an axis before the batch: (3, batch, 9, 8)."""
     return ops.moveaxis(L.Reshape((9, 3, 8))(L.Dense(24)(tokens())), 2, 0)
 
 
@@ -133,7 +133,7 @@ NETWORKS: dict[str, tuple[Callable[[], Any], set[str]]] = {
 
 
 def block(x: Any) -> Any:
-    """A block of a vision transformer."""
+    """Return a block of a vision transformer."""
     y = L.LayerNormalization()(x)
     x = L.Add()([x, L.MultiHeadAttention(2, 4)(y, y)])
     y = L.Dense(16, activation="gelu")(L.LayerNormalization()(x))
@@ -216,7 +216,7 @@ def frames() -> Any:
 
 
 def test_frames_are_one_map_that_shaders_cut() -> None:
-    """A network on every frame, layer by layer or whole, is a network for each; only their vectors meet on the CPU."""
+    """A network on every frame becomes a network for each frame, and only the vectors are merged on the CPU."""
     x = frames()
     inner = keras.Sequential([keras.Input((6, 6, 4)), L.DepthwiseConv2D(3), L.GlobalMaxPooling2D()])
     y = L.TimeDistributed(inner)(L.TimeDistributed(L.Conv2D(4, 3, activation="relu"))(x))

@@ -1,4 +1,4 @@
-"""Spatial transformers: a map read at points that a constant, or the network, gives."""
+"""Spatial transformers: a map sampled at points of a constant or of the network."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glsl_infer.errors import ModelError
 from glsl_infer.importers.keras import to_graph
 
 L, K = keras.layers, keras.ops
-X = keras.Input((8, 6, 3), name="shared")  # a name that no later layer gets
+X = keras.Input((8, 6, 3), name="shared")  # a name unlike any later layer's
 TURN = np.array([[0.83, 0.31, 0.72, -0.21, 1.13, -0.64, 0.011, -0.017]], np.float32)
 
 

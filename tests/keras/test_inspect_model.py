@@ -1,4 +1,4 @@
-"""glsl-infer inspect model.keras: where each layer runs, all that is refused, and what to do; export says the same."""
+"""glsl-infer inspect model.keras: the processor of each layer, refusals, and advice, as in export."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ L = keras.layers
 
 
 class Own(L.Layer):
-    """Nobody knows it where the file is read."""
+    """Layer unknown to the process that reads the file."""
 
     def call(self, inputs):
         return inputs
@@ -38,7 +38,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def bad(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Refused by class, by option, by shape and by the compiler; one layer behind the other."""
+    """Return a chain of layers refused by class, by option, by shape and by the compiler."""
     ran = []
     x = keras.Input((9, 9, 3), name="picture")
     y = L.Lambda(lambda t: (ran.append(1), t)[1], name="code")(x)
@@ -128,12 +128,12 @@ def test_a_folder_is_no_file(tmp_path: Path, capsys: Capture) -> None:
 
 
 def test_nothing_of_a_lambda_runs(tmp_path: Path) -> None:
-    """Neither when the model is loaded nor when it is looked at; Keras itself would run it with safe_mode=False."""
+    """A Lambda runs neither on loading nor in the report, although Keras would run it with safe_mode=False."""
     marker = tmp_path / "ran"
     code = keras.layers.Lambda(lambda t, path=str(marker): (open(path, "w").close(), t)[1], name="code")  # noqa: PTH123
     x = keras.Input((8, 8, 3))
     keras.Model(x, code(x)).save(tmp_path / "m.keras")
-    marker.unlink()  # making the model has run it
+    marker.unlink()  # building the model has run it
     with pytest.raises(ModelError, match=r"layer 'code': a Lambda cannot be exported.*keras\.ops"):
         importer.load(tmp_path / "m.keras")
     with pytest.raises(ModelError, match="layer 'code': a Lambda"):

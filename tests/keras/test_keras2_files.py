@@ -1,4 +1,4 @@
-"""Files of Keras 2: read as Keras 2 computes them, or refused with a command that converts them."""
+"""Keras 2 files: read with Keras 2's semantics, or refused with a command that converts them."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_sequential_that_is_a_list_and_a_shape_among_options() -> None:
 
 
 def test_code_that_a_file_of_keras_2_names_is_not_loaded(tmp_path: Path) -> None:
-    """An entry that pretends to be of Keras keeps no module of its own."""
+    """A module name in an entry that claims to be from Keras is ignored."""
     data = io.BytesIO((FILES / "functional.keras").read_bytes())
     path = tmp_path / "m.keras"
     with zipfile.ZipFile(data) as source, zipfile.ZipFile(path, "w") as target:

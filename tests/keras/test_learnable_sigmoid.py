@@ -1,4 +1,4 @@
-"""The learnable sigmoid and the clipped line: valid at any weights, trainable, saved, imported as Keras means them."""
+"""The learnable sigmoid and the clipped line: valid for any weights, trainable, saved, imported with equal results."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_it_begins_as_the_fixed_one() -> None:
 def test_at_any_weights_it_never_decreases_within_0_and_1(seed: int, spread: float) -> None:
     y = np.asarray(with_weights(seed, spread)(X))
     assert y.min() >= 0.0 and y.max() <= 1.0
-    assert np.diff(y).min() >= -1e-5 * spread  # float32, where slopes are of that size
+    assert np.diff(y).min() >= -1e-5 * spread  # float32, with slopes of that size
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0.3, 1.0, 2.0]))
@@ -70,7 +70,7 @@ def test_gradients_reach_every_weight() -> None:
 
 
 def test_gradients_stay_finite_far_away() -> None:
-    """A bend where the output is cut off anyway has none; nothing overflows."""
+    """A breakpoint in the clipped range has no gradient, and nothing overflows."""
     for seed in range(5):
         assert all(np.isfinite(found).all() for found in gradients(with_weights(seed, 30.0)))
 
@@ -87,7 +87,7 @@ def test_bfloat16_costs_the_function_and_its_gradients_little() -> None:
 
 @pytest.mark.exhaustive
 def test_it_learns_another_function() -> None:
-    """A steep sigmoid that is not symmetric; the fixed one is 0.14 off in the mean."""
+    """It fits a steep, asymmetric sigmoid, from which the fixed one differs by 0.14 on average."""
     inputs = keras.Input((1,))
     model = keras.Model(inputs, LearnableSigmoid()(inputs))
     x = np.linspace(-8.0, 8.0, 512, dtype=np.float32)[:, None]

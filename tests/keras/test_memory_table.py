@@ -1,7 +1,7 @@
-"""The memory planner against Table 3 of Lee et al., "On-Device Neural Net Inference with Mobile GPUs" (2019).
+"""The memory planner compared with Table 3 of Lee et al., "On-Device Neural Net Inference with Mobile GPUs" (2019).
 
-There the intermediate tensors are slices of four channels in 16-bit floats. Convolutions carry their batch norm and
-activation, and additions are layers of their own, as in TensorFlow Lite. Picture and result are not counted.
+There the intermediate tensors are slices of four channels in 16-bit floats. Convolutions include their batch norm and
+activation, and additions are separate layers, as in TensorFlow Lite. Input and result are not counted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Tensors = tuple[list[int], list[tuple[int, int]]]
 
 @cache
 def tensors(network: str) -> Tensors:
-    """Bytes and lifetimes of the intermediate tensors of a network over 224 x 224 pixels."""
+    """Return the bytes and lifetimes of the intermediate tensors of a network for 224 x 224 pixels."""
     graph = to_graph(NETWORKS[network](weights=None, classifier_activation=None), (-1.0, 1.0))
     for step in STEPS:
         graph = graph if step is fuse_residual else step(graph)
@@ -48,7 +48,7 @@ def test_naive_and_greedy_are_the_published_ones(network: str, method: str, publ
 
 @pytest.mark.parametrize("network, published", [("v1", 2.7), ("v2", 3.8)])
 def test_the_flow_has_the_least_cost_and_is_near_the_published_one(network: str, published: float) -> None:
-    """Of several flows of that cost each gives another total, so that this one may differ from the paper's."""
+    """Several flows of the minimum cost have different totals, so this total can differ from the paper's."""
     needs.module("networkx")
     sizes, alive = tensors(network)
     plan = memory.plan(sizes, alive, "flow")
@@ -57,12 +57,12 @@ def test_the_flow_has_the_least_cost_and_is_near_the_published_one(network: str,
 
 
 def test_by_size_saves_more_where_the_network_narrows_and_widens() -> None:
-    """No row of the table; of Pisarchyk and Lee, 2020."""
+    """From Pisarchyk and Lee, 2020, not from the table."""
     assert round(memory.plan(*tensors("v2"), "by-size").total / MIB, 2) == 3.49
 
 
 def least_cost(sizes: list[int], alive: list[tuple[int, int]]) -> int:
-    """The least cost by another algorithm: pairs of giver and receiver that save most, a matching of largest weight."""
+    """Compute the minimum cost by another algorithm: a maximum-weight matching of givers and receivers of memory."""
     import networkx
 
     pairs = networkx.Graph()

@@ -1,4 +1,4 @@
-"""Every row of operators.md: the importer reads its model as Keras means it; every refusal says its words."""
+"""Every row of operators.md: the importer reads its model with Keras' semantics, and every refusal has its message."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from glsl_infer.importers.keras.operations import OPERATIONS
 
 @cache
 def model_of(row: Row) -> Any:
-    """Return the model of a row, as it begins; do not change it."""
+    """Return the shared model of a row, which tests must not change."""
     return models.row_model(row)
 
 
@@ -43,7 +43,7 @@ def test_a_refusal_says_its_words(refusal: Refusal) -> None:
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.layer in ("SeparableConv2D", "PReLU")])
 def test_a_row_has_the_same_weights_in_every_process(row: Row) -> None:
-    """Bounds of errors hold for these weights, even of layers that keep the values of their initializer."""
+    """Error bounds hold for fixed weights, also of layers that keep the values of their initializer."""
     weights = []
     for seed in (7, 8):
         keras.utils.set_random_seed(seed)
@@ -66,8 +66,8 @@ def test_every_converter_occurs_in_a_row() -> None:
 
 @pytest.mark.exhaustive
 def test_every_operator_is_reached_by_a_row() -> None:
-    # Rows have one picture; tests/keras/test_import_ends.py has vectors as inputs. Keras has no L2
-    # pooling, no local responses and no sums of rows.
+    # Rows have one image; tests/keras/test_import_ends.py has vectors as inputs. Keras has no L2 pooling, local
+    # responses or sums of rows.
     expected = set(ops.names()) - {"input_fixed", "l2_pool", "local_response_norm"}
     found: set[str] = set()
     optimized = {}
@@ -78,14 +78,14 @@ def test_every_operator_is_reached_by_a_row() -> None:
     for row, graph in optimized.items():  # ranges take long, and only a few operators come after them
         if found < expected:
             pictures = models.pictures(row, 1)[1:]
-            # Partial sums are for planar layout, and for what is wider than any row.
+            # Partial sums occur only in planar layout and in layers wider than those of any row.
             prepared = [prepare(graph, pictures, layout=layout).graph for layout in ("planar", "atlas")]
             found |= {node.op for one in prepared for node in one.nodes}
     assert found == expected
 
 
 def operations(model: Any) -> list[Any]:
-    """Return all layers and operations of a model and of the models in it."""
+    """Return all layers and operations of a model and of its nested models."""
     own = getattr(model, "operations", model.layers)  # a Sequential has layers only
     inner = [one for one in own if hasattr(one, "layers")]
     return [*own, *(one for other in inner for one in operations(other))]

@@ -1,4 +1,4 @@
-"""Models from other places: modules of the user, TensorFlow's converter, containers, TensorFlow.js."""
+"""Models from other sources: modules of the user, TensorFlow's converter, containers, TensorFlow.js."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ PICTURE = np.random.default_rng(0).integers(0, 256, (8, 8, 3), np.uint8)
 
 @pytest.fixture(scope="module")
 def module(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A module of the user; what it registers is forgotten where a file is read without it."""
+    """Import a user's module; its registrations are dropped when a file is read without it."""
     folder = tmp_path_factory.mktemp("own")
     (folder / "own_net_layers.py").write_text(MODULE)
     with pytest.MonkeyPatch.context() as patch:
@@ -167,7 +167,7 @@ def test_a_saved_model_that_reads_files_is_not_run(tmp_path: Path) -> None:
 
 
 def tfjs_of(name: str, folder: Path, *, quantized: bool = False) -> Path:
-    """Return a model.json as TensorFlow's converter makes it of an .h5 file of Keras 2."""
+    """Return a model.json as TensorFlow's converter writes it for an .h5 file of Keras 2."""
     entries, data = [], b""
     with h5py.File(FILES / name) as root:
         config = json.loads(root.attrs["model_config"])

@@ -1,4 +1,4 @@
-"""Files with objects of a person's own, whose code is not there: what computes the same is taken, the rest is named."""
+"""Files with custom objects whose code is missing: equivalents replace some, and the message names the others."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ L, K = keras.layers, keras.ops
 
 
 class Trainer(keras.Model):
-    """A model with a training step of its own."""
+    """Model with a custom training step."""
 
     def train_step(self, data: Any) -> Any:
         return super().train_step(data)
 
 
 class Block(L.Layer):
-    """Makes more channels: no layer that changes nothing fits in its place."""
+    """Layer that adds channels, so an identity layer cannot replace it."""
 
     def build(self, shape: Any) -> None:
         self.inner = L.Conv2D(9, 1)
@@ -46,7 +46,7 @@ OWN = {f"mine>{one.__name__}": one for one in (Trainer, Block, own_start, own_fu
 
 
 def saved(model: keras.Model, path: Path) -> Path:
-    """Save a model whose objects are known while it is saved, and no longer."""
+    """Save a model whose custom objects are registered only while it is saved."""
     known, names = keras.saving.get_custom_objects(), keras.src.saving.object_registration.GLOBAL_CUSTOM_NAMES
     try:
         known.update(OWN)

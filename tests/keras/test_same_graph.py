@@ -1,7 +1,7 @@
-"""One network as Keras, as the TFLite file that TensorFlow makes of it, and as ONNX: one graph, one placement.
+"""A network from Keras, from TensorFlow's TFLite file and from ONNX: one optimised graph, one placement.
 
-The three importers name nodes differently and see different pieces: a converter folds a batch normalisation into a
-convolution. So the optimised graphs are compared: operators, attributes, weights, and the parts that run on each side.
+The three importers name nodes differently and read different operators: a converter folds a batch normalisation into a
+convolution. So the optimised graphs are compared: operators, attributes, weights, and the parts of each processor.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SIZE = (16, 20, 3)
 
 
 def layer(kind: Any, *given: Any, **options: Any) -> Network:
-    """Return the network of one layer, which is made when it is called: a layer of its own for each model."""
+    """Return the network of one layer, which is created on each call, so that models do not share it."""
 
     def applied(x: Any) -> Any:
         return kind(*given, **options)(x)
@@ -44,7 +44,7 @@ def conv(filters: int, size: int = 3, **options: Any) -> Network:
 
 
 def after_stem(make: Network) -> Network:
-    """A network of a convolution, what is tested, and a convolution."""
+    """Return a network of a convolution, the tested layers, and a convolution."""
     return lambda x: conv(4)(make(conv(8, strides=2)(x)))
 
 
@@ -153,7 +153,7 @@ def graphs(make: Network, seed: int = 3) -> dict[str, Graph]:
 
 
 def described(graph: Graph) -> list[tuple[Any, ...]]:
-    """Return the nodes of an optimised graph from its outputs back, without names, and the side of each."""
+    """Return the nodes of an optimised graph from its outputs back, without names, with the processor of each."""
     on_cpu = {name for part in place(graph) if part.on_cpu for name in part.nodes}
     numbers: dict[str, int] = {}
 
@@ -195,7 +195,7 @@ def weights(graph: Graph) -> list[np.ndarray]:
 
 
 ALWAYS = 42
-"""Networks of every run; each takes half a second of a core, most of it in TensorFlow's converter."""
+"""Number of networks per run. Each takes half a second of a core, mostly in TensorFlow's converter."""
 
 CASES = [
     pytest.param(name, marks=() if place < ALWAYS else pytest.mark.exhaustive) for place, name in enumerate(NETWORKS)

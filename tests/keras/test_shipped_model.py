@@ -1,4 +1,4 @@
-"""The .keras files in models/ are what the bundles beside them were made from."""
+"""The bundles in models/ are the exports of the .keras files with the same names."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ MODELS = sorted((Path(__file__).resolve().parents[2] / "models").glob("*-x22-*.k
 @pytest.mark.parametrize("model", MODELS, ids=lambda path: path.stem)
 def test_exporting_it_again_gives_the_same_members(model: Path) -> None:
     shipped = bundle.read(model.with_suffix(".glslnn"))
-    # Weights in textures have 16 bits: the cards' numbers are measured with these.
+    # Weights in textures have 16 bits: the measurements in the cards use these.
     again, _, _ = build(load(model), shipped.labels, options=Options(weight_bits="16"))
     assert set(again.members) == set(shipped.members)
     different = [name for name, member in again.members.items() if member != shipped.members[name]]
-    assert set(different) <= {"passes.bin"}  # names: a difference of megabytes takes minutes to print
+    assert set(different) <= {"passes.bin"}  # names only: printing a difference of megabytes takes minutes
     assert len(again.manifest.passes) == len(shipped.manifest.passes)
     for one, other in zip(again.manifest.passes, shipped.manifest.passes):
         assert replace(one, uniforms={}) == replace(other, uniforms={})
@@ -38,7 +38,7 @@ def test_exporting_it_again_gives_the_same_members(model: Path) -> None:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether uniforms are alike: another CPU adds up in another order, so that a mean may differ in the last bit."""
+    """Return whether uniforms are equal up to the last bit, which depends on the CPU's order of additions."""
     if isinstance(one, tuple) and isinstance(other, tuple):
         return len(one) == len(other) and bool(np.allclose(one, other, rtol=1e-6, atol=0.0))
     return bool(one == other)

@@ -1,4 +1,4 @@
-"""The models of tests/models export, and their bundles compute what Keras computes."""
+"""The models of tests/models export, and their bundles agree with Keras."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import small_models
 from models import NAMES, NOT_YET, RUN_EVERYWHERE
 
 LEAST_LIKE = 0.99
-"""Correlation of 8-bit feature maps with floats; the models have random weights, which lose more than trained ones."""
+"""Correlation of 8-bit feature maps with floats. The models have random weights, which lose more than trained ones."""
 
 LESS_LIKE = {"mask_argmax": 0.98, "pilotnet": 0.95}
-"""A pixel between two classes is the one or the other. Of one number the likeness is what it is off by: 4 % of it, but
-over 21 pictures it correlates with Keras' to 0.9997."""
+"""Lower bounds of two models.
+
+A pixel between two classes can take either class. The likeness of a single value depends on its relative error: 4 %,
+although over 21 images it correlates with Keras' value to 0.9997.
+"""
 
 
 def test_there_are_sixty() -> None:

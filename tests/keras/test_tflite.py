@@ -1,6 +1,6 @@
-"""Keras models through TensorFlow's converter, as floats, floats of 16 bits and bytes, beside Keras.
+"""Keras models through TensorFlow's converter, as floats, 16-bit floats and bytes, compared with Keras.
 
-``scripts/litert_judge.py`` draws 200 random networks beside LiteRT.
+``scripts/litert_judge.py`` compares 200 random networks with LiteRT.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SIZE = (24, 20, 3)
 
 
 def network(seed: int) -> keras.Model:
-    """A small network of what mobile networks are made of, another for each seed: 0 and 6 have all choices."""
+    """Return a small mobile network, another for each seed: 0 and 6 have all choices."""
     keras.utils.set_random_seed(seed)
     rng = np.random.default_rng(seed)
     picture = keras.Input(SIZE)
@@ -77,7 +77,7 @@ def test_a_converted_model_is_the_model(seed: int) -> None:
     expected = reference.run(from_keras.to_graph(model), picture, mode="float")
     close(reference.run(converted(model, "float", seed), picture, mode="float"), expected, 2e-5)
     close(reference.run(converted(model, "float16", seed), picture, mode="float"), expected, 5e-3)
-    # Ranges of the file, without calibration: as near as 8 bits come with the same ranges for all channels.
+    # Ranges of the file, without calibration: as accurate as 8 bits with the same range for all channels.
     bytes_ = prepare(optimize(converted(model, "int8", seed))).graph
     stored = reference.run(bytes_, picture)
     error = np.square(stored - expected).mean() / np.square(expected - expected.mean()).mean()

@@ -1,4 +1,4 @@
-"""glsl-infer validate: a bundle beside its Keras model; Mesa runs in a process of the command's own."""
+"""glsl-infer validate: a bundle compared with its Keras model. Mesa runs in a separate process."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from training.models import x22
 
 
 def run(*arguments: object, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a command in a process of its own, in a folder of its own if that matters."""
+    """Run a command in a separate process, optionally in another folder."""
     command = module_command("glsl_infer", *arguments)
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
 def export(*arguments: object) -> None:
-    """Export here, where TensorFlow is already."""
+    """Export in this process, which has loaded TensorFlow."""
     assert main(["export", *(str(word) for word in arguments)]) == 0
 
 
 def error_of(done: subprocess.CompletedProcess[str]) -> str:
-    """Return the one line of an error; before it a busy machine may print how far a command is."""
+    """Return the one-line error message. On a busy machine, progress lines precede it."""
     *before, said = done.stderr.splitlines()
     assert said.startswith("error: ") and all(line.endswith(" so far)") for line in before), done.stderr
     return said.removeprefix("error: ")
@@ -67,7 +67,7 @@ def test_a_bundle_of_another_model_is_refused(folder: Path, tmp_path: Path) -> N
 
 @pytest.mark.exhaustive
 def test_a_bundle_agrees_with_its_model_layer_by_layer(folder: Path, tmp_path: Path) -> None:
-    """In a folder of which nothing may be executed."""
+    """Run in a folder with malicious modules, none of which is executed."""
     report = folder / "report.html"
     done = run("validate", folder / "model.keras", folder / "m.glslnn", "--data", folder / "photos", "--json",
                "--layer-pictures", 2, "--limit", 5, "--report", report, "--min-layer-cosine", 0.999,
@@ -119,7 +119,7 @@ def test_another_model_is_refused(folder: Path, tmp_path: Path) -> None:
 
 
 def validated(folder: Path, tmp_path: Path, model: keras.Model, labels: int = 0) -> dict[str, Any]:
-    """What ``validate`` says of a model that was just exported."""
+    """Export a model and return the JSON result of ``validate``."""
     model.save(tmp_path / "model.keras")
     named = ["--labels", tmp_path / "labels.txt"] if labels else []
     (tmp_path / "labels.txt").write_text("".join(f"label {index}\n" for index in range(labels)))
@@ -131,7 +131,7 @@ def validated(folder: Path, tmp_path: Path, model: keras.Model, labels: int = 0)
 
 @pytest.mark.exhaustive
 def test_logits_that_are_a_map_of_one_pixel_in_keras(folder: Path, tmp_path: Path) -> None:
-    """The end of keras.applications.MobileNet."""
+    """The output tail of keras.applications.MobileNet."""
     keras.utils.set_random_seed(4)
     picture = keras.Input((32, 32, 3))
     x = keras.layers.Conv2D(8, 3, strides=2, activation="relu")(picture)
@@ -160,7 +160,7 @@ def test_a_softmax_of_each_pixel(folder: Path, tmp_path: Path, inside: bool) -> 
 
 @pytest.mark.exhaustive
 def test_a_grey_picture(folder: Path, tmp_path: Path) -> None:
-    """(28, 28, 1), as MNIST's: from photographs in colours, and run with an array without a third axis."""
+    """(28, 28, 1) as in MNIST: from colour photographs, and run with an array without a third axis."""
     keras.utils.set_random_seed(7)
     picture = keras.Input((28, 28, 1))
     x = keras.layers.Conv2D(8, 3, activation="relu")(picture)
@@ -184,7 +184,7 @@ def test_only_tensors_that_keras_has_are_compared() -> None:
 
 @pytest.mark.exhaustive
 def test_several_inputs_and_outputs(tmp_path: Path) -> None:
-    """From .npz files with an array for each input: exported, calibrated and compared, each output by its name."""
+    """.npz files with an array for each input are used to export, calibrate and compare each output by name."""
     keras.utils.set_random_seed(6)
     picture, numbers = keras.Input((24, 32, 1), name="picture"), keras.Input((5,), name="numbers")
     x = keras.layers.Conv2D(8, 3, strides=2, activation="relu")(picture)

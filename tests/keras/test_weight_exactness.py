@@ -1,4 +1,4 @@
-"""X22's logits stay exact wherever its weights are stored: trained and random, with and without calibration images."""
+"""X22's logits stay exact for any storage of weights: trained and random, with and without calibration images."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ SHAPE = (129, 129, 3)
 TEST_IMAGES = [clouds(SHAPE, 100 + index) for index in range(3)]
 CALIBRATION = [clouds(SHAPE, index) for index in range(4)]
 ABSOLUTE = 0.002
-"""Of a logit: with random weights both errors are a thousandth of the logits' deviation."""
+"""Error of a logit. With random weights both errors are a thousandth of the logits' deviation."""
 
 
 def shuffled(node: Node, rng: np.random.Generator) -> Node:
-    """Return a node with its own weights in random order: untrained, and of the same size."""
+    """Return a node with its weights in random order: untrained, with the same magnitudes."""
     if "kernel" not in node.weights:
         return node
     kernel = node.weights["kernel"]
@@ -47,7 +47,7 @@ def centred(graph: Graph, mode: str) -> NDArray[np.float64]:
 
 
 def test_auto_is_as_exact_as_weights_in_uniforms(graph: Graph) -> None:
-    """Weights of 8 bits in textures made the trained network three times less exact without calibration images."""
+    """8-bit weights in textures tripled the error of the trained network without calibration images."""
     exact = centred(optimize(graph), "float")
     labels = [f"class {index}" for index in range(exact.shape[1])]
 

@@ -1,4 +1,4 @@
-"""The source distribution, the page that a package index shows, and versions that agree."""
+"""The source distribution, its page on a package index, and matching versions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def release() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, release: ModuleType) -> Path:
-    """What a release with a repository has for Python: twine has checked it."""
+    """Build the Python files of a release with a repository, which twine checks."""
     needs.module("twine")
     folder = tmp_path_factory.mktemp("release")
     release.python_packages(folder, REPOSITORY)
@@ -73,7 +73,7 @@ def test_the_source_distribution_has_what_git_has_and_no_strays(source: dict[str
 
 
 def test_a_wheel_of_the_source_distribution_has_the_same_page(made: Path, tmp_path: Path) -> None:
-    """python_packages makes the wheel of the sdist, with the repository told; this one is made without."""
+    """The release builds its wheel from the sdist with the repository's address; this wheel is built without it."""
     with tarfile.open(made / f"{NAME}.tar.gz") as archive:
         archive.extractall(tmp_path, filter="data")
     unpacked = tmp_path / NAME
@@ -112,7 +112,7 @@ def test_without_a_repository_nothing_is_broken() -> None:
 
 
 def _relative(text: str) -> list[str]:
-    """Return links and pictures of a page that lead into a checkout."""
+    """Return the relative links and images of a page."""
     plain = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
     return [link for link in re.findall(r"\]\(([^)\s]+)|src=\"([^\"]+)", plain) if "://" not in "".join(link)]
 

@@ -1,4 +1,4 @@
-"""The workflow that would publish: only for a tag, only what scripts/release.py has checked, by no password."""
+"""The publishing workflow: only for a tag, only files that scripts/release.py has checked, without a password."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_publishing_begins_after_the_suite_and_ends_with_the_release(workflow: d
     order = ["suite", "build", "rehearsal", "python", "npm", "files"]
     assert {name: job.get("needs") for name, job in jobs.items()} == dict(zip(order, [None, *order]))
     assert jobs["suite"]["steps"][-1]["run"] == ".ci/run"
-    for name in order[2:]:  # these publish the files that were checked, and build none
+    for name in order[2:]:  # these publish the checked files and build none
         assert not any("checkout" in step.get("uses", "") for step in jobs[name]["steps"])
 
 
@@ -41,7 +41,7 @@ def test_the_command_that_builds_is_one(workflow: dict[Any, Any]) -> None:
     words = [re.sub(r"^\$\w+$", "v0.0.0", word) for word in shlex.split(command)[2:]]
     wrong = [sys.executable, "scripts/release.py", *words]
     done = subprocess.run(wrong, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
-    # The tag is not this version's: the arguments are understood, and nothing is built.
+    # The tag differs from this version: the arguments are valid, but nothing is built.
     assert done.returncode == 2 and "v0.0.0" in done.stderr and "usage:" not in done.stderr
 
 

@@ -1,7 +1,7 @@
-"""The wheel: what is in it, what it asks for, and that it works alone in a fresh environment.
+"""The wheel: its contents, its requirements, and its use in a fresh environment.
 
-Builds once, and installs once with pip, so it needs the network. The picture is classified on this
-machine's OpenGL ES driver.
+Builds once, and installs once with pip, so it needs the network. The image is classified on this machine's OpenGL ES
+driver.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def metadata(members: dict[str, bytes]) -> Message:
 
 @pytest.fixture(scope="session")
 def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of commands of a fresh environment in which the wheel is installed, with nothing else asked for."""
+    """Return the commands' folder of a fresh environment with the wheel and its requirements installed."""
     folder = tmp_path_factory.mktemp("fresh") / "venv"
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, capture_output=True, timeout=300)
     done = run(folder / "bin", "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel))
@@ -58,7 +58,7 @@ def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(scripts: Path, command: str, *arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a command of the fresh environment, from a folder that has nothing to do with the project."""
+    """Run a command of the fresh environment, from a folder outside the project."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     return subprocess.run(
         [str(scripts / command), *arguments],
@@ -72,7 +72,7 @@ def run(scripts: Path, command: str, *arguments: str, folder: Path | None = None
     )
 
 
-# What is inside ------------------------------------------------------------------------------------
+# Contents ------------------------------------------------------------------------------------------
 
 
 def test_it_is_for_every_platform(wheel: Path) -> None:
@@ -117,7 +117,7 @@ def test_the_licence_is_inside(members: dict[str, bytes]) -> None:
     assert licence == (ROOT / "LICENSE").read_bytes()
 
 
-# What it says --------------------------------------------------------------------------------------
+# Metadata ------------------------------------------------------------------------------------------
 
 
 def test_it_needs_four_packages(metadata: Message) -> None:

@@ -1,4 +1,4 @@
-"""Running train.py in tests, in-process, with the smallest X22."""
+"""In-process runs of train.py for tests, with the smallest X22."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def run(data: Path, out: Path, *more: object) -> int:
 
 
 def history(out: Path) -> list[dict[str, Any]]:
-    """Return the entries of a run."""
+    """Return the history entries of a run."""
     entries: list[dict[str, Any]] = json.loads((out / "history.json").read_text())
     return entries

@@ -1,4 +1,4 @@
-"""A data set of generated pictures that a network can learn: three classes, told apart by colour."""
+"""A data set of generated images that a network can learn: three classes that differ in colour."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ COUNTS = {"train": 6, "val": 3, "test": 2}
 
 
 def picture(path: Path, colour, seed: int, size: int = 48) -> None:
-    """Write a picture of a noisy colour."""
+    """Write an image of a noisy colour."""
     noise = np.random.default_rng(seed).normal(0, 25, (size, size + 8, 3))
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray(np.clip(noise + colour, 0, 255).astype(np.uint8)).save(path)
@@ -19,7 +19,7 @@ def picture(path: Path, colour, seed: int, size: int = 48) -> None:
 
 @pytest.fixture(scope="session")
 def image_folder(tmp_path_factory):
-    """``SPLIT/CLASS/*.png``; do not change it, all tests of this folder share it."""
+    """Return a folder of ``SPLIT/CLASS/*.png``. All tests here share it, so they must not change it."""
     root = tmp_path_factory.mktemp("pictures")
     for split, count in COUNTS.items():
         for index, (label, colour) in enumerate(COLOURS.items()):

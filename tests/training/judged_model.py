@@ -1,4 +1,4 @@
-"""A tiny X22 that knows the three colours of ``image_folder``, without any training: its dense layer is solved for."""
+"""A tiny X22 for the three colours of ``image_folder``, whose dense layer is solved without training."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LABELS = ("blue", "green", "red")
 
 
 def save_colours(folder: Path, path: Path) -> Path:
-    """Write the model to ``path``; random convolutions give features, least squares the rest."""
+    """Write the model to ``path``, with features of random convolutions and a least-squares dense layer."""
     keras.utils.set_random_seed(5)
     model = x22(SIZE, len(LABELS), width=0.25, stages=1)
     split = data.find(folder).splits["train"]

@@ -1,4 +1,4 @@
-"""Training runs in tests: the real loop with a network so small that most of a run is TensorFlow's own preparation."""
+"""Training runs in tests: the real loop with a network so small that TensorFlow's start takes most of the time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SIZE = 9
 
 
 def build(size: int, *, conv: Any = keras.layers.Conv2D, stored: Any = None, momentum: float = 0.99) -> keras.Model:
-    """Return a network of three classes; it can be built at odd sizes from 5 on."""
+    """Return a network of three classes, for odd sizes from 5."""
     if size < 5 or size % 2 == 0:
         raise ValueError(f"size={size}")
     keep = stored or (lambda tensor, step: tensor)
@@ -32,7 +32,7 @@ def build(size: int, *, conv: Any = keras.layers.Conv2D, stored: Any = None, mom
 
 
 def pictures(side: int = 11) -> Pictures:
-    """Return pictures of noisy colours: 24 to learn from, 10 to validate."""
+    """Return images of noisy colours: 24 for training, 10 for validation."""
     rng = np.random.default_rng(0)
 
     def drawn(count: int, side: int) -> tuple[Any, Any]:
@@ -61,7 +61,7 @@ def run(recipe: Recipe, path: Path, **options: Any) -> Loop:
 
 
 def resume(recipe: Recipe, path: Path) -> Loop:
-    """Go on with a run and finish it."""
+    """Resume a run and finish it."""
     state, history = RunFolder(path).resume({}, recipe.as_yaml())
     made = loop(recipe, path, history=history)
     made.run(state)
@@ -69,13 +69,13 @@ def resume(recipe: Recipe, path: Path) -> Loop:
 
 
 def state_of(path: Path, recipe: Recipe) -> State:
-    """Return what a run would go on from."""
+    """Return the state from which a run would resume."""
     state, _ = RunFolder(path).resume({}, recipe.as_yaml())
     assert state is not None
     return state
 
 
 def history(path: Path) -> list[dict[str, float]]:
-    """Return the entries without what a clock has measured."""
+    """Return the history entries without measured times."""
     entries = json.loads((path / "history.json").read_text())
     return [{key: value for key, value in entry.items() if not key.startswith("seconds")} for entry in entries]

@@ -1,4 +1,4 @@
-"""The AI Benchmark's trained networks undo what was done to a photograph that they never saw."""
+"""The trained networks of the AI Benchmark restore a degraded photograph outside their training data."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ pytestmark = pytest.mark.exhaustive
 PHOTOGRAPHS = sorted((Path(__file__).resolve().parents[2] / "docs/images").glob("*.jpg"))
 HIGH, WIDE = 96, 120
 EDGE = 8
-"""Pixels at the edge, where a network sees what lies beyond as 0."""
+"""Pixels at the edge, where a network reads zeros outside the image."""
 
 
 def photograph() -> Image.Image:
-    """Return one made smaller: what a JPEG file did to it is gone."""
+    """Return a reduced photograph without JPEG artefacts."""
     with Image.open(PHOTOGRAPHS[0]) as image:
         return image.convert("RGB").resize((WIDE, HIGH), Image.Resampling.LANCZOS)
 
@@ -46,7 +46,7 @@ def test_a_photograph_gets_better(name: str, gain: float) -> None:
 
 
 def test_waste_is_found_on_groceries() -> None:
-    """Photographs of the test splits, which training had not: on average most of what is found is there."""
+    """Waste from photographs of the test splits, pasted onto groceries, has a mean overlap (IoU) above 0.6."""
     folder = PHOTOGRAPHS[0].parent
     found = []
     network = build(MASKS)

@@ -1,4 +1,4 @@
-"""Averages of weights, by hand."""
+"""Averages of weights, computed by hand."""
 
 import numpy as np
 import pytest

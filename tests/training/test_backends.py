@@ -1,4 +1,4 @@
-"""JAX and TensorFlow compute the same, and two devices the same as one; each in a process of its own."""
+"""JAX and TensorFlow give equal results, and so do one and two devices. Each runs in a separate process."""
 
 import os
 import subprocess
@@ -32,7 +32,7 @@ def varied_pictures():
 
 
 def python(backend, *arguments, devices=1):
-    """Run Python with a backend of Keras; JAX with so many virtual devices."""
+    """Run Python with a backend of Keras, with this number of virtual devices for JAX."""
     environment = {**os.environ, "KERAS_BACKEND": backend, "JAX_PLATFORMS": "cpu"}
     environment["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={devices}"
     command = [sys.executable, *(str(one) for one in arguments)]
@@ -67,7 +67,7 @@ small_loop.run(recipe, Path(sys.argv[1]))
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """The same short run with JAX on one device and on two."""
+    """Return the same short run with JAX on one device and on two."""
     folder = tmp_path_factory.mktemp("runs")
     python("jax", "-c", TRAINED, folder / "one")
     python("jax", "-c", TRAINED, folder / "two", "share", devices=2)

@@ -1,4 +1,4 @@
-"""Recalibration: the statistics become plain averages over batches, all else stays."""
+"""Recalibration: the statistics become plain averages over batches, and nothing else changes."""
 
 import keras
 import numpy as np
@@ -19,7 +19,7 @@ def model():
 
 
 def pixels(count=3 * BATCH, seed=5):
-    """Return pictures whose batches differ in brightness and contrast."""
+    """Return images whose batches differ in brightness and contrast."""
     rng = np.random.default_rng(seed)
     number = (np.arange(count) // BATCH)[:, None, None, None]
     return np.clip(rng.normal(60 + 40 * number, 10 + 10 * number, (count, 5, 5, 3)), 0, 255).astype(np.uint8)

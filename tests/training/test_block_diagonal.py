@@ -1,4 +1,4 @@
-"""Dense convolutions with block-diagonal kernels: the grouped convolution, with its weights, values and gradients."""
+"""Dense convolutions with block-diagonal kernels equal grouped convolutions: weights, values and gradients."""
 
 import keras
 import numpy as np
@@ -21,7 +21,7 @@ def pair(channels, filters, kernel, groups, **options):
 
 
 def with_gradients(layer, x):
-    """Return the output, and the gradients of a weighted sum of it with respect to the input and all weights."""
+    """Return the output, and the gradients of its weighted sum with respect to the input and all weights."""
     import tensorflow as tf
 
     x = tf.Variable(x)
@@ -45,15 +45,15 @@ def check(layers, channels):
     [
         (32, 32, 8),  # less than a block
         (64, 64, 16),
-        (128, 128, 32),  # whole blocks
+        (128, 128, 32),  # complete blocks
         (192, 192, 24),
         (64, 128, 8),  # more filters than channels
         (128, 64, 16),  # fewer
-        (96, 96, 24),  # no whole number of blocks
-        (192, 96, 4),  # groups of 48, which no block of 64 holds
+        (96, 96, 24),  # not a multiple of a block
+        (192, 96, 4),  # groups of 48, which do not fit evenly into blocks of 64
         (256, 256, 2),  # groups larger than a block
         (12, 24, 12),  # depthwise
-        (16, 24, 1),  # no groups
+        (16, 24, 1),  # a single group
     ],
 )
 def test_channels_and_groups(channels, filters, groups):

@@ -1,4 +1,4 @@
-"""Blurred pictures: two box filters, whose sides grow with the picture, and mixtures of them with the sharp one."""
+"""Blurred images: two box filters, whose sides scale with the image, and mixtures with the sharp image."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from varied import apply, pictures, plain
 
 
 def boxed(picture, side):
-    """Average over ``side`` places in both directions, over those that there are at an edge."""
+    """Average over ``side`` pixels in both directions, and over fewer at an edge."""
     size = len(picture)
     reach = range(-(side // 2), side // 2 + 1)
     there = np.arange(size)[:, None]

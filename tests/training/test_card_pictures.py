@@ -1,4 +1,4 @@
-"""The pictures of a card: the same each time, small, saying what they show, drawing what they say."""
+"""The images of a card: reproducible, small, with correct captions and contents."""
 
 import io
 
@@ -46,7 +46,7 @@ def test_one_picture_more_is_another_matrix():
     row = other["results"]["gpu"]["confusion"]["A-Rather-Long-Name-00"]
     row["A-Rather-Long-Name-05"] = row.get("A-Rather-Long-Name-05", 0) + 1
     drawn = [np.asarray(opened(pictures.confusion(one, "gpu")).convert("RGB"), int) for one in (found, other)]
-    rows, columns = np.nonzero(np.abs(drawn[0] - drawn[1]).max(axis=2) > 30)  # palettes may differ by a little
+    rows, columns = np.nonzero(np.abs(drawn[0] - drawn[1]).max(axis=2) > 30)  # palettes can differ slightly
     height, width = drawn[0].shape[:2]
     first_row = (rows > 0.38 * height) & (rows < 0.52 * height)
     assert first_row.mean() > 0.99

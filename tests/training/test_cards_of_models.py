@@ -1,4 +1,4 @@
-"""Every card in models/ that training/model_card.py wrote is what it would write today."""
+"""Every generated card in models/ matches the current output of training/model_card.py."""
 
 from pathlib import Path
 

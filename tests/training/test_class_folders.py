@@ -1,4 +1,4 @@
-"""What a data set has to look like: what is missing, ambiguous or no picture is named."""
+"""The layout of a data set: the message names missing, ambiguous and unreadable files."""
 
 import shutil
 import unicodedata
@@ -18,7 +18,7 @@ def save(path):
 
 @pytest.fixture
 def folder(image_folder, tmp_path):
-    """A data set to spoil."""
+    """Return a copy of the data set that a test can damage."""
     return shutil.copytree(image_folder, tmp_path / "set")
 
 
@@ -166,14 +166,14 @@ def test_links_are_followed(folder, tmp_path):
     assert folder / "val" / "red" / "linked.png" in linked.splits["val"].paths
 
 
-# --- the same picture twice
+# --- duplicate images
 
 
 def test_the_same_bytes_in_two_splits_are_named(folder, capsys):
     pairs = [(folder / "train/red/red0.png", folder / "val/red/copy.png"), (folder / "val/blue/blue1.png",) * 2]
     shutil.copy(*pairs[0])
     (folder / "test/blue/link.png").symlink_to(pairs[1][0])
-    shutil.copy(folder / "train/red/red1.png", folder / "train/red/again.png")  # the same split and label: no harm
+    shutil.copy(folder / "train/red/red1.png", folder / "train/red/again.png")  # allowed: the same split and label
     data.find(folder)
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith("warning: 2 pictures are there more than once, in two splits or under two labels")

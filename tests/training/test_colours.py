@@ -1,4 +1,4 @@
-"""What variations do to colours, computed by hand."""
+"""Colour variations, compared with results computed by hand."""
 
 import colorsys
 from dataclasses import replace
@@ -17,7 +17,7 @@ def one_colour(rgb):
 
 
 def drawn_until(wanted, **changed):
-    """Return a draw of one picture for which ``wanted`` holds."""
+    """Return a draw of one image for which ``wanted`` holds."""
     chosen = replace(NOTHING, **changed)
     return next(draws for draws in (draw(chosen, 1, 1, epoch) for epoch in range(500)) if wanted(draws))
 
@@ -56,8 +56,8 @@ def test_hue_turns_the_colour_and_keeps_brightness_and_strength():
         brightness, i, q = colorsys.rgb_to_yiq(*rgb)
         return brightness, np.hypot(i, q), np.degrees(np.arctan2(q, i))
 
-    draws = drawn_until(lambda d: d["colour"][0, 0, 0] < 0.02, hue=180.0)  # far enough that no red is left of red
-    muted = (150, 110, 110)  # stays between black and white
+    draws = drawn_until(lambda d: d["colour"][0, 0, 0] < 0.02, hue=180.0)  # far enough to remove all red from red
+    muted = (150, 110, 110)  # within the limits of black and white
     before = strength_and_angle(np.array(muted) / 255)
     after = strength_and_angle(apply(one_colour(muted), draws, 4)[0, 0, 0])
     assert after[0] == pytest.approx(before[0], abs=0.005) and after[1] == pytest.approx(before[1], rel=0.05)

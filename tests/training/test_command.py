@@ -1,4 +1,4 @@
-"""What the training commands have in common: numbers as arguments, warnings."""
+"""Common features of the training commands: numeric arguments, warnings."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Data sets: which pictures belong to which split and label, one data set or several joined, and their pixels."""
+"""Data sets: the split and label of each image, one data set or several merged, and pixels."""
 
 import shutil
 import tracemalloc
@@ -106,7 +106,7 @@ def test_the_pixels_are_in_memory_once(tmp_path):
             picture(tmp_path / split / "a" / f"{number:02d}.png", (90, 90, 90), number + 100 * len(split), 96)
     (tmp_path / "train" / "a" / "00.png").write_bytes(b"")
     split = data.find(tmp_path).splits["train"]
-    data.read(split, 8)  # a bad picture makes Pillow import all its decoders
+    data.read(split, 8)  # a bad image makes Pillow import all its decoders
     tracemalloc.start()
     try:
         pixels = data.read(split, 96).pixels
@@ -128,7 +128,7 @@ def test_too_many_pixels_for_the_memory(image_folder):
 
 @pytest.fixture
 def other_folder(tmp_path):
-    """A second data set: two classes, a test split, labels out of the alphabet, and coarse labels."""
+    """Return a second data set: two classes, a test split, labels in another order, and coarse labels."""
     root = tmp_path / "other"
     for split in data.SPLITS:
         for number, label in enumerate(("oval", "square")):

@@ -1,4 +1,4 @@
-"""Commands of the pages that run scripts of training/: their parsers take the arguments."""
+"""Documented commands of scripts in training/ have arguments that their parsers accept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is drawn for a picture: by seed, epoch and picture alone, and in the ranges of the recipe."""
+"""Random variations of an image depend only on seed, epoch and image, and are within the recipe's ranges."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ def same(one, other):
 
 
 def uniform_between(values, low, high):
-    """Whether the values fill the range, and nothing beyond it, evenly."""
+    """Return whether the values fill the range evenly without exceeding it."""
     inside = low - 1e-5 <= values.min() and values.max() <= high + 1e-5
     quarters = np.quantile(values, [0.02, 0.25, 0.5, 0.75, 0.98])
     return inside and np.abs(quarters - (low + (high - low) * np.array([0.02, 0.25, 0.5, 0.75, 0.98]))).max() < 0.05 * (
@@ -43,16 +43,16 @@ def uniform_between(values, low, high):
 
 
 def share(found, expected):
-    """Whether a share of MANY is as expected, within four standard deviations."""
+    """Return whether a share of MANY is as expected, within four standard deviations."""
     return abs(np.mean(found) - expected) < 4 * np.sqrt(expected * (1 - expected) / MANY) + 1e-9
 
 
 def areas(boxes):
-    """Of a picture's."""
+    """Return the areas of boxes as shares of the image."""
     return np.prod(boxes[:, 2:] - boxes[:, :2], axis=1) / 4
 
 
-# --- what decides
+# --- dependencies
 
 
 def test_seed_and_epoch_decide():
@@ -114,7 +114,7 @@ def test_types_and_shapes():
     assert all(values.dtype == (np.int32 if name == "index" else np.float32) for name, values in draws.items())
 
 
-# --- places
+# --- geometry
 
 
 def test_flip():
@@ -150,7 +150,7 @@ def test_scale_is_even_in_its_logarithm_and_a_window_stays_in_the_picture():
 def test_translation():
     windows = drawn(translation=0.1)["window"]
     for axis in (0, 1):
-        assert uniform_between(windows[:, axis, 2], -0.2, 0.2)  # of a side of 2
+        assert uniform_between(windows[:, axis, 2], -0.2, 0.2)  # relative to a side of 2
     assert abs(np.corrcoef(windows[:, 0, 2], windows[:, 1, 2])[0, 1]) < 0.05
 
 

@@ -1,4 +1,4 @@
-"""EfficientNet-Lite, built in Keras, is the published network, and takes its published weights by their names."""
+"""EfficientNet-Lite in Keras equals the published network and loads its published weights by name."""
 
 import sys
 
@@ -13,7 +13,7 @@ from training import imagenet
 from training.efficientnet_lite import efficientnet_lite
 
 PARAMETERS = {0: 4_694_024, 1: 5_470_344, 2: 6_150_168}
-"""With running statistics, counted in the published files."""
+"""Parameters with running statistics, counted in the published files."""
 
 
 @pytest.mark.exhaustive
@@ -26,7 +26,7 @@ def test_the_published_networks(variant):
 
 @pytest.fixture
 def weights():
-    """Numbers under the names that PyTorch's file for variant 0 has, in its shapes."""
+    """Return weights with the names and shapes of PyTorch's file for variant 0."""
     rng = np.random.default_rng(4)
     network, values = efficientnet_lite(0, 32, imagenet.CLASSES), {}
     for layer in network.layers:
@@ -59,7 +59,7 @@ def test_every_weight_has_its_place(weights):
 
 
 def test_the_graph_of_get_is_the_same_network(weights):
-    """The graph that ``glsl-infer get imagenet`` builds without Keras, by its float reference."""
+    """``glsl-infer get imagenet`` builds an equivalent graph without Keras, as its float reference shows."""
     picture = np.random.default_rng(5).integers(0, 256, (224, 224, 3), dtype=np.uint8)
     built = graph_of_get.graph(weights, CENTER_SQUARE)
     found = reference.run(built, picture)

@@ -1,4 +1,4 @@
-"""evaluate.py as a person runs it, on a tiny network that tells three colours apart."""
+"""evaluate.py as a user runs it, on a tiny network that classifies three colours."""
 
 import json
 import shutil
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.exhaustive
 
 @pytest.fixture(scope="module")
 def model(image_folder, tmp_path_factory):
-    """A run folder's model.keras with labels.txt beside it."""
+    """Return the model.keras of a run folder with labels.txt."""
     path = save_colours(image_folder, tmp_path_factory.mktemp("run") / "model.keras")
     path.with_name("labels.txt").write_text("".join(f"{label}\n" for label in LABELS), "utf-8")
     return path
@@ -24,7 +24,7 @@ def model(image_folder, tmp_path_factory):
 
 @pytest.fixture
 def data(image_folder, tmp_path):
-    """A copy of the val split, with coarse classes beside it, and one picture in the wrong folder."""
+    """Return a copy of the val split, with coarse classes, and one image in the wrong folder."""
     shutil.copytree(image_folder / "val", tmp_path / "data/val")
     rows = "label,coarse_label\nred,warm\ngreen,cold\nblue,cold\n"
     (tmp_path / "data/manifest.csv").write_text(rows, "utf-8")

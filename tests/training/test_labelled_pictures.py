@@ -1,4 +1,4 @@
-"""One split: its pictures, the labels they are judged by, and their coarse classes."""
+"""One split: its images, the labels that they are evaluated with, and their coarse classes."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""A Keras network that rounds where its export does, and learns to answer as in floats."""
+"""A Keras network that rounds at the same tensors as its export is trained toward its float outputs."""
 
 import keras
 import numpy as np
@@ -17,7 +17,7 @@ PICTURES = list(RNG.integers(0, 256, (40, 16, 16, 3), np.uint8))
 
 
 def network():
-    """A residual network with a batch norm, an activation of a layer's own, a pool and a vector at its end."""
+    """Return a residual network with a batch norm, a separate activation layer, a pool, and a vector as output."""
     keras.utils.set_random_seed(1)
     image = keras.Input((16, 16, 3), name="image")
     x = L.Conv2D(8, 3, name="first")(image)
@@ -56,7 +56,7 @@ def test_steps_of_16_bits_are_256_times_finer_and_ends_are_kept():
 
 
 class Coarse(RoundedAsStored):
-    """Of 4 bits, so that a tiny network has something to learn."""
+    """Rounding to 4 bits, coarse enough for a tiny network to adapt."""
 
     def __init__(self, scales, zeros, bits, **kwargs):
         super().__init__(scales, 16.0 * np.round(np.asarray(zeros) / 16.0), 4, **kwargs)
@@ -69,7 +69,7 @@ def test_training_brings_the_rounded_network_nearer_to_its_float_answers(monkeyp
     assert len(rounds) >= 5
     assert after < 0.9 * before
     assert all(layer.trainable for layer in model.layers)
-    assert [node.op for node in reader.to_graph(model).nodes]  # still a network that can be exported
+    assert [node.op for node in reader.to_graph(model).nodes]  # the network can still be exported
 
 
 def test_what_cannot_be_taught_is_said(tmp_path, capsys):

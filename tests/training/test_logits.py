@@ -1,4 +1,4 @@
-"""Logits from processes of their own: those of the reference bit for bit, of Keras, and of this machine's GPU."""
+"""Logits from separate processes: bit-exact for the reference, and those of Keras and of the local GPU."""
 
 import keras
 import numpy as np

@@ -1,4 +1,4 @@
-"""The course of a run: phases, when it validates, and which weights are kept."""
+"""The course of a run: phases, validation, and the choice of weights."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def validated(path):
 
 
 def score(path, *, stored=None):
-    """Score model.keras once more, as it is: it brings its batch norm with it."""
+    """Evaluate model.keras again as saved, with its own batch norm."""
     model = keras.saving.load_model(path / "model.keras")
     data = pictures()
     judge = small_loop.build(SIZE, stored=stored)
@@ -44,12 +44,12 @@ def best(path):
 
 @pytest.fixture(scope="module")
 def phased(tmp_path_factory):
-    """A run of three phases that differ in everything; how its networks and batches were made; and what it learnt."""
+    """Return the folder of a run of three phases that differ in everything, its built networks, and its batches."""
     built, batches = [], []
 
     def build(size, **options):
         network = small_loop.build(size, **options)
-        if "momentum" in options:  # one that learns
+        if "momentum" in options:  # a network to train
             stores = [layer for layer in network.layers if isinstance(layer, Stored)]
             built.append(
                 {
@@ -107,7 +107,7 @@ def test_validation_every_so_often_and_at_the_end_of_each_phase(phased):
 
 
 def test_the_model_is_judged_as_it_will_run(phased):
-    """A recipe with a quantised phase chooses among quantised networks."""
+    """A recipe with a quantised phase selects among quantised networks."""
     assert score(phased[0], stored=lambda tensor, step: Stored(step)(tensor)) == pytest.approx(best(phased[0]))
 
 
@@ -117,7 +117,7 @@ def test_rates_go_on_from_phase_to_phase(phased):
     assert rates == pytest.approx(expected, abs=1e-6)
 
 
-# --- what is kept
+# --- saved weights
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +179,7 @@ def test_a_start_is_where_it_begins(tmp_path):
     assert all(np.allclose(a, b, atol=1e-6) for a, b in zip(model.trainable_variables, start))
 
 
-# --- what goes wrong
+# --- failures
 
 
 def test_a_loss_that_is_no_number_stops_the_run(tmp_path):

@@ -1,4 +1,4 @@
-"""An interrupted run that is resumed is the run that was never interrupted."""
+"""A resumed run equals one without an interruption."""
 
 import keras
 import numpy as np
@@ -49,7 +49,7 @@ def check(path, expected):
 
 
 class Interruption:
-    """Ctrl-C when a file is renamed for the nth time."""
+    """Ctrl-C at the nth rename of a file."""
 
     def __init__(self, patch, name, time):
         self.left, rename = time, small_loop.Path.replace
@@ -65,7 +65,7 @@ class Interruption:
 
 
 def interrupted(path, name, time, work):
-    """Do ``work`` until then, and return epoch and length of the history that a run would go on from."""
+    """Do ``work`` until the interruption, and return the epoch and history length from which a run would resume."""
     with pytest.MonkeyPatch.context() as patch:
         Interruption(patch, name, time)
         with pytest.raises(KeyboardInterrupt):
@@ -75,13 +75,13 @@ def interrupted(path, name, time, work):
 
 
 def test_interrupted_four_times(uninterrupted, tmp_path):
-    # The first epoch is not validated. In the second there is a model, and no state yet:
+    # The first epoch is not validated. In the second, a model is written before the first state:
     assert interrupted(tmp_path, "state.npz", 1, run) == (None, 0)
     # At the end of the first phase, between history and state:
     assert interrupted(tmp_path, "state.npz", 2, resume) == (2, 2)
-    # Within the second, when the model may be better and nothing else is written:
+    # Within the second, after a better model and before any other file:
     assert interrupted(tmp_path, "history.json", 2, resume) == (3, 3)
-    # When all is done but the average of the best:
+    # After everything except the average of the best:
     assert interrupted(tmp_path, "history.json", 3, resume) == (5, 5)
     resume(RECIPE, tmp_path)
     check(tmp_path, uninterrupted)

@@ -1,4 +1,4 @@
-"""Labels of mixed pictures: the shares that are really seen, measured in pictures of one colour each."""
+"""Labels of mixed images: the visible shares, measured in images of one colour each."""
 
 from dataclasses import replace
 

@@ -48,12 +48,12 @@ HISTORY = [
 
 def write_json(path, value):
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(value), "utf-8")  # JSON is YAML as well
+    path.write_text(json.dumps(value), "utf-8")  # JSON is valid YAML
 
 
 @pytest.fixture(scope="module")
 def made(image_folder, tmp_path_factory):
-    """A folder with models/, run/, test.json (float, reference and GPU) and val.json (float alone)."""
+    """Return a folder with models/, run/, test.json (float, reference and GPU) and val.json (float alone)."""
     root = tmp_path_factory.mktemp("card")
     data = root / "data"
     for split in ("val", "test"):
@@ -75,7 +75,7 @@ def made(image_folder, tmp_path_factory):
 
 @pytest.fixture
 def root(made, tmp_path):
-    """A copy to change."""
+    """Return a copy that a test can change."""
     return shutil.copytree(made, tmp_path / "root")
 
 

@@ -1,4 +1,4 @@
-"""X22 and its layers are what docs/engineering/design.md says, to the parameter."""
+"""X22 and its layers match docs/engineering/design.md, to the parameter."""
 
 import json
 import re

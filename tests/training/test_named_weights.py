@@ -1,4 +1,4 @@
-"""Weights of somebody's own X22, loaded by the names of its layers: as ``glsl-infer get dogs`` does."""
+"""Weights of a user's X22, loaded by layer name, as ``glsl-infer get dogs`` does."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from training.models import x22
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[keras.Model, Path]:
-    """A network with weights of its own, saved as older versions of Keras do."""
+    """Return a network with random weights, and its file in the format of older Keras versions."""
     keras.utils.set_random_seed(3)
     model = x22(33, 5, stages=2)
     for layer in model.layers:

@@ -1,4 +1,4 @@
-"""The optimiser of a recipe: the rate of every step, and what weight decay leaves alone."""
+"""The optimiser of a recipe: the rate of every step, and the weights without decay."""
 
 from dataclasses import replace
 
@@ -45,7 +45,7 @@ def test_weight_decay_is_for_kernels(name, shrinks):
 
 
 def test_weight_decay_in_a_network():
-    """Variables of layers have these names too, and no gradient but decay moves them."""
+    """Variables of layers have these names too, and with zero gradients only decay changes them."""
     inputs = keras.Input((4, 4, 3))
     x = keras.layers.BatchNormalization(beta_initializer="ones")(keras.layers.Conv2D(2, 3, use_bias=False)(inputs))
     model = keras.Model(inputs, keras.layers.Dense(2, bias_initializer="ones")(x))

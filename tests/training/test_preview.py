@@ -1,4 +1,4 @@
-"""The contact sheet: pictures as they are in the first column, their variations beside them."""
+"""The contact sheet: original images in the first column, their variations in the others."""
 
 from dataclasses import replace
 

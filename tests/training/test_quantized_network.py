@@ -1,4 +1,4 @@
-"""Quantisation while training against the engine: the same tensors are rounded, to the same values."""
+"""Quantisation-aware training compared with the engine: the same tensors are rounded to the same values."""
 
 import keras
 import numpy as np
@@ -21,14 +21,14 @@ def plain():
 
 @pytest.fixture(scope="module")
 def graph(plain):
-    """The exported network, with its ranges and scales."""
-    exact = Options(weight_bits="16")  # 8 bits would move what is stored by a step or two
+    """Return the exported network with ranges and scales."""
+    exact = Options(weight_bits="16")  # 8 bits would change stored values by a step or two
     return build(to_graph(plain), ("a", "b", "c"), options=exact)[0].graph
 
 
 @pytest.fixture(scope="module")
 def noted(plain):
-    """The quantised network with the weights of ``plain``, all that is stored as its outputs; and the steps."""
+    """Return the quantised network with the weights of ``plain`` and all stored tensors as outputs, and the steps."""
     tensors, steps = [], []
 
     def stored(tensor, step):
@@ -43,7 +43,7 @@ def noted(plain):
 
 
 def stored_nodes(graph):
-    """Every stored tensor but the picture and the partial sums of the dense layer."""
+    """Return the nodes of every stored tensor except the input and the partial sums of the dense layer."""
     return [node for node in graph.nodes if node.op not in ("input", "dense_products")]
 
 
@@ -68,7 +68,7 @@ def test_the_same_values_are_stored(graph, noted):
         expected = dict(reference.layers(graph, picture, mode="stored"))
         for name, found in zip(names[:-2], outputs):
             off = np.abs(found[number] - expected[name]) * 255
-            # A tie may fall either way, and what follows it may be a step off too.
+            # A tie can round either way, and later values can differ by a step, too.
             assert off.max() < 1.01 and np.mean(off > 0.01) < 0.005, name
         assert np.abs(outputs[-2][number] - expected["pool"]).max() < 2.0**-9
         assert np.abs(outputs[-1][number] - expected["Dense"]).max() < LOGIT + 0.02
@@ -76,7 +76,7 @@ def test_the_same_values_are_stored(graph, noted):
 
 
 def test_unquantised_it_is_another_network(graph, plain):
-    """What the test above could not see if rounding were left out, it would see here."""
+    """The unquantised network differs, so the test above would detect missing rounding."""
     picture = np.random.default_rng(5).integers(0, 256, (33, 33, 3), np.uint8)
     model = keras.Model(plain.input, plain.get_layer("b3-conv-act").output)
     found = np.asarray(model(picture[None] / np.float32(255)))[0]

@@ -1,4 +1,4 @@
-"""Pictures that cannot be read: all named with the reason and left out, or, strictly, an error; and what is shown."""
+"""Unreadable images: each is named with the reason and skipped, or, in strict mode, an error."""
 
 import fcntl
 import os
@@ -31,7 +31,7 @@ SPOILED = {
 
 @pytest.fixture
 def folder(image_folder, tmp_path):
-    """A data set with six files in train that are no pictures, each for another reason."""
+    """Return a data set with six invalid image files in train, each for another reason."""
     folder = shutil.copytree(image_folder, tmp_path / "set")
     train = folder / "train"
     with_photo = tmp_path / "photo.jpg"

@@ -1,4 +1,4 @@
-"""A run's folder: written whole, never over another run, and read back as it was."""
+"""A run's folder: written completely, never over another run, and read back unchanged."""
 
 import json
 

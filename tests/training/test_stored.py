@@ -1,4 +1,4 @@
-"""The layer that does what textures do: whole steps, a gradient that passes through, noise within bounds."""
+"""The layer that imitates textures: integer steps, a straight-through gradient, bounded noise."""
 
 import keras
 import numpy as np
@@ -70,7 +70,7 @@ def test_noise_is_within_bounds_and_ends():
     x = np.random.default_rng(0).random((16, 4, 4, 3), np.float32)
     with noisy(model, 2.0):
         difference = np.asarray(model(x)) - 2 * x
-    most = 2 * (2 * STEP) + 2 * (2 * STEP)  # the first layer's noise is doubled by the network
+    most = 2 * (2 * STEP) + 2 * (2 * STEP)  # the network doubles the first layer's noise
     assert 0.7 * most < np.abs(difference).max() <= most + 1e-6 and abs(difference.mean()) < 0.1 * most
     assert np.allclose(np.asarray(model(x)), 2 * x)
 

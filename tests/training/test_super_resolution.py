@@ -1,4 +1,4 @@
-"""super_resolution.py and its parts: exact degradation, the network, a short run on generated pictures."""
+"""super_resolution.py and its parts: exact degradation, the network, a short run on generated images."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ def noise(*shape, seed=1):
 
 
 def stripes(side=52, width=3, seed=0):
-    """Sharp slanted stripes: a picture of which bilinear enlargement loses much and a network little."""
+    """Return sharp slanted stripes, an image that bilinear enlargement blurs and a network restores."""
     rng = np.random.default_rng(seed)
     dark, light = rng.integers(0, 90, 3), rng.integers(165, 256, 3)
     x, y = np.meshgrid(np.arange(side), np.arange(side))
@@ -50,7 +50,7 @@ def photographs(tmp_path_factory):
     return root
 
 
-# --- pairs of pictures
+# --- pairs of images
 
 
 def test_halving_is_the_area_average_in_bytes():
@@ -305,8 +305,8 @@ def test_counts_are_positive(tmp_path, capsys):
 def test_the_shipped_network_is_this_one_and_beats_bicubic():
     shipped = keras.saving.load_model(SHIPPED)
     assert shipped.input.shape == (None, 96, 96, 3)
-    photographs = crops.read(sorted((ROOT / "docs/images").glob("*.jpg")), 64)  # of trashnet's test split
-    any_range = Range(np.zeros(1, np.float32), np.ones(1, np.float32))  # the rounded network is not looked at
+    photographs = crops.read(sorted((ROOT / "docs/images").glob("*.jpg")), 64)  # from trashnet's test split
+    any_range = Range(np.zeros(1, np.float32), np.ones(1, np.float32))  # the test ignores the rounded network
     scores = super_resolution.measure(photographs, shipped.get_weights(), [any_range] * 6)
     for network_, bicubic in zip(scores["network"], scores["bicubic"]):
         assert network_ > bicubic + 1.0

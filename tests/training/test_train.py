@@ -1,4 +1,4 @@
-"""A run of train.py from the command line to its folder: what is there, what is said, and that it learns."""
+"""A run of train.py from the command line to its folder: files, messages, and a network that has learnt."""
 
 import json
 import re
@@ -29,7 +29,7 @@ validate_every: 5
 
 @pytest.fixture(scope="module")
 def finished(image_folder, tmp_path_factory):
-    """A whole run, and what it said."""
+    """Return a complete run and its output."""
     folder = tmp_path_factory.mktemp("runs")
     (folder / "recipe.yaml").write_text(RECIPE)
     out = folder / "one"
@@ -101,7 +101,7 @@ def test_the_model_needs_only_the_engine(finished):
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-# --- again
+# --- repeated runs
 
 
 def test_a_second_start_is_refused(finished, image_folder, capsys):

@@ -1,4 +1,4 @@
-"""What train.py refuses: one line, exit code 2, and nothing is left behind."""
+"""Refusals of train.py: one line, exit code 2, and no files."""
 
 import shutil
 
@@ -50,7 +50,7 @@ def test_options_that_cannot_be(image_folder, tmp_path, capsys, option, value, m
 
 @pytest.fixture
 def torn(image_folder, tmp_path):
-    """A data set in which two pictures cannot be read."""
+    """Return a data set with two unreadable images."""
     shutil.copytree(image_folder, tmp_path / "set")
     (tmp_path / "set" / "train" / "red" / "torn.png").write_bytes(b"\x89PNG")
     (tmp_path / "set" / "val" / "blue" / "empty.png").write_bytes(b"")

@@ -1,4 +1,4 @@
-"""Runs that begin with something: weights of another model, a teacher, several data sets, a preview, an activation."""
+"""Initial inputs of runs: weights of another model, a teacher, several data sets, a preview, an activation."""
 
 import keras
 import numpy as np
@@ -19,7 +19,7 @@ STILL = "optimizer: {rate: 1.0e-12, weight_decay: 0}\nphases: [{epochs: 1}]\n"
 
 @pytest.fixture
 def still(tmp_path):
-    """A recipe that changes no weight."""
+    """Return a recipe that changes no weight."""
     path = tmp_path / "still.yaml"
     path.write_text(STILL)
     return path
@@ -27,7 +27,7 @@ def still(tmp_path):
 
 @pytest.fixture
 def two_sets(image_folder, tmp_path):
-    """A second data set: two shades of grey, and pictures that cannot be read."""
+    """Return a second data set: two shades of grey, and unreadable images."""
     for split in ("train", "val", "test"):
         for label, shade in (("light", 200), ("dark", 60)):
             for number in range(3):
@@ -94,9 +94,9 @@ def test_a_teacher_of_another_size(image_folder, still, tmp_path):
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_every_activation_trains(activation):
-    """Steps, by hand, of the network that --activation builds: all of its weights move.
+    """Two manual steps change all weights of the network that --activation builds.
 
-    Two of them, for where batch norm begins with 0, nothing before it moves in the first.
+    The first step is not enough: a batch norm initialised to 0 blocks the gradient of all layers before it.
     """
     keras.utils.set_random_seed(1)
     network = x22(17, 3, stages=1, width=0.25, activation=activation)

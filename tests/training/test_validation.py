@@ -1,4 +1,4 @@
-"""Scores on the val split: cross entropy, whole batches, and weights that are given from outside."""
+"""Scores on the val split: cross entropy, complete batches, and weights passed as arguments."""
 
 import keras
 import numpy as np

@@ -1,4 +1,4 @@
-"""Windows of pictures, against a resampler written apart: bilinear, mirrored beyond the edges."""
+"""Windows of images, compared with an independent resampler: bilinear, mirrored beyond the edges."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ WILD = Augmentation(rotation=180.0, scale=(0.5, 2.0), translation=0.3, perspecti
 
 
 def resampled(picture, window, size):
-    """Pixel by pixel, in float64: np.pad mirrors the picture instead of folding places."""
+    """Resample pixel by pixel, in float64: np.pad mirrors the image instead of folding coordinates."""
     side = len(picture)
     wide = 6 * side
     mirrored = np.pad(picture / 255.0, ((wide, wide), (wide, wide), (0, 0)), mode="symmetric")
@@ -36,7 +36,7 @@ def test_windows_are_homographies(side, size):
     found = apply(pixels, plain(12, window=windows), size)
     expected = np.stack([resampled(one, window, size) for one, window in zip(pixels, windows)])
     assert expected.std() > 0.1 and np.ptp(windows, axis=0)[:2].max() > 1
-    assert np.abs(found - expected).max() < 2e-4  # places are float32
+    assert np.abs(found - expected).max() < 2e-4  # coordinates are float32
 
 
 def test_a_plain_draw_is_the_picture():
@@ -49,7 +49,7 @@ def test_a_plain_draw_is_the_picture():
 def test_a_plain_draw_at_another_size_is_the_bilinear_resize(size):
     pixels = pictures(3, 17)
     found = apply(pixels, plain(3), size)
-    if size > 17:  # Pillow's filter grows with the step when it shrinks a picture; here it does not
+    if size > 17:  # Pillow's filter grows with the step when it reduces an image; this one does not
         for one, result in zip(pixels, found):
             expected = Image.fromarray(one).resize((size, size), Image.Resampling.BILINEAR)
             assert np.abs(result * 255 - np.asarray(expected)).max() < 1.01

@@ -1,4 +1,4 @@
-"""Fixtures of several files of this folder."""
+"""Fixtures shared by the unit tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def picture(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def export_arguments(tmp_path: Path) -> dict[str, Path]:
-    """Arguments of export that are right, but for a model that nobody could load."""
+    """Return valid arguments of export, except for an invalid model file."""
     model, labels = tmp_path / "model.keras", tmp_path / "labels.txt"
     model.write_bytes(b"not loaded in these tests")
     labels.write_text("a\nb\n")

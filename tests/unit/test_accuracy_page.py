@@ -1,4 +1,4 @@
-"""scripts/accuracy.py: its sections, the numbers that it keeps, and the comparisons."""
+"""scripts/accuracy.py: its sections, the results that it keeps, and the comparisons."""
 
 from __future__ import annotations
 

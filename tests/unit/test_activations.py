@@ -1,4 +1,4 @@
-"""Activations: their values, ranges and texts, for every form there is."""
+"""Activations: values, ranges and texts of every form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ X = np.linspace(-9.0, 9.0, 3001)
 
 
 def at(text: str, x: np.ndarray) -> np.ndarray:
-    """The function of every entry, for every channel that it has parameters for."""
+    """Apply an activation to ``x``, once for each channel with parameters."""
     channels = activation(text).channels or 1
     return activation(text)(np.repeat(x[:, None], channels, axis=1))
 
@@ -34,7 +34,7 @@ def test_the_text_stands_for_the_same_function(text: str) -> None:
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_values_lie_in_the_range_and_come_close_to_its_ends(text: str) -> None:
-    far = np.array([-1e5, -500.0, 500.0, 1e5])  # what roots and logarithms need
+    far = np.array([-1e5, -500.0, 500.0, 1e5])  # far enough for roots and logarithms
     function, y = activation(text), at(text, np.concatenate([np.linspace(-70.0, 70.0, 28_001), far]))
     assert y.min() >= function.low - 1e-12 and y.max() <= function.high + 1e-12
     assert y.min() == pytest.approx(function.low, abs=0.02) if math.isfinite(function.low) else y.min() < -3.0
@@ -57,10 +57,10 @@ def test_the_range_on_an_interval_is_exact(text: str, low: float, width: float) 
     least, greatest = function.range(lows, highs)
     y = at(text, np.linspace(low, low + width, 4001))
     assert (least <= y.min(axis=0) + 1e-12).all() and (greatest >= y.max(axis=0) - 1e-12).all()
-    finest = width / 4000.0 * function.steepest(-100.0, 500.0) + 1e-12  # between two of the points
+    finest = width / 4000.0 * function.steepest(-100.0, 500.0) + 1e-12  # the largest change between two of the points
     jump = 1.5 if text.startswith(("bent_relu", "hard_shrink", "threshold")) else 0.0
     if "rsqrt" in text or "reciprocal" in text or ("(-" in text and text.startswith("power")):
-        jump = np.inf if low <= 1e-6 <= low + width + 1e-5 else 0.0  # there they are 2^20 and more
+        jump = np.inf if low <= 1e-6 <= low + width + 1e-5 else 0.0  # values near 0 are 2^20 and more
     assert (least >= y.min(axis=0) - finest - jump).all() and (greatest <= y.max(axis=0) + finest + jump).all()
 
 
@@ -150,7 +150,7 @@ def test_slopes_for_other_channels_are_refused_by_the_layers_name() -> None:
 def test_lanes_beyond_the_last_channel_store_0(text: str, zeros: tuple[float, ...]) -> None:
     function = activation(text)
     if function.clips or function.pieces is not None:
-        return  # these are stored over their own range
+        return  # these functions are stored over their own range
     channels = function.channels or 3
     zeros = (*zeros, *zeros)[:channels]
     out = fold.output(function, {"scales": (0.5, 2.0, 3.0, 1.0, 1.0, 2.0)[:channels], "zeros": zeros}, channels)

@@ -1,4 +1,4 @@
-"""scripts/aibench.py: the score of a run, missing and failed tests, and the processes that it measures."""
+"""scripts/aibench.py: the score of a run, missing and failed tests, and the measured processes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MADE = {"passes": 9, "programs": 3, "file_bytes": 1e6, "member_bytes": 2e6, "tex
 
 
 def measured() -> dict[str, dict[str, Any]]:
-    """What every test may have: all as a Pixel 2 has it."""
+    """Return the results of every test, with the times of a Pixel 2."""
     machine = {"renderer": "a driver"}
     numbers: dict[str, dict[str, Any]] = {
         str(test.number): {
@@ -63,7 +63,7 @@ def test_a_process_that_fails_is_an_error_and_one_that_ends_has_a_cost() -> None
 
 
 def test_memory_of_a_process_is_its_own() -> None:
-    """A system tells at least its parent's of a child that is started as usual."""
+    """The memory of a child process excludes its parent's, which the system reports for a child started as usual."""
     large = bytearray(b"x") * (200 << 20)
     _, cost = measure._measured([sys.executable, "-c", "pass"])
     assert cost["memory_bytes"] < 100 << 20 < len(large)

@@ -1,4 +1,4 @@
-"""The picture of a run of the AI Benchmark: bars begin at a Pixel 2."""
+"""The plot of an AI Benchmark run: bars begin at the score of a Pixel 2."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ needs.module("matplotlib")
 
 
 def columns(path: Path) -> list[tuple[int, int]]:
-    """First and last blue column of each bar, from the top."""
+    """Return the first and last blue column of each bar, from the top."""
     pixels = np.asarray(Image.open(path).convert("RGB")).astype(int)
     blue = (pixels[..., 2] > 150) & (pixels[..., 0] < 80)
     rows = np.flatnonzero(blue.sum(axis=1) > 20)

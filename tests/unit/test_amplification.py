@@ -1,4 +1,4 @@
-"""The gain of a convolution, the error of 8 bits, and when the exporter warns of either."""
+"""The gain of a convolution, its 8-bit error, and the exporter's warnings about both."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def step_of(value: Value) -> np.ndarray:
 
 
 def moved_most(graph: Graph, values: dict[str, Value], name: str) -> float:
-    """The gain by its definition: every input of a window moved by a step in the worst direction, for each filter."""
+    """Compute the gain by definition: each input of a window moves one step in the worst direction, for each filter."""
     node = graph.by_name[name]
     kernel = node.weights["kernel"].astype(np.float64)
     source, target = values[node.inputs[0]], values[name]
@@ -48,7 +48,7 @@ def moved_most(graph: Graph, values: dict[str, Value], name: str) -> float:
 
 @pytest.mark.parametrize("layer", ["first", "more", "each"])
 def test_the_gain_is_what_moves_the_output_most(layer: str) -> None:
-    """``each`` is depthwise and has a residual; all have ranges of their own."""
+    """``each`` is depthwise and has a residual. All layers have their own ranges."""
     program = ranged.ranged_program()
     gains = amplification.gains(program.graph, program.values)
     assert gains[layer] == pytest.approx(moved_most(program.graph, dict(program.values), layer), rel=1e-4)
@@ -77,7 +77,7 @@ def test_a_sigmoid_lessens_the_gain_by_its_slope() -> None:
 
 
 def cancelling(factor: float) -> Graph:
-    """A convolution that multiplies the difference of two channels, and keeps what lies within [0, 1]."""
+    """Return a convolution that multiplies the difference of two channels and clamps it to [0, 1]."""
     rng = np.random.default_rng(0)
     node = conv_node(rng, "difference", ("image",), 3, 4, activation="relu(1)")
     kernel = np.zeros((1, 1, 3, 4), np.float32)
@@ -144,7 +144,7 @@ def test_the_shipped_models_stay_below_both_bounds(path: Path) -> None:
 
 
 def test_the_error_is_that_of_rounding_where_nothing_is_enlarged() -> None:
-    """Rounding alone is off by the root of a twelfth of a step."""
+    """Without amplification, the error equals rounding: sqrt(1/12) of a step."""
     made = tiny.tiny_bundle()
     errors = amplification.errors(made.graph, made.graph, [tiny.tiny_picture(1), tiny.tiny_picture(2)])
     assert list(errors) == ["stem", "expand", "unit-pw", "unit-dw"]

@@ -1,4 +1,4 @@
-"""The API reference: the documented modules, the check of its links, and its folder. `make docs` builds it all."""
+"""The API reference: the documented modules, the link check, and its folder. `make docs` builds the pages."""
 
 from __future__ import annotations
 

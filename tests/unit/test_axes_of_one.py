@@ -1,4 +1,4 @@
-"""Numbers in files whose shape differs from an input's by axes of 1: a sequence is a map of one row inside."""
+"""Input files whose shape differs from the input's by axes of 1: internally, a sequence is a map of one row."""
 
 from __future__ import annotations
 

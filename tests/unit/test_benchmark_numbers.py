@@ -1,4 +1,4 @@
-"""Numbers that sum up measurements."""
+"""Statistics of benchmark measurements."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_peak_memory_stays_when_memory_is_freed() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     before, during, after = map(int, done.stdout.split())
     assert during - before > 190 << 20
-    assert after > during - (1 << 20)  # the kernel's own count is not exact
+    assert after > during - (1 << 20)  # the kernel's count is not exact
 
 
 def test_cores_are_those_of_this_process() -> None:

@@ -1,4 +1,4 @@
-"""What ``glsl-infer benchmark`` cannot do is refused before anything is measured."""
+"""``glsl-infer benchmark`` refuses invalid requests before it measures anything."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glsl_infer.tools.benchmark.frames import STEPS
 
 
 def saved_result(**times: float) -> dict[str, Any]:
-    """A result with what a comparison needs: these times for every step."""
+    """Return a saved benchmark result with these times for every step."""
     row = {"median": 2.0, "p5": 1.0, "p95": 4.0, **times}
     return {
         "format": result.FORMAT,

@@ -1,4 +1,4 @@
-"""How a shader names what it reads: one sampler for a texture, one for each, or as many as there are units."""
+"""Sampler names in shaders: one for a texture, one for each source, or as many as there are texture units."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_one_texture_is_one_sampler() -> None:
 
 
 def test_a_texture_each_is_a_sampler_each() -> None:
-    """By place, not by texture: draws that differ in nothing but textures share a program."""
+    """Samplers are numbered by source, not by texture, so draws that differ only in textures share a program."""
     binding = Binding("layer", SAME, source=reads("aba"))
     assert binding.samplers == [("source0", "a"), ("source1", "b"), ("source2", "a")]
     assert [source.unit for source in binding.sources] == [0, 1, 2]
@@ -52,7 +52,7 @@ def test_textures_of_different_sizes() -> None:
 
 
 def test_crowded_samplers_are_shared() -> None:
-    """Nine reads of three textures would need nine units; a unit for each texture will do."""
+    """Nine reads of three textures exceed the texture units, so the reads share a sampler for each texture."""
     binding = Binding("layer", TEXTURES, source=reads("abcabcabc"))
     assert binding.samplers == [("source0", "a"), ("source1", "b"), ("source2", "c")]
     assert [source.unit for source in binding.sources] == [0, 1, 2] * 3

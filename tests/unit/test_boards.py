@@ -1,4 +1,4 @@
-"""Reports of boards, and the script that adds them to docs/engineering/boards.md."""
+"""Board reports, and the script for adding them to docs/engineering/boards.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bug-report form is one that GitHub takes, and asks for what tells a driver's fault from ours."""
+"""The bug-report form: GitHub accepts it, and its questions separate driver faults from engine faults."""
 
 from __future__ import annotations
 
@@ -32,4 +32,4 @@ def test_it_asks_for_the_driver() -> None:
     parser = argparse.ArgumentParser(allow_abbrev=False)
     assert module in COMMANDS
     importlib.import_module(f"glsl_infer.cli.{module}").add_arguments(parser)
-    parser.parse_args(arguments)  # exits where it cannot
+    parser.parse_args(arguments)  # exits if the arguments are invalid

@@ -1,4 +1,4 @@
-"""A container that is foreign, truncated, damaged or hostile is refused in one line."""
+"""Foreign, truncated, damaged and hostile containers are refused in one line."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_damaged_bytes_never_raise_anything_else(tmp_path: Path, good: bytes) ->
             data[rng.randrange(start, len(data))] = rng.choice((0, 255, rng.randrange(256)))
         path.write_bytes(data)
         try:
-            assert bundles.read(path).members == tiny.tiny_bundle().members  # what was hit does not matter
+            assert bundles.read(path).members == tiny.tiny_bundle().members  # the damage hit unused bytes
         except BundleError as error:
             refused += 1
             assert str(error).startswith(f"{path}: ")

@@ -1,4 +1,4 @@
-"""A bundle whose content is wrong is refused in one line."""
+"""A bundle with invalid content is refused in one line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_newer_version(tmp_path: Path, good: bytes) -> None:
 
 
 def test_version_1_says_to_export_again(tmp_path: Path, good: bytes) -> None:
-    """Its members had neither graph.json nor passes.bin, and its manifest other keys."""
+    """A version 1 file has neither graph.json nor passes.bin, and its manifest has other keys."""
     members = members_of(good, tmp_path)
     old = {name: data for name, data in members.items() if name not in ("graph.json", "passes.bin")}
     old["manifest.json"] = b'{"format":"glslnn","version":1,"model":{},"input":{},"passes":[]}'

@@ -1,6 +1,7 @@
-"""graph.json: what does not fit the manifest, or is no operator or attribute, is refused when somebody asks for it.
+"""graph.json: entries that contradict the manifest, and unknown operators or attributes, are refused on first use.
 
-A runner never does: ``bundles.read`` takes a bundle whose graph is nonsense, as the runners in Java and TypeScript do.
+A runner never uses the graph: ``bundles.read`` accepts a bundle whose graph is invalid, as the runners in Java and
+TypeScript do.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from glsl_infer.graph.host_steps import HostStep
 from glsl_infer.program.layout import FixedPoint, View
 
 BUNDLE = tiny.tiny_bundle(memory="naive")
-"""Every texture has the name of its layer."""
+"""Bundle in which every texture has the name of its layer."""
 
 GOOD = BUNDLE.network
 SIZES = {name: len(data) for name, data in BUNDLE.members.items()}
@@ -138,12 +139,12 @@ def test_an_output_that_another_layer_overwrites() -> None:
 
 
 def with_graph(folder: Path, members: Members, text: bytes) -> Bundle:
-    """Read a bundle with another graph.json, its hash made right: a reader takes it, for no runner looks into it."""
+    """Read a bundle with another graph.json and a matching hash. The reader accepts it: no runner uses the graph."""
     return bundles.read(zipped(folder / "graph.glslnn", rehashed(members, {"graph.json": text})))
 
 
 def test_every_name_and_number_of_a_graph_is_checked(tmp_path: Path) -> None:
-    """Each key of each kind of layer is taken away, and made another type."""
+    """Each key of each kind of layer is removed, and then given another type."""
     members = tiny.tiny_members()
     data = json.loads(members["graph.json"])
     changed = [{**data, "extra": 1}, {"layers": data["layers"]}, {"outputs": data["outputs"]}, {**data, "outputs": []}]

@@ -1,6 +1,6 @@
-"""bundle.schema.json and the manifest reader refuse the same things.
+"""bundle.schema.json and the manifest reader refuse the same changes.
 
-Mutations are made of a small manifest that is cut down to one entry of every kind, so that each is quick.
+The mutated manifest is small, with one entry of every kind, so that each check is quick.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Place = tuple[Any, ...]
 """Keys and indices that lead to a value."""
 
 SOMETIMES = {"member", "clear", "fit", "columns", "scales", "zeros", "operators"}
-"""Keys that some of the objects lack that have them."""
+"""Optional keys."""
 
 FREE_KEYS = {"members"}
 """Objects whose keys are not fixed."""
@@ -44,9 +44,10 @@ def as_json(made: Bundle) -> dict[str, Any]:
 
 
 def shortened() -> tuple[dict[str, Any], bytes]:
-    """The tiny manifest with fewer entries, and passes.bin; its parts no longer fit together, but each is well formed.
+    """Return the tiny manifest with fewer, well-formed entries that do not fit together, and passes.bin.
 
-    The layers of its probe have one kind of value each: a feature map, fixed point, a 16-bit map of another network.
+    The layers of its probe have one kind of value each: a feature map, fixed point, and a 16-bit map of another
+    network.
     """
     data = tiny.tiny_manifest()
     del data["graph"]
@@ -67,7 +68,7 @@ def shortened() -> tuple[dict[str, Any], bytes]:
 
 
 def values(data: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
-    """Every value in a manifest with its place, outermost first."""
+    """Yield every value in a manifest with its location, outermost first."""
     yield place, data
     entries = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
     for key, value in entries:
@@ -75,7 +76,7 @@ def values(data: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
 
 
 def put(data: Any, place: Place, value: Any) -> Any:
-    """Return a copy with another value at a place; ``...`` removes it."""
+    """Return a copy with another value at a location; ``...`` removes the value."""
     data = copy.deepcopy(data)
     holder = data
     for key in place[:-1]:
@@ -274,7 +275,7 @@ OF_THE_TABLE = {
     ("passes", "count"): (1, 1 << 16),
     ("passes", "quads"): (1, 1 << 18),
 }
-"""Numbers that passes.bin must agree with: another message for those in the range."""
+"""Counts that passes.bin must match. A count within its range causes another message."""
 
 
 @pytest.mark.parametrize("place", RANGES, ids=name)

@@ -1,4 +1,4 @@
-"""Writing a bundle: the same bytes every time, and an existing file is never damaged."""
+"""Bundles are written with the same bytes every time, and an existing file is never damaged."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_graph_comes_back_with_the_weights_of_the_shaders(tmp_path: Path) ->
         assert ours.weights.keys() == theirs.weights.keys()
         for key, weights in theirs.weights.items():
             assert ours.weights[key].dtype == np.float32
-            # Shaders have them in units of the activation's line, so that a last bit may differ.
+            # Shaders store them in units of the activation's line, so a last bit can differ.
             np.testing.assert_allclose(ours.weights[key], weights, rtol=3e-7, atol=1e-6)
 
 
@@ -193,7 +193,7 @@ def test_a_file_that_no_reader_takes_replaces_none(tmp_path: Path) -> None:
 
 
 def exported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Export the tiny network over an older file, with the graph that Keras would be asked for."""
+    """Export the tiny network over an older file, with a placeholder for the Keras importer."""
     survey = Survey((), tiny.tiny_graph())
     monkeypatch.setattr("glsl_infer.importers.keras.survey", lambda *_, **__: survey)
     (folder / "labels.txt").write_text("a\nb\nc\n")
@@ -238,7 +238,7 @@ def test_too_many_passes_are_refused_before_the_probe(tmp_path: Path, monkeypatc
 
 
 def test_a_bundle_in_memory_is_the_one_that_is_read(tmp_path: Path) -> None:
-    """Numbers of its passes are those that 32 bits hold, not the doubles that they were computed with."""
+    """The uniforms of a bundle in memory are rounded to 32 bits, although they were computed as doubles."""
     program, made = tiny.tiny_program(), tiny.tiny_bundle()
     computed, held = (
         [number for entry in passes for number in entry.uniforms.get("source_texel", ())]
@@ -249,7 +249,7 @@ def test_a_bundle_in_memory_is_the_one_that_is_read(tmp_path: Path) -> None:
 
 
 def test_a_quad_that_no_table_holds_is_refused_when_it_is_read_back(tmp_path: Path) -> None:
-    """A texture of 40,000 columns: beyond 16 bits with a sign."""
+    """A texture of 40,000 columns is refused: it exceeds signed 16 bits."""
     made = tiny.tiny_bundle()
     first = made.manifest.passes[0]
     wide = replace(first, quads=(replace(first.quads[0], x=40_000), *first.quads[1:]))

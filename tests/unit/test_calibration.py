@@ -1,4 +1,4 @@
-"""What layers take on typical pictures: extremes, and percentiles as NumPy has them."""
+"""Calibration of layers: extremes, and percentiles as NumPy computes them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GRAPH = Graph(
 
 
 def values(name: str) -> np.ndarray:
-    """All values of a layer, (pixels of all pictures, channels)."""
+    """Return all values of a layer as (pixels of all images, channels)."""
     runs = [dict(reference.layers(GRAPH, picture, mode="float"))[name] for picture in PICTURES]
     return np.concatenate([run.reshape(-1, run.shape[-1]) for run in runs]).astype(np.float64)
 
@@ -53,7 +53,7 @@ def test_percentiles_are_numpys_within_a_bin(percentile: float) -> None:
     for name, (low, high) in found.items():
         every = values(name)
         step = (every.max(axis=0) - every.min(axis=0)) / BINS * 1.001
-        # Which of the two values that a percentile lies between is a matter of convention.
+        # The choice between the two neighbours of a percentile is a convention.
         for given, share in ((low, 100.0 - percentile), (high, percentile)):
             before, after = (np.percentile(every, share, axis=0, method=m) for m in ("lower", "higher"))
             neighbours = np.sort(every, axis=0)

@@ -1,4 +1,4 @@
-"""Arrays as calibration data: of pictures, and of inputs that are none."""
+"""Arrays as calibration data, for images and for other inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""picamera2 as a source, on a stand-in: what frames are made of, and that all that is lent comes back once."""
+"""The picamera2 source, on a fake camera: frame contents, and each borrowed buffer returned once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_pixels(picamera2: Picamera) -> None:
 
 def test_dma_bufs(picamera2: Picamera) -> None:
     frames = raspberry_pi.shared(picamera2)
-    for index in range(20):  # more than there are buffers
+    for index in range(20):  # more frames than buffers
         with next(frames) as frame:
             assert frame.index == index
             assert isinstance(frame.picture, DmaBuf)

@@ -1,4 +1,4 @@
-"""What a camera serves and tells is served to this machine alone, whatever others ask for and models call things."""
+"""The camera's server and its messages reach only this machine, for any request and any model name."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_page_whose_name_leads_here_sees_nothing(host: str, code: int) -> None
     ("site", "code"), [("none", 200), ("same-origin", 200), ("cross-site", 403), ("same-site", 403)]
 )
 def test_a_page_elsewhere_cannot_show_the_frames(site: str, code: int) -> None:
-    """A browser says where a question comes from, and keeps the answer out of other pages' processes and frames."""
+    """The server refuses requests from other sites by Sec-Fetch-Site, and its headers isolate the frames."""
     with mjpeg.FrameServer(0) as server:
         request = urllib.request.Request(server.address, headers={"Sec-Fetch-Site": site})
         try:
@@ -60,7 +60,7 @@ def test_a_page_elsewhere_cannot_show_the_frames(site: str, code: int) -> None:
     ],
 )
 def test_a_page_elsewhere_is_known_by_its_address(name: str, page: str, code: int) -> None:
-    """Old browsers send no Sec-Fetch-Site."""
+    """Old browsers send no Sec-Fetch-Site, so the server checks the page's address in Origin and Referer."""
     with mjpeg.FrameServer(0) as server:
         headers = {"Host": f"localhost:{server.port}", name: page.format(port=server.port)}
         request = urllib.request.Request(server.address, headers=headers)
@@ -86,7 +86,7 @@ def test_connections_that_say_nothing_take_no_more_threads(monkeypatch: pytest.M
 
 
 def test_slow_connections_that_come_again_keep_no_one_out() -> None:
-    """More of them than there are places, each back as soon as it is hung up on."""
+    """Slow clients that outnumber the connections, and reconnect as soon as they are dropped, do not block others."""
     with mjpeg.FrameServer(0) as server, contextlib.ExitStack() as stack:
         over = threading.Event()
 
@@ -115,9 +115,9 @@ def test_slow_connections_that_come_again_keep_no_one_out() -> None:
 def test_who_asks_a_byte_at_a_time_holds_no_place(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A slow loris sends bytes of a request that never ends."""
+    """A client that sends an endless request byte by byte (slow loris) does not keep its connection."""
     monkeypatch.setattr(mjpeg, "_PATIENCE", 0.1)
-    monkeypatch.setattr(mjpeg._Handler, "timeout", None)  # no pause between two bytes is too long
+    monkeypatch.setattr(mjpeg._Handler, "timeout", None)  # no read times out
     monkeypatch.setattr(mjpeg, "_CONNECTIONS", 2)
     with mjpeg.FrameServer(0) as server, contextlib.ExitStack() as stack:
         dripping = [stack.enter_context(socket.create_connection((mjpeg.HOST, server.port), 300)) for _ in range(2)]
@@ -128,7 +128,7 @@ def test_who_asks_a_byte_at_a_time_holds_no_place(
                 assert one.recv(1) == b""
         monkeypatch.setattr(mjpeg, "_PATIENCE", 300.0)
         code = 0
-        while code != 200:  # the server's threads end a moment after their connections
+        while code != 200:  # the server's threads end shortly after their connections
             with contextlib.suppress(OSError):
                 code = urllib.request.urlopen(server.address, timeout=300).status
     assert "Traceback" not in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Sources of frames, and the newest frame of a live one."""
+"""Frame sources, and the newest frame of a live source."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_every_frame_of_a_film_in_order(tmp_path: Path) -> None:
     assert [one.index for one in found] == [0, 1, 2, 3]
     for one, colour in zip(found, colours):
         assert one.pixels().shape == (48, 64, 3) and one.pixels().dtype == np.uint8
-        assert np.abs(one.pixels().mean(axis=(0, 1)) - colour).max() < 12  # as the codec keeps colours
+        assert np.abs(one.pixels().mean(axis=(0, 1)) - colour).max() < 12  # the tolerance of the codec
 
 
 def test_what_is_no_film(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_picamera2_says_what_to_install() -> None:
 
 
 def test_a_frame_that_outgrows_its_animation(tmp_path: Path) -> None:
-    """104 bytes: the second frame of a GIF of 16 x 16 pixels has 30,000 x 30,000."""
+    """A GIF of 104 bytes, 16 x 16 pixels, whose second frame has 30,000 x 30,000, is refused at that frame."""
     path = tmp_path / "grown.gif"
     Image.new("P", (16, 16)).save(path)
     data = path.read_bytes()

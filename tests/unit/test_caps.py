@@ -1,4 +1,4 @@
-"""A bundle that asks for more than any network needs is refused, in a bounded time and memory."""
+"""A bundle that exceeds the limits of the format is refused in a bounded time and memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_too_much(what: str) -> None:
 
 
 def test_as_much_as_is_allowed() -> None:
-    """Exactly at a cap nothing is refused by it."""
+    """Values exactly at a limit are accepted."""
     most = replace(GOOD, textures=(replace(HUGE, height=8192),), passes=(replace(PASS, quads=(WHOLE,) * 4),))
     caps.check(most, {"shaders/a.frag": format_constants.MAX_SHADER_BYTES})
 
@@ -62,7 +62,7 @@ def test_huge_labels_are_not_unpacked(tmp_path: Path, good: bytes) -> None:
 
 
 def test_a_million_labels_for_three_classes(tmp_path: Path, good: bytes) -> None:
-    """Their bytes are few; a list of them would take sixty times as many."""
+    """Four million labels take 4 MiB in a file; a list of them would take sixty times as much memory."""
     members = members_of(good, tmp_path)
     members["labels.txt"] = b"\n" * (4 << 20)
     path = zipped(tmp_path / "labels.glslnn", rehashed(members))
@@ -113,7 +113,7 @@ def test_more_than_a_table_can_have(
 
 
 def test_many_layers_without_a_pass_take_no_time(tmp_path: Path) -> None:
-    """Each is looked up among those that draw: once, not once for each pass."""
+    """The lookup of a layer among those drawn takes one comparison, not one for each pass."""
     data = tiny.tiny_manifest()
     table, manifest = bundle_data.table(data), bundle_data.manifest_data(data)
     manifest["layers"] += [f"idle {index}" for index in range(2000)]
@@ -146,13 +146,13 @@ HUGE_DIRECTORIES: dict[str, Callable[[], bytes]] = {
 def test_a_huge_directory_is_not_read(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "entries.glslnn"
     path.write_bytes(bytes(1000) + HUGE_DIRECTORIES[kind]())
-    # What a bundle has not, 64-bit records and comments, is not read either.
+    # 64-bit records and comments, which bundles never use, are not read.
     larger = "the directory of the zip is larger than 16 MiB"
     assert (larger if kind == "declared" else "not a glsl-infer model") in refusal(path)
 
 
 def test_a_million_entries_take_no_memory(tmp_path: Path) -> None:
-    """Each is 46 bytes of directory and a name; the standard library makes an object of each."""
+    """A directory entry takes 46 bytes and a name; the standard library would create an object for each."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("labels.txt", b"")

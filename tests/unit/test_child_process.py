@@ -1,4 +1,4 @@
-"""Processes that the project starts: none imports from the current folder, whatever lies there."""
+"""Child processes of the project import nothing from the current folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SAYS = "import json, sys; print(json.dumps([__name__, sys.argv, sys.path]))\n"
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with modules planted."""
+    """Return the current folder, with malicious modules in it."""
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(plant(tmp_path / "here"))
     return tmp_path / "here"
@@ -39,7 +39,7 @@ def said_by(command: list[str], **environment: str) -> str:
 
 
 def test_python_m_would_execute_them(here: Path) -> None:
-    """What the tests of this file are about; were it not so, they would show nothing."""
+    """The attack works with plain ``python -m``; otherwise the other tests of this file would prove nothing."""
     subprocess.run([sys.executable, "-m", "json.tool"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
     assert "json" in executed(here)
 
@@ -62,7 +62,7 @@ def test_the_command_line_runs(here: Path) -> None:
 
 
 def test_the_folder_of_this_package_comes_first_where_it_is_not_on_the_path(here: Path, tmp_path: Path) -> None:
-    """Without an installed one, as in a checkout: ``-S`` leaves out site-packages."""
+    """Without an installed package, as in a checkout, its folder comes first: ``-S`` leaves out site-packages."""
     (tmp_path / "says.py").write_text(SAYS)
     start = module_command("says")
     _, _, path = json.loads(said_by([start[0], "-S", *start[1:]], PYTHONPATH=str(tmp_path)))
@@ -87,7 +87,7 @@ def test_an_operator_of_the_current_folder_shadows_no_package(here: Path) -> Non
 
 
 def started(path: Path) -> Iterator[int]:
-    """Yield the lines where a file starts this Python with ``-m`` or ``-c``."""
+    """Yield the lines of a file that start this Python with ``-m`` or ``-c``."""
     text = path.read_text("utf-8")
     for node in ast.walk(ast.parse(text)) if "sys.executable" in text else ():
         words = [ast.unparse(word) for word in node.elts] if isinstance(node, (ast.List, ast.Tuple)) else []

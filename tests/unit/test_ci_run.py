@@ -1,4 +1,4 @@
-""".ci/run: where it has make run the suite. A stand-in for make says so, and does nothing."""
+""".ci/run: the folder in which make runs the suite. A fake make prints it and does nothing else."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_suite_runs_in_a_private_folder_with_a_space(checkout: Path, tmp_pat
         ["bash", checkout / ".ci/run"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
         env=environment, cwd="/",
     )  # fmt: skip
-    assert done.returncode == 3, done.stderr  # make's own
+    assert done.returncode == 3, done.stderr  # make's exit status
     setup, suite = (tmp_path / "said").read_text().splitlines(keepends=False)
     words, folder, mode, home, cache, shared, new = suite.split("|")
     assert words == "test test-rest"

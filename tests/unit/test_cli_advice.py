@@ -1,4 +1,4 @@
-"""Models anywhere among the arguments, messages on terminals, completion."""
+"""Model files at any position of the arguments, messages on terminals, and completion."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_top_and_softmax_are_about_classes(tmp_path: Path, capsys: Capture) -> N
 
 
 def on_terminal(*argv: str, columns: int = 200, **environment: str) -> str:
-    """Return what a terminal gets from standard error of a command."""
+    """Return the standard error of a command as a terminal receives it."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     with restored():
@@ -127,7 +127,7 @@ def test_words_stay_whole_to_be_copied() -> None:
 
 
 def completed(script: str, *words: str) -> list[str]:
-    """Return what bash offers for the last word."""
+    """Return bash's completions for the last word."""
     quoted = " ".join(f"'{word}'" for word in words)
     asked = f"COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _glsl_infer"
     program = f"{script}\n{asked}; printf '%s\\n' \"${{COMPREPLY[@]}}\""

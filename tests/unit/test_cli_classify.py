@@ -1,4 +1,4 @@
-"""What classify prints, with a stand-in for the GPU (tests/gl/test_commands.py has the real one)."""
+"""The output of classify, without a GPU. tests/gl/test_commands.py has the real one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glsl_infer.runtime.classifier import Prediction
 
 
 class StandIn:
-    """Gives every picture the same three classes; refuses what is called bad.png."""
+    """Fake session: returns the same three classes for every image, and refuses bad.png."""
 
     session = SimpleNamespace(
         context=SimpleNamespace(gl=SimpleNamespace(check=lambda where: None)),
@@ -51,9 +51,7 @@ class StandIn:
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> type[StandIn]:
     monkeypatch.setattr("glsl_infer.classifier.Classifier", StandIn)
     monkeypatch.setattr(StandIn, "made", [])
-    monkeypatch.setattr(
-        "glsl_infer.runtime.first_use.check", lambda session, tell: False
-    )  # there is no driver to check
+    monkeypatch.setattr("glsl_infer.runtime.first_use.check", lambda session, tell: False)  # the check needs a driver
     return StandIn
 
 
@@ -103,7 +101,7 @@ def test_classify_as_json(capsys: Capture, stand_in: type[StandIn], picture: Pat
     text = capsys.readouterr().out
     predictions = [{"label": "größte", "probability": 0.7512, "index": 2}]
     assert json.loads(text) == [{"file": str(picture), "predictions": predictions}]
-    assert text.isascii()  # so that it is JSON in every encoding of standard output
+    assert text.isascii()  # ASCII is valid JSON in every encoding of standard output
 
 
 @pytest.mark.parametrize("argv", [["{}"], ["{}", "--top", "2", "--json"], ["no.jpg"], ["{}", "--top", "0"]])

@@ -1,4 +1,4 @@
-"""What export and info print, with stand-ins for Keras and the driver."""
+"""The output of export and info, with fakes for Keras and the driver."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ def test_progress_is_for_terminals(
     assert main(argv) == 0
     shown = capsys.readouterr()
     assert shown.out == quiet.out
-    plain = shown.err.replace("\x1b[33m", "").replace("\x1b[0m", "")  # the word of a warning is yellow
+    plain = shown.err.replace("\x1b[33m", "").replace("\x1b[0m", "")  # the label of a warning is yellow
     assert plain == f"\r\x1b[Kexport: a step\r\x1b[K{quiet.err}"
     assert "step" not in quiet.err
 

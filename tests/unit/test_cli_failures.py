@@ -1,4 +1,4 @@
-"""What fails: exit codes 1 and 130, broken pipes, full disks."""
+"""Failures of commands: exit codes 1 and 130, broken pipes, full disks."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def run_python(
 
 @pytest.mark.slow
 def test_python_without_docstrings() -> None:
-    """PYTHONOPTIMIZE=2 is the user's to set."""
+    """Commands work with PYTHONOPTIMIZE=2, which removes docstrings."""
     command = [sys.executable, "-OO", "-m", "glsl_infer", "inspect", "nowhere.glslnn"]
     folder = Path(glsl_infer.__file__).parents[1]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -162,7 +162,7 @@ sys.exit(main_classify(sys.argv[3:]) if sys.argv[2] == "classify" else main(sys.
     ],
 )
 def test_a_package_that_is_missing_is_one_line(module: str, package: str, argv: list[str], tmp_path: Path) -> None:
-    """As on a board where ``pip install --no-deps`` came before Debian's packages."""
+    """A missing package is one line, as on a board with ``pip install --no-deps`` before Debian's packages."""
     picture = tmp_path / "a.jpg"
     picture.touch()
     done = run_python("-c", WITHOUT, module, *argv, str(picture))

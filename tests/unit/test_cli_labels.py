@@ -1,4 +1,4 @@
-"""Labels that do not fit: `export` says so in one line, and leaves an old file alone."""
+"""Invalid labels: `export` reports them in one line and keeps an existing file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
 
 @pytest.fixture
 def imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keras gives the tiny network."""
+    """Replace the Keras importer by one that returns the tiny network."""
     monkeypatch.setattr(keras, "survey", lambda path, *_: Survey((), tiny_graph()))
 
 
@@ -76,7 +76,7 @@ def test_the_wrong_number(capsys: Capture, imported: None, export_arguments: dic
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_labels_of_every_editor(imported: None, export_arguments: dict[str, Path], mark: str, end: str) -> None:
-    """A byte order mark is no part of the first label."""
+    """A byte order mark does not belong to the first label."""
     text = mark + "".join(label + end for label in LABELS)
     export_arguments["--labels"].write_bytes(text.encode("utf-8"))
     assert main(list(map(str, export(export_arguments)))) == 0
@@ -92,12 +92,12 @@ def test_the_output_is_a_folder(capsys: Capture, imported: None, export_argument
 
 
 def test_all_that_is_wrong_is_said_at_once(capsys: Capture, tmp_path: Path, export_arguments: dict[str, Path]) -> None:
-    """Labels, a picture and the model: three runs would be needed otherwise."""
+    """Invalid labels, an invalid image and a missing model are reported together, in one run."""
     arguments = export_arguments
     arguments["--labels"].write_bytes(b"a\n\nb\n")
     photo = tmp_path / "photo.png"
     photo.write_bytes(b"no picture")
-    arguments["model"].unlink()  # reading one would import TensorFlow beside Mesa's LLVM: they crash in one process
+    arguments["model"].unlink()  # loading one would import TensorFlow next to Mesa's LLVM, which crashes
     assert main(list(map(str, [*export(arguments), "--calibrate", photo]))) == 2
     first, *lines = capsys.readouterr().err.splitlines()
     assert first == "error: 3 problems:"
@@ -109,7 +109,7 @@ def test_all_that_is_wrong_is_said_at_once(capsys: Capture, tmp_path: Path, expo
 def test_a_layer_is_said_beside_the_labels(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch, export_arguments: dict[str, Path]
 ) -> None:
-    """A ReLU without pictures to calibrate with: known only after the model is read."""
+    """An unbounded ReLU without calibration images is reported with the labels, after the model is read."""
     rng = np.random.default_rng(0)
     body = [input_node(6), conv_node(rng, "open", ("image",), 3, 4, activation="relu")]
     monkeypatch.setattr(keras, "survey", lambda path, *_: Survey((), classifier(rng, body, 4)))

@@ -1,4 +1,4 @@
-"""glsl-infer manual: a page for each command, with all its options, that groff has nothing against."""
+"""glsl-infer manual: a page for each command, with all its options, without warnings of groff."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_groff_finds_nothing_wrong(folder: Path) -> None:
         check=True,
     )
     assert done.stderr == ""
-    # Bold and underlined letters as a terminal has them, or as a printer; lines are justified by more spaces.
+    # Bold and underlined text is marked as for a terminal or a printer; justified lines have more spaces.
     plain = " ".join(re.sub(r"\x1b\[[\d;]*m|.\x08", "", done.stdout).split())
     assert "--images DIR" in plain and "99.99" in plain and "glsl_infer" not in plain
 

@@ -1,4 +1,4 @@
-"""What cannot be used ends with exit code 2 and one line."""
+"""Invalid arguments end with exit code 2 and one line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_folder_without_pictures(capsys: Capture, tmp_path: Path) -> None:
 
 
 def bad_models(folder: Path) -> dict[str, Path]:
-    """Files that are no model, by what is wrong with them."""
+    """Return invalid model files by defect."""
     paths = {
         name: folder / f"{name}.glslnn" for name in ("missing", "folder", "empty", "text", "foreign", "no manifest")
     }

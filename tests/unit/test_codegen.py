@@ -1,4 +1,4 @@
-"""Generated shader text: literals that read back exactly, templates filled in place."""
+"""Generated shader text: literals that read back exactly, and templates filled in place."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_two_sources_share_a_varying() -> None:
 
 
 def test_the_vertex_shader_is_that_of_the_format() -> None:
-    """Its text for two varyings is printed in docs/reference/bundle-format.md, for other runners to compare with."""
+    """docs/reference/bundle-format.md prints the vertex shader for two varyings, as a reference for other runners."""
     page = (Path(__file__).resolve().parents[2] / "docs/reference/bundle-format.md").read_text("utf-8")
     assert f"```glsl\n{templates.vertex_shader(2)}```\n" in page
 

@@ -1,4 +1,4 @@
-"""glsl-infer collect: a key for each class, on pictures and by a pseudo terminal."""
+"""glsl-infer collect: a key for each class, with image files and a pseudo terminal."""
 
 from __future__ import annotations
 

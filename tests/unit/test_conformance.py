@@ -1,4 +1,4 @@
-"""The corpus of tests/conformance: it is what its script writes, and the reader takes and refuses what it should."""
+"""The corpus of tests/conformance matches its script, and the reader accepts and refuses the right files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from glsl_infer.graph import reference
 from glsl_infer.runtime.pictures.preprocess import load_for
 
 CALIBRATED = re.compile(r"ranges-\w+\.glslnn")
-"""Files whose ranges are of pictures. Another CPU adds up in another order, so that they differ in the last bits."""
+"""Files with calibrated ranges. Another CPU adds in another order, so the last bits can differ."""
 
 
 @pytest.mark.slow
@@ -39,7 +39,7 @@ def test_the_folder_is_what_the_script_writes() -> None:
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Whether JSON is the same, but for the last bits of numbers."""
+    """Return whether JSON values are equal up to the last bits of floats."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(alike(value, other[key]) for key, value in one.items())
     if isinstance(one, list) and isinstance(other, list):

@@ -1,4 +1,4 @@
-"""constraints.txt has a version of every package that the project asks for, on each supported Python."""
+"""constraints.txt has a version of every required package, for each supported Python."""
 
 from __future__ import annotations
 

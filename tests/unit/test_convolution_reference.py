@@ -1,4 +1,4 @@
-"""The reference convolution against the definition, written as plain loops."""
+"""The reference convolution compared with its definition in plain loops."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_convolve(shape: tuple[int, ...], strides: tuple[int, int], dilations: t
 
 @pytest.mark.parametrize("strides", [(1, 1), (2, 2), (2, 1)])
 def test_a_map_of_many_bands(strides: tuple[int, int]) -> None:
-    """Large maps are convolved band by band, the last of which is lower: 29 rows of 41 pixels are two and a rest."""
+    """Large maps are convolved in bands: 29 rows of 41 pixels take two bands and a lower third."""
     rng = np.random.default_rng(3)
     x, kernel = rng.normal(size=(31, 43, 4)), rng.normal(size=(3, 3, 2, 6))
     np.testing.assert_allclose(convolve(x, kernel, strides, 2), by_definition(x, kernel, strides, 2))
@@ -68,14 +68,14 @@ def test_a_row_longer_than_a_band() -> None:
 
 @pairs_of(("width", [1, 7, 8, 19, 24]), ("filters", [1, 3, 4, 5]), ("strides", [(1, 1), (2, 1), (1, 2)]))
 def test_few_filters_of_a_wide_kernel(width: int, filters: int, strides: tuple[int, int]) -> None:
-    """Eight pixels side by side share a patch, of whose last ones some lie beyond the map."""
+    """Eight neighbouring pixels share a patch, and some of the last ones are outside the map."""
     rng = np.random.default_rng(5)
     x, kernel = rng.normal(size=(9, width + 4, 3)), rng.normal(size=(3, 5, 3, filters))
     np.testing.assert_allclose(convolve(x, kernel, strides, 1), by_definition(x, kernel, strides, 1))
 
 
 def test_a_map_that_is_part_of_another() -> None:
-    """Strides of a view may be anything, those of an axis of length 1 too."""
+    """The strides of a view are arbitrary, also for an axis of length 1."""
     whole = np.random.default_rng(6).normal(size=(9, 12, 5))
     kernel = np.random.default_rng(7).normal(size=(3, 3, 1, 2))
     for x in (whole[:, :, 1:2], whole[:, :, :1][:, :, ::-1], whole[::2, ::-1, 4:]):
@@ -92,7 +92,7 @@ def test_packed_columns_unpack_to_the_kernel(shape: tuple[int, ...]) -> None:
     packed = columns.pack(kernel)
     assert packed.shape == (columns.slices, columns.count, 4)
     np.testing.assert_array_equal(columns.unpack(packed), kernel)
-    # Every weight is there once, and nothing else.
+    # Every weight occurs once, and nothing else does.
     assert np.count_nonzero(packed) == np.count_nonzero(kernel)
 
 

@@ -1,4 +1,4 @@
-"""The CPU's operators against numbers worked out by hand, and what they refuse."""
+"""CPU operators compared with results worked out by hand, and their refusals."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_proposals_move_anchors_and_drop_what_overlaps() -> None:
 
 
 def test_sequences_go_both_ways() -> None:
-    """Numbers worked out by hand: gates that are half open, and weights of 1."""
+    """Results worked out by hand, with half-open gates and weights of 1."""
     x = np.array([[1.0], [2.0]], np.float32)
     made = node("recurrent", {"direction": "both", "function": "relu"}, 1, kernel=np.ones((2, 1, 1)),
                 recurrent=np.ones((2, 1, 1)), first=[[1], [0]])  # fmt: skip

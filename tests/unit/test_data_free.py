@@ -1,4 +1,4 @@
-"""Ranges without pictures: what batch norms have learnt covers what pictures of the training show."""
+"""Ranges without calibration images: batch-norm statistics cover the values of training images."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def norm(name: str, source: str, channels: int) -> Node:
 
 
 def network(*, norms: bool = True) -> Graph:
-    """A residual unit, a pool, a layer without a batch norm behind it, and one whose norm stands alone."""
+    """Return a network of a residual unit, a pool, a layer without a batch norm, and a batch norm on its own."""
     nodes = [
         input_node(16),
         conv_node(RNG, "first", ("image",), 3, 8, kernel=(3, 3), activation="linear"),

@@ -1,4 +1,4 @@
-"""scripts/debian_packages.py: which mirror and keys it takes from the sources of a machine's apt, and what it says."""
+"""scripts/debian_packages.py: mirror and keys from the machine's apt sources, and its messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEY = "\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n mDMEYCQjIxYJKwYBBAHaRw8BAQd
 
 @pytest.fixture
 def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the sources of an apt that has no others."""
+    """Return the sources folder of an isolated apt."""
     folder = tmp_path / "etc/apt/sources.list.d"
     folder.mkdir(parents=True)
     (tmp_path / "var/lib/dpkg").mkdir(parents=True)
@@ -92,7 +92,7 @@ def test_a_mirror_that_is_not_there(sources: Path, tmp_path: Path) -> None:
 
 
 def command(folder: Path, *arguments: str) -> str:
-    """What the command says where it fails."""
+    """Return the error message of the command."""
     done = subprocess.run(
         [str(Path(debian_packages.__file__)), str(folder), *arguments],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""scripts/debian_root: the commands that it takes from the page of the Raspberry Pi, and the files of a checkout."""
+"""scripts/debian_root: the commands that it reads from the Raspberry Pi page, and the files of a checkout."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_page_is_typed_in_order(script: ModuleType) -> None:
 
 
 def test_a_checkout_without_git(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in .ci/run: the copy has no .git; what make and the tests left there stays behind."""
+    """As in .ci/run, the copy has no .git. Files that make and the tests left there are skipped."""
     ours = {"Makefile", ".ci/run", ".github/workflows.yml", "web/src/a.ts", "glsl_infer/data/faces.json"}
     for name in (*ours, ".venv/bin/python", "web/dist/a.js", "data/one.jpg", "web/node_modules/a/b.js", "build/x"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Which layers the CPU gets, and how a graph is cut: as few parts as possible."""
+"""The delegate's partition: layers for the CPU, and as few parts as possible."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RNG = np.random.default_rng(0)
 
 
 def branches() -> Graph:
-    """Two branches of a convolution and a softmax each, which meet again."""
+    """Return a graph of two branches, each a convolution and a softmax, which join at the end."""
     body = [
         input_node(8),
         conv_node(RNG, "a", ("image",), 3, 4),

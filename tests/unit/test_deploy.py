@@ -1,4 +1,4 @@
-"""glsl-infer deploy: the file, what is fetched, and the folder; exporting is in tests/keras/test_deploy_keras.py."""
+"""glsl-infer deploy: the file, downloads, and the folder. tests/keras/test_deploy_keras.py tests its exports."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def server(here: Path) -> Iterator[str]:
         thread.join()
 
 
-# What is made --------------------------------------------------------------------------------------
+# Files ---------------------------------------------------------------------------------------------
 
 
 def test_a_folder_with_everything_in_it(here: Path, capsys: Capture) -> None:
@@ -112,7 +112,7 @@ def test_the_script_checks_and_copies(here: Path) -> None:
     finally:
         os.umask(private)
     for path in (board, board / "models", board / "models/tiny.glslnn"):
-        assert path.stat().st_mode & 0o044 == 0o044  # the service's user may read it
+        assert path.stat().st_mode & 0o044 == 0o044  # readable for the service's user
     assert digest(board / "models/tiny.glslnn") == digest(here / "tiny.glslnn")
     copied = here / "deployment/models/tiny.glslnn"
     copied.write_bytes(copied.read_bytes()[:-1])
@@ -124,7 +124,7 @@ def test_the_script_checks_and_copies(here: Path) -> None:
 
 @pytest.fixture
 def no_tools(tmp_path: Path) -> dict[str, str]:
-    """The environment of a script that can check files, and can change nothing."""
+    """Return the environment of a script that can check files, but cannot change anything."""
     (tmp_path / "bin").mkdir()
     for name in ("sh", "sha256sum", "dirname", "ls", "head"):
         (tmp_path / "bin" / name).symlink_to(str(shutil.which(name)))
@@ -262,7 +262,7 @@ def test_a_task_of_ones_own(here: Path, capsys: Capture, monkeypatch: pytest.Mon
     args = started((out / "glsl-infer.service").read_text(), monkeypatch)
     assert args.task == "/opt/glsl-infer/tasks/sides.json"
     assert {"sides.json", "squares.json"} <= {path.name for path in (out / "tasks").iterdir()}
-    for name in ("sides", "squares"):  # what the board gets is whole
+    for name in ("sides", "squares"):  # the board's folder is complete
         description = reading.read(out / f"tasks/{name}.json")
         assert digest(task_models.find(description.model, description.source)) == digest(made / description.model)
     subprocess.run([out / "install.sh", "--files-only", here / "board"], check=True)
@@ -305,7 +305,7 @@ def test_a_download_that_is_not_there(here: Path, server: str, capsys: Capture) 
 
 @pytest.fixture
 def drops() -> Iterator[str]:
-    """A server that never stops to send, byte by byte."""
+    """Return the address of a server that sends one byte at a time without end."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         ended = threading.Event()
 
@@ -362,7 +362,7 @@ def test_a_password_is_sent_and_never_shown(here: Path, capsys: Capture) -> None
 @pytest.mark.parametrize(
     ("source", "hashed"),
     [
-        (f"http://me:{SECRET}@127.0.0.1:1/a.glslnn?token={SECRET}", True),  # nobody listens
+        (f"http://me:{SECRET}@127.0.0.1:1/a.glslnn?token={SECRET}", True),  # a port without a server
         (f"http://me:{SECRET}@/a.glslnn", True),
         (f"https://me:{SECRET}@x.org/a.glslnn", False),
         (f"ftp://me:{SECRET}@x.org/a.glslnn", True),
@@ -377,7 +377,7 @@ def test_no_refusal_shows_a_password(here: Path, capsys: Capture, source: str, h
     assert message.startswith("error: ") and SECRET not in message
 
 
-# What is refused -----------------------------------------------------------------------------------
+# Refusals ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -422,7 +422,7 @@ def test_what_the_file_may_not_say_is_an_error_with_its_line(
 
 
 def test_thousands_of_names_are_looked_at_once_each(here: Path, capsys: Capture) -> None:
-    """A list that is searched for each of its names takes minutes."""
+    """Checking 3,000 names takes linear time. A search of the list for each name would take minutes."""
     names = "".join(f"  - {{name: m{index}, source: a.glslnn}}\n" for index in range(3000))
     counted = []
 
@@ -449,7 +449,7 @@ def test_a_group_that_is_there_a_million_times(here: Path, capsys: Capture) -> N
 
 
 def test_nothing_is_taken_from_outside_the_folder(here: Path, capsys: Capture) -> None:
-    """A stranger's folder, cloned, say: its file and its links lead to what is yours."""
+    """Paths and links from a downloaded folder to files outside are refused."""
     inner = here / "cloned"
     inner.mkdir()
     (here / "secret.sh").write_text("#!/bin/sh\n")

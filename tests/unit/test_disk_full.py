@@ -1,4 +1,4 @@
-"""A disk that is full after so many bytes: the old model stays as it was, and nothing lies beside it."""
+"""On a disk that fills up after some bytes, the old model stays unchanged and no other file is left."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glsl_infer.errors import InputError, RunError
 
 @contextmanager
 def files_end_after(size: int) -> Iterator[None]:
-    """Let no file of this process grow beyond ``size`` bytes; a write that would is an error, as on a full disk."""
+    """Limit the files of this process to ``size`` bytes: a longer write fails, as on a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:

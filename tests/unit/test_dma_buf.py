@@ -1,4 +1,4 @@
-"""Descriptions of dma-bufs: what EGL is told of one, and what cannot be one."""
+"""dma-buf descriptions: the EGL attributes, and invalid descriptions."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ MODIFIERS = {
     for plane in range(3)
     for half, name in enumerate(("LO", "HI"))
 }
-"""As the registry of EGL has them, from 0x3443 to 0x3448; PyOpenGL does not."""
+"""Values from the EGL registry, 0x3443 to 0x3448, which PyOpenGL lacks."""
 
 RGB = DmaBuf(640, 480, "XB24", (DmaBufPlane(7, 0, 2560),))
 YUV = DmaBuf(64, 48, "YU12", (DmaBufPlane(7, 0, 64), DmaBufPlane(7, 3072, 32), DmaBufPlane(8, 3840, 32)))
 
 
 def named(picture: DmaBuf) -> dict[str, int]:
-    """The attributes by PyOpenGL's names."""
+    """Return the attributes by PyOpenGL's names."""
     known = {EGL_WIDTH: "WIDTH", EGL_HEIGHT: "HEIGHT", **MODIFIERS}
     known |= {int(value): name for name, value in vars(theirs).items() if isinstance(value, int)}
     flat = attributes(picture)

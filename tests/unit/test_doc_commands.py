@@ -1,4 +1,4 @@
-"""Every command in README.md, docs/ and the other pages is one: its arguments are valid, what it names is there."""
+"""Every command in README.md, docs/ and the other pages has valid arguments and names existing files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MODULES = {name: importlib.import_module(f"glsl_infer.cli.{name}") for name in C
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
 
 MADE = ("models/grocery-x22-385.", "android/build/", "build/", *contributing.FILES)
-"""What begins so is written by what stands around it, and need not be in the repository."""
+"""Prefixes of paths written by documented commands and not required in the repository."""
 
 
 def test_all_kinds_are_found() -> None:
@@ -44,7 +44,7 @@ def of_command_line(one: Command) -> str:
         return f"no command {name}"
     parser = argparse.ArgumentParser(allow_abbrev=False)
     MODULES[name].add_arguments(parser)
-    if one.inline:  # a sentence may leave out the required arguments
+    if one.inline:  # a sentence can omit the required arguments
         options = {word.partition("=")[0] for word in arguments_of(one) if word.startswith("--")}
         return " ".join(options - set(parser._option_string_actions))
     printed = io.StringIO()
@@ -57,7 +57,7 @@ def of_command_line(one: Command) -> str:
 
 
 def of_make(one: Command) -> str:
-    """Return the targets and variables that the Makefile lacks."""
+    """Return the targets and variables missing from the Makefile."""
     targets = set(re.findall(r"^([\w-]+):", MAKEFILE, re.MULTILINE))
     targets.update(word for line in re.findall(r"^([\w -]+):", MAKEFILE, re.MULTILINE) for word in line.split())
     pairs = [(word, *word.partition("=")[::2]) for word in one.words[1:]]
@@ -65,13 +65,13 @@ def of_make(one: Command) -> str:
 
 
 def of_shell_script(one: Command) -> str:
-    """Return the options that do not occur in a script without a parser."""
+    """Return the options missing from the text of a script without a parser."""
     text = (ROOT / script_of(one)).read_text("utf-8")
     return " ".join(word for word in arguments_of(one) if word.startswith("--") and word not in text)
 
 
 def of_pip(one: Command) -> str:
-    """Return the extras that the project does not have."""
+    """Return the extras missing from the project."""
     project = (ROOT / "pyproject.toml").read_text("utf-8").partition("[project.optional-dependencies]")[2]
     known = set(re.findall(r"^(\w+) = \[", project.partition("\n[")[0], re.MULTILINE))
     named = re.findall(r"(?:glsl-infer|\.)\[([^\]]*)\]", " ".join(one.words))
@@ -87,7 +87,7 @@ def of_files(one: Command) -> str:
 
 
 def fault(one: Command) -> str:
-    """Return what is wrong with a command, or an empty string."""
+    """Return the fault of a command, or an empty string."""
     program = one.words[0]
     if program in ("glsl-infer", "classify"):
         found = of_command_line(one)
@@ -101,7 +101,7 @@ def fault(one: Command) -> str:
 
 
 def parsed(lines: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, list[str | None]]:
-    """Return what each script's parser has against each of its command lines, None where it takes it."""
+    """Return the error of each script's parser for each of its command lines, or None if the line is valid."""
     done = subprocess.run(
         [sys.executable, str(ROOT / "tests/parse_only.py")],
         input=json.dumps(lines),
@@ -124,7 +124,7 @@ def test_the_commands_of_a_page(page: Path) -> None:
 
 @pytest.mark.slow
 def test_scripts_take_their_arguments() -> None:
-    """Those of training/ import Keras: tests/training has the same test."""
+    """Scripts in training/ import Keras and have the same test in tests/training."""
     lines = {script: shown for script, shown in script_lines().items() if not script.startswith("training/")}
     problems = parsed({script: [arguments_of(one) for one in shown] for script, shown in lines.items()})
     found = {str(one): problem for script in lines for one, problem in zip(lines[script], problems[script])}

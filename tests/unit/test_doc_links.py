@@ -1,4 +1,4 @@
-"""Every link of README.md, docs/ and the other pages leads to a file that exists, and its anchor to a heading."""
+"""Every link of README.md, docs/ and the other pages leads to an existing file, and its anchor to a heading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""glsl-infer doctor on the files of boards: every kind of problem is found, and its command cures it."""
+"""glsl-infer doctor on copies of boards' files: it finds every kind of problem, and its command fixes it."""
 
 from __future__ import annotations
 
@@ -315,7 +315,7 @@ def test_conditions_of_boards(board: str, filters: set[str]) -> None:
 
 
 def cured(machine: Machine, finding: Finding, folder: Path) -> None:
-    """Run the first command of a finding on the board's folder: sudo runs the rest, reboot does nothing."""
+    """Run the first command of a finding on the board's folder. sudo runs its arguments, and reboot does nothing."""
     programs = folder / "programs"
     programs.mkdir()
     for name, text in {"sudo": 'exec "$@"', "reboot": "exit 0"}.items():

@@ -1,4 +1,4 @@
-"""Ranges by expected error: what they weigh, and that they are no worse than widened extremes."""
+"""Ranges by expected error: the error measure, and results at least as good as widened extremes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FUNCTIONS = ("relu", "linear", "relu(6)", "leaky_relu(0.2)", "hard_silu")
 
 
 def shown(values: NDArray[np.float64]) -> Shown:
-    """Return what a map of (pixels, channels) shows."""
+    """Return the calibration statistics of a map of (pixels, channels)."""
     node = Node("image", "input", (), {"shape": (1, *values.shape), "fit": None, "scales": (1.0,), "zeros": (0.0,)})
     copy = Node("copy", "activation", ("image",), {"function": "linear"})
     return observe(Graph("g", (node, copy), "copy"), ["copy"], [values[None].astype(np.float32)])["copy"][0]
@@ -86,7 +86,7 @@ def random_network(seed: int) -> Graph:
 def noise(
     graph: Graph, pictures: list[NDArray[np.uint8]], count: int, headroom: float | None = None, precision: str = "8"
 ) -> float:
-    """Return the mean noise of a network's outputs on pictures that it was not calibrated with, in dB of the signal."""
+    """Return the mean noise of a network's outputs on images outside its calibration set, in dB of the signal."""
     prepared = prepare(graph, pictures[:count], headroom=headroom, precision=precision).graph
     ratios = []
     for picture in pictures[16:]:
@@ -98,7 +98,7 @@ def noise(
 
 @pytest.mark.slow
 def test_thirty_networks_are_no_worse_than_with_widened_extremes() -> None:
-    """One network may be off by chance, since other steps round otherwise."""
+    """A single network can be worse by chance, because other steps round differently."""
     pictures = [clouds((SIDE, SIDE, 3), seed) for seed in range(24)]
     graphs = map(random_network, range(NETWORKS))
     gain = np.array([noise(graph, pictures, 16, HEADROOM) - noise(graph, pictures, 16, None) for graph in graphs])
@@ -123,12 +123,12 @@ def test_few_pictures_leave_it_at_widened_extremes() -> None:
 
 
 def test_what_ends_cut_off_is_each_pictures_own() -> None:
-    """Of values, and of these upside down: the mean of ``max(x - end, 0) ** 2``, whatever the other pictures show."""
+    """The clipping error of an image is the mean of ``max(x - end, 0) ** 2`` on each side, whatever the others are."""
     rng = np.random.default_rng(3)
     pictures = [rng.normal(0.0, 1.0, (2000, 3)), np.zeros((2000, 3)), rng.normal(0.0, 9.0, (2000, 3))]
     shares = shares_of([shown(picture) for picture in pictures])
     for side, sign in enumerate((1.0, -1.0)):
         for picture, tails in zip(pictures, shares.tails[side]):
             beyond = np.maximum(sign * picture[:, :, None] - shares.edges, 0.0)
-            little = 2e-3 * float((picture**2).mean())  # sizes are known to an eighth of an octave
+            little = 2e-3 * float((picture**2).mean())  # sizes are exact to an eighth of an octave
             np.testing.assert_allclose(tails, (beyond**2).mean(axis=0), rtol=0.05, atol=little)

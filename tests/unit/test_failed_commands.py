@@ -1,4 +1,4 @@
-"""A test that ran a command which failed shows what that printed."""
+"""The report of a failed test includes the output of a failed command."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_hang():
 
 @pytest.mark.slow
 def test_what_a_failed_command_printed_is_in_the_report(tmp_path: Path) -> None:
-    """Of one that crashed, where in Python it was, too: tests/conftest.py asks for that."""
+    """For a crash, the report has the Python stack, too: tests/conftest.py enables that."""
     (tmp_path / "test_it.py").write_text(A_TEST)
     command = [sys.executable, "-m", "pytest", "-p", "failed_commands", "-p", "no:cacheprovider", str(tmp_path)]
     done = subprocess.run(

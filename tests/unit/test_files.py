@@ -1,4 +1,4 @@
-"""Files that are written beside their name first: what they may replace, their names, rights and links."""
+"""Atomic writing of files: replaceable targets, names, permissions and links."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def umask(mask: int) -> Iterator[None]:
 
 def listening(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as made:
-        made.bind(os.path.relpath(path))  # a socket's path is short
+        made.bind(os.path.relpath(path))  # a socket's path must be short
 
 
 NODES: dict[str, Callable[[Path], object]] = {
@@ -124,7 +124,7 @@ def test_two_at_once_share_nothing(tmp_path: Path) -> None:
     with files.writing(tmp_path / "out") as a, files.writing(tmp_path / "out") as b:
         a.write(b"aaaa")
         b.write(b"b")
-    assert (tmp_path / "out").read_bytes() == b"aaaa"  # the last that is complete
+    assert (tmp_path / "out").read_bytes() == b"aaaa"  # the last complete content
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
@@ -133,7 +133,7 @@ def test_what_was_opened_is_what_is_written(tmp_path: Path) -> None:
     victim.write_text("mine")
     with pytest.raises(RuntimeError), files.writing(tmp_path / "out") as file:
         Path(file.name).unlink()
-        Path(file.name).symlink_to(victim)  # as another user may who owns the folder
+        Path(file.name).symlink_to(victim)  # as another owner of the folder could
         file.write(b"text")
         file.flush()
         raise RuntimeError

@@ -1,4 +1,4 @@
-"""Shaders of 16 bits are made of those for 8."""
+"""The 16-bit shaders are generated from the 8-bit ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The four fits, by numbers worked out by hand and against a slow definition in fractions."""
+"""The four fits compared with results worked out by hand and with a slow definition in fractions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def rounded(number: Fraction) -> int:
 
 
 def slow_places(fit: str, width: int, height: int, w: int, h: int) -> tuple[list[int], list[int]]:
-    """The definition again: (left, top, width, height) of what is read, and of where it goes."""
+    """Return by definition the (left, top, width, height) of the source region and of its destination."""
     whole, inner = [0, 0, width, height], [0, 0, w, h]
     ratio = Fraction(width * h, height * w)
     if fit == CENTER_SQUARE:
@@ -102,7 +102,7 @@ def slow_channel(values: list[list[int]], height: int, width: int) -> list[list[
 
 
 def slowly(pixels: Pixels, fit: str, height: int, width: int) -> Pixels:
-    """``scaling.fit`` by its definition, a pixel at a time."""
+    """Compute ``scaling.fit`` by definition, a pixel at a time."""
     (left, top, wide, tall), (x, y, w, h) = slow_places(fit, pixels.shape[1], pixels.shape[0], width, height)
     part = pixels[top : top + tall, left : left + wide].astype(int)
     whole = np.zeros((height, width, pixels.shape[2]), np.uint8)

@@ -1,4 +1,4 @@
-"""Dense layers in 16-bit fixed point: close to float, bounded, and calibrated where bounds are too wide."""
+"""Dense layers in 16-bit fixed point: close to float, bounded, and calibrated if bounds are too wide."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_calibration_replaces_bounds_that_are_too_wide() -> None:
 
 
 def test_each_picture_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Layers with coarse bounds need all pictures, the others the first few: these show both."""
+    """Layers with coarse bounds need all images and others the first few, but each image runs once."""
     rng = np.random.default_rng(7)
     graph, seen, run = prepare(network(rng, 192, 5, weight=40.0)).graph, pictures(rng, 8), []
     layers = reference.layers

@@ -1,4 +1,4 @@
-"""Ranges folded into a convolution's constants, and back."""
+"""Ranges folded into a convolution's constants, and the inverse."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glsl_infer.ops.convolution_window import convolve
 from glsl_infer.program.layout import FeatureMap
 
 CASES = st.tuples(
-    st.sampled_from([(1, 3, 5), (2, 2, 3), (4, 1, 1), (3, 4, 2)]),  # groups, channels and filters of a group
+    st.sampled_from([(1, 3, 5), (2, 2, 3), (4, 1, 1), (3, 4, 2)]),  # groups, channels and filters per group
     st.sampled_from(["linear", "relu", "relu(6)", "sigmoid", "piecewise_linear(0.25,0.5,2,-0.25,0.75)"]),
     st.booleans(),
     st.booleans(),
@@ -67,7 +67,7 @@ def test_unfold_undoes_fold(case) -> None:
 
 @given(CASES)
 def test_texels_in_and_texels_out(case) -> None:
-    """What the shader adds up, activated and stored, is the real sum, activated and stored."""
+    """The folded sum of the shader, activated and stored, equals the real sum, activated and stored."""
     rng, folder, kernel, bias, source, residual, out, function = made(case)
     groups = source.channels // kernel.shape[2]
     texels = rng.integers(0, 256, (4, 6, source.channels)) / 255.0
@@ -87,7 +87,7 @@ def test_texels_in_and_texels_out(case) -> None:
 
 
 def test_alpha_makes_padding_zero() -> None:
-    """In the gutter of the picture all four components are 0, and so is what they add."""
+    """In the input's gutter all four components are 0, and so is their contribution."""
     rng = np.random.default_rng(0)
     picture = FeatureMap(4, 4, 3, 1, (), (2.0,), (127.5,))
     attrs = {"groups": 1, "alpha": True, "activation": "linear", "scales": (1.0,), "zeros": (0.0,)}

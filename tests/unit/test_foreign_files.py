@@ -1,4 +1,4 @@
-"""Well-known model files that are not read: each is called by its name, with a way to convert it."""
+"""Well-known model formats without an importer: the message names each format and a converter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What export says of a frame on a Pi Zero W where there is no driver: a line, and warnings that name layers."""
+"""Export's estimate of a frame on a Pi Zero W without a driver: one line, and warnings that name layers."""
 
 from __future__ import annotations
 

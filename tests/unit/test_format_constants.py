@@ -1,4 +1,4 @@
-"""The constants of the three readers and the JSON Schema are what format.json says."""
+"""The constants of the three readers and the JSON Schema match format.json."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_every_type_has_a_schema(name: str) -> None:
 
 @pytest.mark.parametrize("name", DATA["objects"])
 def test_every_object_has_a_reader(name: str) -> None:
-    """It is made of the description alone."""
+    """Each reader is generated from the description alone."""
     readers = Described({}, OWN)
     first = next(iter(DATA["objects"][name]["keys"]))
     for data, message in (

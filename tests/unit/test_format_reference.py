@@ -1,4 +1,4 @@
-"""graph-format.md is enough to compute a network: a reference written from it gives what the probe expects."""
+"""A reference written only from graph-format.md computes the expected outputs of the probe."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from glsl_infer.program.layout import LAYOUTS
 
 
 def check(path: Path) -> None:
-    """Compare every layer with the engine's reference, and with the records of the probe."""
+    """Compare every layer with the engine's reference and with the probe's records."""
     plain = PlainReference(path)
     manifest = json.loads(plain.members["manifest.json"])
     made = bundles.read(path)
@@ -45,7 +45,7 @@ def check(path: Path) -> None:
         fine = "bits" in output
         step = step / 256 if fine else step
         off = np.abs(found - engine[name]) / np.abs(step)
-        # Kernels that are unfolded in float32 or in double differ in their last bit, and a rounding with them.
+        # Kernels unfolded in float32 and in double differ in the last bit, which changes some roundings.
         assert off.max() <= (2.01 if fine else 1.01) and off.mean() < (0.1 if fine else 0.005), name
         if name in entries and "views" in output and "scales" in output:
             entry, wrong = entries[name], 0
@@ -154,7 +154,7 @@ def test_wide_convolution_with_residual_in_groups(tmp_path: Path, activation: st
 
 @pytest.mark.parametrize("activation", ["relu", "prelu"])
 def test_sums_of_all_slices_in_one_draw(tmp_path: Path, activation: str) -> None:
-    """Their unit and bias are in a texture, and the numbers of an activation behind these."""
+    """Their unit and bias are in a texture, followed by the parameters of the activation."""
     rng = np.random.default_rng(5)
     if activation == "prelu":
         activation = f"prelu({','.join(f'{slope:.3f}' for slope in rng.uniform(0.1, 0.3, 22))})"
@@ -173,12 +173,12 @@ def test_sums_of_all_slices_in_one_draw(tmp_path: Path, activation: str) -> None
 
 
 PLACES = 4
-"""Layers that compute an activation: a convolution, the activation alone, and two dense layers."""
+"""The number of layers with an activation: a convolution, the activation alone, and two dense layers."""
 
 
 @pytest.mark.parametrize("first", range(-(-len(TEXTS) // PLACES)))
 def test_activations(tmp_path: Path, first: int) -> None:
-    """Each activation in one place, the next one in the next."""
+    """Each activation in one of the layers, the next activation in the next layer."""
     texts = [TEXTS[(PLACES * first + index) % len(TEXTS)] for index in range(PLACES)]
     texts = texts[first % PLACES :] + texts[: first % PLACES]
     rng = np.random.default_rng(5)

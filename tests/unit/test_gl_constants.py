@@ -1,4 +1,4 @@
-"""Our copies of the OpenGL constants are PyOpenGL's."""
+"""The engine's OpenGL constants equal PyOpenGL's."""
 
 from __future__ import annotations
 

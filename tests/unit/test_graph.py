@@ -1,4 +1,4 @@
-"""Graphs check themselves: names, order, shapes."""
+"""Graphs check their names, order and shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Freed memory that is kept for the next array."""
+"""Freed memory is kept for the next array."""
 
 from __future__ import annotations
 

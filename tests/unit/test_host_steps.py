@@ -1,4 +1,4 @@
-"""Host steps: numbers worked out by hand, shapes, and refusals."""
+"""Host steps: results worked out by hand, shapes, and refusals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROW = np.array([[0.0, math.log(3.0)]])
 
 
 def steps(*names: object) -> tuple[HostStep, ...]:
-    """Steps by name; a number is the columns of ``rows``."""
+    """Return steps by name; an integer is the number of columns of ``rows``."""
     return tuple(HostStep("rows", name) if isinstance(name, int) else HostStep(str(name)) for name in names)
 
 
@@ -50,7 +50,7 @@ def test_a_vector_of_zeros_has_no_direction() -> None:
 
 
 def test_a_detector() -> None:
-    """Two maps of 2 boxes a pixel, 3 numbers each, become one list of boxes."""
+    """Two maps with 2 boxes per pixel and 3 values per box become one list of boxes."""
     maps = [np.arange(24.0).reshape(2, 2, 6), 100 + np.arange(6.0).reshape(1, 1, 6)]
     chain = steps(3, "concatenate")
     result = apply(chain, maps)

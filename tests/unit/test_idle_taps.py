@@ -1,4 +1,4 @@
-"""Taps that never meet the map are left out, and nothing else changes."""
+"""Taps outside the map at every position are removed, without any other change."""
 
 from __future__ import annotations
 

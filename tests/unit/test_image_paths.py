@@ -19,7 +19,7 @@ NO = "Pillow cannot read .heic images"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Images, the data that macOS, Jupyter and a network disk keep about them, and other files."""
+    """Return a folder of images, hidden data of macOS, Jupyter and a network disk, and other files."""
     photos = tmp_path / "photos"
     for name in (
         "a.JPG",

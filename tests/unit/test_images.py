@@ -1,4 +1,4 @@
-"""From a model's numbers to pictures and picture files."""
+"""Conversion of a model's output values to images and image files."""
 
 from __future__ import annotations
 

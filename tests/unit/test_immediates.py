@@ -1,4 +1,4 @@
-"""Numbers without an immediate on VideoCore IV: one float away from those that have one, and no others."""
+"""Constants without a VideoCore IV immediate: exactly those next to a float that has one."""
 
 from __future__ import annotations
 

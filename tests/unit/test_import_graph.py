@@ -1,4 +1,4 @@
-"""The drawing of the rooms in design.md: without arrows that others imply, with forbidden ones marked."""
+"""The diagram of packages in design.md: without implied arrows, with forbidden ones marked."""
 
 from __future__ import annotations
 

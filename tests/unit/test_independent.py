@@ -1,4 +1,4 @@
-"""Tests depend neither on the tests before them nor on their order."""
+"""Tests do not depend on earlier tests or on their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON of strangers: numbers of hundreds of digits fit into no float, and are refused wherever JSON is read."""
+"""Untrusted JSON: integers of hundreds of digits exceed a float, and every JSON reader refuses them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_numbers_of_an_input(text: str, tmp_path: Path) -> None:
 
 
 def test_results_that_are_no_numbers_are_still_json() -> None:
-    """A CPU part may make NaN, which no reader of JSON but Python's takes."""
+    """A CPU part can output NaN, which only Python's JSON reader accepts."""
     for result in (np.array([[1.5, np.nan], [-np.inf, 0]], np.float32), np.array(np.nan), np.array([1.0, 2.0])):
         text = json.dumps(as_json({"a": result}), allow_nan=False)
         expected = [None if not np.isfinite(value) else value for value in result.ravel()]

@@ -1,4 +1,4 @@
-"""Shaders that have passed are not parsed again, and no other bundle gains by that."""
+"""Shaders that have passed the check are not parsed again, and this does not help another bundle."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The first shader of every bundle whose shaders are parsed."""
+    """Return the list of the first shader of every bundle whose shaders are parsed."""
     names: list[str] = []
     parse = uniforms.parse
 
@@ -59,7 +59,7 @@ def test_a_verdict_that_others_can_write_is_not_believed(tmp_path: Path, cache: 
     path = write_tiny(tmp_path)
     known_shaders.read(path)
     (verdict,) = cache.glob(f"*{known_shaders.SUFFIX}")
-    verdict.chmod(0o666)  # tests/gl/test_first_use.py has other ways to spoil one
+    verdict.chmod(0o666)  # tests/gl/test_first_use.py has other kinds of damage
     parsed.clear()
     known_shaders.read(path)
     assert parsed
@@ -76,6 +76,6 @@ def test_a_changed_shader_is_another_bundle(tmp_path: Path, cache: Path) -> None
     for _ in range(2):
         with pytest.raises(BundleError, match="rule: shaders"):
             known_shaders.read(path)
-    zipped(path, {**members, name: hostile})  # with the manifest of the bundle that has passed
+    zipped(path, {**members, name: hostile})  # with the manifest of the accepted bundle
     with pytest.raises(BundleError, match="rule: container"):
         known_shaders.read(path)

@@ -1,4 +1,4 @@
-"""Labels with bars: where they are drawn, what is clipped, and older Pillows."""
+"""Labels with bars: positions, clipping, and older versions of Pillow."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pillow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
 
 def bar(panel: Image.Image, row: int, rows: int) -> int:
-    """How many pixels of a row's bar are filled."""
+    """Return the number of filled pixels in a row's bar."""
     pixels = np.asarray(panel)
     part = pixels[len(pixels) * row // rows : len(pixels) * (row + 1) // rows]
     return int((part == label_panel.BAR).all(axis=2).sum(axis=1).max())
@@ -61,7 +61,7 @@ def test_long_labels_end_in_dots_before_their_bars(pillow: str, label: str) -> N
     short = label_panel.draw([Prediction("x", 1.0, 0)], 640, 100)
     assert panel is not None
     assert short is not None
-    # From the bar on, both are the same.
+    # From the bar on, both are equal.
     left = int(np.nonzero((np.asarray(panel) == label_panel.BAR).all(axis=2).any(axis=0))[0].min())
     np.testing.assert_array_equal(np.asarray(panel)[:, left:], np.asarray(short)[:, left:])
     assert (np.asarray(panel)[:, left // 2 : left] > 200).any()

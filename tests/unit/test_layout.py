@@ -1,4 +1,4 @@
-"""Placement of tiles: apart, inside, with their gutters, in few GPU tiles."""
+"""Tile placement: without overlap, inside the texture, with gutters, in few GPU tiles."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_tiles_keep_their_distance(height: int, width: int, tiles: int, gutter: 
             if view.texture == name:
                 assert view.x >= gutter and view.y >= gutter
                 assert view.x + width + gutter <= texture_width and view.y + height + gutter <= texture_height
-                # A tile with the gutter to its right and below overlaps no other tile with its own.
+                # A tile with the gutters to its right and below overlaps no other tile with its gutters.
                 used[view.y : view.y + height + gutter, view.x : view.x + width + gutter] += 1
         assert used.max() == 1
 

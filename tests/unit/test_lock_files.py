@@ -1,4 +1,4 @@
-"""Lock files of npm: packages by version and hash, from whichever registry the machine uses."""
+"""npm lock files: packages by version and hash, from the machine's registry."""
 
 from __future__ import annotations
 

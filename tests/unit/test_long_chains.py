@@ -1,4 +1,4 @@
-"""Chains of thousands of layers: no step makes a graph anew for each of its changes, and what it makes is the same."""
+"""Chains of thousands of layers: no step rebuilds the graph for each change, and the results stay equal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LINEAR = {"activation": "linear"}
 
 
 def chain(what: str, length: int) -> Graph:
-    """Layers one behind another, all of which can be taken into those before them."""
+    """Return a chain of layers, all of which fold into earlier ones."""
     rng = np.random.default_rng(0)
     scaled = {"scales": (-1.0,), "offsets": (0.25,)}
     if what == "vectors":
@@ -44,7 +44,7 @@ def chain(what: str, length: int) -> Graph:
 
 @pytest.mark.parametrize("what", ["picture", "scales", "convolutions", "vectors"])
 def test_graphs_that_are_made(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many for a long chain as for a short one."""
+    """Optimising a long chain creates as many graphs as a short one."""
     made: list[int] = []
     begin = Graph.__init__
 
@@ -61,19 +61,19 @@ def test_graphs_that_are_made(what: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_picture_through_thousands_of_scales() -> None:
-    """All of them fold into the picture's range: an even number of negations with an offset each."""
+    """All scales fold into the input's range: an even number of negations with an offset each."""
     graph = optimize(chain("picture", 3002))
     scale, offset = 1.0, 0.0
     for _ in range(3000):
         scale, offset = -scale, 0.25 - offset
     (picture,) = (node for node in graph.nodes if node.op == "input")
-    assert len(graph.nodes) == 2  # the last one is the output
+    assert len(graph.nodes) == 2  # the second node is the output
     assert picture.attrs.get("scales", (1.0,)) == (scale,)
     assert picture.attrs.get("zeros", (0.0,))[0] == pytest.approx(-255 * offset / scale)
 
 
 def test_scales_without_end_stay() -> None:
-    """What would make infinite numbers of the picture's range is not folded."""
+    """Scales that would make the input's range infinite are not folded."""
     nodes = [input_node(4)]
     for number in range(40):
         scaled = {"scales": (1e30,), "offsets": (1.0,)}
@@ -84,7 +84,7 @@ def test_scales_without_end_stay() -> None:
 
 
 def test_objects_are_those_of_comparing_all() -> None:
-    """The quick look at lifetimes finds what a comparison with every tensor of an object finds."""
+    """The fast check of lifetimes agrees with a comparison of every tensor of an object."""
     rng = random.Random(0)
     for _ in range(300):
         spans = [sorted(rng.sample(range(30), 2)) for _ in range(rng.randrange(1, 12))]

@@ -1,4 +1,4 @@
-"""The program of a graph: what is drawn where, and the rules that every runner relies on."""
+"""The compiled network: draws, targets, and the rules for every runner."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_baked_has_a_program_a_slice_and_uniform_one_a_layer() -> None:
 
 
 def test_sums_of_programs_of_their_own_lose_no_digits_to_waiting() -> None:
-    """The fourth channel's weights are so small that fetches may wait for its sum, unless a texel is added as it is."""
+    """The fourth channel's weights are so small that fetches can wait for its sum, unless a texel is added unscaled."""
     rng = np.random.default_rng(0)
     nodes = [input_node(6), conv_node(rng, "plain", ("image",), 3, 8, kernel=(2, 2), activation="relu(1)")]
     nodes.append(conv_node(rng, "unit", ("plain", "plain"), 8, 8, activation="relu(1)"))

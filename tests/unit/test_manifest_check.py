@@ -18,7 +18,7 @@ from glsl_infer.program import Pass, Quad, ShaderProgram, Slice, Source, Texture
 from glsl_infer.program.layout import FeatureMap, FixedPoint, View
 
 BUNDLE = tiny.tiny_bundle(memory="naive")
-"""Every texture has the name of its layer."""
+"""Bundle in which every texture has the name of its layer."""
 
 GOOD = BUNDLE.manifest
 SIZES = {name: len(data) for name, data in BUNDLE.members.items()}
@@ -48,7 +48,7 @@ def program(name: str, /, **fields: Any) -> Change:
 
 
 def expected(name: str, /, **fields: Any) -> Change:
-    """Say otherwise where the output of a layer in the probe lies."""
+    """Change the expected location of a layer's output in the probe."""
 
     def change(manifest: Manifest) -> Manifest:
         layers = tuple(
@@ -61,7 +61,7 @@ def expected(name: str, /, **fields: Any) -> Change:
 
 
 def first_pass(target: str, /, **fields: Any) -> Change:
-    """Change the first pass that renders into a target."""
+    """Change the first pass with this target."""
 
     def change(manifest: Manifest) -> Manifest:
         passes = list(manifest.passes)
@@ -77,7 +77,7 @@ def quad(target: str, /, **fields: Any) -> Change:
 
 
 def uniforms(target: str, /, **values: Any) -> Change:
-    """Give the first pass of a target other uniform values; ``...`` removes one."""
+    """Change uniform values of the first pass of a target; ``...`` removes one."""
     merged = {**GOOD.passes[index_of(target)].uniforms, **values}
     return first_pass(target, uniforms={key: value for key, value in merged.items() if value is not ...})
 
@@ -88,13 +88,13 @@ def picture(**fields: Any) -> Change:
 
 
 def result(**fields: Any) -> Change:
-    """Say otherwise where the result lies."""
+    """Change the location of the result."""
     value = replace(GOOD.output.values[0], **fields)
     return lambda manifest: replace(manifest, outputs=(replace(manifest.output, values=(value,)),))
 
 
 def more_textures(*names: str) -> Change:
-    """Textures of kind input that nobody needs."""
+    """Add unused textures of kind input."""
     added = tuple(Texture(name, 4, 4, "input") for name in names)
     return lambda manifest: replace(manifest, textures=(*manifest.textures, *added))
 
@@ -286,7 +286,7 @@ def test_what_is_broken_is_refused(name: str) -> None:
 
 
 def test_inputs_and_outputs_of_all_kinds() -> None:
-    """Numbers beside the picture, and an output of several values beside the classes."""
+    """A bundle with a numeric input next to the image, and an output of several values next to the classes."""
     extra = FeatureMap(4, 4, 3, 0, (View("spare", 0, 0),))
     changed = more_textures("spare")(more_inputs(Input("more", "numbers", extra))(GOOD))
     joined = Output("more", "values", (GOOD.output.values[0], vector("dense")), (HostStep("concatenate"),))
@@ -307,7 +307,7 @@ def test_a_member_of_floats_is_whole() -> None:
 
 
 def test_more_varyings_than_es_2_promises_are_refused() -> None:
-    """Fifteen sources need eight varyings besides the position: one attribute more than every driver has."""
+    """Fifteen sources need eight varyings besides the position, one attribute more than every driver has."""
     (old,) = (one for one in GOOD.programs if one.name == "pool")
     source, rectangle = Source(0, 0.0, 0.0), Quad(0, 0, 1, 1, ((0, 0),) * 15)
     programs = tuple(replace(one, varyings=8) if one is old else one for one in GOOD.programs)
@@ -333,7 +333,7 @@ def test_limits_are_the_largest_of_the_contents() -> None:
 
 
 def test_a_target_may_be_used_again() -> None:
-    """Rendering into a target a second time, after another, is a job of its own and begins with a clear."""
+    """A second, later rendering into a target is a job of its own and begins with a clear."""
     again: tuple[Pass, ...] = tuple(one for one in GOOD.passes if one.target == "stem")
     other = tuple(replace(one, layer="expand") for one in again)
     check(replace(GOOD, passes=(*GOOD.passes, *other)), SIZES)

@@ -1,4 +1,4 @@
-"""What a bundle says about ranges, 16-bit maps, clear colours, images and attributes, broken once each."""
+"""Ranges, 16-bit maps, clear colours, images and attributes of a bundle, broken once each."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def value(name: str, **fields: Any) -> Change:
 
 
 def attrs(name: str, **changed: Any) -> Change:
-    """Other attributes of a layer; ``...`` removes one."""
+    """Change attributes of a layer; ``...`` removes one."""
     merged = {**LAYERS[name].attrs, **changed}
     return with_layer(name, attrs={key: one for key, one in merged.items() if one is not ...})
 
 
 def with_network(change: Change) -> bundles.Bundle:
-    """The bundle with another graph.json; nobody has looked at it yet."""
+    """Return the bundle with another, unread graph.json."""
     made = GOOD["logits"]
     return bundles.Bundle(
         made.manifest, {**made.members, "graph.json": network.to_bytes(change(made.network))}, made.path
@@ -134,11 +134,11 @@ VALUES = ("views", "16-bit", "scales", "seven zeros", "a scale of")
 
 @pytest.mark.parametrize("name", [name for name in BROKEN if any(part in name for part in VALUES)])
 def test_what_the_manifest_says_of_a_layer_s_value_is_checked_without_the_graph(name: str) -> None:
-    """Where a value of the probe lies is what runners read; the same rules hold for it."""
+    """Runners read the location of a probe's value, so the same rules hold without the graph."""
     change, message = BROKEN[name]
     outputs = {layer.name: layer.output for layer in change(GOOD["logits"].network).layers}
     if all(outputs[layer] == LAYERS[layer].output for layer in outputs):
-        return  # it is about an attribute
+        return  # the case changes an attribute
 
     def as_expected(manifest: Manifest) -> Manifest:
         entries = tuple(replace(entry, value=outputs[entry.layer]) for entry in manifest.probe.layers)
@@ -196,7 +196,7 @@ def test_attributes_are_checked_when_the_graph_of_a_file_is_asked_for(tmp_path: 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("end", ranged.ENDS)
 def test_what_is_written_can_be_read(tmp_path: Path, end: str, layout: str) -> None:
-    """Also where windows begin before the texture, in the padding."""
+    """Also for windows that begin before the texture, in the padding."""
     made = ranged.ranged_bundle(end, layout)
     read = bundles.read(ranged.write_ranged(tmp_path, end, layout))
     assert read.manifest == made.manifest
@@ -227,7 +227,7 @@ def test_what_is_written_can_be_read(tmp_path: Path, end: str, layout: str) -> N
     ],
 )
 def test_hostile_attributes_end_in_a_bundle_error_or_a_graph(place: str, hostile: Any) -> None:
-    """Whatever the numbers are: no warning, no other exception, no endless loop."""
+    """For every value, the result is an error or a graph, without warnings, other exceptions or endless loops."""
     reached: set[bool] = set()
     for name, layer in LAYERS.items():
         if place in layer.attrs:

@@ -1,4 +1,4 @@
-"""A bundle with hundreds of programs is reported, with what makes them fewer."""
+"""Export's advice for a bundle with hundreds of programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glsl_infer.tools.many_programs import MANY, advice, long_arrays
 
 
 def report(programs: int, columns: int, array: int) -> ExportReport:
-    """A report on two layers of 16 slices, whose weights lie where the plan for such an array puts them."""
+    """Return a report of two layers of 16 slices, with weights placed as the plan for such an array does."""
     layer = LayerWeights("a", 16, 400, columns, columns + 1)
     weights = [choose(replace(layer, name=name), "auto", uniform_vectors=array) for name in "ab"]
     return ExportReport((), (), (), (), (), {"programs": programs}, (), tuple(weights))
@@ -31,7 +31,7 @@ def test_many_programs(programs: int, said: bool) -> None:
 
 @pytest.mark.parametrize(("columns", "array"), [(36, 216), (288, LONGEST_ARRAY)])
 def test_nothing_to_say(columns: int, array: int) -> None:
-    """Weights that are in arrays, and arrays that can be no longer."""
+    """Weights in arrays, and arrays of maximum length, need no advice."""
     assert advice(report(500, columns, array), array) is None
 
 

@@ -1,4 +1,4 @@
-"""The memory planner: tensors that are alive at the same time never share, and what sharing saves."""
+"""The memory planner: tensors alive at the same time never share, and sharing saves memory."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_every_texture_takes_one_of_its_sizes_in_none_too_large(
 
 @pytest.mark.parametrize("method", memory.METHODS)
 def test_an_output_never_lies_where_an_input_of_its_step_does(method: str) -> None:
-    """One step writes the second and reads the first; in the next the first is free."""
+    """One step writes the second tensor and reads the first, so the first is free only in the next step."""
     require(method)
     plan = memory.plan([8, 8, 8], [(0, 1), (1, 2), (2, 3)], method)
     assert plan.placement[0] != plan.placement[1] != plan.placement[2]
@@ -77,7 +77,7 @@ def test_in_order_of_execution_objects_grow_and_by_size_they_do_not() -> None:
 
 
 def test_tiles_are_arranged_as_their_texture_wants_them() -> None:
-    """Two rows of two, or four in a row, which fits the long texture of somebody else."""
+    """Two rows of two tiles, or four in a row, to fit the long texture of another layer."""
     square, row, long = (10, 10), (20, 5), (40, 5)
     for method in installed():
         plan = memory.plan_textures([[long], [square, row]], [(0, 0), (1, 1)], method)
@@ -113,7 +113,7 @@ def test_nothing_needs_nothing() -> None:
 
 
 def most_alive(sizes: list[int], alive: list[tuple[int, int]]) -> int:
-    """The bytes that are needed in the worst step, less than which nothing can do."""
+    """Return the bytes alive in the largest step, a lower bound of any plan."""
     steps = {step for lifetime in alive for step in lifetime}
     return max(sum(size for size, (first, last) in zip(sizes, alive) if first <= step <= last) for step in steps)
 

@@ -1,4 +1,4 @@
-"""The minimum-cost flow of the memory planner: its cost is the least there is, by trying all there are."""
+"""The minimum-cost flow of the memory planner: its cost is the minimum over all assignments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_the_cost_is_the_least_of_all_ways_to_hand_on(problem: tuple[list[int], 
 
 
 def test_the_cost_is_not_always_the_memory() -> None:
-    """10, 5, 10 one after the other: 15 as two objects, and 15 as one that grows back from 5, which is only 10."""
+    """10, 5, 10 in sequence cost 15 as two objects, and as one that grows back from 5, whose memory is only 10."""
     plan = memory.plan([10, 5, 10], [(0, 1), (2, 3), (4, 5)], "flow")
     assert plan.cost == 15
     assert plan.total in (10, 15)
@@ -36,7 +36,7 @@ def test_textures_cost_four_bytes_a_texel() -> None:
 
 
 def test_equal_tensors_are_planned_together_and_each_has_its_own() -> None:
-    """Forty slices of a layer, handed on to forty of the next but one."""
+    """Forty slices of a layer are reused by forty slices of the layer after the next."""
     sizes = [7] * 40 + [9] * 40 + [7] * 40
     alive = [(0, 1)] * 40 + [(1, 2)] * 40 + [(2, 3)] * 40
     plan = memory.plan(sizes, alive, "flow")
@@ -47,7 +47,7 @@ def test_equal_tensors_are_planned_together_and_each_has_its_own() -> None:
 
 
 def costs(sizes: list[int], alive: Lifetimes) -> Iterator[int]:
-    """Every way to give each tensor a new object, or that of one before it that hands on to nobody else."""
+    """Yield the cost of each assignment: a new object for a tensor, or an earlier one that is still free."""
 
     def ways(index: int, givers: frozenset[int]) -> Iterator[int]:
         if index == len(sizes):

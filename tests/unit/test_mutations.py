@@ -1,4 +1,4 @@
-"""Files that the fuzzer makes follow from its seed alone."""
+"""The fuzzer's files depend on its seed alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Suggestions for misspelt tasks, networks, outputs and packages' install commands."""
+"""Suggestions for misspelt tasks, networks, outputs and install commands of packages."""
 
 from __future__ import annotations
 

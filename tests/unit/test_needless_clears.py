@@ -1,4 +1,4 @@
-"""Which clears change no texel that is left: those of jobs that draw where the last one drew, or everywhere."""
+"""Clears without effect: of jobs that draw over the last job's region, or over the entire target."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Job = tuple[str, list[list[Rectangle]]]
 
 
 def passes_of(jobs: list[Job]) -> list[Pass]:
-    """Return the passes of jobs: each a target, and the rectangles of each of its draws."""
+    """Return the passes of jobs, each given as a target and the rectangles of its draws."""
     return [
         Pass(f"layer{number}", "program", target, index == 0, (), (), tuple(Quad(*one, ()) for one in draw), {})
         for number, (target, draws) in enumerate(jobs)
@@ -43,7 +43,7 @@ LEFT, RIGHT, MIDDLE = (0, 0, 3, 4), (3, 0, 3, 4), (1, 1, 4, 2)
         ([("a", [[LEFT], [RIGHT]])], [True]),
         ([("a", [[LEFT], [MIDDLE]]), ("a", [[MIDDLE, LEFT]])], [False, True]),
         ([("a", [[LEFT], [LEFT]])], [False]),
-        ([("a", [[LEFT], [(0, 0, 4, 3)]])], [False]),  # as many texels as there are, twice some of them
+        ([("a", [[LEFT], [(0, 0, 4, 3)]])], [False]),  # as many texels as the target has, some of them twice
     ],
 )
 def test_by_what_was_drawn_before(jobs: list[Job], expected: list[bool]) -> None:
@@ -64,7 +64,7 @@ def test_every_job_ends_with_the_same_texels(jobs: list[Job]) -> None:
     spared = needless_clears(passes, TEXTURES)
     ends = []
     for skip in (frozenset[int](), spared):
-        texels = {name: np.full((4, 6), 77) for name in TEXTURES}  # from whatever a target held before
+        texels = {name: np.full((4, 6), 77) for name in TEXTURES}  # the target's earlier content
         ends.append([])
         for number, one in enumerate(passes):
             if one.clear and id(one) not in skip:

@@ -1,4 +1,4 @@
-"""Nothing in the project tells anybody to install glsl-infer by its name: on an index it may be anybody's."""
+"""No text of the project suggests installing glsl-infer by name: an index can have another package under it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SKIPPED = {"build", "data", "dist", "node_modules", "runs", "__pycache__"}
 OWN = {".ci", ".github"}
-"""Hidden folders of the project; others are a program's."""
+"""Hidden folders of the project. Others belong to programs."""
 
 SUFFIXES = {
     "",
@@ -35,7 +35,7 @@ BY_NAME = re.compile(
     r"(?:pip[\w.]*|pipx|uv|npm|npx|yarn)\W+(?:[\w-]+\W+){0,3}?(?:install|add|run|exec|download)\b[^\n`;|]*?"
     r"(?<![\w/.])(?<!\w-)glsl[-_]infer(?![\w./-])"
 )
-"""A command, its options, and the name that is neither a file's nor a folder's."""
+"""A package manager's command, its options, and the bare package name."""
 
 
 def texts() -> Iterator[tuple[str, str]]:

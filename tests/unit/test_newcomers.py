@@ -1,4 +1,4 @@
-"""scripts/newcomers.py: what newcomers type stands in the pages; how a play goes, with commands that take no time."""
+"""scripts/newcomers.py: its commands are in the pages, and a run with quick commands works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules of ``--operator``: found in the current folder, and without TensorFlow where this process draws."""
+"""Modules of ``--operator``: loaded from the current folder, without TensorFlow in the process that draws."""
 
 from __future__ import annotations
 

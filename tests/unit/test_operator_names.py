@@ -1,4 +1,4 @@
-"""The matrix of docs/reference/operators.md has every operator once, and says where it runs."""
+"""The matrix of docs/reference/operators.md lists every operator once, with its processor."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_places_and_exactness() -> None:
 def test_what_operators_take_on_a_videocore() -> None:
     numbers = videocore.written()
     shaders = {name for line in NAMES if line.runs() == "shader" for name in line.each if ops.get(name).has_shader}
-    moved = {name for name in shaders if isinstance(ops.get(name), ViewOperator)}  # they draw nothing
+    moved = {name for name in shaders if isinstance(ops.get(name), ViewOperator)}  # these operators draw nothing
     made = {name for name in PARTS_OF_OTHERS if not name.startswith("input") and name != "channel_view"}
     assert (shaders | made) - moved <= set(numbers), "run scripts/operators.py with VideoCore IV's driver"
     staged_names = {name for line in NAMES for name in line.each if name in ops.names() and ops.get(name).staged}

@@ -1,4 +1,4 @@
-"""Every optimisation step leaves the reference's output as it was, and does what it is for."""
+"""Every optimisation step keeps the reference's output and makes its intended change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def batch_norm(rng: np.random.Generator, name: str, source: str, channels: int) 
 
 
 def everything(seed: int) -> Graph:
-    """A network in which every step finds something, and something that it must leave alone."""
+    """Return a network in which every step applies, with a case that the step must leave alone."""
     rng = np.random.default_rng(seed)
     linear = {"activation": "linear"}
     nodes = [

@@ -1,4 +1,4 @@
-"""Steps for pictures' ranges, rescaling, heads on 1x1 maps and concatenation: the function stays, the nodes go."""
+"""Steps for image ranges, rescaling, heads on 1x1 maps and concatenation: fewer nodes compute the same function."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def reshape(name: str, source: str, *shape: int) -> Node:
 
 
 def checked(nodes: list[Node], size: int = 5) -> Graph:
-    """The optimised graph, after comparing every step's outputs with those before it."""
+    """Return the optimised graph, after comparing every step's outputs with those before."""
     graph = Graph("g", tuple(nodes), nodes[-1].name)
     picture = np.random.default_rng(1).integers(0, 256, (size, size, 3), np.uint8)
     for step in optimize.STEPS:

@@ -1,4 +1,4 @@
-"""Long vectors are held in parts, flattened maps are laid out in rows, and vectors become maps."""
+"""Long vectors are stored in parts, flattened maps are laid out in rows, and vectors become maps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def flatten(source: str, name: str = "flat") -> Node:
 
 
 def checked(nodes: list[Node], output: str) -> Graph:
-    """Return the optimised graph, after comparing its outputs with the graph's."""
+    """Return the optimised graph, after comparing its outputs with the original's."""
     graph = Graph("test", nodes, output)
     made = optimize(graph)
     picture = np.random.default_rng(1).integers(0, 256, graph.input.attrs["shape"], np.uint8)

@@ -1,4 +1,4 @@
-"""Every option that names a file to write refuses what is no regular file, before anything is computed."""
+"""Every option for an output file refuses everything but a regular file, before any computation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_pipe_stays_a_pipe(tmp_path: Path, picture: Path, capsys: Capture, opt
     said = refused(capsys, [*(given.get(word, word) for word in argv), node])
     assert str(node) in said
     assert node.is_fifo()
-    if option != "inspect --out":  # which makes a folder
+    if option != "inspect --out":  # creates a folder
         assert "is a pipe" in said
         node.unlink()
         node.mkdir()

@@ -1,4 +1,4 @@
-"""Programs that differ only in which coordinates they share become one, and others stay as they are."""
+"""Programs that differ only in shared coordinates become one; others stay unchanged."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_one_alone_keeps_what_is_common() -> None:
 @pytest.mark.parametrize(
     "origins, steps",
     [
-        ((((3, 4), (5, 8)), ROW), STEPS),  # not in a column at all
+        ((((3, 4), (5, 8)), ROW), STEPS),  # not in a column
         ((COLUMN, ((3, 4), (7, 5))), STEPS),
         ((COLUMN, ROW), (STEPS[0], Source(0, 2.0, 1.0))),
         ((COLUMN, ROW), (STEPS[0], Source(0, 1.0, 0.5))),
@@ -72,8 +72,8 @@ def test_another_coordinate_is_no_source_s_own(
 @pytest.mark.parametrize(
     "other",
     [
-        IN_A_ROW + "    t = texture2D(source, vec2(x0_1, coord0.y));\n",  # a kernel's further taps
-        IN_A_ROW.replace("coord0.z", "coord1.z"),  # which no source has
+        IN_A_ROW + "    t = texture2D(source, vec2(x0_1, coord0.y));\n",  # further taps of a kernel
+        IN_A_ROW.replace("coord0.z", "coord1.z"),  # a component without a source
         IN_A_ROW.replace("t =", "u ="),
     ],
 )

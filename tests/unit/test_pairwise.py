@@ -1,4 +1,4 @@
-"""Combinations that replace full products: nothing of the axes is left out."""
+"""Combinations that replace full products: every value of each axis occurs."""
 
 from __future__ import annotations
 

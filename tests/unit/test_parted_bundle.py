@@ -1,4 +1,4 @@
-"""Bundles of parts: what is written is read again, and what does not fit together is refused."""
+"""Bundles of parts: written files are read again, and inconsistent ones are refused."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Data = dict[str, Any]
 
 
 def written(folder: Path, change: Callable[[Data], object], extra: dict[str, bytes] | None = None) -> Path:
-    """A file with another manifest, and more members with their digests."""
+    """Write a file with a changed manifest, and extra members with their digests."""
     data: Data = json.loads(members()[MANIFEST])
     data["members"].update({name: hashlib.sha256(more).hexdigest() for name, more in (extra or {}).items()})
     change(data)
@@ -154,7 +154,7 @@ def test_a_damaged_gpu_part_is_named(tmp_path: Path) -> None:
 
 
 def test_a_few_kilobytes_fill_no_memory(tmp_path: Path) -> None:
-    """Each tensor is within its own cap; two thousand of them would take 512 GB."""
+    """Each tensor is within its own limit, but two thousand of them would take 512 GB."""
     assert len(bundles.read(written(tmp_path, lambda data: parted.filling(data, 8))).parts) == 3
     with pytest.raises(BundleError, match="numbers in its tensors; a CPU part has at most 536870912"):
         bundles.read(written(tmp_path, lambda data: parted.filling(data, 2000)))

@@ -1,4 +1,4 @@
-"""passes.bin: what is packed comes back, and whatever is broken in it is refused with the pass's number."""
+"""passes.bin: packed passes are read back, and each defect is refused with the pass's index."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAMES = Names(
 
 
 def random_passes(seed: int) -> tuple[Pass, ...]:
-    """Passes with anything that the format can hold, the ends of its ranges among it."""
+    """Return passes with every feature of the format, including the bounds of its ranges."""
     rng = random.Random(seed)
 
     def number() -> float:
@@ -84,7 +84,7 @@ def test_what_is_packed_comes_back(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(60, 100))
 def test_random_bytes_are_refused_or_passes(seed: int) -> None:
-    """Nothing but a BundleError of one line leaves the reader, and what it takes is what the bytes say."""
+    """The reader raises only a one-line BundleError, and the passes that it accepts match the bytes."""
     rng, passes = random.Random(seed), random_passes(seed)
     table = bytearray(pack(passes, NAMES))
     for _ in range(rng.randint(1, 4)):
@@ -114,7 +114,7 @@ def test_the_documented_layout_is_the_one_that_is_written(made: Bundle) -> None:
 
 
 def test_the_bytes_of_one_pass() -> None:
-    """Written out by hand from the specification."""
+    """The bytes are written out by hand from the specification."""
     program = NAMES.programs[2]
     entry = Pass(
         "layer 258",
@@ -135,11 +135,11 @@ def test_the_bytes_of_one_pass() -> None:
     assert float_members([entry, sliced]) == (FLOATS[1],)
 
 
-# Broken once each ---------------------------------------------------------------------------------
+# Defects ------------------------------------------------------------------------------------------
 
 
 def fields_of(passes: tuple[Pass, ...]) -> dict[str, int]:
-    """Return the offsets of the parts of the second pass, for tests that put something else there."""
+    """Return the offsets of the fields of the second pass, for tests that overwrite one."""
     at = len(pack(passes[:1], NAMES))
     entry = passes[1]
     places = {"layer": at, "program": at + 2, "target": at + 4, "clear": at + 6, "texture count": at + 7}

@@ -1,4 +1,4 @@
-"""What the bytes of the picture stand for, in the graph and in the reference."""
+"""The range of the input bytes, in the graph and in the reference."""
 
 from __future__ import annotations
 

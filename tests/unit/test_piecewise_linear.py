@@ -1,4 +1,4 @@
-"""Sigmoids of straight pieces: their numbers, their names, and what they compute."""
+"""Piecewise-linear sigmoids: parameters, names, and results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Placement: as few parts as possible, the GPU where there is a choice, and one module that decides it."""
+"""Placement: as few parts as possible, the GPU if both processors are possible, and one module that decides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers that are given other places: any cut, move and renaming of axes is a slice and a transposition."""
+"""Reordered elements: any crop, shift and permutation of axes becomes a slice and a transposition."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glsl_infer.importers.shared.places import placed
 
 
 def operators(given: tuple[int, ...], numbers: np.ndarray) -> list[str]:
-    """Compute the nodes of a move, compare with NumPy, and return their operators."""
+    """Compute the nodes of a reordering, compare with NumPy, and return their operators."""
     values = {"x": np.arange(float(np.prod(given))).reshape(given)}
     nodes = placed("moved", "x", given, numbers)
     for node in nodes:

@@ -1,4 +1,4 @@
-"""Control characters of strangers' text are shown, not obeyed; no cell of a CSV file is a formula."""
+"""Control characters in untrusted text are escaped, and no cell of a CSV file is a formula."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_refused_argument_is_shown(capsys: pytest.CaptureFixture[str]) -> None
         main(["classify", "a.jpg", "--context", "\x1b]0;title\x07"])
     assert main(["inspect", "a\x1b[31m\nerror: fine.glslnn"]) == 2
     said = capsys.readouterr().err
-    assert "\\u001b]0;title" in said or "\\x1b]0;title" in said  # argparse quotes what it was given
+    assert "\\u001b]0;title" in said or "\\x1b]0;title" in said  # argparse quotes its input
     assert "a\\u001b[31m\\u000aerror: fine.glslnn" in said
     assert said.count("\n") == 2
     assert said.replace("\n", "").isprintable()

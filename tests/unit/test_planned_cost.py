@@ -1,4 +1,4 @@
-"""What auto may spend is counted as the program is planned, and what maps leave goes to weights that lose most."""
+"""auto counts its cost as the program is planned, and spends the budget left by maps on the weights that lose most."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_auto_costs_no_more_than_it_may() -> None:
 
 
 class Asked(Plans):
-    """Plans that remember every graph, and what it cost."""
+    """Plans that record every graph and its cost."""
 
     def __init__(self) -> None:
         super().__init__(given=True, uniform_vectors=UNIFORM_VECTORS)
@@ -51,7 +51,7 @@ class Asked(Plans):
 
 
 def chain(length: int) -> Graph:
-    """Return a network of convolutions, each with a pooling and a gate beside it, and a dense layer."""
+    """Return a network of convolutions, each with a pooling and a gate, and a dense layer."""
     rng = np.random.default_rng(6)
     body, last, channels = [input_node(20)], "image", 3
     for index in range(length):
@@ -67,7 +67,7 @@ def chain(length: int) -> Graph:
 
 @pytest.mark.slow
 def test_a_layer_is_planned_anew_only_where_its_maps_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Dozens of plans differ in a map or two each; what a plan of all layers would cost is what each of them says."""
+    """Dozens of plans differ in a map or two each, and each has the cost of a plan of all layers."""
     monkeypatch.setattr(sensitivity, "WORTH", 0.0)
     for name in ("AUTO_TOLERANCE", "AUTO_NUMBERS"):
         monkeypatch.setattr(ranges, name, 0.0)
@@ -82,7 +82,7 @@ def test_a_layer_is_planned_anew_only_where_its_maps_changed(monkeypatch: pytest
 
 
 def test_dense_layers_are_work_too() -> None:
-    """Else 16 bits of maps would seem dearer than they are where most of the work is behind them."""
+    """Without the work of dense layers, 16-bit maps would appear more expensive than they are."""
 
     def work(classes: int) -> float:
         rng = np.random.default_rng(4)

@@ -1,4 +1,4 @@
-"""Which feature maps have 16 bits: by the rule, by name, and with what they are joined."""
+"""16-bit feature maps: chosen by the rule, by name, and with the maps that they join."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from glsl_infer.program.layout import FeatureMap, FineMap
 RNG = np.random.default_rng(5)
 PICTURES = [RNG.integers(0, 256, (16, 16, 3), np.uint8) for _ in range(2)]
 MANY = [RNG.integers(0, 256, (16, 16, 3), np.uint8) for _ in range(40)]
-"""So many that ranges in 16 bits need no more room than those in 8."""
+"""Enough images for ranges in 16 bits to need no more headroom than those in 8."""
 
 
 def network(*outputs: GraphOutput, activation: str = "linear", more: tuple[Node, ...] = ()) -> Graph:
@@ -71,7 +71,7 @@ def test_numbers_behind_a_vector_have_16_bits_alone() -> None:
 )
 def test_pictures_and_probabilities_have_8(output: GraphOutput, activation: str) -> None:
     reasons = set(layers(network(output, activation=activation)).values())
-    assert not reasons & {precision.BY_RULE, precision.BEFORE}  # though a search may find that one gains
+    assert not reasons & {precision.BY_RULE, precision.BEFORE}  # a search can still choose one
 
 
 def test_an_input_that_costs_much_stays_in_8() -> None:
@@ -96,7 +96,7 @@ def test_what_copies_and_pools_has_the_bits_of_its_input() -> None:
     )
     graph = network(GraphOutput("numbers", ("swapped",), purpose="values"), more=more)
     made = prepare(graph, PICTURES, precision="8", precision_for={"head": 16})
-    assert set(fine(made)) == {"head", "mean"}  # the others have no choice, but the bits
+    assert set(fine(made)) == {"head", "mean"}  # the others have only a choice of bits
     program = lower.to_program(made.graph)
     kinds = {name: type(value) for name, value in program.values.items()}
     assert kinds["neck"] is FeatureMap
@@ -112,7 +112,7 @@ def test_what_is_joined_has_the_same_bits() -> None:
     assert layers(graph, "16", head=8) == layers(graph, "16", head=8, side=8)
     body = [input_node(16), conv_node(RNG, "conv", ("image",), 3, 4, activation="linear")]
     graph = Graph("picture", [*body, Node("both", "concat_copy", ("image", "conv"))], [both])
-    assert layers(graph, "16") == {}  # a picture has 8
+    assert layers(graph, "16") == {}  # an image has 8 bits
 
 
 def test_a_vector_has_no_choice() -> None:
@@ -137,7 +137,7 @@ def test_refusals() -> None:
 
 
 def test_the_reference_rounds_to_the_finer_steps() -> None:
-    """Finer by 256, of a range that is up to 2.25 times as wide."""
+    """A 16-bit step is 1/256 of an 8-bit step, of a range up to 2.25 times as wide."""
     graph = network(GraphOutput("boxes", ("head",), purpose="values"))
     floats = reference.run(graph, PICTURES[0], mode="float")
     errors = []
@@ -151,7 +151,7 @@ def test_the_reference_rounds_to_the_finer_steps() -> None:
 
 def test_without_numbers_no_rule_asks_for_16_bits() -> None:
     graph = network(GraphOutput("picture", ("head",)))
-    ways = Options(tolerance=1.0), Options(precision="8")  # with any error tolerated, no layer gets 16 bits by measure
+    ways = Options(tolerance=1.0), Options(precision="8")  # with any error tolerated, measurement adds no 16-bit layer
     made = [build(graph, (), options=options, calibration=PICTURES)[0] for options in ways]
     assert made[0] == made[1]
 

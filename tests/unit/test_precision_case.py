@@ -1,4 +1,4 @@
-"""scripts/precision.py's networks: what noise in pictures does to floats, and which rows its page calls older."""
+"""The networks of scripts/precision.py: the effect of image noise on floats, and rows that its page marks as older."""
 
 from __future__ import annotations
 

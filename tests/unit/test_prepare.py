@@ -1,4 +1,4 @@
-"""Preparing a graph: a padded picture whose byte 0 is not 0 carries its offset in alpha."""
+"""Prepared graphs: a padded image whose byte 0 is not the value 0 has its offset in alpha."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures that would take more memory than is free: decoded smaller where the format can, or refused in words."""
+"""Images that exceed the free memory are decoded at a smaller size if the format can, or refused."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ WIDTH, HEIGHT = 1200, 900
 
 @pytest.fixture
 def free(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Sets the bytes of memory that are free."""
+    """Return a function that sets the bytes of free memory."""
     return lambda number: monkeypatch.setattr(memory, "available", lambda: number)
 
 
 def smooth(mode: str = "RGB") -> Image.Image:
-    """A picture of few details, which looks alike at every size."""
+    """Return an image of few details, which is similar at every size."""
     ramp = np.linspace(0, 255, WIDTH)[None] * np.linspace(0.5, 1, HEIGHT)[:, None]
     return Image.fromarray(np.stack([ramp, ramp[::-1], 255 - ramp], -1).astype(np.uint8)).convert(mode)
 
@@ -53,7 +53,7 @@ def test_it_is_never_decoded_smaller_than_the_network(tmp_path: Path, free: Any)
     ):
         preprocess.load(path, 300)
     with pytest.raises(ImageError, match="shrink it first"):
-        preprocess.open_image(path)  # all of its pixels are asked for
+        preprocess.open_image(path)  # reads all pixels
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_what_each_format_takes(
 ) -> None:
     path = tmp_path / name
     smooth(mode).save(path, **options)
-    free(megabytes * 1_000_000)  # of which three fourths may be used
+    free(megabytes * 1_000_000)  # three fourths are available to a decoder
     with pytest.raises(ImageError, match=f"about {megabytes} MB to decode"):
         preprocess.load(path, 800)
     free(megabytes * 1_500_000)
@@ -115,7 +115,7 @@ def test_a_tiff_of_16_bits_is_read(tmp_path: Path) -> None:
 
 
 def test_a_jpeg_of_endless_scans(tmp_path: Path) -> None:
-    """Each takes the time of the whole picture, and some bytes of the file."""
+    """A JPEG with more than 100 scans is refused: each scan takes the time of a full image, but only a few bytes."""
     path = tmp_path / "scans.jpg"
     smooth().resize((40, 30)).save(path, progressive=True)
     data = path.read_bytes()

@@ -1,4 +1,4 @@
-"""Alpha, palettes, 16 bits, animations: every kind of picture becomes 8-bit RGB."""
+"""Alpha, palettes, 16 bits, animations: every kind of image becomes 8-bit RGB."""
 
 from __future__ import annotations
 

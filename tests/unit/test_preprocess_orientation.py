@@ -1,4 +1,4 @@
-"""EXIF orientation, in good and damaged metadata."""
+"""EXIF orientation, in valid and damaged metadata."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STORED_AS = {
     3: lambda upright: upright[::-1, ::-1],
     4: lambda upright: upright[::-1],
     5: lambda upright: upright.transpose(1, 0, 2),
-    6: np.rot90,  # shown after a quarter turn clockwise
+    6: np.rot90,  # displayed after a quarter turn clockwise
     7: lambda upright: upright[::-1, ::-1].transpose(1, 0, 2),
     8: lambda upright: np.rot90(upright, -1),
 }

@@ -27,7 +27,7 @@ from glsl_infer.runtime.pictures import preprocess
 
 
 def srgb_curve(linear: Pixels) -> NDArray[np.float64]:
-    """Bytes that stand for light -> bytes of sRGB (IEC 61966-2-1)."""
+    """Convert bytes of linear light to bytes of sRGB (IEC 61966-2-1)."""
     light = linear / 255.0
     return 255 * np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
 

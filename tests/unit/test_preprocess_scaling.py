@@ -17,7 +17,7 @@ from glsl_infer.runtime.pictures import preprocess, scaling
 
 
 def overlaps(side: int, size: int) -> NDArray[np.float64]:
-    """How much of each of ``side`` pixels lies in each of ``size`` equal windows, in pixels."""
+    """Return the overlap of each of ``side`` pixels with each of ``size`` equal windows, in pixels."""
     starts, ends = np.arange(size) * side / size, (np.arange(size) + 1) * side / size
     pixel = np.arange(side)
     common = np.minimum(ends[:, None], pixel + 1) - np.maximum(starts[:, None], pixel)
@@ -31,7 +31,7 @@ def test_area_average_is_the_overlap_weighted_mean(side: int, data: st.DataObjec
     pixels = np.random.default_rng(seed).integers(0, 2 if dark else 256, (side, side, 3), np.uint8)
     weights = overlaps(side, size)
     mean = np.einsum("ay,bx,yxc->abc", weights, weights, pixels.astype(np.float64)) * (size / side) ** 2
-    # A mean that is no tie is at least 1/(2 * 40**2) away from one: 1e-6 makes ties go up and nothing else.
+    # A mean that is not a tie is at least 1/(2 * 40**2) away from one, so 1e-6 rounds ties up and changes no other.
     expected = np.floor(mean + 0.5 + 1e-6)
     assert (preprocess.area_average(pixels, size) == expected).all()
     assert (preprocess.load(pixels, size) == expected).all()
@@ -49,7 +49,7 @@ def test_bands_change_nothing(side: int, size: int, monkeypatch: pytest.MonkeyPa
 
 def test_a_large_picture_is_not_copied() -> None:
     picture = Image.new("RGB", (4000, 3000))
-    with peak_memory_below(12 << 20):  # of 27 MB that the square's bytes are
+    with peak_memory_below(12 << 20):  # the square's bytes take 27 MB
         preprocess.load(picture, 129)
 
 
@@ -67,7 +67,7 @@ def test_powers_of_two_equal_pillows_reduce(factor: int) -> None:
 
 @pytest.mark.parametrize("factor", [3, 5, 6, 7])
 def test_other_factors_equal_pillows_reduce_but_for_its_rounding(factor: int) -> None:
-    """Pillow multiplies by 2**24 // area: one less where the mean plus one half is (nearly) a whole number."""
+    """Pillow multiplies by 2**24 // area, so it is one lower if the mean plus one half is (nearly) an integer."""
     pixels, area = noise(20 * factor, 20 * factor, seed=factor), factor**2
     sums = pixels.reshape(20, factor, 20, factor, 3).sum(axis=(1, 3), dtype=np.int64)
     pillows_slip = (sums + area // 2) % area == 0

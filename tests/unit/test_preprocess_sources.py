@@ -1,4 +1,4 @@
-"""Paths, Pillow images and arrays; and files that are no pictures."""
+"""Paths, Pillow images and arrays as image sources, and files that are not images."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_pillow_image_that_cannot_be_used() -> None:
 
 
 def refusal(path: Path) -> str:
-    """The message about ``path``: one line that starts with the path."""
+    """Return the message about ``path``, one line that starts with the path."""
     with pytest.raises(ImageError) as error:
         preprocess.load(path, 4)
     message = str(error.value)
@@ -96,7 +96,7 @@ def refusal(path: Path) -> str:
 
 @pytest.mark.parametrize("source", [None, 5, b"\xff\xd8\xff\xe0", ["a.jpg"], io.BytesIO(b"GIF89a")])
 def test_what_can_be_no_picture(source: Any) -> None:
-    """The bytes of a file, for one, which are no name to be quoted."""
+    """A source of another type, such as the bytes of a file, is refused by its type without quoting the value."""
     with pytest.raises(ImageError) as error:
         preprocess.open_image(source)
     assert str(error.value) == f"a picture is a path, a Pillow image or an array, not {type(source).__name__}"

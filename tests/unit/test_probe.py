@@ -1,4 +1,4 @@
-"""The probe: its picture, its records, its tolerances."""
+"""The probe: its image, its records, its tolerances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of compiled programs: what is read is what was written for the same key, or nothing."""
+"""Files of compiled programs: a read returns the data written for the same key, or nothing."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_the_files_that_were_used_last_stay(tmp_path: Path, monkeypatch: pytest.
         cache.write({})
         os.utime(cache.path, (index, index))
     (tmp_path / "foreign").write_text("stays")
-    assert caches[1].read() == {}  # which is to use it: now it is the newest
+    assert caches[1].read() == {}  # the read makes it the newest
     caches[4].write({})
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
         ["foreign", *(caches[index].path.name for index in (1, 3, 4))]
@@ -157,7 +157,7 @@ def test_environment_variables_say_where(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 def test_a_link_in_the_caches_place_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """/tmp/cache, say, that another user has let point to a folder of ours."""
+    """A cache folder that is a link, as another user could leave in /tmp, is not followed."""
     (tmp_path / "there").mkdir()
     (tmp_path / "link").symlink_to("there")
     monkeypatch.setenv(program_cache.VARIABLE, str(tmp_path / "link"))
@@ -171,7 +171,7 @@ def test_a_link_in_the_caches_place_is_not_followed(tmp_path: Path, monkeypatch:
 
 
 def test_a_relative_folder_of_caches_does_not_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The base directories' rule: else every folder that one works in would get a cache."""
+    """A relative XDG_CACHE_HOME is ignored, as the specification demands: every working folder would get a cache."""
     monkeypatch.delenv(program_cache.VARIABLE, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")

@@ -1,4 +1,4 @@
-"""What shows how much is done: on a terminal a bar, else nothing."""
+"""Progress output: a bar on a terminal, otherwise nothing."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_counter_ends_with_an_error_in_between(
 
 
 def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The step itself may tell nothing for minutes; times are shortened, so that more than one line comes."""
+    """A log gets a line regularly, although a step can be silent for minutes. The test shortens the intervals."""
     monkeypatch.setattr(progress, "SILENT", 0.01)
     monkeypatch.setattr(progress, "EVERY", 0.01)
     said: list[str] = []

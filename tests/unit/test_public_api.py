@@ -1,4 +1,4 @@
-"""The package's interface for importers: names, exceptions, and no TensorFlow."""
+"""The package's public interface: names, exceptions, and no import of TensorFlow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from glsl_infer import errors
 
 PACKAGE = Path(glsl_infer.__file__).parent
 KERAS_ONLY = ("glsl_infer.importers.keras.layers", "glsl_infer.importers.keras.tensorflow_calls")
-"""The modules that cannot be imported without Keras."""
+"""The modules that need Keras."""
 MODULES = [
     "glsl_infer",
     *(one.name for one in pkgutil.walk_packages([str(PACKAGE)], "glsl_infer.") if one.name not in KERAS_ONLY),
@@ -58,7 +58,7 @@ def test_public_modules_are_the_ones_in_the_rooms() -> None:
 
 
 def drawn_tree() -> dict[str, str | None]:
-    """The tree in the docstring of errors.py: parent by name."""
+    """Return the tree in the docstring of errors.py: parent by name."""
     parents: dict[str, str | None] = {}
     path: list[str] = []
     for branch, name in re.findall(r"^ {4}([│├└─ ]*)(\w+Error)  +\S", errors.__doc__ or "", re.MULTILINE):
@@ -90,7 +90,7 @@ def test_exit_codes() -> None:
 
 
 def test_all_exceptions_are_in_errors() -> None:
-    inside = {"glsl_infer.errors", "glsl_infer.bundle.described"}  # the latter's becomes a BundleError with a path
+    inside = {"glsl_infer.errors", "glsl_infer.bundle.described"}  # the latter becomes a BundleError with a path
     for name in MODULES:
         for key, value in vars(importlib.import_module(name)).items():
             own = inspect.isclass(value) and not key.startswith("_") and value.__module__ == name
@@ -111,7 +111,7 @@ def test_messages_of_errors() -> None:
 
 
 def imported(tree: ast.AST) -> set[str]:
-    """The top-level packages that a syntax tree imports, at any depth."""
+    """Return the top-level packages that a syntax tree imports, at any depth."""
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -135,7 +135,7 @@ def test_only_importers_import_keras() -> None:
         if any(name in text for name in NOT_FOR_THE_ENGINE)  # parsing all of them takes a second
     }
     others = {path: names for path, names in found.items() if names and not path.startswith("importers")}
-    drawing = {"tools/benchmark/plots.py", "tools/videocore/plot.py"}  # which only --plot and --profile import
+    drawing = {"tools/benchmark/plots.py", "tools/videocore/plot.py"}  # imported only by --plot and --profile
     assert others == {path: {"matplotlib"} for path in drawing}
     assert found["importers/keras/installed.py"] == {"keras"}
     assert found["importers/keras/layers.py"] == {"keras"}

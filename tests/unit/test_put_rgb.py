@@ -1,4 +1,4 @@
-"""Pixels of three bytes become texels of four, whichever way they lie in memory."""
+"""Pixels of three bytes become texels of four, for any memory layout."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_every_byte_is_there(shape: tuple[int, int], way: str) -> None:
     pixels: NDArray[np.uint8] = WAYS[way](np.random.default_rng(0).integers(0, 256, (*shape, 3), np.uint8))
     before = pixels.copy()
     texels = np.full((*shape, 4), 255, np.uint8)
-    for _ in range(2):  # the second time over the first
+    for _ in range(2):  # the second time over the first result
         put_rgb(pixels, texels)
         np.testing.assert_array_equal(texels[..., :3], before)
         np.testing.assert_array_equal(texels[..., 3], 255)

@@ -1,4 +1,4 @@
-"""A range that is learnt covers what was seen, with 0 on a byte."""
+"""A calibrated range covers the observed values, with 0 on a byte."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_headroom_ends_where_the_widest_channel_does() -> None:
 
 
 def test_bytes_are_not_wasted() -> None:
-    """Each channel's range is wider than what it holds by as much as a whole zero point needs, and no more."""
+    """Each channel's range exceeds its values only by the amount an integer zero point needs."""
     rng = np.random.default_rng(0)
     for _ in range(200):
         low, high = np.sort(rng.normal(size=(2, 4)) * 3, axis=0)

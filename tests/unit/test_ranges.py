@@ -1,4 +1,4 @@
-"""Which ranges layers get, and what readers ask of them."""
+"""Ranges of layers, and the requirements of their readers."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ MEAN = Node("via", "average_pool", ("a",), {"pool": (2, 2)})
 
 @pytest.mark.parametrize("via", [None, SHUFFLE, POOL, MEAN], ids=["nothing", "shuffle", "max_pool", "average_pool"])
 def test_what_is_padded_has_one_zero_point(via: Node | None) -> None:
-    """A gutter has one colour; the wish goes on to where values come from."""
+    """A gutter has one colour, so a padded map has one zero point; the rule extends to the layer that computes it."""
     body = [conv("a", "image", 3, 64, "linear"), *([] if via is None else [via])]
     plain = classifier(*body, conv("end", body[-1].name, 64, 4, "sigmoid"))
     asked = classifier(*body, padded(body[-1].name, 64))
@@ -136,7 +136,7 @@ def test_bounds_are_the_ends_of_ranges() -> None:
 
 
 def test_an_output_that_is_only_moved_keeps_its_whole_range() -> None:
-    """Calibration on dark pictures must not darken what others come out as."""
+    """Calibration on dark images must not clip the output of bright ones."""
     nodes = (
         input_node(8),
         conv("a", "image", 3, 12, "relu(1)"),

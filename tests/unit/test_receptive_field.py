@@ -1,4 +1,4 @@
-"""How far a network looks around, beside what a changed pixel changes."""
+"""The receptive field of a network, compared with the pixels that a changed pixel affects."""
 
 from __future__ import annotations
 

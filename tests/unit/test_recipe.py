@@ -1,4 +1,4 @@
-"""Recipes and their learning rates, against numbers worked out by hand."""
+"""Recipes and their learning rates, compared with results worked out by hand."""
 
 import subprocess
 import sys
@@ -71,7 +71,7 @@ def test_a_plateau_below_one_is_a_share_of_all_epochs():
 
 
 def rates_fall_at(rates):
-    """The first step whose successor has a lower rate; the decay begins there."""
+    """Return the first step with a lower rate after it, where the decay begins."""
     return int(np.argmax(np.diff(rates) < 0))
 
 

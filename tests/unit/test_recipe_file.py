@@ -1,4 +1,4 @@
-"""Recipes as files: whatever is not allowed is one line that names file, line and key, and says what is."""
+"""Recipes as files: an invalid entry is one line with file, line, key and the allowed values."""
 
 import os
 from dataclasses import replace

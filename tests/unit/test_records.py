@@ -1,4 +1,4 @@
-"""Records behave as the frozen dataclasses of the standard library, and read as such for it."""
+"""Records behave like frozen dataclasses of the standard library, and the library accepts them as such."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Base:
 
 @record(frozen=True)
 class Made(Base):
-    """Made here."""
+    """Record for these tests."""
 
     name: str
     number: int = 3
@@ -98,7 +98,7 @@ def test_the_standard_library_takes_it() -> None:
 
 
 def test_a_start_writes_no_functions_for_them() -> None:
-    """numpy.typing and most dataclasses stay away from what a Pi imports to draw."""
+    """The modules that a Pi imports to draw exclude numpy.typing and most dataclasses."""
     text = "import sys, glsl_infer.runtime.session; print('numpy.typing' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -1,6 +1,6 @@
-"""Command lines that cannot be used: exit code 2, one line, nothing written; all messages are in refusals.txt.
+"""Invalid command lines: exit code 2, one line, nothing written. refusals.txt has all messages.
 
-After a message was reworded: ``pytest tests/unit/test_refusals.py --update``, and read the difference.
+After a change of a message, run ``pytest tests/unit/test_refusals.py --update`` and read the difference.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def test_messages(tmp_path: Path, monkeypatch: MonkeyPatch, snapshot: Snapshot) 
             assert done.stderr.count("\n") == 1, line
             assert "s3cret" not in done.stderr and str(tmp_path) not in done.stderr, line
             assert sorted(tmp_path.iterdir()) == before, line
-            # The choices are argparse's to list: each version of Python does so in its own way.
+            # argparse formats the choices differently in each version of Python.
             message = re.sub(r"\(choose from [^)]*\)", "(choose from ...)", done.stderr)
             said.append(f"$ glsl-infer {line}\n{message}\n")
     snapshot("refusals.txt", "".join(said))

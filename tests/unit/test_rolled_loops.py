@@ -1,4 +1,4 @@
-"""The taps of a convolution as a loop: the same places in the same order, or no loop."""
+"""The taps of a convolution as a loop: the same positions in the same order, or no loop."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def binding(slots: int, textures: str = "a") -> Binding:
 
 
 def fetched(loop: rolled.Loop) -> list[tuple[int, int, int]]:
-    """Return (slot, row, column) of what the turns fetch, as their lines say."""
+    """Return the (slot, row, column) that each turn fetches, by the loop's lines."""
     found, slot, row, column = [], 0, 0, 0
     for turn in range(loop.turns):
         found.append((slot, row, column))

@@ -1,4 +1,4 @@
-"""Bits are spent where they take most off the outputs' error, until a tolerance holds or a budget is used up."""
+"""Bits go to the layers that reduce the outputs' error most, until a tolerance holds or a budget is used up."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def made(precision: str = "8", **options: float) -> PreparedGraph:
 
 
 def off(prepared: PreparedGraph) -> float:
-    """The error as it is said to be, of what the exact reference makes: on other pictures values saturate, too."""
+    """Return the error of the exact reference on calibration images: on others, values saturate, too."""
     squares = []
     for picture in PICTURES[:4]:
         floats = reference.run(GRAPH, picture, mode="float")
@@ -73,13 +73,13 @@ def test_a_tolerance_holds(share: float) -> None:
     found = made(tolerance=share * plain)
     assert found.spent is not None
     assert found.spent.error <= share * plain < found.spent.before
-    # What 16 bits leave depends on ranges that are chosen after the search (``room.with_room``).
+    # The error left by 16 bits depends on ranges chosen after the search (``room.with_room``).
     assert off(found) <= max(3.0 * found.spent.error if share < 0.1 else 1.1 * found.spent.error, share * plain)
     assert plain == pytest.approx(found.spent.before, rel=0.1)
     fine = {choice.layer for choice in found.precision}
     assert fine == {layer.layer for layer in found.spent.layers if layer.bits == 16}
     assert {choice.why for choice in found.precision} == {BY_MEASURE}
-    # No two of these maps are joined, so each is worth its own error for its own time.
+    # None of these maps is joined to another, so each is worth its own error for its own time.
     gains = [layer.error**2 / layer.milliseconds for layer in found.spent.layers]
     assert gains == sorted(gains, reverse=True)
 
@@ -106,11 +106,11 @@ def test_a_budget_is_kept() -> None:
 
 def test_auto_spends_a_tenth_where_the_error_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranges, "AUTO_TOLERANCE", 1e-4)
-    monkeypatch.setattr(ranges, "AUTO_SHARE", 0.5)  # the network is so small that a tenth of it buys nothing
+    monkeypatch.setattr(ranges, "AUTO_SHARE", 0.5)  # a tenth of this small network is too little for any layer
     plain, found = made(), made("auto")
     assert plain.spent is None
     assert found.spent is not None and found.spent.before > 1e-4
-    rule = prepare(GRAPH, (), precision="auto", assumed=(-4.0, 4.0))  # without pictures nothing is measured
+    rule = prepare(GRAPH, (), precision="auto", assumed=(-4.0, 4.0))  # without images, no error is measured
     assert rule.spent is None
     measured = [choice for choice in found.precision if choice.why == BY_MEASURE]
     assert measured and sum(choice.added for choice in found.precision) <= 0.5 + 1e-9
@@ -134,7 +134,7 @@ def test_a_large_network_is_looked_at_from_its_end(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_flag_that_is_the_same_everywhere_does_not_decide_alone() -> None:
-    """A number that hardly changes has no spread to compare with."""
+    """A nearly constant output has no spread to compare its error with."""
     drawn = conv_node(RNG, "flag", ("mean",), 6, 1, activation="linear")
     weights = {"kernel": drawn.weights["kernel"] * 1e-4, "bias": np.full(1, 8.0, np.float32)}
     flag = replace(drawn, weights=weights)
@@ -171,7 +171,7 @@ def test_it_needs_pictures_and_a_model_of_one_part() -> None:
 
 
 def test_what_pictures_do_not_show_counts() -> None:
-    """Some of sixteen pictures are stronger: without them, small maps at the end would saturate."""
+    """The error grows if four of sixteen images are stronger: calibrated without them, small maps would saturate."""
     body = [
         input_node(20),
         conv_node(RNG, "large", ("image",), 3, 12, kernel=(3, 3), activation="relu"),
@@ -188,7 +188,7 @@ def test_what_pictures_do_not_show_counts() -> None:
 def test_pools_behind_a_map_are_paid_with_it() -> None:
     body = [*GRAPH.nodes[:4], Node("mean", "average_pool", ("third",)), Node("top", "max_pool", ("mean",))]
     graph = Graph("g", body, [GraphOutput("numbers", ("top",), purpose="values")])
-    assert [node.name for node in precision.followers(graph, "third")] == ["mean"]  # a max pool copies
+    assert [node.name for node in precision.followers(graph, "third")] == ["mean"]  # a max pool copies values
     by_itself = Graph("g", body[:4], [GraphOutput("numbers", ("third",), purpose="values")])
     costs = [sensitivity.milliseconds(one, one.by_name["third"]) for one in (by_itself, graph)]
     assert costs[1] > costs[0]

@@ -1,4 +1,4 @@
-"""The GLSL of bundles: what we write passes, what may make a driver crash does not, and no text takes long."""
+"""The GLSL of bundles: the engine's shaders pass, constructs that can crash a driver do not, and checking is fast."""
 
 from __future__ import annotations
 

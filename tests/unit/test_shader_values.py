@@ -1,4 +1,4 @@
-"""Random shaders that the checker accepts do nothing that it promises to refuse; a sample of `make sweep`."""
+"""Random shaders that the checker accepts do nothing that the checker excludes; a sample of `make sweep`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_sample_of_random_shaders() -> None:
 
 @pytest.mark.parametrize("what", ["assigned in no turn", "assigned after a break", "infinite difference"])
 def test_the_machine_finds_harm(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It judges texts that the checker refuses, as if it accepted them."""
+    """The virtual machine finds the harm in refused texts if the checker accepts them."""
     monkeypatch.setattr(shader_values, "parse", lambda *_: Shader(executed=1 << 20))
     before, lines = FOLLOWED[what]
     text = f"{HEAD}{before}void main() {{\n{lines}\ngl_FragColor = coord0;\n}}\n"

@@ -1,4 +1,4 @@
-"""Every template, and every shader generated from it, is valid GLSL ES 1.00 to the Khronos reference compiler."""
+"""The Khronos reference compiler accepts every template and every generated shader as GLSL ES 1.00."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FRAGMENTS = [name for name in NAMES if name.endswith(".frag")]
 FUNCTIONS = [name for name in NAMES if name.endswith(".glsl") and name != "prelude.glsl"]
 PRELUDE_TEXT = template("prelude.glsl")
 LINES = {"global_average.frag": global_average_pool.FETCH}
-"""What a template is nothing without."""
+"""Lines required to complete a template."""
 
 
 FRAGMENT_INCLUDES = ["fixed_point.glsl", "store.glsl", "turns.glsl", "late.glsl"]
@@ -40,7 +40,7 @@ SCALING = ("area_average.frag", "enlarge.frag")
 
 
 def templates_alone() -> Iterator[Shader]:
-    """Yield each template as a whole shader; those that scale pictures with each kind of source texture."""
+    """Yield each template as a complete shader, and those that scale images with each kind of source texture."""
     for name in FRAGMENTS:
         lines = LINES.get(name, {})
         text = codegen.fragment(name, activation=activation("linear"), includes=FRAGMENT_INCLUDES, lines=lines)

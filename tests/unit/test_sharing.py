@@ -1,4 +1,4 @@
-"""Layers that share textures: what a layer reads is there when it reads it, texel by texel, gutters included."""
+"""Layers that share textures: each layer's inputs are intact when it reads them, gutters included."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Textures = dict[str, NDArray[np.int64]]
 
 @st.composite
 def networks(draw: st.DrawFn) -> Graph:
-    """Convolutions that pad or not, residuals over any distance, additions, views of views, a pool or not."""
+    """Draw a graph of convolutions with or without padding, residuals of any length, additions, views, and pools."""
     rng = np.random.default_rng(0)
     nodes = [input_node(9), conv_node(rng, "n0", ("image",), 3, 64)]
     maps = {"n0": (9, 64)}  # size and channels
@@ -71,7 +71,7 @@ def networks(draw: st.DrawFn) -> Graph:
 
 
 def read_by_all(graph: Graph) -> Graph:
-    """Without the nodes that nothing reads."""
+    """Return the graph without unread nodes."""
     wanted = {graph.output}
     for node in reversed(graph.nodes):
         if node.name in wanted:
@@ -94,7 +94,7 @@ def test_what_is_read_is_there(graph: Graph, layout: str) -> None:
 
 
 def check_frame(made: CompiledNetwork) -> None:
-    """Draw a frame in numbers: every quad leaves one of its own, a clear leaves 0 everywhere."""
+    """Simulate a frame on integers: every quad writes a unique value, and a clear writes 0 everywhere."""
     textures: Textures = {
         one.name: np.full((one.height, one.width), -1) for one in made.textures if one.kind == "target"
     }
@@ -120,7 +120,7 @@ def check_frame(made: CompiledNetwork) -> None:
 
 
 def texels(textures: Textures, value: Value) -> Iterator[NDArray[np.int64]]:
-    """Copies of what a value takes in targets, its gutters included."""
+    """Yield copies of the texels of a value in targets, including gutters."""
     if isinstance(value, FixedPoint):
         width, height = value.size
         yield textures[value.texture][:height, :width].copy()
@@ -139,7 +139,7 @@ def target_bytes(made: CompiledNetwork) -> int:
 def test_the_check_finds_what_is_overwritten() -> None:
     made = tiny_program(memory="naive")
     passes = tuple(replace(one, target="expand") if one.layer == "unit-pw" else one for one in made.passes)
-    with pytest.raises(AssertionError):  # the unit's input, while it is still there as the residual
+    with pytest.raises(AssertionError):  # the unit's input, still in use as the residual
         check_frame(replace(made, passes=passes))
 
 

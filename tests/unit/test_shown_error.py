@@ -1,4 +1,4 @@
-"""What a detector is off by counts where it is sure of something."""
+"""The error of a detector counts mainly for confident detections."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PICTURES = [{"image": RNG.integers(0, 256, (SIDE, SIDE, 3), np.uint8)} for _ in 
 
 
 def detector(scores: int = 1, steps: tuple[HostStep, ...] = ()) -> Graph:
-    """Boxes of four numbers and scores for each of 64 places."""
+    """Return a detector with boxes of four values and scores for each of 64 positions."""
     body = [
         input_node(SIDE),
         conv_node(RNG, "body", ("image",), 3, 8, kernel=(3, 3), activation="relu"),
@@ -57,7 +57,7 @@ def test_all_rows_count_where_too_few_pictures_show_anything(logit: float, pictu
 def test_boxes_have_scores() -> None:
     assert scores_of(detector()) == {"boxes": "scores"}
     assert scores_of(detector(3, (HostStep(host_steps.SIGMOID),))) == {"boxes": "scores"}
-    assert scores_of(detector(3)) == {}  # numbers that may be anything
+    assert scores_of(detector(3)) == {}  # unbounded outputs are not scores
 
 
 def test_only_what_a_network_is_sure_of_counts() -> None:
@@ -79,7 +79,7 @@ def test_only_what_a_network_is_sure_of_counts() -> None:
 
 
 def test_bits_go_where_what_is_seen_gains(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The branch of places that are never sure is rounded by far the most; with scores, that is no matter."""
+    """The branch without confident detections has the largest rounding error; scores more than halve its weight."""
     body = [
         input_node(SIDE),
         conv_node(RNG, "near", ("image",), 3, 8, kernel=(3, 3), activation="relu"),

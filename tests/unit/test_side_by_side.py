@@ -1,4 +1,4 @@
-"""Things done at once come in order, each as if alone; large arrays are gone through a few rows at a time."""
+"""Parallel results arrive in order and equal sequential ones, and large arrays are processed a few rows at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glsl_infer.support import blocks, side_by_side
 
 def test_results_come_in_order_and_two_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(side_by_side, "cores", lambda: 2)
-    both = threading.Barrier(2, timeout=30.0)  # nobody passes it alone
+    both = threading.Barrier(2, timeout=30.0)  # blocks until both threads arrive
 
     def double(number: int) -> int:
         both.wait()

@@ -1,4 +1,4 @@
-"""Signatures of minisign beside model files: only what is signed by the required key is used."""
+"""minisign signatures of model files: only files signed by the required key are used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glsl_infer.cli import main
 from glsl_infer.errors import InputError
 from glsl_infer.support import signatures
 
-# Made by minisign itself: its documented example.
+# The documented example of minisign, made by minisign itself.
 KEY = "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3"
 SIGNATURE = """untrusted comment: signature from minisign secret key
 RWQf6LRCGA9i59SLOFxz6NxvASXDJeRtuZykwQepbDEGt87ig1BNpWaVWuNrm73YiIiJbq71Wi+dP9eKL8OC351vwIasSSbXxwA=
@@ -71,7 +71,7 @@ def test_what_is_no_key(signed: Path, key: str) -> None:
 
 
 def signer(kind: bytes) -> tuple[str, Callable[[Path], None]]:
-    """Return a key's public text, and what signs a file with it, in the older kind (Ed) or the newer (ED)."""
+    """Return a key's public text and a function that signs a file, in the older format (Ed) or the newer (ED)."""
     secret, number = Ed25519PrivateKey.generate(), b"12345678"
 
     def text(data: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Sums are followed together as they are alone, and texels are made where one looks as they are all over a map."""
+"""Sums simulated together equal those simulated alone, and texels of a region equal those of the full map."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_texels_with_their_gutter(alpha: bool, count: int) -> None:
 
 
 def test_sums_that_are_cut_start_farther_from_zero() -> None:
-    """All weights and texels are positive, and every addition loses half of the last bit in the mean."""
+    """All weights and texels are positive, so every truncated addition loses half of the last bit on average."""
     rng = np.random.default_rng(4)
     columns = columns_of((3, 3, 8, 8), 1)
     texels = Texels(
@@ -112,7 +112,7 @@ def test_matrix_products_take_one_thread_and_then_as_many_as_before() -> None:
 
 
 def test_positions_count_as_much_in_a_mean_loss_as_they_should() -> None:
-    """A sum of 1 loses half of 2**-23 with each addition, one of 4 half of 2**-21."""
+    """A sum of 1 loses half of 2**-23 with each addition, and a sum of 4 half of 2**-21; positions weight the mean."""
     sums, changed = np.array([[1.0], [4.0]], np.float32), np.ones((2, 1), bool)
     fourth = truncation._Fourth(sums, changed, np.zeros(2, np.float32), np.array([0.25, 0.75], np.float32))
     mean, spread = fourth.losses(0.0)

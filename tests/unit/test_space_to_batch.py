@@ -1,4 +1,4 @@
-"""Space to batch, a convolution, batch to space: the same numbers as one convolution with dilation."""
+"""Space to batch, a convolution, batch to space: equal to one dilated convolution."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAIR = st.tuples(st.integers(1, 3), st.integers(1, 3))
 
 
 def by_phases(x: Map, kernel: Map, block: tuple[int, int], padding: tuple[int, ...], inner: tuple[int, ...]) -> Map:
-    """Pad, convolve every phase for itself, and put the phases together."""
+    """Pad, convolve every phase separately, and merge the phases."""
     x = pad(x, padding)
     phases = {
         (y, z): convolve(pad(x[y :: block[0], z :: block[1]], inner), kernel, (1, 1), 1)
@@ -42,7 +42,7 @@ def by_phases(x: Map, kernel: Map, block: tuple[int, int], padding: tuple[int, .
 def test_all_three_are_one(size, block, kernel_size, before, inner, seed) -> None:
     rng = np.random.default_rng(seed)
     x, kernel = rng.normal(size=(*size, 2)), rng.normal(size=(*kernel_size, 2, 3))
-    # As TensorFlow: as much behind as makes whole blocks, and phases are as large as the kernel.
+    # As in TensorFlow: the end is padded to full blocks, and phases are at least as large as the kernel.
     long = [
         max(-(-(given_ + first) // step), taps) * step
         for given_, first, step, taps in zip(size, before, block, kernel_size)

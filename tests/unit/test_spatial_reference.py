@@ -1,4 +1,4 @@
-"""Shape rules and references of the operators that move values, against plain loops."""
+"""Shape rules and references of spatial operators, compared with plain loops."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SMALL = st.tuples(st.integers(1, 4), st.integers(1, 4))
 
 
 def run(op: str, *inputs: np.ndarray, **attrs: object) -> np.ndarray:
-    """The reference, whose shape must be what the shape rule says."""
+    """Return the reference's output, after checking its shape by the shape rule."""
     node = Node("node", op, tuple(f"in{index}" for index in range(len(inputs))), attrs)
     operator = ops.get(op)
     assert set(operator.attrs) - {"scales", "zeros", "bits"} <= set(attrs) <= set(operator.attrs)

@@ -1,4 +1,4 @@
-"""Modules that a start imports: those of one command, and no library that the command does not need yet."""
+"""Imports at start: only modules of the given command, and no library before the command needs it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ print(json.dumps([text.getvalue(), sorted(sys.modules)]))
 
 
 def started(*words: str) -> tuple[str, set[str]]:
-    """Return what a start prints, and the modules that it imports."""
+    """Return the output of a start and the modules that it imports."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *words], capture_output=True, text=True, check=True, cwd=ROOT, timeout=120
     )

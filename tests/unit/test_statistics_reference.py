@@ -1,4 +1,4 @@
-"""Shape rules, references and refusals of reductions and normalisations, by hand and against plain formulas."""
+"""Shape rules, references and refusals of reductions and normalisations, compared with plain formulas."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PIXEL = np.array([[[3.0, -4.0, 0.0, 1.0]]])
 
 
 def run(op: str, *inputs: np.ndarray, **attrs: object) -> np.ndarray:
-    """The reference, whose shape must be what the shape rule says."""
+    """Return the reference's output, after checking its shape by the shape rule."""
     operator = ops.get(op)
     node = Node("node", op, tuple(f"in{index}" for index in range(len(inputs))), {**operator.attrs, **attrs})
     found = operator.reference(node, inputs)

@@ -1,4 +1,4 @@
-"""Files of ranges: what calibration found makes the same network again, and no other."""
+"""Range files: stored calibration results reproduce the same network, and fit no other."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ ZEROS = {"type": "<f4", "shape": [4 << 20], "bytes": base64.b64encode(zlib.compr
     ],
 )
 def test_files_that_do_harm_are_refused(tmp_path: Path, key: str, changed: object, said: str) -> None:
-    """Numbers that no shader has, and arrays of 100 kB that unpack to gigabytes."""
+    """Values outside the range of shaders, and arrays of 100 kB that unpack to gigabytes, are refused."""
     path = written(tmp_path, calibrated(network()))
     data = json.loads(path.read_text("utf-8"))
     if key == "scales":

@@ -1,4 +1,4 @@
-"""scripts/system-packages: which of several alternative packages it installs."""
+"""scripts/system-packages: the choice between alternative packages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROGRAMS = {
 
 
 def installs(folder: Path, option: str, **variables: str) -> list[str]:
-    """The packages that it would install, by stand-ins for apt and dpkg; empty if it does not call apt."""
+    """Return the packages that the script would install, with fakes for apt and dpkg; empty if apt is not called."""
     for name, text in PROGRAMS.items():
         (folder / name).write_text(f"#!/bin/sh\n{text}\n")
         (folder / name).chmod(0o755)

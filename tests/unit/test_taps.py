@@ -1,4 +1,4 @@
-"""The lines that fetch texels and add up products, and how far below its bias a sum starts that fetches wait for."""
+"""The lines that fetch texels and add products, and the lowered start of sums with ordered fetches."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_late_sum_is_negative_all_the_time(seed: int, plain_residual: bool) ->
     assert late is not None
     assert (late > 0.0).all()
     texels = rng.choice([0.0, 1.0, 0.3], (3, 16))
-    texels[0] = constants[0, :16, 3] > 0.0  # what makes the sum as large as it can be
+    texels[0] = constants[0, :16, 3] > 0.0  # the texels with the largest sum
     terms = np.concatenate([constants[:, 16:, 3] - late[:, None], constants[:, :16, 3] * texels], axis=1)
     if plain_residual:
         terms = np.concatenate([terms, np.ones((3, 1))], axis=1)

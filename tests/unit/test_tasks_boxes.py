@@ -1,4 +1,4 @@
-"""Anchors, decoding and suppression, beside plain loops that say the same slowly."""
+"""Anchors, decoding and suppression, compared with plain loops."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glsl_infer.tasks.detection import around_circle
 
 def test_anchors_go_box_by_box_then_cell_by_cell() -> None:
     made = anchors([Level(((0.5, 0.25), (1, 1)), stride=8), Level(((0.1, 0.1),), cells=(1, 3))], 16, 30)
-    assert made.shape == (2 * 4 * 2 + 3, 4)  # 30 pixels are 4 cells of 8, the last one cut off
+    assert made.shape == (2 * 4 * 2 + 3, 4)  # 30 pixels are 4 cells of 8, the last one clipped
     assert made[0].tolist() == pytest.approx([1 / 8, 1 / 4, 0.5, 0.25])
     assert made[1].tolist() == pytest.approx([1 / 8, 1 / 4, 1, 1])
     assert made[2].tolist() == pytest.approx([3 / 8, 1 / 4, 0.5, 0.25])

@@ -1,4 +1,4 @@
-"""Cuts: points there and back, pixels turned, averaged and continued beyond the edge."""
+"""Crops: conversion of points in both directions, and rotated, averaged and extended pixels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_points_go_there_and_back(x: float, y: float, width: float, height: floa
 
 def test_a_quarter_turn_clockwise() -> None:
     cut = Cut(10, 20, 4, 2, math.pi / 2)
-    assert cut.to_picture(np.array([[1.0, 0.5]]))[0] == pytest.approx((10, 22))  # its right is the picture's down
+    assert cut.to_picture(np.array([[1.0, 0.5]]))[0] == pytest.approx((10, 22))  # the crop's right is the image's down
     assert cut.corners[0] == pytest.approx((11, 18))
 
 
@@ -59,7 +59,7 @@ def test_upright_cuts_of_whole_pixels_are_those_pixels() -> None:
 
 def test_shrinking_averages_all_pixels() -> None:
     picture = np.zeros((64, 64, 3), np.uint8)
-    picture[::2, ::2] = 200  # what reads single pixels sees 200 or 0
+    picture[::2, ::2] = 200  # single pixels read as 200 or 0
     assert (pixels_of(picture, Cut(32, 32, 64, 64), 8, 8) == 50).all()
     tilted = pixels_of(picture, Cut(32, 32, 40, 40, 0.4), 5, 5)
     assert np.abs(tilted.astype(int) - 50).max() <= 3

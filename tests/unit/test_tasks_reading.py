@@ -1,4 +1,4 @@
-"""Tasks as data: those that come with the package, and what files of one's own may not say."""
+"""Tasks as data: the tasks of the package, and invalid entries in files of users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results draw themselves, whatever is or is not in them."""
+"""Results draw themselves, also with missing or extra fields."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_of_a_box_that_reaches_beyond_the_picture_its_part_is_shown() -> None:
     item = detection((-274.0, 8.0, 506.0, 700.0))
     assert item.as_json()["box"] == [0.0, 8.0, 60.0, 40.0] and item.box == (-274.0, 8.0, 506.0, 700.0)
     drawn = np.asarray(item.draw(Image.new("RGB", SIZE)))
-    assert drawn[35, 0].any() and drawn[35, -1].any()  # its sides are lines along the picture's
+    assert drawn[35, 0].any() and drawn[35, -1].any()  # its sides are lines along the image's edges
     assert not drawn[35, 30].any()
 
 
@@ -53,7 +53,7 @@ def test_found_things_are_a_sequence() -> None:
 @pytest.mark.parametrize("quarters", range(4))
 def test_what_was_found_in_a_turned_picture_goes_back_to_where_it_is(quarters: int) -> None:
     picture = np.zeros((40, 60), np.uint8)
-    picture[5:9, 20:30] = 1  # a box, and in it a point
+    picture[5:9, 20:30] = 1  # a box with a point in it
     picture[7, 28] = 2
     turned = np.rot90(picture, quarters)
     rows, columns = np.nonzero(turned)

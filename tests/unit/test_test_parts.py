@@ -1,4 +1,4 @@
-"""scripts/test_parts.py: parts run side by side, each is printed whole, and the last line is the total."""
+"""scripts/test_parts.py: parallel parts, the full output of each, and a total in the last line."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_two_run_at_a_time(folder: Path) -> None:
-    """Each waits for the other."""
+    """The two parts wait for each other."""
     ended: list[Done] = []
     Lanes(["make", "-s", "-C", str(folder)], ended.append).run(["first", "second"], 2)
     first, second = sorted(ended, key=lambda part: part.name)
@@ -90,7 +90,7 @@ def test_the_end_has_parts_slow_files_and_the_total() -> None:
 
 @pytest.mark.slow
 def test_the_slowest_files_end_a_report_of_several(tmp_path: Path) -> None:
-    """Of a real run of pytest, as the script reads it."""
+    """The script finds the slowest files in the output of a real run of pytest."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit/test_progress.py"]
     done = subprocess.run(
         [*command, "tests/unit/test_lock_files.py"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300

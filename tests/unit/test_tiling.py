@@ -1,4 +1,4 @@
-"""Tiles of a picture: each output pixel comes once, from a tile that saw enough around it."""
+"""Tiles of an image: each output pixel occurs once, from a tile with its receptive field."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def each(run: Run) -> Callable[[Iterable[NDArray[np.uint8]]], Iterator[NDArray[n
 
 @st.composite
 def axes(draw: st.DrawFn) -> tuple[int, int, int]:
-    """A length, a tile's size and an overlap."""
+    """Draw a length, a tile size and an overlap."""
     size = draw(st.integers(1, 40))
     return draw(st.integers(1, 150)), size, draw(st.integers(0, (size - 1) // 2))
 
@@ -45,7 +45,7 @@ def test_every_pixel_comes_once_from_a_tile_that_sees_enough(axis: tuple[int, in
 def test_there_are_no_more_than_needed(axis: tuple[int, int, int]) -> None:
     length, size, overlap = axis
     spans = tiling.spans(*axis)
-    fewer = len(spans) - 1  # the two at the ends keep size - overlap, those between them size - 2 * overlap
+    fewer = len(spans) - 1  # the two outer tiles keep size - overlap pixels, the others size - 2 * overlap
     assert fewer == 0 or fewer * size - 2 * overlap * (fewer - 1) < length
 
 
@@ -135,7 +135,7 @@ def noise(height: int, width: int) -> NDArray[np.uint8]:
 
 
 def blur(picture: NDArray[np.generic]) -> NDArray[np.generic]:
-    """Sum 5x5 pixels, with zeros around the picture."""
+    """Sum 5x5 pixels, with zeros around the image."""
     padded = np.pad(picture, ((2, 2), (2, 2), (0, 0)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, (5, 5), (0, 1))
     return windows.sum((-2, -1))

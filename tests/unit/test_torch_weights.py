@@ -1,4 +1,4 @@
-"""Weights of torch.save's older layout, read without PyTorch: arrays come back, code does not run."""
+"""Weights in the older layout of torch.save, read without PyTorch: arrays are returned, and code does not run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAGIC = 0x1950A86A20F9469CFC6C
 
 
 class Tensor:
-    """Pickled as PyTorch pickles a tensor: a call of a function of its own with a storage and a view."""
+    """Tensor pickled as in PyTorch: a call of a PyTorch function with a storage and a view."""
 
     def __init__(self, storage: Storage, offset: int, size: tuple[int, ...], stride: tuple[int, ...]) -> None:
         self.given = (storage, offset, size, stride, False, OrderedDict())
@@ -44,7 +44,7 @@ class Pickler(pickle.Pickler):
 
 @pytest.fixture
 def torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names of PyTorch that a file has."""
+    """Provide the PyTorch names that occur in a file."""
 
     def rebuild(*_: object) -> None:
         raise AssertionError("is not called")

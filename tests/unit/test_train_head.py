@@ -1,4 +1,4 @@
-"""The last layer of ``glsl-infer train``: what it learns, refuses and leaves out; the threshold; --on."""
+"""The last layer of ``glsl-infer train``: training, refusals and skipped files; the threshold; --on."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_it_learns_and_refuses() -> None:
     made, verdict = head.train(given)
     assert verdict.accuracy == 1.0
     assert verdict.known_refused <= 0.06
-    assert verdict.unknown_refused >= 0.8  # of kinds that a fold has not seen
+    assert verdict.unknown_refused >= 0.8  # of classes excluded from a fold
     assert np.sum(verdict.confusion) == CLASSES * EACH
     answers = made.logits(given.features[:, 1]).argmax(axis=1)
     assert (answers == given.truth).mean() >= 0.9
@@ -52,7 +52,7 @@ def test_classes_are_balanced() -> None:
     verdict = head.train(head.Examples(given.features[few], given.truth[few], *_background(given), CLASSES))[1]
     made = verdict.confusion[0]
     assert sum(made) == 5
-    assert made[0] >= 2  # 5 against 20 and 20
+    assert made[0] >= 2  # 5 compared with 20 and 20
 
 
 def _background(given: head.Examples) -> tuple[np.ndarray, np.ndarray]:
@@ -143,7 +143,7 @@ def test_a_contact_sheet_has_a_row_a_class(tmp_path: Path) -> None:
 
 
 def test_the_time_that_is_left_converges() -> None:
-    """Compiling a network is no photograph's time, and a machine that gets slower is noticed."""
+    """The estimate excludes the time of compiling a network and follows a machine that slows down."""
     now, said = [0.0], list[str]()
     counted = make._Remaining(said.append, 200, lambda: now[0])
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""docs/guide/train-x22.md shows a recipe, and recipes/defaults.yaml every setting with its default and its meaning."""
+"""docs/guide/train-x22.md has a recipe, and recipes/defaults.yaml every setting with its default and meaning."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEFAULTS = (ROOT / "recipes/defaults.yaml").read_text("utf-8")
 
 
 def settings(group: Settings) -> Iterator[tuple[str, object]]:
-    """Names and values of a group's settings, those of its groups in place."""
+    """Yield the names and values of a group's settings, with nested groups in place."""
     for name, hint in hints_of(type(group)).items():
         value = getattr(group, name)
         if group_in(hint):

@@ -1,4 +1,4 @@
-"""A compilation on trial finds all that stops a network, and needs no pictures for it."""
+"""A dry run of compilation finds every obstacle of a network, without calibration images."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def two_problems() -> Graph:
 
 
 def layers(names: object) -> set[str]:
-    """Return the layers of nodes: the optimiser may have made several of one."""
+    """Return the layers of nodes. The optimiser can split one into several."""
     return {str(name).partition("-")[0] for name in names}  # type: ignore[attr-defined]
 
 

@@ -1,4 +1,4 @@
-"""How many pictures' maps are kept while sums are followed: fewer where maps are large."""
+"""The number of images whose maps are kept for simulated sums: fewer if maps are large."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from glsl_infer.lowering.typical import PICTURES, Texels, Typical
 from glsl_infer.program.layout import FeatureMap, View
 
 OF_ONE = 4 * SIZE * SIZE * 3
-"""Bytes of the picture, which the convolution reads."""
+"""Bytes of the image, which the convolution reads."""
 
 
 @pytest.mark.parametrize(
@@ -40,11 +40,11 @@ def test_large_maps_are_of_fewer_pictures(monkeypatch: pytest.MonkeyPatch, most:
 def test_sums_that_were_followed_for_another_mode_are_not_taken(
     monkeypatch: pytest.MonkeyPatch, modes: tuple[str, str]
 ) -> None:
-    """A program is built again where uniform arrays grow, and its layers' weights lie elsewhere then."""
-    monkeypatch.setattr(truncation, "MOST_UNEVEN", 0.0)  # slices of baked weights do without, those of others never
+    """A program rebuilt with another weights mode, as when uniform arrays grow, does not use the old simulated sums."""
+    monkeypatch.setattr(truncation, "MOST_UNEVEN", 0.0)  # only slices of baked weights then have no offset
     rng = np.random.default_rng(3)
     nodes = [input_node(SIZE), conv_node(rng, "a", ("image",), 3, 8, activation="relu(1)")]
-    nodes.append(conv_node(rng, "b", ("a", "a"), 8, 8, activation="relu(1)"))  # adds texels as they are
+    nodes.append(conv_node(rng, "b", ("a", "a"), 8, 8, activation="relu(1)"))  # adds unscaled texels
     graph = prepare(optimize(Graph("two", nodes, [GraphOutput("end", ("b",))]))).graph
     shared = lower.Typical(lambda: typical.typical_maps(graph, ()))
     again = [lower.to_program(graph, weights=mode, typical=shared) for mode in modes][-1]
@@ -55,7 +55,7 @@ def test_sums_that_were_followed_for_another_mode_are_not_taken(
 
 
 def test_stored_ranges_whose_sums_start_lower_are_taken_as_they_are() -> None:
-    """They were found before programs of one slice waited in another way; their pictures are not here."""
+    """Stored ranges with lower starts of sums, from an older version of ordered fetches, are used without images."""
     conv = conv_node(np.random.default_rng(3), "a", ("image",), 3, 8, kernel=(2, 2), activation="relu(1)")
     graph = prepare(optimize(Graph("one", [input_node(SIZE), conv], [GraphOutput("end", ("a",))]))).graph
     before = (np.full((2, 4), 0.25, np.float32), np.full(2, 3.0, np.float32))

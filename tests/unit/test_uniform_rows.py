@@ -1,4 +1,4 @@
-"""Uniform arrays as rows of a texture: which, what rows hold, and what shaders say then."""
+"""Uniform arrays as rows of a texture: the choice of arrays, the contents of rows, and the changed shaders."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_row_for_each_array() -> None:
 
 
 def test_rows_take_no_more_than_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The longest arrays stay uniforms then."""
+    """Above the limit of bytes, the longest arrays stay uniforms."""
     bundle = tiny_bundle("uniform")
     values = uniform_rows.with_rows(bundle, LARGEST).values
     assert values is not None
@@ -83,7 +83,7 @@ def test_what_is_given_stays_as_it_is() -> None:
 
 @pytest.mark.parametrize("weights, largest", [("baked", LARGEST), ("texture", LARGEST), ("uniform", 1)])
 def test_nothing_to_do(weights: str, largest: int) -> None:
-    """No arrays, or units alone, a vec4 each; or more rows than a texture has."""
+    """Bundles are unchanged without arrays, with only units of a vec4 each, or with more rows than a texture has."""
     bundle = tiny_bundle(weights)
     rows = uniform_rows.with_rows(bundle, largest)
     assert rows.values is None
@@ -115,7 +115,7 @@ def test_two_arrays_share_the_sampler() -> None:
 
 
 def with_text(bundle: Bundle, old: str, new: str) -> Bundle:
-    """Return a bundle with another text in all shaders that read arrays."""
+    """Return a bundle with a replaced text in all shaders that read arrays."""
     members = {
         name: data.replace(old.encode(), new.encode()) if name.endswith(".frag") else data
         for name, data in bundle.members.items()

@@ -1,4 +1,4 @@
-"""The error on images that the ranges have not seen: its cause, the layers to blame, and the remedy that was tried."""
+"""The error on images outside the calibration set: its cause, its layers, and the tested remedy."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def exported(graph: Graph, calibration: list[NDArray[np.uint8]], precision: str)
 
 
 def clipping() -> Graph:
-    """Of dark images only the last channel is not 0: a bright image makes the others far larger."""
+    """Return a network whose last channel alone is not 0 for dark images; bright images make the others far larger."""
     kernel = [[1, 0, 0, 0.02], [0, 1, 0, 0.02], [0, 0, 1, 0.02]]
     return network(
         convolution("threshold", "image", kernel, [-0.6, -0.6, -0.6, 0.01], "relu"),
@@ -51,7 +51,7 @@ def clipping() -> Graph:
 
 
 def rounding(*before: Node) -> Graph:
-    """The signal is a hundredth of the range of the layer that adds an offset."""
+    """Return a network whose signal is a hundredth of the range of the layer that adds an offset."""
     source = before[-1].name if before else "image"
     return network(
         *before,
@@ -84,7 +84,7 @@ def test_a_network_that_must_round_is_found_with_its_layer_and_the_remedy_works(
 
 
 def test_auto_spends_until_the_outputs_are_of_use() -> None:
-    """More than an eighth of the work, of which the layers before are most."""
+    """auto spends more than an eighth of the network's work, most of which is in the layers before ``offset``."""
     rng = np.random.default_rng(1)
     wide, narrow = rng.normal(0, 0.3, (3, 24)), rng.normal(0, 0.2, (24, 3))
     before = (
@@ -100,7 +100,7 @@ def test_auto_spends_until_the_outputs_are_of_use() -> None:
 
 
 def test_images_that_chose_the_ranges_show_no_clipping() -> None:
-    """So an error measured on them is no error of the user's images."""
+    """An error measured on the calibration images shows no clipping, so it does not predict other images."""
     _, program, prepared = build(clipping(), (), options=Options(precision="8"), calibration=images(60, 60, 255))
     seen = unseen_runs.measure(prepared.graph, program.graph, images(60, 60, 255), ())
     held_out = unseen_runs.measure(prepared.graph, program.graph, images(60, 60, 255), prepared.folds)
@@ -141,7 +141,7 @@ def test_copies_reach_further_than_a_flat_image() -> None:
 
 
 def test_copies_of_few_images_show_what_clips() -> None:
-    """Three images that are alike: only their negatives reach beyond the ranges."""
+    """Three similar images: only their negatives exceed the ranges."""
     (found,) = exported(clipping(), images(60, 60, 60), "8").unseen
     assert found.worst.few and found.worst.cause == "clipping" and not found.worst.is_small
     assert found.losing("clipping")[0].layer == "threshold"
@@ -150,7 +150,7 @@ def test_copies_of_few_images_show_what_clips() -> None:
 
 
 def test_an_output_of_one_number_is_compared_over_all_images() -> None:
-    """The cosine of one number is its sign: near 0 that is no error."""
+    """The cosine of a single value is only its sign, which means little near 0."""
     image = Node("image", "input", (), {"shape": (1, 1, 3)})
     layer = convolution("number", "image", [[1.0], [1.0], [1.0]], [-1.0], "linear")
     graph = Graph("test", [image, layer], [GraphOutput("number", ("number",), (), VALUES)])

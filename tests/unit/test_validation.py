@@ -1,4 +1,4 @@
-"""What validate measures, and its page."""
+"""The measurements of validate, and its page."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_the_page_shows_every_layer_and_runs_nothing() -> None:
 
 
 def test_only_values_that_the_model_has_beyond_the_range_are_clipped() -> None:
-    """The range ends at 0 and 2; a step is 2/255."""
+    """A clipped count needs a model's value outside the range, here 0 to 2 with a step of 2/255."""
     count = ClippedCount(Range((2.0,), (0.0,)))
     given = np.array([0.0, 0.0, 2.0, 2.0, 1.0]).reshape(1, 5, 1)
     count.add(given, np.array([0.0, -0.5, 2.0, 3.0, 3.0]).reshape(1, 5, 1))

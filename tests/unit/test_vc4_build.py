@@ -1,4 +1,4 @@
-"""scripts/vc4/build.sh: what is built already is kept."""
+"""scripts/vc4/build.sh keeps finished builds."""
 
 from __future__ import annotations
 

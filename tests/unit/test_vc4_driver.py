@@ -1,4 +1,4 @@
-"""Where the vc4 driver is looked for, what its process sees, and what is said where there is none."""
+"""The vc4 driver: searched folders, the environment of its process, and the message if it is missing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glsl_infer.tools.videocore.verify import verify
 
 @pytest.fixture(autouse=True)
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine without any driver."""
+    """Provide a machine without any driver."""
     for name in ("VC4_PREFIX", "VC4_RUN"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -24,7 +24,7 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def put(folder: Path, version: str = "22.3.6") -> Path:
-    """Make a driver's folder: files that are empty but for a version."""
+    """Create a driver's folder of files that are empty except for a version."""
     newer = not version.startswith("22.")
     for name in FILES:
         if name != GALLIUM[0] or not newer:
@@ -119,7 +119,7 @@ def test_a_version_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_a_system_s_library_for_developers_is_not_taken(tmp_path: Path) -> None:
-    """PyOpenGL looks for libEGL.so first. A driver's folder without it may not be ours to write to."""
+    """PyOpenGL loads libEGL.so first, so links to the driver come before its folder, which can be read-only."""
     prefix = put(tmp_path / "given")
     links, folder, *_ = Driver(prefix, "test").environment()["LD_LIBRARY_PATH"].split(":")
     assert folder == str(prefix / "lib")

@@ -1,4 +1,4 @@
-"""The estimate: the article's own frame comes out as published, and each part of the formula counts."""
+"""The estimate reproduces the article's published frame, and each term of the formula counts."""
 
 from __future__ import annotations
 

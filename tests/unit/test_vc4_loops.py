@@ -1,4 +1,4 @@
-"""How often instructions are executed: machine code with loops, and the loops of the shader that it is of."""
+"""Executions of each instruction: machine code with loops, and the loops of its shader."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ DELAY = [PLAIN] * 3
 
 
 def branch(instructions: int) -> str:
-    """A branch to so many instructions behind the one that follows its delay slots."""
+    """Return a branch that skips this number of instructions after its delay slots and the next one."""
     return f"0xf branch.all_zs {8 * instructions}"
 
 
 def loop(body: list[str]) -> list[str]:
-    """A loop as the compiler writes it: 7 instructions a turn and once more, 5 to leave it, its body, 4 to go back."""
+    """Return a loop as compiled: 7 instructions a turn and once more, 5 to leave, the body, 4 to go back."""
     head = [*[PLAIN] * 3, branch(5), *DELAY]
     leave = [PLAIN, branch(len(body) + 4), *DELAY]
     turn = [*head, *leave, *body]

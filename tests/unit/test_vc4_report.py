@@ -1,4 +1,4 @@
-"""Rows, floors, problems and advice, from statistics made up for the tiny network."""
+"""Rows, lower bounds, problems and advice, from statistics made up for the tiny network."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROGRAMS = {one.program: one.layer for one in MADE.manifest.passes}
 
 
 def made(**changed: Shader) -> Report:
-    """A report in which all shaders are good, apart from those of some layers (by name, with _ for -)."""
+    """Return a report in which all shaders are good, except those of some layers (by name, with _ for -)."""
     shaders = {name: changed.get(layer.replace("-", "_"), GOOD) for name, layer in PROGRAMS.items()}
     return report(MADE, Measured("VC4", shaders, {}, dict.fromkeys(LAYERS, (JOB,)), (JOB,) * len(LAYERS)), "tiny")
 
@@ -100,7 +100,7 @@ def test_a_program_that_several_layers_use_fails_in_each() -> None:
 
 
 def by_mesa(version: str, instructions: int) -> Report:
-    """The report of another version of Mesa, by which the stem has another length."""
+    """Return the report of another version of Mesa, in which the stem has another length."""
     renderer = f"VC4 V3D 2.1, OpenGL ES 2.0 Mesa {version}"
     return replace(made(stem=replace(GOOD, instructions=instructions, executed=instructions)), driver=renderer)
 

@@ -1,4 +1,4 @@
-"""Transcripts of the vc4 driver: lines as it writes them, and what they are taken to mean."""
+"""Transcripts of the vc4 driver: its lines, and their interpretation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JOB = Job(126, 252, 8, 8, False, 225 + 576 + 13056)
 
 
 def drawn(*lines: str) -> Measured:
-    """What is read of the first pass alone, with these lines about it."""
+    """Return the measurements of the first pass alone, from these lines."""
     return parse(["@driver VC4 V3D 2.1", "@draw 0", *lines], [FIRST])
 
 

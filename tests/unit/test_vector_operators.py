@@ -21,7 +21,7 @@ def test_rows_of_a_map_with_an_odd_number_of_channels() -> None:
     assert ops.get("flatten_rows").reference(whole, [values]).tolist() == [
         *(0, 1, 3, 4),  # channels 0 and 1 of the first row of pixels
         *(6, 7, 9, 10),
-        *(2, 0, 5, 0),  # channel 2, and none
+        *(2, 0, 5, 0),  # channel 2, and an empty lane
         *(8, 0, 11, 0),
     ]
     middle = Node("rows", "flatten_rows", ("x",), {"first": 1, "count": 2})

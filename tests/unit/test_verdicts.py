@@ -1,4 +1,4 @@
-"""A verdict of an earlier start counts only where others cannot have written it."""
+"""A stored verdict counts only if other users cannot have written it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bundle's vertex shaders are the format's own texts: any other is refused when the file is read."""
+"""A bundle's vertex shaders equal the format's texts; others are refused when the file is read."""
 
 from __future__ import annotations
 

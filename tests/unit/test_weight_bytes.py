@@ -1,4 +1,4 @@
-"""Weights of 8 bits in a texture: a scale for each output channel, biases of 24 bits, sums of filters kept."""
+"""8-bit weights in a texture: a scale for each output channel, 24-bit biases, preserved sums of filters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glsl_infer.lowering.weight_texture import Constants
 
 
 def constants(seed: int, slices: int, columns: int, *, factor: bool) -> Constants:
-    """Channels whose weights differ in size by up to a hundred, and biases of any size."""
+    """Return channels whose weights differ in size by up to a hundred, and biases of any size."""
     rng = np.random.default_rng(seed)
     size = 10.0 ** rng.uniform(-1, 1, (slices, 1, 4))
     weights = size * rng.normal(0, 1, (slices, columns, 4))
@@ -30,7 +30,7 @@ def test_what_is_read_is_near_what_was_packed(seed: int, slices: int, columns: i
     stored = read.unpack()
     reach = np.maximum(np.abs(given_.weights).max(axis=1), np.abs(given_.bias) / 256.0)
     scale = (reach / 127 + float(packed.units[0]))[:, None]
-    # A weight may be rounded up where down is nearer, never to another number.
+    # A weight can be rounded up if down is nearer, but always to a neighbouring step.
     assert (np.abs(stored.weights - given_.weights) <= 1.0001 * scale).all()
     assert (np.abs((stored.weights - given_.weights).sum(axis=1)) <= 0.5001 * scale[:, 0]).all()
     assert (np.abs(stored.bias - given_.bias) <= 0.01 * scale[:, 0]).all()
@@ -40,7 +40,7 @@ def test_what_is_read_is_near_what_was_packed(seed: int, slices: int, columns: i
 
 
 def test_the_noise_is_what_rounding_adds_to_full_texels() -> None:
-    """Without the sums that are kept: each texel has a sign of its own here."""
+    """The noise formula excludes the preserved sums, so here each texel has a random sign."""
     given_ = constants(3, 64, 300, factor=False)
     stored = weight_bytes.pack(given_).unpack()
     signs = np.random.default_rng(4).choice([-1.0, 1.0], (1, 300, 1))

@@ -1,4 +1,4 @@
-"""Textures of weights for llvmpipe: where shaders look there is the same texel, and floats are what bytes were."""
+"""Weight textures for llvmpipe: shaders fetch the same texel, and floats equal the bytes' values."""
 
 from __future__ import annotations
 

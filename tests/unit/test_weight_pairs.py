@@ -1,4 +1,4 @@
-"""Weights in a texture with a row for every two output channels: the numbers of other textures in another order."""
+"""Weights in a texture with a row for every two output channels: other textures' values in another order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHAPES = [((3, 3, 7, 10), 1), ((1, 1, 16, 24), 1), ((3, 3, 2, 8), 4), ((2, 2, 3,
 
 
 def constants(seed: int, columns: Columns, kernel: tuple[int, ...], *, factor: bool, numbers: int) -> Constants:
-    """Numbers of any size for a kernel's columns."""
+    """Return constants of any size for a kernel's columns."""
     rng = np.random.default_rng(seed)
     each = (columns.slices, 4)
     return Constants(
@@ -28,14 +28,14 @@ def constants(seed: int, columns: Columns, kernel: tuple[int, ...], *, factor: b
 
 
 def read(weights: WeightPairs, columns: Columns) -> WeightPairs:
-    """What a bundle's two members give back."""
+    """Return the weights read back from a bundle's two members."""
     found = weight_pairs.read(weights.texels.tobytes(), weights.units.tobytes(), columns)
     assert found is not None
     return found
 
 
 def parts(given_: Constants) -> list[np.ndarray]:
-    """All numbers that some constants have."""
+    """Return all arrays of some constants."""
     return [given_.weights, given_.bias, *([] if given_.factor is None else [given_.factor]), *given_.numbers]
 
 

@@ -1,4 +1,4 @@
-"""Weights rounded together: outputs on the texels that they meet move less than by rounding each to the nearest."""
+"""Weights rounded jointly change the outputs less than weights rounded to the nearest."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ SHAPES = [((1, 1, 16, 8), 1), ((3, 3, 6, 5), 1), ((3, 3, 1, 8), 8), ((3, 3, 3, 1
 
 
 class Seen:
-    """Texels that are alike from column to column, as those of photographs are, and never dark."""
+    """Texels that correlate between columns, as in photographs, and are never dark."""
 
     def __init__(self, count: int, lanes: int, positions: int, seed: int) -> None:
-        what = np.random.default_rng(0).normal(0.0, 0.15, (count, 2))  # the same in all pictures
+        what = np.random.default_rng(0).normal(0.0, 0.15, (count, 2))  # shared by all images
         rng = np.random.default_rng(seed)
         common = np.einsum("cf,fpl->cpl", what, rng.normal(0.0, 1.0, (2, positions, lanes)))
         self.values = np.clip(0.5 + common + rng.normal(0.0, 0.02, (count, positions, lanes)), 0.0, 1.0)
@@ -78,7 +78,7 @@ def test_biases_make_up_for_what_rounding_adds_in_the_mean() -> None:
 
 
 def test_depthwise_filters_side_by_side_are_those_of_each_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also of filters that only meet zeros, and where they are more than are rounded at a time."""
+    """Depthwise filters rounded together equal those rounded alone, also with zero inputs and in several batches."""
     rng = np.random.default_rng(5)
     columns, alone = columns_of((3, 3, 1, 8), 8), columns_of((3, 3, 1, 1), 1)
     texels = rng.uniform(0.0, 1.0, (2, 9, 300, 4)).astype(np.float32)

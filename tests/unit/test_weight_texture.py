@@ -1,4 +1,4 @@
-"""Weights as a texture has them: 16 bits a weight, a scale for each output channel, biases of 24 bits."""
+"""Weights as stored in a texture: 16 bits a weight, a scale for each output channel, 24-bit biases."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glsl_infer.lowering.weight_texture import Constants
 
 
 def constants(seed: int, slices: int, columns: int, *, factor: bool) -> Constants:
-    """Channels whose weights differ in size by up to a million, and biases of any size."""
+    """Return channels whose weights differ in size by up to a million, and biases of any size."""
     rng = np.random.default_rng(seed)
     size = 10.0 ** rng.uniform(-3, 3, (slices, 1, 4))
     weights = size * rng.normal(0, 1, (slices, columns, 4))
@@ -27,7 +27,7 @@ def test_what_is_read_is_near_what_was_packed(seed: int, slices: int, columns: i
     assert packed.texels.shape == (2 * slices, columns + (5 if factor else 3), 4)
     stored = weight_texture.read(packed.texels.tobytes(), packed.units.tobytes(), slices, columns).unpack()
     largest = np.abs(given_.weights).max(axis=1, keepdims=True)
-    # Half a step of 16 bits of the channel's own scale, which is a multiple of the layer's unit.
+    # Half a 16-bit step of the channel's scale, which is a multiple of the layer's unit.
     unit = float(packed.units[0])
     assert (np.abs(stored.weights - given_.weights) <= 0.5001 * (largest / 32767 + unit)).all()
     assert np.abs(stored.bias - given_.bias).max() <= np.abs(given_.bias).max() / (1 << 23)

@@ -1,4 +1,4 @@
-"""The choice where weights go: by a cost model, with reasons; the pure forms as asked for."""
+"""The storage of weights: chosen by a cost model, with reasons, or as requested."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PW = LayerWeights("pw", slices=32, pixels=23 * 23, columns=32, vectors=33)
         (replace(PW, slices=16, pixels=47 * 47), "uniform"),  # fewer draws to save, and more pixels
         (replace(PW, slices=48, pixels=11 * 11), "texture"),
         (replace(PW, slices=8, pixels=191 * 191), "uniform"),
-        (replace(PW, slices=1), "baked"),  # nothing to upload, and one program anyway
+        (replace(PW, slices=1), "baked"),  # no uploads, and one program in any mode
         (replace(PW, untextured="because"), "uniform"),
         (replace(PW, slices=6, pixels=96 * 96, columns=216, vectors=217), "baked"),
         (replace(PW, columns=216, vectors=217), "texture"),

@@ -1,4 +1,4 @@
-"""Wide convolutions in blocks: the same function, in powers of two that use all 16 bits."""
+"""Wide convolutions in blocks: the same function, with powers of two that use all 16 bits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AROUND = (1, 1, 1, 1)
 
 
 def ranged(channels: int, filters: int, *, kernel: int = 1, groups: int = 1, residual: bool = False) -> Graph:
-    """A graph with ranges, whose last layer reads ``channels`` channels."""
+    """Return a graph with ranges, whose last layer reads ``channels`` channels."""
     rng = np.random.default_rng(channels + filters)
     nodes = [input_node(6), conv_node(rng, "many", ("image",), 3, channels, activation="linear")]
     inputs: tuple[str, ...] = ("many",)
@@ -54,7 +54,7 @@ def test_the_function_stays_the_same(case: dict) -> None:
 
 
 def test_a_graph_that_differs_elsewhere_takes_the_parts_that_were_made() -> None:
-    """They are a copy of all weights, and a search for maps of 16 bits asks for them dozens of times."""
+    """The split parts are cached: they copy all weights, and a search for 16-bit maps requests them dozens of times."""
     graph, parts = ranged(72, 3, residual=True), Parts()
 
     def kernel(**scales: tuple[float, ...]) -> int:
@@ -71,7 +71,7 @@ def test_a_graph_that_differs_elsewhere_takes_the_parts_that_were_made() -> None
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_stored_it_is_close(case: dict) -> None:
-    """A step of the output at most, by way of partial sums in 16 bits."""
+    """The stored output of 16-bit partial sums differs by a step at most."""
     graph = ranged(**case)
     made = prepare(Graph("g", graph.nodes, "last"), PICTURES, layout="planar").graph
     node = made.by_name["last"]

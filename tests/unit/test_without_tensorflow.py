@@ -1,4 +1,4 @@
-"""The engine where TensorFlow, Keras, JAX and PyTorch cannot be imported: everything but export works."""
+"""Without TensorFlow, Keras, JAX and PyTorch, everything works except export."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ sys.meta_path.insert(0, Absent())
 
 
 def run_without(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a program in a Python of its own, from the folder that has the package."""
+    """Run a program in a separate Python, from the folder of the package."""
     return subprocess.run(
         [sys.executable, "-c", WITHOUT + program, *arguments],
         capture_output=True,

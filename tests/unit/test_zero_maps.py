@@ -1,4 +1,4 @@
-"""Channels of zeros are drawn once for all that pad with them."""
+"""Channels of zeros are drawn once for all layers that pad with them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glsl_infer.graph import Graph, Node, reference
 
 
 def padded(rng: np.random.Generator, sizes: tuple[int, ...]) -> Graph:
-    """Convolutions with these strides, each of a map padded by four channels of zeros as the importer does it."""
+    """Return convolutions with these strides, each of a map that the importer has padded by four channels of zeros."""
     nodes, name = [input_node(9), conv_node(rng, "a", ("image",), 3, 4)], "a"
     for index, stride in enumerate(sizes):
         attrs = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": 4, "activation": "linear", "dilations": (1, 1)}
