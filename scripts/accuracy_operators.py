@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""One driver's side of scripts/accuracy.py: random networks of every operator, on the driver of this process.
+"""One driver's part of scripts/accuracy.py: random networks of every operator, on the driver of this process.
 
-The environment chooses the driver, and a process has one. Prints what it found as JSON.
+A process can use one driver only, which the environment selects. Prints the results as JSON.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from glsl_infer.runtime.session import Session  # noqa: E402
 
 
 def form(node: Node) -> str:
-    """Return the operator of a node, and of a convolution which form it has."""
+    """Return the operator of a node; for a convolution, with its form."""
     if node.op not in ("conv2d", "convolution_products", "convolution_sum"):
         return node.op
     parts = [node.op]
