@@ -332,7 +332,7 @@ def typescript(data: Data) -> str:
 
 
 def _typescript_object(data: Data, entry: Data) -> str:
-    """Return an object's keys and types; ``onlyIf`` is another key, and its values for which the object has this key."""
+    """Return an object's keys and types; ``onlyIf`` is another key, with its values for which the key exists."""
     keys = {}
     for key, kind in entry["keys"].items():
         keys[key] = _typescript(data, kind)

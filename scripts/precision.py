@@ -41,8 +41,11 @@ FEW_HEAD = ["network", "score", *(f"{count}, {bits}" for count in FEW for bits i
 KEY = ("network", "pictures", "bits")
 PRECISIONS = ("8", "auto", "16")
 RULES = (None, 1.09, True, "stores", PLANNED)
-"""What bounded auto when a row was measured: shares of the work; its plan, maps up to 1.09 of all 8 bits; its plan;
-its plan with what it takes to store 16 bits; with a row of weights for two channels there."""
+"""Rules that limited auto, oldest first.
+
+A limit for shares of the work; a limit for its plan, with maps up to 1.09 times the cost of all 8 bits; its plan; its
+plan with the cost of storing 16 bits; and the same with a row of weights for two channels in 16-bit maps.
+"""
 UNTOLD = ("pictures", "boxes", "score", "alpha", "presence", "iou_least", "worst")
 ROOT = Path(__file__).resolve().parents[1]
 STORED, PAGE = ROOT / "docs/engineering/accuracy/precision.json", ROOT / "docs/engineering/accuracy/precision.md"

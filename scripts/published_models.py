@@ -157,7 +157,7 @@ def drawn(path: Path, row: dict[str, str]) -> dict[str, Any]:
     """Export a file and draw a few images; return passes, programs, bytes, driver, and the agreement of the outputs."""
     bundle = CACHE / f"{row['name']}.glslnn"
     size = _open_size(path, row) if path.suffix == ".onnx" else None
-    asked = [] if size is None else ["--input-size", "{}x{}".format(*size), "--purpose", "values"]  # the file has no labels
+    asked = [] if size is None else ["--input-size", "{}x{}".format(*size), "--purpose", "values"]  # without labels
     export = _command("export", path, "-o", bundle, "--calibrate", PICTURES, "--verify", 0, "--json", *asked)
     agreement = _command(
         "validate", path, bundle, "--data", PICTURES, "--limit", 4, "--layer-pictures", 1, "--min-cosine", -1, "--json"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Convert the PyTorch model of your-network.md through ONNX and TensorFlow Lite, and compare the bundles with the model.
+"""Convert the PyTorch model of your-network.md by ONNX and TensorFlow Lite, and compare the bundles with the model.
 
 .venv/bin/python scripts/pytorch.py [--python PYTHON] [--folder FOLDER]
 

@@ -27,9 +27,7 @@ from glsl_infer.tools.train.photographs import spread
 from glsl_infer.tools.train.starts import background
 
 LEARNT, VARIED, TESTED, UNKNOWN = 30, 3, 35, 138
-"""Numbers of training photographs of a class, their variations, test photographs, and (about) unknown images of a data
-set.
-"""
+"""Photographs of a class to train with, their variations, and to test with; unknown images of a data set, about."""
 
 
 def pictures(folder: Path, most: int) -> list[Path]:
@@ -43,7 +41,7 @@ def refused(head: Head, features: Numbers) -> float:
 
 
 def shares(head: Head, known: list[Numbers], unknown: Mapping[str, Numbers]) -> dict[str, float]:
-    """Return the shares of known images that are right and refused, and of each data set's other images that are refused."""
+    """Return the shares of known images that are right or refused, and of each data set's unknown images refused."""
     right = np.mean([(head.logits(each).argmax(axis=-1) == index).mean() for index, each in enumerate(known)])
     others = {f"other {name}": refused(head, each) for name, each in unknown.items()}
     return {"right": float(right), "refused: known": refused(head, np.concatenate(known)), **others}

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SURE, SEEN, SAME = 0.6, 0.5, 0.3
-"""Score of a box that must not be lost; lowest score of a box; overlap of two boxes that are merged."""
+"""Score of a box that must not be lost; lowest score of a box; lowest overlap of two boxes of one object."""
 
 
 @dataclass(frozen=True)

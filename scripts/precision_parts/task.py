@@ -31,7 +31,7 @@ from precision_parts.scores import Outputs
 
 NOISE = "noise"
 PLANNED = "pairs"
-"""Name of the current rule by which auto limits its plan, after its latest addition."""
+"""Latest addition to the costs counted by the plan that limits auto."""
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ THERE, GONE = 60, 40
 
 
 class Lines(io.TextIOBase):
-    """Standard output that counts lines and keeps only events, because the points of all frames would fill the memory."""
+    """Standard output that counts lines and keeps only events: the points of all frames would fill the memory."""
 
     def __init__(self) -> None:
         self.count, self.events, self._text = 0, list[str](), ""

@@ -6,13 +6,13 @@
         [--sessions 10000] [--mesa FOLDER] [--sound FOLDER]
 
 The numbers count files for `fuzz_files.py`, shaders for the drivers of `shaders.py`, and sessions that `sessions.py`
-drops.
-Each kind first runs a few; if it cannot start on this machine, the reason is reported and the others go on. Then each
-kind is divided into pieces, each with its own seed, and the kinds take turns, so that all get equally far in the time.
-Every finished piece is appended to a file next to --out (`*.pieces.jsonl`), and --out is rewritten. --mesa and --sound
-name the contents of `pack_campaign.sh`, for a machine without Mesa and LiteRT; nvidia is that machine's own driver.
-Files
-of findings are written to a folder next to --out. The exit code is 1 after findings, or if kinds did not start.
+drops. Each kind first runs a few; if it cannot start on this machine, the reason is reported and the others go on. Then
+each kind is divided into pieces, each with its own seed, and the kinds take turns to get equally far in the time. Every
+finished piece is appended to a file next to --out (`*.pieces.jsonl`), and --out is rewritten. --mesa and --sound are
+the
+contents of an archive by `pack_campaign.sh`, for a machine without Mesa and LiteRT; nvidia is that machine's own
+driver.
+Files of findings are written to a folder next to --out. The exit code is 1 after findings, or if kinds did not start.
 """
 
 from __future__ import annotations
