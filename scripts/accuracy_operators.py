@@ -39,7 +39,7 @@ def form(node: Node) -> str:
 
 
 def measure(cases: int, seed: int) -> dict[str, Any]:
-    """Return the driver, and for each operator the layers and values compared and the largest error."""
+    """Return the driver, and the number of layers and values compared and the largest error of each operator."""
     rows: dict[str, dict[str, Any]] = {}
     with Context() as context:
         gl = context.gl

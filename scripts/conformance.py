@@ -92,7 +92,7 @@ def smallest() -> Bundle:
 
 
 def _given(name: str, bundle: Bundle) -> dict[str, NDArray[Any]]:
-    """Return the inputs of a sound bundle: bytes of images, of the input's shape or another, and vectors."""
+    """Return the inputs of a sound bundle: bytes of images, of the input's shape or another, and float values."""
     if name not in several.SEVERAL:
         entry = bundle.manifest.inputs[0]
         return {entry.name: np.random.default_rng(SEED).integers(0, 256, entry.shape, np.uint8)}

@@ -50,7 +50,7 @@ def photographs(data: Path, split: str, count: int, size: int) -> Pictures:
 
 
 def paths(data: Path, split: str) -> list[Path]:
-    """Return the photographs of a split of ``SPLIT/CLASS/*.jpg``, in order."""
+    """Return the paths of the photographs of a split, ``SPLIT/CLASS/*.jpg``, sorted."""
     files = sorted((data / split).glob("*/*.jpg"))
     if not files:
         raise InputError(f"{data / split}: no photographs; see the top of accuracy.py")

@@ -167,7 +167,7 @@ def main() -> int:
     args = parser.parse_args()
     picture = np.load(args.picture)
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # keeps the output of libraries apart from the answers
+    os.dup2(2, 1)  # keeps the output of libraries out of the answers
     warm_imports(args.runner)
     started = time.perf_counter()
     runner: Any

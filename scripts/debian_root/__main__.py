@@ -184,7 +184,7 @@ def copy_checkout(root: Root, work: str, kept: tuple[str, ...]) -> None:
 
 
 def all_files() -> bytes:
-    """Return the NUL-terminated names of all files of a checkout without a git repository, such as .ci/run's."""
+    """Return the NUL-terminated names of all files of a checkout without a git repository, such as one of .ci/run."""
     found = []
     for folder, folders, files in os.walk(PROJECT):
         place = Path(folder).relative_to(PROJECT)

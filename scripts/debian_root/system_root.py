@@ -87,7 +87,7 @@ class Root:
         (self.path / "made-by").write_text(key)
 
     def settle(self) -> None:
-        """Copy this machine's certificates, host names, pip and npm settings into a new system, and rename its folder."""
+        """Copy this machine's settings of certificates, names, pip and npm into a new system, and rename its folder."""
         new = self.unfinished
         for name in SETTINGS:
             if Path(name).is_file():

@@ -1,4 +1,4 @@
-"""Rows of vectors, the heads of networks, and of layers that are dropped or flattened into others."""
+"""Rows of vectors, the heads of networks; also rows of dropped layers and of nested models."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ def summed(program: CompiledNetwork, compiler: Compiler, lines: bytes) -> dict[s
 
 
 def page(numbers: dict[str, Any]) -> str:
-    """Return the table: instructions / estimated cycles of a pass, by kind, and the frame in both weights modes."""
+    """Return the table: instructions / estimated cycles of a pass by kind of layer, and the frame in both weights modes."""
     rows = []
     for number, (step, modes) in enumerate(numbers.items()):
         kinds = modes["uniform"]["kinds"].values()
