@@ -8,8 +8,7 @@
 Each row describes one export: the smallest cosine of any output of any test image, and the ratio of the variance of the
 outputs to the variance of the error, in dB, over all outputs. `--write` stores the rows in ablations.json and writes
 ablations.md from all stored rows. Set ``PYTHONPATH`` to measure the package of another checkout, and ``--label`` to
-name
-its rows. DATA contains photographs as DATA/SET/SPLIT/CLASS/*.jpg: ``val`` calibrates, ``test`` measures. Published
+name its rows. DATA contains photographs as DATA/SET/SPLIT/CLASS/*.jpg: ``val`` calibrates, ``test`` measures. Published
 networks bring their own images.
 """
 

@@ -5,8 +5,7 @@
     python scripts/api_reference.py build/api    # build/api/index.html is where to begin
 
 Needs pdoc (pip install pdoc), but neither a GPU nor TensorFlow: it leaves out modules that import Keras, and the
-command
-line, which has its own reference. The exit code is 1 if a link is broken, 2 if the folder cannot be written.
+command line, which has its own reference. The exit code is 1 if a link is broken, 2 if the folder cannot be written.
 """
 
 from __future__ import annotations

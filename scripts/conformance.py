@@ -6,8 +6,7 @@
 ``index.json`` lists them. A sound bundle has a raw file for each input, and one for each output with the values of the
 exact reference. bundle-format.md describes these files and the tolerances. Every runner must refuse a damaged bundle,
 listed with the rule of docs/reference/bundle-format.md that it breaks. The bundle of parts is sound for runners with
-CPU
-operators. Needs no GPU.
+CPU operators. Needs no GPU.
 """
 
 from __future__ import annotations

@@ -165,8 +165,7 @@ def look(way: str, bundle: Path, sizes: Sequence[tuple[int, int]]) -> dict[str, 
     """Return the results of one kind of context.
 
     The keys are the driver, ``refusal`` (None if the round trip is possible), its formats, ``rows``, and ``failure`` if
-    a
-    step fails nevertheless.
+    a step fails nevertheless.
     """
     try:
         context = Context(way)

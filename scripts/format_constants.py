@@ -4,9 +4,8 @@
     python scripts/format_constants.py [--check]
 
 This one file defines caps, ranges of integers, words, and the keys of every object of manifest.json. Rules between
-fields
-are written by hand in each reader. With ``--check`` nothing is written, and the exit status is 1 if a file is out of
-date.
+fields are written by hand in each reader. With ``--check`` nothing is written, and the exit status is 1 if a file is
+out of date.
 """
 
 from __future__ import annotations

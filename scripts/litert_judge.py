@@ -5,8 +5,7 @@
     python scripts/litert_judge.py --seeds 40 60        # some of them, shown and not written
 
 Networks of `tests/keras_networks.py` are converted to files with float weights, with 16-bit float weights, and with
-int8.
-Each file is imported, exported with eight images (int8 with its own ranges), and drawn. It passes if
+int8. Each file is imported, exported with eight images (int8 with its own ranges), and drawn. It passes if
 
 - the imported graph, computed in floats, differs from LiteRT by at most `MOST_FLOAT` of the largest value of the output
   (files of floats), and

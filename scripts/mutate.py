@@ -10,12 +10,11 @@ processes.
 
 1. If the file of --reach is missing, every test runs once. The file then has, for each test, the executed lines of the
    mutated packages, its CPU seconds (child processes included), and whether it passed. Failed tests are left out.
-2. A mutant gets the tests that execute its line: first the cheapest of every test function, then the second of each.
-   It is killed when --enough functions fail; if fewer fail, every test runs, also the others of a failed function. A
+2. A mutant gets the tests that execute its line: first the cheapest of every test function, then the second of each. It
+   is killed when --enough functions fail; if fewer fail, every test runs, also the others of a failed function. A
    mutant that cannot be imported does not count.
 3. --out has one entry for each mutant: its text, its state (killed, survived, unfinished), the failed tests, and the
-   CPU
-   seconds. --mutants OTHER takes the mutants of an earlier run, and starts with the tests that killed them.
+   CPU seconds. --mutants OTHER takes the mutants of an earlier run, and starts with the tests that killed them.
 
 Tests of imported Keras networks need --imported FOLDER, which scripts/mutation_parts/imported.py fills once.
 """

@@ -6,10 +6,8 @@
     python scripts/newcomers.py --only owner --data ../shared/data/grocery/test
 
 Each runs the commands of the pages word by word; if a page no longer has a command, the script ends before the first
-run.
-Only file names are the user's own. The clone has the committed files. pip, npm and apt have this machine's
-configuration.
-The exit status is 1 if a command failed; its output is shown.
+run. Only file names are the user's own. The clone has the committed files. pip, npm and apt have this machine's
+configuration. The exit status is 1 if a command failed; its output is shown.
 """
 
 from __future__ import annotations

@@ -4,9 +4,8 @@
     python scripts/none_of_these.py data/grocery data/trashnet [--unknown DIR ...]
 
 95 % of the val split of a model's data set get a class. The script prints the share of images answered "none of these"
-in
-the test split, in the other data set, and in folders with images of other things. Run it again after a new export of a
-model.
+in the test split, in the other data set, and in folders with images of other things. Run it again after a new export of
+a model.
 """
 
 from __future__ import annotations

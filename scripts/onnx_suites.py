@@ -4,8 +4,7 @@
 PYTHONPATH=tests LIBGL_ALWAYS_SOFTWARE=1 GALLIUM_DRIVER=llvmpipe .venv/bin/python scripts/onnx_suites.py [NAME ...]
 
 With names, or parts of names, it prints the results of those cases and writes nothing. Otherwise the exit code is 1 if
-a
-case no longer passes; such a loss must be deliberate. tests/onnx_backend.py defines when a case passes, and
+a case no longer passes; such a loss must be deliberate. tests/onnx_backend.py defines when a case passes, and
 tests/onnx_cases.py defines the sets.
 """
 

@@ -1,9 +1,8 @@
 """README.md for a package's page, without links or pictures relative to a checkout.
 
 hatchling loads ``PackagePage`` (``[tool.hatch.metadata.hooks.custom]`` of pyproject.toml). ``GLSL_INFER_REPOSITORY``,
-the
-address of the repository of a release, makes links absolute and is the package's project URL. Without it, links become
-plain text and pictures are removed. A source distribution already has its page in PKG-INFO.
+the address of the repository of a release, makes links absolute and is the package's project URL. Without it, links
+become plain text and pictures are removed. A source distribution already has its page in PKG-INFO.
 """
 
 from __future__ import annotations

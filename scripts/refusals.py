@@ -6,8 +6,7 @@
 
 Arguments are the network to start from, the data set, its classes (every two are a pair), and the data sets whose test
 images are unknown. Each pair learns from 30 photographs of a class, in 3 variations. The last line is the mean. Runs
-for
-minutes.
+for minutes.
 """
 
 from __future__ import annotations

@@ -7,8 +7,7 @@
 
 With a tag, the version and CHANGELOG.md must match it. The repository is the base of the links in package pages.
 .github/workflows/release.yml runs this for a tag, and publishes. The exit status is 2 if a file has to be changed
-first,
-and 1 if a tool failed.
+first, and 1 if a tool failed.
 """
 
 from __future__ import annotations

@@ -6,9 +6,8 @@
     python scripts/superres_scores.py --data data
 
 Every fourth val photograph is measured twice: halved before, as in training/super_resolution.py, and at its own size.
-The
-GPU and the exact reference process tiles, as ``glsl-infer run --whole`` does. Keras processes the entire image, in a
-separate process, which also reads the photographs (``training`` imports Keras).
+The GPU and the exact reference process tiles, as ``glsl-infer run --whole`` does. Keras processes the entire image, in
+a separate process, which also reads the photographs (``training`` imports Keras).
 """
 
 from __future__ import annotations

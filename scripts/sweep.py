@@ -5,12 +5,9 @@
     python scripts/sweep.py --seed 17 --rounds 3 --only networks damage
 
 Each round has a seed, logged first. It tests networks of every operator, drawn layer by layer; convolutions of many
-shapes,
-compiled for VideoCore IV; damaged bundles, read and run; the same files with the readers in Java and TypeScript; and
-random
-shaders, checked and executed. The first failure ends the sweep with exit code 1, after printing the command that
-repeats the
-test.
+shapes, compiled for VideoCore IV; damaged bundles, read and run; the same files with the readers in Java and
+TypeScript; and random shaders, checked and executed. The first failure ends the sweep with exit code 1, after printing
+the command that repeats the test.
 """
 
 from __future__ import annotations

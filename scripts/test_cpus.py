@@ -2,9 +2,8 @@
 """Run the tests with CPU-dependent results as on two other CPUs: ``python scripts/test_cpus.py``.
 
 NumPy, OpenBLAS and oneDNN select their loops by the features of the CPU, and each loop sums in another order. Exports
-must
-not depend on the order: choices must be equal, and errors within the same bounds. Environment variables of the three
-libraries imitate an older CPU, with only those features that this CPU has and this NumPy selects between.
+must not depend on the order: choices must be equal, and errors within the same bounds. Environment variables of the
+three libraries imitate an older CPU, with only those features that this CPU has and this NumPy selects between.
 """
 
 from __future__ import annotations

@@ -70,8 +70,7 @@ def measure_counts() -> Section:
     """Count passes, jobs and GL calls of a frame of x22-385, in both layouts and with three modes of weights.
 
     The modes are baked, uniform and automatic. Baked and uniform weights are equal and must give the same logits;
-    automatic
-    weights can have 16 bits.
+    automatic weights can have 16 bits.
     """
     graph = random_x22()
     rows, outputs = [], set()

@@ -4,11 +4,9 @@
     python scripts/bench/first_frame.py [BUNDLE] [--json]
 
 Prints, for each program, the CPU time of its draws in the drawing thread, in milliseconds, in the first and in the
-second
-frame, and the number of draws that took 5 ms more in the first. llvmpipe generates machine code during a first draw,
-and
-again for a draw with another kind of state. Its rasteriser threads are not in these times. Mesa's cache of compiled
-programs is disabled.
+second frame, and the number of draws that took 5 ms more in the first. llvmpipe generates machine code during a first
+draw, and again for a draw with another kind of state. Its rasteriser threads are not in these times. Mesa's cache of
+compiled programs is disabled.
 """
 
 from __future__ import annotations

@@ -49,8 +49,7 @@ def main() -> int:
     else:
         shutil.copyfile(args.model, saved)
     model = keras.saving.load_model(saved, compile=False)
-    # For a concrete function of Keras 3, the converter omits all weights; LiteRT then takes 20 times as long and gets
-    # NaN.
+    # For a concrete function of Keras 3, the converter omits all weights; LiteRT then gets NaN, 20 times as slowly.
     (args.folder / "model.tflite").write_bytes(tf.lite.TFLiteConverter.from_keras_model(model).convert())
     return 0
 

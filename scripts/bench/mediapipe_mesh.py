@@ -5,8 +5,7 @@
 
 Both track the face in one image with the same two networks, detector and mesh: ours from `glsl-infer get face-mesh`,
 MediaPipe's from its npm package, fetched by npm as you have configured it. Chromium draws in software. Needs Node.js
-with
-npm, and Chromium ($CHROMIUM, or Debian's chromium-headless-shell).
+with npm, and Chromium ($CHROMIUM, or Debian's chromium-headless-shell).
 
 The exit code is 2 for invalid arguments, and 1 for any other failure.
 """

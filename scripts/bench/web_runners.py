@@ -5,10 +5,8 @@
 
 All run the same X22 with seeded random weights (from scripts/accuracy_keras.py) on the same pixels, with batch norms
 folded into convolutions. tfjs runs on its WebGL backend, the baseline of the ratios, and on its WebAssembly backend,
-which
-uses the CPU. It has no grouped convolutions; two replacements are measured, and the faster counts. Needs Node.js with
-npm,
-Chromium ($CHROMIUM, or Debian's chromium-headless-shell), and TensorFlow for the network.
+which uses the CPU. It has no grouped convolutions; two replacements are measured, and the faster counts. Needs Node.js
+with npm, Chromium ($CHROMIUM, or Debian's chromium-headless-shell), and TensorFlow for the network.
 
 The exit code is 2 for invalid arguments, and 1 for any other failure.
 """

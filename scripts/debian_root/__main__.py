@@ -14,8 +14,7 @@ Steps:
 
 The roots are stored in $GLSL_INFER_DEBIAN, by default ~/.cache/glsl-infer/debian, and built again when their packages
 change. Needs mmdebstrap, and root or, for another user, the package uidmap (scripts/system-packages --debian-root
-installs
-both). The kernel must allow mounts, which many containers forbid.
+installs both). The kernel must allow mounts, which many containers forbid.
 
 The roots also use this machine's settings of apt, pip and npm for mirrors, proxies and certificates.
 """

@@ -1,8 +1,8 @@
 """Networks imported from Keras once, and compiled by the process that tests them.
 
 The suite exports the operator table's rows and the small models once, and reuses them as long as the files of the
-package
-are unchanged. Mutants change no file, so ``install`` compiles each network on first use. Its files are written by
+package are unchanged. Mutants change no file, so ``install`` compiles each network on first use. Its files are written
+by
 
     python scripts/mutation_parts/imported.py FOLDER     # needs TensorFlow
 """

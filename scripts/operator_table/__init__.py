@@ -1,8 +1,7 @@
 """The table of supported Keras layers as data: operators.md is written from it, and every row is tested.
 
 ``GROUPS`` has the rows, ``REFUSALS`` the layers refused by name. Importing this package does not import Keras: rows
-name
-its layers, and build models only on request.
+name its layers, and build models only on request.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Texture fetches of a fragment shader: its texture2D calls, with loops expanded, counted in the source.
 
 The source is that of the driver: ``#define`` and ``#ifdef`` are applied, ``for`` loops with constant bounds are
-multiplied,
-and functions of the shader are counted at each call. All branches of an ``if`` count, because a GPU runs them one after
-the other if neighbouring pixels differ.
+multiplied, and functions of the shader are counted at each call. All branches of an ``if`` count, because a GPU runs
+them one after the other if neighbouring pixels differ.
 """
 
 from __future__ import annotations

@@ -5,10 +5,8 @@
 
 Runs the command's own loop, with ``--snapshot``, ``--on-appear`` and ``--serve``. The film is generated frame by frame:
 one or two copies of the picture of ``--person`` cross the frame and come nearer, followed by an empty scene. The
-default
-TASK, from tests/, follows red squares. Samples are those of ``endurance.py`` and the number of threads. After a tenth
-of
-the frames nothing must grow, and each visit must be reported once; otherwise the exit code is 1. Linux only.
+default TASK, from tests/, follows red squares. Samples are those of ``endurance.py`` and the number of threads. After a
+tenth of the frames nothing must grow, and each visit must be reported once; otherwise the exit code is 1. Linux only.
 """
 
 from __future__ import annotations

@@ -9,10 +9,9 @@ The numbers count files for `fuzz_files.py`, shaders for the drivers of `shaders
 drops. Each kind first runs a few; if it cannot start on this machine, the reason is reported and the others go on. Then
 each kind is divided into pieces, each with its own seed, and the kinds take turns to get equally far in the time. Every
 finished piece is appended to a file next to --out (`*.pieces.jsonl`), and --out is rewritten. --mesa and --sound are
-the
-contents of an archive by `pack_campaign.sh`, for a machine without Mesa and LiteRT; nvidia is that machine's own
-driver.
-Files of findings are written to a folder next to --out. The exit code is 1 after findings, or if kinds did not start.
+the contents of an archive by `pack_campaign.sh`, for a machine without Mesa and LiteRT; nvidia is that machine's own
+driver. Files of findings are written to a folder next to --out. The exit code is 1 after findings, or if kinds did not
+start.
 """
 
 from __future__ import annotations

@@ -6,10 +6,8 @@
 Frames use ``Session.run`` and ``Session.stream`` in turn. Every hundredth uses a temporary session on the same context.
 The default BUNDLE is a tiny one of tests/. Samples are resident memory (VmRSS), GL objects of the context (by
 ``glIsTexture`` and similar calls), and /proc/self/fd. After a warm-up of 1,000 frames, the numbers of objects and files
-must
-not grow, and memory (means of the first and the last quarter) by at most 4 MiB. Every result must equal the first one
-of its
-image. Otherwise the exit code is 1. Linux only.
+must not grow, and memory (means of the first and the last quarter) by at most 4 MiB. Every result must equal the first
+one of its image. Otherwise the exit code is 1. Linux only.
 """
 
 from __future__ import annotations

@@ -5,12 +5,9 @@
     python scripts/reliability/faults.py text deployment   # these outputs only
 
 Needs strace. For each output (``fault_writers.py``), the process is killed at each of its writing calls. At the first,
-the
-middle and the last call of each name, it also gets other signals, and the call fails as on a full, a broken or a
-read-only
-disk. Then the power is cut after each call (``power_cut.py``). Prints a row for each output, and ends with 1 if an
-output
-was neither the old nor the complete new one.
+the middle and the last call of each name, it also gets other signals, and the call fails as on a full, a broken or a
+read-only disk. Then the power is cut after each call (``power_cut.py``). Prints a row for each output, and ends with 1
+if an output was neither the old nor the complete new one.
 """
 
 from __future__ import annotations

@@ -4,15 +4,12 @@
     python scripts/reliability/fuzz.py [--seconds 60] [--seed 0] [--no-gl] [--kinds KIND ...] [--keep DIR] [--json]
 
 Sound bundles (tiny ones of every kind, and those in models/) are changed in their bytes, zip structure, manifest,
-passes,
-graph, GLSL, weights and labels (``mutations.py``). Every file must result in one of the package's own errors or in a
-run
-(``trial.py``). The process that tests them is monitored. It is a finding if it crashes, takes longer than 20 s for a
-file, or
-needs over 1 GiB more memory than at its start, and so is a traceback. If the same file can be read and inspected
-without
-GL, the driver crashed or hung; such findings are counted separately. Files of both are stored in --keep, by default
-./fuzz-findings. The exit code is 1 after findings. Linux only; needs Hypothesis and the checkout's tests/.
+passes, graph, GLSL, weights and labels (``mutations.py``). Every file must result in one of the package's own errors or
+in a run (``trial.py``). The process that tests them is monitored. It is a finding if it crashes, takes longer than 20 s
+for a file, or needs over 1 GiB more memory than at its start, and so is a traceback. If the same file can be read and
+inspected without GL, the driver crashed or hung; such findings are counted separately. Files of both are stored in
+--keep, by default ./fuzz-findings. The exit code is 1 after findings. Linux only; needs Hypothesis and the checkout's
+tests/.
 """
 
 from __future__ import annotations

@@ -4,14 +4,10 @@
     python scripts/reliability/fuzz_atheris.py [-max_total_time=60] [FOLDER] [libFuzzer's other options]
 
 Needs atheris, which ``pip install -e '.[dev]'`` installs if it has a wheel: CPython up to 3.14 on x86-64 Linux. An
-input
-that begins with ``PK`` is an entire file. After a ``p`` it is passes.bin of a tiny bundle, after a ``g`` its
-graph.json; any
-other input is its manifest. It must result in a BundleError or a sound bundle. libFuzzer stops at anything else, at 20
-s for
-an input and at 2 GiB, and stores that input in the current folder as crash-*, timeout-* or oom-*. FOLDER collects the
-inputs
-that reached new lines, for the next run.
+input that begins with ``PK`` is an entire file. After a ``p`` it is passes.bin of a tiny bundle, after a ``g`` its
+graph.json; any other input is its manifest. It must result in a BundleError or a sound bundle. libFuzzer stops at
+anything else, at 20 s for an input and at 2 GiB, and stores that input in the current folder as crash-*, timeout-* or
+oom-*. FOLDER collects the inputs that reached new lines, for the next run.
 """
 
 from __future__ import annotations

@@ -5,15 +5,12 @@
         [--sound DIR]
 
 Bundles are changed by `mutations.py`, then read and checked, with their graphs; `.tflite` and `.onnx` files are changed
-by
-`tests/tflite_damage.py` and `tests/onnx_damage.py`, then imported and optimised. Every file must result in one of the
-package's own errors, or in the result of a sound one. It is a finding if a file takes longer than `EACH` seconds, or
-needs
-more memory than `MEMORY` in addition to the process's start, and so is a traceback. The exit code is 1 after findings;
-their
-files are stored. Linux only; .tflite needs ai-edge-litert for its schema, .onnx needs onnx and onnxruntime. --sound is
-a
-folder to write the sound .tflite files to; if it has some, they are read instead, which needs only the schema.
+by `tests/tflite_damage.py` and `tests/onnx_damage.py`, then imported and optimised. Every file must result in one of
+the package's own errors, or in the result of a sound one. It is a finding if a file takes longer than `EACH` seconds,
+or needs more memory than `MEMORY` in addition to the process's start, and so is a traceback. The exit code is 1 after
+findings; their files are stored. Linux only; .tflite needs ai-edge-litert for its schema, .onnx needs onnx and
+onnxruntime. --sound is a folder to write the sound .tflite files to; if it has some, they are read instead, which needs
+only the schema.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Possible disk contents after a power cut: a process's calls, traced by strace and replayed up to any of them.
 
 The model is the worst case of file systems with a journal. Changes of names (created, renamed, removed) reach the disk
-in
-order, and those in a folder at the latest when the folder is synced. Of the data written to a file since its last sync,
-nothing, half or everything is on the disk.
+in order, and those in a folder at the latest when the folder is synced. Of the data written to a file since its last
+sync, nothing, half or everything is on the disk.
 """
 
 from __future__ import annotations

@@ -4,8 +4,7 @@
     python scripts/reliability/sessions.py [--sessions 10000] [--seconds 3600] [--json]
 
 Every session draws a frame and leaves another unread. Nine of ten share a context; every tenth creates one. The exit
-code
-is 1 if a file or thread more is open at the end, or if memory is more than 64 MiB above its value after the first
+code is 1 if a file or thread more is open at the end, or if memory is more than 64 MiB above its value after the first
 hundredth.
 """
 

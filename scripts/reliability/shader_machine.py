@@ -1,10 +1,8 @@
 """Interpreter of the GLSL of bundles in 32-bit floats, independent of the checker's code.
 
 It preprocesses, parses and executes a shader as a GPU does, for several fragments at once. It raises ``UnsoundError``
-for
-everything that the checker must exclude: NaN as a coordinate, an undefined value, an integer that overflows or is
-divided,
-recursion, and more operations than the checker counted.
+for everything that the checker must exclude: NaN as a coordinate, an undefined value, an integer that overflows or is
+divided, recursion, and more operations than the checker counted.
 """
 
 from __future__ import annotations

@@ -6,10 +6,8 @@
 Programs are random sentences of the format's grammar: macros, device conditions, functions and overloads, loops,
 conditions, constants at the limits of 32-bit floats. ``shader_machine`` executes each accepted one with several sets of
 device macros, on fragments with extreme varyings, uniforms and texels within the format. NaN as a coordinate, an
-undefined
-value, an integer that overflows, recursion, and operations beyond the counted cost are findings. The exit code is 1
-after
-findings. Needs no GPU.
+undefined value, an integer that overflows, recursion, and operations beyond the counted cost are findings. The exit
+code is 1 after findings. Needs no GPU.
 """
 
 from __future__ import annotations

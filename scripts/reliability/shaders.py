@@ -4,13 +4,10 @@
     python scripts/reliability/shaders.py [--shaders 10000] [--seconds 600] [--seed 0] [--keep DIR] [--json]
 
 Tokens and lines of the fragment shaders in models/ and tests/conformance/ are changed (``mutations.glsl_tokens``).
-Shaders
-refused by the reader are counted; the others are compiled with each set of device lines and drawn in a monitored
-process. It
-is a finding if the process ends by a signal, or takes more than 1 GiB of memory or 30 s of CPU time for a shader.
-LIBGL_ALWAYS_SOFTWARE=1 GALLIUM_DRIVER=llvmpipe (or softpipe) selects the driver. The exit code is 1 after findings.
-Linux
-only; needs the checkout.
+Shaders refused by the reader are counted; the others are compiled with each set of device lines and drawn in a
+monitored process. It is a finding if the process ends by a signal, or takes more than 1 GiB of memory or 30 s of CPU
+time for a shader. LIBGL_ALWAYS_SOFTWARE=1 GALLIUM_DRIVER=llvmpipe (or softpipe) selects the driver. The exit code is 1
+after findings. Linux only; needs the checkout.
 """
 
 from __future__ import annotations

@@ -4,9 +4,8 @@
     python scripts/reliability/shaders_browser.py [--shaders 10000] [--seconds 900] [--seed 0] [--keep DIR] [--json]
 
 WebGL compiles and draws the shaders that the format's reader accepts. A lost context (its process crashed), a shader
-that
-takes more than 30 s, or a process of the browser with more than 1 GiB is a finding. The exit code is 1 after findings.
-Needs Chromium (`scripts/system-packages --test`).
+that takes more than 30 s, or a process of the browser with more than 1 GiB is a finding. The exit code is 1 after
+findings. Needs Chromium (`scripts/system-packages --test`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 """Keras' part of applications.py: ``applications_keras.py NAME FOLDER`` writes FOLDER/NAME.keras, with random weights.
 
 Batch norms get the statistics of FOLDER/calibration/*.png. The network's ``outputs`` for FOLDER/test/*.png are written
-to
-FOLDER/NAME.npz, and facts about the network to FOLDER/NAME.facts.json. Any backend of Keras works.
+to FOLDER/NAME.npz, and facts about the network to FOLDER/NAME.facts.json. Any backend of Keras works.
 """
 
 from __future__ import annotations

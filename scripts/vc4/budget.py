@@ -5,8 +5,7 @@
     python scripts/vc4/budget.py --write    # prints them and stores the new numbers in tests/vc4/budget*.json
 
 tests/vc4/test_budget.py fails on any difference, for better or worse: a commit that changes shaders must include their
-new
-cost. Each version of Mesa found by ``glsl-infer vc4`` compiles, and has a separate file.
+new cost. Each version of Mesa found by ``glsl-infer vc4`` compiles, and has a separate file.
 """
 
 from __future__ import annotations

@@ -5,10 +5,8 @@
     python scripts/vc4/compare.py --json   # the numbers, by step and kind of layer
 
 The driver is found as by ``glsl-infer vc4``. X22 gets random weights and is lowered as in an export, first without any
-of
-the steps in this table, then with one more step in each row. Each program is compiled, and weighted by the pixels it
-draws
-in a frame.
+of the steps in this table, then with one more step in each row. Each program is compiled, and weighted by the pixels it
+draws in a frame.
 """
 
 from __future__ import annotations
@@ -199,7 +197,7 @@ def summed(program: CompiledNetwork, compiler: Compiler, lines: bytes) -> dict[s
 
 
 def page(numbers: dict[str, Any]) -> str:
-    """Return the table: instructions / estimated cycles of a pass by kind of layer, and the frame in both weights modes."""
+    """Return the table: instructions / estimated cycles of a pass by kind, and of the frame in both weights modes."""
     rows = []
     for number, (step, modes) in enumerate(numbers.items()):
         kinds = modes["uniform"]["kinds"].values()

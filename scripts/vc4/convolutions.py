@@ -8,10 +8,8 @@
     python scripts/vc4/convolutions.py --mesa 22 --merge part*.json --write
 
 Each version of Mesa found by ``glsl-infer vc4`` compiles all, and has a separate table. ``convolution_cases.py``
-selects the
-convolutions. Each reads a different map and writes two or three slices. Ends with 1 if a shader fails, or has one
-thread,
-without a reason in ``REASONS``.
+selects the convolutions. Each reads a different map and writes two or three slices. Ends with 1 if a shader fails, or
+has one thread, without a reason in ``REASONS``.
 """
 
 # ruff: noqa: E402

@@ -5,8 +5,7 @@
     python scripts/vc4/first_labels.py data/trashnet/test models/trashnet-x22-257.glslnn --pictures 50
 
 Sums and products are truncated as on real hardware. Prints a line for each model, and one for each photograph with
-another
-label; ends with 1 if there is one. A photograph takes 0.7 s of one core at 385x385, 0.1 s at 129x129.
+another label; ends with 1 if there is one. A photograph takes 0.7 s of one core at 385x385, 0.1 s at 129x129.
 """
 
 from __future__ import annotations

@@ -6,10 +6,8 @@
     python scripts/vc4/means.py data/grocery/test --write                 # stores every layer in tests/vc4/means.json
 
 Each layer draws on its own on the virtual VideoCore IV, with the hardware's rounding, from the exact outputs of the
-layers
-before. Its values in all photographs are counted together. Ends with 1 if a layer exceeds MOST. A photograph takes 3 s
-of
-one core at 385x385, 0.5 s at 129x129.
+layers before. Its values in all photographs are counted together. Ends with 1 if a layer exceeds MOST. A photograph
+takes 3 s of one core at 385x385, 0.5 s at 129x129.
 """
 
 from __future__ import annotations

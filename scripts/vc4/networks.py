@@ -6,8 +6,7 @@
 
 Weights are random (seeded); batch norms have the statistics of the calibration images. Keras creates the graphs in a
 separate process (networks_keras.py). The driver is found as by ``glsl-infer vc4``. Uniform arrays have the length of
-Mesa's
-driver for the Raspberry Pi, or that of ``--uniform-vectors``.
+Mesa's driver for the Raspberry Pi, or that of ``--uniform-vectors``.
 """
 
 # ruff: noqa: E402
@@ -71,10 +70,8 @@ class Row:
     """Results of a network; ``millions`` are instructions times pixels, ``floor`` those that its products need.
 
     ``two_threads`` programs have two threads or fetch nothing. ``single`` lists layers with one thread, and their share
-    of
-    ``millions``. ``seconds`` and ``processor`` (seconds of all cores together) are those of the export. ``peak`` is the
-    peak
-    memory of this process in bytes.
+    of ``millions``. ``seconds`` and ``processor`` (seconds of all cores together) are those of the export. ``peak`` is
+    the peak memory of this process in bytes.
     """
 
     name: str

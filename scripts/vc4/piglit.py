@@ -5,8 +5,7 @@
     python scripts/vc4/piglit.py --write    # stores the results in tests/vc4/piglit.json
 
 Ends with 1 if a test that passed before no longer passes. tests/vc4/piglit.json has each test that does not pass, with
-the
-reason. Has the requirements of ``scripts/debian_packages.py``.
+the reason. Has the requirements of ``scripts/debian_packages.py``.
 """
 
 from __future__ import annotations

@@ -6,8 +6,7 @@
 
 Each layer draws on its own, from exact inputs, in both roundings. Random networks are ``SEEDS`` of each kind of
 tests/gl/random_networks.py. Layers without differences are left out. tests/vc4/test_pixel_budget.py checks the models,
-and
-the networks of two seeds.
+and the networks of two seeds.
 """
 
 from __future__ import annotations

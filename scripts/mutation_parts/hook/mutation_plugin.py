@@ -1,8 +1,7 @@
 """Pytest plugin of scripts/mutate.py: run a list of tests in its order, and write a line of JSON for each.
 
 ``MUTATION_TASK`` names a JSON file: ``tests``, ``limits`` (seconds of each), ``enough`` (number of failed test
-functions
-after which the run ends; 0: run all), ``until`` (end time), ``out``, and ``imported`` (a folder filled by
+functions after which the run ends; 0: run all), ``until`` (end time), ``out``, and ``imported`` (a folder filled by
 mutation_parts/imported.py).
 """
 

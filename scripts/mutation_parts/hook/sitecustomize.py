@@ -1,10 +1,8 @@
 """Import hook of scripts/mutate.py: replace one module, or record the lines of some packages that each test executes.
 
 Python imports this file at the start of every process with this folder in ``PYTHONPATH``, which includes child
-processes
-of tests. ``MUTATION_HOOK`` names a JSON file: ``rooms`` (prefixes of module names), and either ``module`` and
-``source``
-(its text), or ``cover`` (a folder for the lines).
+processes of tests. ``MUTATION_HOOK`` names a JSON file: ``rooms`` (prefixes of module names), and either ``module`` and
+``source`` (its text), or ``cover`` (a folder for the lines).
 """
 
 from __future__ import annotations
