@@ -34,9 +34,7 @@ def work(job: dict[str, Any]) -> None:
 
     Args:
         job: ``folder`` for files; ``sources``, paths of sound bundles; ``seed``; ``seconds``; ``gl``, whether to run
-            them; ``kinds``, the kinds of changes; ``memory``, bytes of address space allowed in addition to those of
-            the
-            start.
+            them; ``kinds``, the kinds of changes; ``memory``, bytes of address space allowed beyond those of the start.
     """
     folder, deadline = Path(job["folder"]), time.monotonic() + job["seconds"]
     sources = [Path(name) for name in job["sources"]]

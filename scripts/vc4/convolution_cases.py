@@ -82,8 +82,8 @@ class Case:
 
     Attributes:
         kernel: rows and columns of the window; ``across`` is the number of columns if it differs.
-        step: the stride (strided), the groups, which end within a slice (shared), or the texels from tap to tap
-            (dilated).
+        step: the stride of a strided case, the number of groups (in a shared case, groups end within a slice), or the
+            texels from tap to tap of a dilated case.
         number: distinguishes cases that are otherwise equal.
     """
 
