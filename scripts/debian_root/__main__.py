@@ -159,12 +159,12 @@ def build_base(folder: Path, suite: str) -> None:
 
 
 def key_of(*contents: bytes) -> str:
-    """Return a hash of everything that a root is built from."""
+    """Return a hash of everything used to build a root."""
     return hashlib.sha256(b"\0".join(contents)).hexdigest()
 
 
 def copy_checkout(root: Root, work: str, kept: tuple[str, ...]) -> None:
-    """Replace the copy of the checkout in a root, except the folders that its commands fill."""
+    """Replace the copy of the checkout in a root, except the folders filled by its commands."""
     target = root.path / work.lstrip("/")
     target.mkdir(parents=True, exist_ok=True)
     old = ["find", ".", "-mindepth", "1", *(f"-path ./{name} -prune -o" for name in kept), "! -type d -exec rm -f {} +"]

@@ -57,7 +57,7 @@ def page_commands(text: str) -> list[str]:
 
 
 def prepare(root: Root, project: Path) -> None:
-    """Add the user, the placeholders and the packages that the page names."""
+    """Add the user, the placeholders and the packages named in the page."""
     root.run(f"useradd --create-home --shell /bin/sh --groups sudo,video {USER}")
     (root.path / "etc/sudoers.d").mkdir(exist_ok=True)
     (root.path / "etc/sudoers.d/user").write_text(f"{USER} ALL=(ALL) NOPASSWD: ALL\n")

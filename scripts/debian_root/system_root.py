@@ -146,7 +146,7 @@ class Root:
 
 
 def folders() -> list[str]:
-    """Return the folders of this machine that pip's settings name: local indexes and wheels."""
+    """Return the folders of this machine named in pip's settings: local indexes and wheels."""
     listed = subprocess.run(
         [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
     )

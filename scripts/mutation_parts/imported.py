@@ -1,8 +1,7 @@
-"""Networks imported from Keras once, and compiled by the process that tests them.
+"""Networks imported from Keras once, and compiled by the process of their tests.
 
-The suite exports the operator table's rows and the small models once, and reuses them as long as the files of the
-package are unchanged. Mutants change no file, so ``install`` compiles each network on first use. Its files are written
-by
+The suite exports the operator table's rows and the small models once, and reuses them while the files of the package
+are unchanged. Mutants change no file, so ``install`` compiles each network on first use. Its files are written by
 
     python scripts/mutation_parts/imported.py FOLDER     # needs TensorFlow
 """
@@ -24,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def install(folder: Path) -> None:
-    """Replace the exported rows and small models by ones that this process compiles on first use."""
+    """Replace the exported rows and small models by ones compiled in this process on first use."""
     import needs
     import once
     import small_models

@@ -85,7 +85,7 @@ def _row(*cells: object) -> str:
 
 
 def alone(mutants: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return the mutants that a single function kills, by that function; mutants with untried tests are left out."""
+    """Return the mutants killed by a single function, by that function; mutants with untried tests are left out."""
     found: dict[str, list[str]] = defaultdict(list)
     for one in mutants:
         functions = {function(test) for test in one["killers"]}

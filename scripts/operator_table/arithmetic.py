@@ -39,7 +39,7 @@ def _pool(x: Any) -> Any:
 
 
 def _alone(options: str, layer: str, activation: Any, restrictions: str = "", listed: bool = True) -> Row:
-    """Return the row of an activation after an operator that cannot fuse it."""
+    """Return the row of an activation after an operator without fusion."""
     how = ", ".join(filter(None, (options, "alone")))
     return Row(layer, how, lambda x: activation()(_pool(x)), restrictions, listed=listed)
 
@@ -137,7 +137,7 @@ def _more(x: Any) -> Any:
 
 
 def _of_more(text: str, function: Callable[[Any], Any], restrictions: str = "") -> Row:
-    """Return the row of a function that is undefined or infinite at 0."""
+    """Return the row of a function with undefined or infinite values at 0."""
     return Row(text, "alone", lambda x: function(_more(x)), restrictions)
 
 

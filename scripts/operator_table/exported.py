@@ -50,7 +50,7 @@ class Exported:
     def error(self, output: NDArray[np.float32]) -> float:
         """Return the largest difference from Keras' output, relative to the output's range.
 
-        The range is the range of the stored bytes of a feature map; otherwise it is that of the expected values.
+        For a feature map, this is the range of its stored bytes; otherwise it is the range of the expected values.
         """
         (end,) = self.made.manifest.outputs
         value = end.values[0]

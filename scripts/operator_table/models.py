@@ -22,7 +22,7 @@ PICTURES = 24
 
 
 def model_of(build: Build, shape: tuple[int | None, int | None, int]) -> Any:
-    """Return the Keras model of a row for an input shape, with random weights that keep values in a useful range."""
+    """Return the Keras model of a row for an input shape, with random weights for values in a useful range."""
     KERAS.utils.clear_session(free_memory=False)  # names unnamed layers as in a new process
     KERAS.utils.set_random_seed(1)  # for weights that keep their initial values
     x = KERAS.Input(shape, name="picture")
@@ -81,7 +81,7 @@ def bundle_of(graph: Graph, calibration: Sequence[NDArray[np.uint8]]) -> tuple[B
 
 
 def refuse(refusal: Refusal) -> None:
-    """Export a model that must be refused.
+    """Export a model, which must be refused.
 
     Raises:
         ModelError: as documented.

@@ -25,7 +25,7 @@ PARTS_OF_OTHERS = (
     "vector_gather",
     "vector_map",
 )
-"""Operators that only the compiler creates, from others."""
+"""Operators created only by the compiler, from others."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Names:
         return self.operators.split(", ")
 
     def runs(self) -> str:
-        """Return the processor that the first operator runs on."""
+        """Return the processor of the first operator."""
         if self.each[0] in cpu.KERNELS:
             return "CPU"
         operator = ops.get(self.each[0])

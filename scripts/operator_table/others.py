@@ -1,4 +1,4 @@
-"""Bundles of operators that no Keras layer uses: only in TensorFlow Lite or ONNX files, or partial sums."""
+"""Bundles of operators not used by any Keras layer: only in TensorFlow Lite or ONNX files, or partial sums."""
 
 from __future__ import annotations
 

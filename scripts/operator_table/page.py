@@ -92,7 +92,7 @@ def page(costs: Mapping[str, Cost], errors: Mapping[str, float], driver: str) ->
 
 
 def _made() -> str:
-    """Return the operators that the compiler creates from others, and their costs."""
+    """Return the operators created by the compiler from others, and their costs."""
     stages = {stage for names in videocore.STAGES.values() for stage in names}
     drawn = [name for name in PARTS_OF_OTHERS if name in videocore.written() and name not in stages]
     return f"\nMade of these: {', '.join(f'`{name}`' for name in drawn)} {videocore.cell(drawn)}.\n"

@@ -1,4 +1,4 @@
-"""Layers and options that are refused anywhere in a model."""
+"""Layers and options refused anywhere in a model."""
 
 from __future__ import annotations
 

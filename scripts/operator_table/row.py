@@ -84,7 +84,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A layer or an option that is refused.
+    """A refused layer or option.
 
     Attributes:
         layer, options: as in a row.

@@ -19,7 +19,7 @@ _WHOLE = re.compile(r"\bint\((\d+)\.0*\)")
 
 
 def fetches(shader: str) -> int:
-    """Return the number of texels that one fragment of ``shader`` fetches.
+    """Return the number of texels fetched by one fragment of ``shader``.
 
     Raises:
         ValueError: an unsupported directive or loop.
@@ -118,7 +118,7 @@ def _calls(text: str, functions: dict[str, str]) -> int:
 
 
 def _closing(text: str, start: int) -> int:
-    """Return the index of the brace that closes the one opened just before ``start``."""
+    """Return the index of the closing brace for the one opened just before ``start``."""
     depth = 1
     for at in range(start, len(text)):
         depth += {"{": 1, "}": -1}.get(text[at], 0)

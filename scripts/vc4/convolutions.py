@@ -81,7 +81,7 @@ class Result:
 
     @property
     def bad(self) -> bool:
-        """Whether the case fails or has one thread without an accepted reason."""
+        """True for a failure or a single thread without an accepted reason."""
         return (bool(self.failure) or self.threads < 2) and not self.reason
 
 

@@ -37,7 +37,7 @@ def _cpu() -> float:
 
 
 def pytest_configure() -> None:
-    """Import the mutant first, because a mutant that cannot be imported does not count."""
+    """Import the mutant first; if the import fails, the mutant does not count."""
     if "module" in hook.SETTINGS:
         try:
             importlib.import_module(hook.SETTINGS["module"])
