@@ -38,7 +38,7 @@ FEW_HEAD = ["network", "score", *(f"{count}, {bits}" for count in FEW for bits i
 KEY = ("network", "pictures", "bits")
 PRECISIONS = ("8", "auto", "16")
 RULES = (None, 1.09, True, "stores", PLANNED)
-"""Rules that limited auto, oldest first.
+"""Values of ``planned`` in rows, for the rules that limited auto, oldest first.
 
 A limit for shares of the work; a limit for its plan, with maps up to 1.09 times the cost of all 8 bits; its plan; its
 plan with the cost of storing 16 bits; and the same with a row of weights for two channels in 16-bit maps.
